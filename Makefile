@@ -1,0 +1,74 @@
+# `make` alone lists what there is. Everything runs in a virtual environment of the checkout's own.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# Which of the brokers the tests that need one may use.
+BROKERS ?= redis or rabbitmq
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+SQL := service/store/sql migrations/routines
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+.PHONY: demo
+demo: $(VENV)/.installed ## the whole way on the bundled data, in a minute or two
+	$(BIN)/venn-admit demo
+
+.PHONY: test
+test: lint ## lint, then all tests but those that need a broker
+	$(BIN)/python -m pytest
+
+.PHONY: test-servers
+test-servers: $(VENV)/.dev ## the tests that need Redis or RabbitMQ; BROKERS=redis for one of them
+	$(BIN)/python -m pytest -m "servers and ($(BROKERS))"
+
+.PHONY: lint
+lint: $(VENV)/.dev ## style, types, import directions, SQL, what migrations lock
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/sqlfluff lint $(SQL)
+	$(BIN)/alembic upgrade head --sql | $(BIN)/squawk
+
+.PHONY: format
+format: $(VENV)/.dev ## put Python and SQL in form
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/sqlfluff fix $(SQL)
+
+.PHONY: bench
+bench: $(VENV)/.installed ## measure; see benchmarks/
+	$(BIN)/python -m benchmarks
+
+.PHONY: install
+install: $(VENV)/.dev ## the program and the tools to develop it, in .venv
+
+.PHONY: clean
+clean: ## remove what was made here, the virtual environment included
+	rm -rf $(VENV) build dist demo-report .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps below are newer than what they were made from.
+
+$(VENV)/.pip: constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "needed is Python 3.11 or newer: make PYTHON=python3.11 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade --constraint constraints.txt pip
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.pip pyproject.toml
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
+	touch $@

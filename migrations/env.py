@@ -1,0 +1,65 @@
+"""Alembic's environment: every migration in a transaction of its own, one migrator at a time.
+
+`service.store.schema` passes an open connection; `alembic` on its own takes the database that the
+settings name, so both go to the same place.
+"""
+
+from alembic import context
+from sqlalchemy import Connection, text
+
+from service.settings import get_settings
+from service.store.engine import create_engine, database_url
+from service.store.tables import SCHEMA, metadata
+
+# An arbitrary number of our own: whoever holds this advisory lock is migrating.
+MIGRATION_LOCK = 0x76_65_6E_6E
+
+
+def is_ours(_object: object, name: str | None, type_: str, reflected: bool, _compare_to: object) -> bool:
+    """Leave out what is made at run time: the partitions of exemplar_vector, two a classifier."""
+    made_at_run_time = type_ == "table" and reflected and (name or "").startswith("exemplar_vector_")
+    return not made_at_run_time
+
+
+def only_our_schema(name: str | None, type_: str, _parents: object) -> bool:
+    return name == SCHEMA if type_ == "schema" else True
+
+
+def configure(connection: Connection | None, **options: object) -> None:
+    context.configure(
+        connection=connection,
+        target_metadata=metadata,
+        version_table_schema=SCHEMA,
+        include_schemas=True,
+        include_name=only_our_schema,
+        include_object=is_ours,
+        compare_server_default=True,
+        transaction_per_migration=True,
+        **options,
+    )
+
+
+def migrate(connection: Connection) -> None:
+    connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": MIGRATION_LOCK})
+    try:
+        connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
+        connection.commit()
+        configure(connection)
+        with context.begin_transaction():
+            context.run_migrations()
+        connection.commit()
+    finally:
+        connection.rollback()
+        connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": MIGRATION_LOCK})
+        connection.commit()
+
+
+if context.is_offline_mode():
+    configure(None, dialect_name="postgresql", literal_binds=True)
+    with context.begin_transaction():
+        context.run_migrations()
+elif (given := context.config.attributes.get("connection")) is not None:
+    migrate(given)
+else:
+    with create_engine(database_url(get_settings())).connect() as connection:
+        migrate(connection)

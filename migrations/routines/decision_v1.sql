@@ -1,0 +1,30 @@
+-- Every decision with the exemplar it is on, in the user's words.
+CREATE VIEW report.decision_v1 AS
+SELECT
+    classifier.name AS classifier,
+    decision.id AS decision_id,
+    decision.calibration_id AS calibration,
+    exemplar.external_id,
+    exemplar.document_id,
+    exemplar.label,
+    exemplar.attributes,
+    decision.weighted,
+    decision.require_full_match,
+    decision.predicted,
+    classifier.class_names[decision.predicted + 1] AS predicted_class,
+    decision.match_count AS q,
+    decision.distance AS d,
+    decision.admit_set,
+    decision.band_size,
+    decision.threshold,
+    decision.category_size,
+    decision.upweight,
+    decision.lower,
+    decision.upper,
+    decision.decision,
+    classifier.class_names[decision.decision + 1] AS decided_class,
+    decision.reason,
+    decision.created_at
+FROM venn_admit.decision AS decision
+INNER JOIN venn_admit.exemplar AS exemplar ON decision.exemplar_id = exemplar.id
+INNER JOIN venn_admit.classifier AS classifier ON exemplar.classifier_id = classifier.id;

@@ -1,0 +1,23 @@
+-- The current calibration points of each calibrator by split, q and label: how many, how many right, how far.
+CREATE VIEW report.partition_v1 AS
+SELECT
+    classifier.name AS classifier,
+    calibration.id AS calibration,
+    point.split,
+    point.match_count AS q,
+    point.label,
+    classifier.class_names[point.label + 1] AS class_name,
+    count(*) AS points,
+    count(*) FILTER (WHERE point.predicted = point.label) AS correct,
+    avg((point.predicted = point.label)::integer) AS accuracy,
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY point.distance) AS median_d,
+    count(*) FILTER (WHERE point.is_singleton) AS singletons
+FROM venn_admit.calibration_point AS point
+INNER JOIN venn_admit.calibration AS calibration
+    ON
+        point.calibrator_id = calibration.calibrator_id
+        AND calibration.state = 'current'
+INNER JOIN venn_admit.calibrator AS calibrator ON calibration.calibrator_id = calibrator.id
+INNER JOIN venn_admit.classifier AS classifier ON calibrator.classifier_id = classifier.id
+WHERE point.valid_until IS NULL
+GROUP BY classifier.name, classifier.class_names, calibration.id, point.split, point.match_count, point.label;

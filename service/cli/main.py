@@ -1,0 +1,61 @@
+"""The command line: each verb is a flow. Imports are late, so that `--help` costs little more than typer."""
+
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from service import __version__
+from service.cli import classifier_commands, operation_commands, scoring_commands
+from service.errors import VennAdmitError
+
+app = typer.Typer(
+    name="venn-admit",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="May I act on this prediction? Admit or reject, so that the admitted ones of every class are right at "
+    "least 1 - alpha of the time (ADMIT and Venn-ADMIT, Schmaltz & Rasooly 2022).",
+)
+classifier_commands.register(app)
+scoring_commands.register(app)
+operation_commands.register(app)
+
+
+class _Debug:
+    """Whether errors are shown with their traceback."""
+
+    on = False
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"venn-admit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show errors with their traceback.")] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options of every verb."""
+    _Debug.on = debug
+
+
+def main() -> None:
+    """Run the command line. Exit codes: 0 done; 2 bad input; 3 not found; 4 not ready; 5 database; 6 job."""
+    try:
+        app()
+    except VennAdmitError as error:
+        if _Debug.on:
+            traceback.print_exc()
+        typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        typer.secho("interrupted", err=True, fg=typer.colors.RED)
+        sys.exit(130)

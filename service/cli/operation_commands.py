@@ -1,0 +1,62 @@
+"""Verbs that run the service: worker, db upgrade, db status."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from service.cli.output import Json, tell
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program."""
+    app.command()(worker)
+    db = typer.Typer(no_args_is_help=True, help="Bring the database schema up to date, or see whether it is.")
+    db.command()(upgrade)
+    db.command()(status)
+    app.add_typer(db, name="db")
+
+
+def worker(
+    concurrency: Annotated[int | None, typer.Option(min=1, help="Processes; default: one a CPU.")] = None,
+) -> None:
+    """Run a worker that computes the chunks of jobs, until it is stopped."""
+    from service.cli.session import open_session, worker_command, worker_environment
+
+    session = open_session()
+    command = worker_command(concurrency or session.settings.worker_concurrency)
+    session.engine.dispose()
+    # In place of this process, so that whoever supervises it supervises the worker. The embedded Postgres
+    # stays up in between: it outlives the process that started it, and the worker takes it over.
+    os.execve(command[0], command, worker_environment())  # noqa: S606 - our own command
+
+
+def upgrade(as_json: Json = False) -> None:
+    """Migrate the database to the schema this program needs."""
+    from service.cli.session import open_session
+    from service.store import schema
+
+    session = open_session(migrate=True)
+    revision = schema.current_revision(session.engine)
+    tell(as_json, {"revision": revision}, f"The database is at revision {revision}.")
+
+
+def status(as_json: Json = False) -> None:
+    """Say where the database is, its schema's revision, and how many workers are up."""
+    from service.cli.session import connect_unchecked
+    from service.store import jobs, schema
+    from service.store.engine import connect
+
+    session = connect_unchecked()
+    current, head = schema.current_revision(session.engine), schema.head_revision()
+    with connect(session.engine) as connection:
+        workers = jobs.live_workers(connection)
+    where = session.settings.home if session.settings.database_url is None else "the server in VENN_ADMIT_DATABASE_URL"
+    tell(
+        as_json,
+        {"database": str(where), "revision": current, "needed": head, "workers": workers},
+        f"Database: {where}.",
+        f"Revision {current or 'none'}, "
+        + ("which is up to date." if current == head else f"needed {head}: run `venn-admit db upgrade`."),
+        f"Workers up: {workers}.",
+    )

@@ -1,0 +1,45 @@
+"""How verbs speak: results on standard output, as text or one JSON object; progress on standard error."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from service.files.exports import finite_json
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+
+output = Console()
+messages = Console(stderr=True)
+
+
+def tell(as_json: bool, result: dict[str, Any], *lines: str) -> None:
+    """Print a result: the lines to people, the dictionary to programs."""
+    if as_json:
+        typer.echo(json.dumps(finite_json(result), allow_nan=False))
+    else:
+        for line in lines:
+            output.print(line, highlight=False)
+
+
+def warn(text: str) -> None:
+    messages.print(f"[yellow]warning:[/yellow] {text}", highlight=False)
+
+
+@contextmanager
+def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error; yields a function that advances it by so many rows."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=messages) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda rows: bar.advance(task, rows)

@@ -1,0 +1,141 @@
+"""Verbs that use a calibration: score, evaluate, replay, demo."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from service.cli.classifier_commands import Name, run_job_with_progress
+from service.cli.output import Json, output, progress, tell
+
+Calibration = Annotated[int | None, typer.Option(help="Number of a calibration; default: the current one.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program."""
+    for verb in (score, evaluate, replay, demo):
+        app.command()(verb)
+
+
+def score(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="Exemplars to score, .npz or .parquet.")],
+    out: Annotated[Path, typer.Option(help="Where the decisions go, .parquet, a row for each of the file's.")],
+    no_weights: Annotated[bool, typer.Option("--no-weights", help="Plain Venn probabilities.")] = False,
+    q_equals_k: Annotated[bool, typer.Option("--q-equals-k", help="Reject every prediction with q < K.")] = False,
+    calibration: Calibration = None,
+    as_json: Json = False,
+) -> None:
+    """Admit or reject every row of a file."""
+    from service.cli.session import open_session
+    from service.files.exports import check_writable
+    from service.flows.score import write_scores
+    from service.store import decisions
+    from service.store.engine import connect
+
+    check_writable(out)
+    session = open_session()
+    request = score_file(
+        session, name, file, weighted=not no_weights, require_full_match=q_equals_k, calibration=calibration
+    )
+    write_scores(session.engine, request.job_id, out)
+    with connect(session.engine) as connection:
+        counts = decisions.counts(connection, request.job_id)
+    admitted = {str(decision): rows for decision, _, rows in counts if decision is not None}
+    rejected = {str(reason): rows for _, reason, rows in counts if reason is not None}
+    total = sum(admitted.values())
+    tell(
+        as_json,
+        {
+            "job": request.job_id,
+            "calibration": request.calibration_id,
+            "rows": request.rows,
+            "admitted": admitted,
+            "rejected": rejected,
+            "out": str(out),
+        },
+        f"{file.name}: {request.rows:,} rows, {total:,} admitted ({total / request.rows:.1%}), by calibration "
+        f"{request.calibration_id}; decisions are in {out}.",
+        *(f"  rejected, {reason}: {rows:,}" for reason, rows in rejected.items()),
+    )
+
+
+def score_file(
+    session: Any, name: str, file: Path, *, weighted: bool, require_full_match: bool, calibration: int | None
+) -> Any:
+    """Record and run the job that scores a file; the request."""
+    from service.files import count_rows
+    from service.flows.score import request_score
+
+    with progress(f"Storing {file.name}", count_rows(file)) as advance:
+        request = request_score(
+            session.engine,
+            name,
+            file,
+            weighted=weighted,
+            require_full_match=require_full_match,
+            calibration_id=calibration,
+            chunk_rows=session.settings.chunk_rows,
+            on_rows=advance,
+        )
+    run_job_with_progress(session, request.job_id, f"Scoring {file.name}" + ("" if weighted else ", plain"))
+    return request
+
+
+def evaluate_file(session: Any, name: str, file: Path, title: str, calibration: int | None) -> Any:
+    """Score a labelled file with and without weights; the report that compares the methods on it."""
+    from service.flows.evaluate import evaluate as flow
+
+    with session.workers():
+        weighted, plain = (
+            score_file(session, name, file, weighted=weighted, require_full_match=False, calibration=calibration)
+            for weighted in (True, False)
+        )
+    return flow(session.engine, title, weighted_job=weighted.job_id, plain_job=plain.job_id)
+
+
+def evaluate(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="Labelled exemplars, .npz or .parquet.")],
+    report: Annotated[
+        Path | None, typer.Option(help="Folder for the report as an HTML page and its charts as PNG.")
+    ] = None,
+    calibration: Calibration = None,
+    as_json: Json = False,
+) -> None:
+    """Compare what each method admits of a labelled file, and how often it is right."""
+    from service.cli.session import open_session
+    from service.report.tables import report_tables
+
+    result = evaluate_file(open_session(), name, file, file.stem, calibration)
+    if as_json:
+        from service.report.payload import report_payload
+
+        tell(True, report_payload(result))
+    else:
+        output.print(report_tables(result))
+    if report is not None:
+        from service.report.page import write_report
+
+        page = write_report(report, name, [result])
+        if not as_json:
+            output.print(f"The report is in {page}.", highlight=False)
+
+
+def replay(
+    decision: Annotated[int, typer.Argument(help="Number of a decision, from the view report.decision_v1.")],
+    as_json: Json = False,
+) -> None:
+    """Compute a stored decision again from its snapshot, and show what it rests on."""
+    from service.cli.replay import run
+
+    run(decision, as_json=as_json)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("demo-report"),
+) -> None:
+    """Go the whole way on bundled real data: ingest, fit, calibrate, score, compare."""
+    from service.cli.demo import run
+
+    run(out)

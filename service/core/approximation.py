@@ -1,0 +1,211 @@
+"""The KNN approximation of the network, and the features that partition its output.
+
+Schmaltz & Rasooly (2022), eq. 1 and 2, and the features q and d of the partitions; conventions in
+docs/PROCEDURE.md, sections 1 and 2. A point's results have the same bits in whatever batch.
+"""
+
+import numpy as np
+
+from service.core.types import (
+    Approximation,
+    Float32Array,
+    FloatArray,
+    IntArray,
+    KnnParameters,
+    Neighbours,
+    Support,
+)
+from service.errors import InvalidInputError
+
+# Bytes of temporaries, about.
+_BLOCK_BYTES = 32 * 2**20
+
+
+def approximate(neighbours: Neighbours, support: Support, parameters: KnnParameters) -> Approximation:
+    """The KNN's logits, prediction, match count and distance to training of n points, from their neighbours.
+
+    neighbours: (n, K), rows of the support. support: N training exemplars. parameters: of C classes.
+    Raises InvalidInputError where these do not fit each other.
+
+    >>> neighbours = Neighbours(indices=np.array([[2, 0]]), distances=np.array([[0.5, 0.5]]))
+    >>> support = Support(
+    ...     logits=np.array([[0, 0], [2, 0], [0, 2]], dtype=np.float32), labels=np.array([0, 0, 1])
+    ... )
+    >>> view = approximate(neighbours, support, KnnParameters(beta=np.zeros(2), gamma=np.ones(2), eta=1.0))
+    >>> view.logits.round(3).tolist(), view.predicted.tolist(), view.match_count.tolist()
+    ([[0.0, 0.482]], [1], [1])
+    """
+    logits = knn_logits(neighbours, support, parameters)
+    predicted = network_prediction(logits)
+    return Approximation(
+        logits=logits,
+        predicted=predicted,
+        match_count=match_count(predicted, neighbours, support),
+        distance=neighbours.distances[:, 0].copy(),
+    )
+
+
+def network_prediction(logits: Float32Array | FloatArray) -> IntArray:
+    """The predicted class, yhat = argmax over classes, ties to the lower class.
+
+    logits: (n, C), C >= 2, finite. Returns (n,) int64 in [0, C). Raises InvalidInputError.
+
+    >>> network_prediction(np.array([[0.5, 2.0, 2.0]])).tolist()
+    [1]
+    """
+    _check_logits(logits)
+    predicted: IntArray = np.argmax(logits, axis=1)
+    return predicted
+
+
+def softmax(logits: Float32Array | FloatArray) -> FloatArray:
+    """Pi = softmax over classes, in float64.
+
+    logits: (n, C), C >= 2, finite. Returns (n, C) float64 in [0, 1], rows summing to one.
+    Raises InvalidInputError.
+
+    >>> softmax(np.array([[1000.0, 1000.0]])).tolist()
+    [[0.5, 0.5]]
+    """
+    _check_logits(logits)
+    return _normalised_exponentials(logits.astype(np.float64))
+
+
+def nonconformity(logits: FloatArray, labels: IntArray) -> FloatArray:
+    """The conformal score 1 - pi^y of labelled points (docs/PROCEDURE.md, section 4).
+
+    logits: (n, C), KNN(x), finite. labels: (n,) int64 in [0, C). Returns (n,) float64 in [0, 1].
+    Raises InvalidInputError.
+
+    >>> nonconformity(np.array([[0.0, 0.0]]), np.array([1])).tolist()
+    [0.5]
+    """
+    _check_logits(logits)
+    _check_labels(labels, logits)
+    own_class = np.take_along_axis(softmax(logits), labels[:, np.newaxis], axis=1)  # (n, 1)
+    return 1.0 - own_class[:, 0]
+
+
+def neighbour_weights(distances: FloatArray, eta: float) -> FloatArray:
+    """w_k = softmax over k of -dist_k / eta (eq. 2).
+
+    distances: (n, K), >= 0, ascending in each row. eta: temperature > 0, in units of distance.
+    Returns (n, K) float64, rows descending and summing to one.
+    """
+    # Less the nearest distance before the division, so that no eta is too small; a far neighbour may weigh 0.
+    with np.errstate(over="ignore"):
+        return _normalised_exponentials((distances[:, :1] - distances) / eta)
+
+
+def knn_logits(neighbours: Neighbours, support: Support, parameters: KnnParameters) -> FloatArray:
+    """KNN(x)^c = beta^c + sum_k w_k (tanh f^c(x_k) + gamma^c ytilde_k^c) (eq. 1).
+
+    ytilde_k^c is +1 where c is the label of exemplar k, -1 elsewhere. Arguments as in `approximate`.
+    Returns (n, C) float64. Raises InvalidInputError.
+    """
+    _check_neighbours(neighbours, support)
+    _check_parameters(parameters, support)
+    count, neighbour_count = neighbours.indices.shape
+    class_count = support.logits.shape[1]
+    logits = np.empty((count, class_count))
+    block_rows = max(1, _BLOCK_BYTES // (8 * (4 * class_count + 2 * neighbour_count)))
+    for start in range(0, count, block_rows):
+        part = slice(start, start + block_rows)
+        weights = neighbour_weights(neighbours.distances[part], parameters.eta)
+        # Neighbour by neighbour, so that the order of the sum is the same for every point.
+        total = np.zeros((weights.shape[0], class_count))
+        for rank in range(neighbour_count):
+            rows = neighbours.indices[part, rank]
+            terms = np.tanh(support.logits[rows].astype(np.float64))  # (b, C)
+            own_class = support.labels[rows, np.newaxis] == np.arange(class_count)  # (b, C)
+            terms += np.where(own_class, parameters.gamma, -parameters.gamma)
+            terms *= weights[:, rank, np.newaxis]
+            total += terms
+        logits[part] = parameters.beta + total
+    return logits
+
+
+def match_count(predicted: IntArray, neighbours: Neighbours, support: Support) -> IntArray:
+    """q, how many nearest neighbours in a row agree with the prediction, in prediction and in label.
+
+    predicted: (n,) int64, yhat(x). neighbours: (n, K). support: N training exemplars.
+    Returns (n,) int64 in [0, K]: neighbours k = 1, 2, ... are counted while yhat(x) = yhat_k = y_k.
+    Raises InvalidInputError.
+    """
+    _check_neighbours(neighbours, support)
+    if predicted.shape != neighbours.indices.shape[:1]:
+        raise InvalidInputError(
+            f"expected a prediction for each of {neighbours.indices.shape[0]} points, got shape "
+            f"{predicted.shape}; pass predictions and neighbours of the same points"
+        )
+    correct = network_prediction(support.logits) == support.labels  # (N,)
+    same_label = support.labels[neighbours.indices] == predicted[:, np.newaxis]  # (n, K)
+    matches = correct[neighbours.indices] & same_label
+    counts: IntArray = np.logical_and.accumulate(matches, axis=1).sum(axis=1, dtype=np.int64)
+    return counts
+
+
+def _normalised_exponentials(values: FloatArray) -> FloatArray:
+    # Contiguous rows: numpy sums those in an order that depends on their length alone.
+    exponentials = np.exp(np.ascontiguousarray(values - values.max(axis=1, keepdims=True)))
+    normalised: FloatArray = exponentials / exponentials.sum(axis=1, keepdims=True)
+    return normalised
+
+
+def _check_logits(logits: Float32Array | FloatArray) -> None:
+    if logits.ndim != 2 or logits.shape[1] < 2:
+        raise InvalidInputError(
+            f"expected logits of shape (points, classes) with at least 2 classes, got shape {logits.shape}; "
+            "pass one row a point and one column a class"
+        )
+    if not np.isfinite(logits).all():
+        row, column = np.argwhere(~np.isfinite(logits))[0]
+        raise InvalidInputError(
+            f"expected finite logits, got {logits[row, column]} in row {row}, column {column}; remove or repair the row"
+        )
+
+
+def _check_labels(labels: IntArray, logits: Float32Array | FloatArray) -> None:
+    count, class_count = logits.shape
+    if labels.shape != (count,):
+        raise InvalidInputError(
+            f"expected a label for each of {count} rows of logits, got shape {labels.shape}; "
+            "pass labels and logits of the same points"
+        )
+    outside = (labels < 0) | (labels >= class_count)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise InvalidInputError(
+            f"expected labels from 0 to {class_count - 1}, got {labels[row]} in row {row}; leave unlabelled points out"
+        )
+
+
+def _check_neighbours(neighbours: Neighbours, support: Support) -> None:
+    _check_logits(support.logits)
+    _check_labels(support.labels, support.logits)
+    indices, distances = neighbours.indices, neighbours.distances
+    if indices.ndim != 2 or indices.shape[1] < 1 or indices.shape != distances.shape:
+        raise InvalidInputError(
+            "expected neighbour indices and distances of one shape (points, neighbours), got "
+            f"{indices.shape} and {distances.shape}; pass the result of a neighbour search"
+        )
+    total = support.labels.size
+    if indices.size and (indices.min() < 0 or indices.max() >= total):
+        raise InvalidInputError(
+            f"expected neighbour indices from 0 to {total - 1}, got {indices.min()} to {indices.max()}; "
+            "pass the support that was searched"
+        )
+
+
+def _check_parameters(parameters: KnnParameters, support: Support) -> None:
+    class_count = support.logits.shape[1]
+    shapes = parameters.beta.shape, parameters.gamma.shape
+    if shapes != ((class_count,), (class_count,)):
+        raise InvalidInputError(
+            f"expected beta and gamma of {class_count} classes, got shapes {shapes[0]} and {shapes[1]}; "
+            "fit the parameters on this classifier"
+        )
+    if not (np.isfinite(parameters.beta).all() and np.isfinite(parameters.gamma).all()):
+        raise InvalidInputError("expected finite beta and gamma, got NaN or infinity; fit the parameters again")
+    if not (np.isfinite(parameters.eta) and parameters.eta > 0):
+        raise InvalidInputError(f"expected a finite eta above 0, got {parameters.eta}; fit the parameters again")

@@ -1,0 +1,73 @@
+"""What a calibrator may be asked for: defaults and checks (docs/PROCEDURE.md, sections 3, 4 and 6)."""
+
+import math
+from decimal import Decimal
+from itertools import pairwise
+
+from service.core.types import CalibratorSettings
+from service.errors import InvalidInputError
+
+
+def make_settings(
+    class_count: int,
+    neighbour_count: int,
+    *,
+    alpha: Decimal = Decimal("0.1"),
+    delta: float = 1.0,
+    kappa: int = 1000,
+    bin_edges: tuple[int, ...] | None = None,
+    thresholds: tuple[Decimal, ...] | None = None,
+) -> CalibratorSettings:
+    """Checked settings, by default the paper's: every q its own bin, threshold 1 - alpha for every class.
+
+    class_count: C >= 2. neighbour_count: K >= 1. The rest as in `CalibratorSettings`.
+
+    >>> make_settings(2, 3).bin_edges
+    (0, 1, 2, 3)
+    """
+    settings = CalibratorSettings(
+        alpha=alpha,
+        delta=delta,
+        kappa=kappa,
+        bin_edges=tuple(range(neighbour_count + 1)) if bin_edges is None else bin_edges,
+        thresholds=(1 - alpha,) * class_count if thresholds is None else thresholds,
+    )
+    check_settings(settings, class_count=class_count, neighbour_count=neighbour_count)
+    return settings
+
+
+def check_settings(settings: CalibratorSettings, *, class_count: int, neighbour_count: int) -> None:
+    """InvalidInputError, saying what was expected and what came, unless the settings fit the classifier."""
+    if class_count < 2:
+        raise InvalidInputError(f"a classifier needs at least 2 classes; got {class_count}")
+    if not (settings.alpha.is_finite() and 0 < settings.alpha < 1):
+        raise InvalidInputError(f"alpha must lie strictly between 0 and 1; got {settings.alpha}")
+    if math.isnan(settings.delta) or settings.delta <= 0:
+        raise InvalidInputError(f"delta must be greater than 0 (inf is allowed); got {settings.delta}")
+    if settings.kappa < 1:
+        raise InvalidInputError(f"kappa must be at least 1; got {settings.kappa}")
+    _check_bin_edges(settings.bin_edges, neighbour_count)
+    _check_thresholds(settings, class_count)
+
+
+def _check_bin_edges(edges: tuple[int, ...], neighbour_count: int) -> None:
+    ascending = all(lower < upper for lower, upper in pairwise(edges))
+    if not edges or edges[0] != 0 or not ascending or edges[-1] > neighbour_count:
+        raise InvalidInputError(
+            f"the bins of q must be given by ascending lower edges, the first 0 and none above "
+            f"K = {neighbour_count}; got {', '.join(map(str, edges)) or 'none'}"
+        )
+
+
+def _check_thresholds(settings: CalibratorSettings, class_count: int) -> None:
+    if len(settings.thresholds) != class_count:
+        raise InvalidInputError(
+            f"one threshold for each of {class_count} classes was expected; got {len(settings.thresholds)}"
+        )
+    least = 1 - settings.alpha
+    for predicted, threshold in enumerate(settings.thresholds):
+        if not (threshold.is_finite() and least <= threshold <= 1):
+            raise InvalidInputError(
+                f"the threshold of class {predicted} must be at least 1 - alpha = {least} and at most 1; "
+                f"got {threshold}"
+            )

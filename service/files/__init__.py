@@ -1,0 +1,51 @@
+"""Files in and out: exemplars from npz and parquet, tables to parquet, settings to JSON."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from service.errors import InvalidInputError
+from service.files import npz, parquet
+from service.files.records import ExemplarBatch, Layout, duplicate_ids
+
+__all__ = ["ExemplarBatch", "count_rows", "duplicate_ids", "read_exemplars"]
+
+_Reader = TypeVar("_Reader", bound=Callable[..., object])
+
+
+def read_exemplars(path: Path, *, dimension: int, class_count: int, batch_rows: int = 8192) -> Iterator[ExemplarBatch]:
+    """Read a file of exemplars, .npz or .parquet, in batches of at most `batch_rows` rows, in file order.
+
+    dimension: D, the length of a vector r. class_count: C, the number of logits f; labels y are 0..C-1,
+    or -1 where unknown. All three numbers are at least 1.
+
+    A generator: nothing is read before the first batch is asked for. Then what the headers tell (missing
+    columns, types, sizes) is checked at once, and values as their batch is read: store the batches in one
+    transaction, and roll it back on an error.
+
+    Raises InvalidInputError naming the row (counted from 0) and column, what was expected and what came.
+    """
+    for name, value in (("dimension", dimension), ("class_count", class_count), ("batch_rows", batch_rows)):
+        if value < 1:
+            raise InvalidInputError(f"{name}: expected at least 1, got {value}")
+    read_batches = _for_suffix(path, npz=npz.read_batches, parquet=parquet.read_batches)
+    yield from read_batches(path, Layout(path, dimension, class_count), batch_rows)
+
+
+def count_rows(path: Path) -> int:
+    """Return the number of rows of a file of exemplars, from its headers.
+
+    Raises InvalidInputError where the file is missing, of another format, or cannot be read.
+    """
+    return _for_suffix(path, npz=npz.count_rows, parquet=parquet.count_rows)(path)
+
+
+def _for_suffix(path: Path, *, npz: _Reader, parquet: _Reader) -> _Reader:
+    match path.suffix.lower():
+        case ".npz":
+            return npz
+        case ".parquet":
+            return parquet
+        case other:
+            got = repr(other) if other else "no ending"
+            raise InvalidInputError(f"{path}: expected a name ending in .npz or .parquet, got {got}")

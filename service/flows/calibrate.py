@@ -1,0 +1,222 @@
+"""A new snapshot of a calibrator from the current labels and approximations (sections 3 to 5)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection, Engine
+
+from service.core.admit import AdmitIndex, smallest_class_count
+from service.core.approximation import nonconformity
+from service.core.bands import BandRadius, band_radius, bin_of
+from service.core.types import CalibrationPoints, CalibratorSettings, IntArray, Split
+from service.errors import NotReadyError
+from service.flows.approximate import require_support
+from service.store import approximations, calibrations, classifiers, exemplars, jobs
+from service.store.approximations import StoredParameters
+from service.store.calibrations import ChangedRows
+from service.store.classifiers import Classifier
+from service.store.engine import connect, transaction
+
+_BLOCK_BYTES = 64 << 20
+
+SettingsOf = Callable[[Classifier], CalibratorSettings]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibrated:
+    """A new snapshot.
+
+    usable_count: points of vp whose band holds at least kappa points of every class. largest_kappa: the
+    largest that leaves any, 0 where every band of vp lacks a class altogether.
+    """
+
+    calibration_id: int
+    settings: CalibratorSettings
+    radius: BandRadius
+    mc_count: int
+    vp_count: int
+    singleton_count: int
+    usable_count: int
+    largest_kappa: int
+    changed: ChangedRows
+
+
+def request_approximations(engine: Engine, name: str, settings_of: SettingsOf, *, chunk_rows: int) -> int:
+    """Record the job that brings mc and vp up to date under the current parameters; its key.
+
+    Raises as `calibrate` does for settings, and NotReadyError before the first fit.
+    """
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        settings_of(classifier)
+        parameters = _require_parameters(connection, classifier)
+        newest = require_support(connection, classifier)
+        lacking = approximations.lacking_approximation(
+            connection, classifier, [Split.KNN, Split.MC, Split.VP], newest, parameters.id
+        )
+        return jobs.add_job(
+            connection,
+            classifier,
+            kind="approximate",
+            exemplar_ids=lacking,
+            chunk_rows=chunk_rows,
+            knn_parameters_id=parameters.id,
+        )
+
+
+def calibrate(engine: Engine, name: str, settings_of: SettingsOf, *, reason: str) -> Calibrated:
+    """Compute a snapshot from one view of the data and make it current; others keep theirs until then.
+
+    settings_of: gives the settings for the classifier, or raises InvalidInputError. Raises NotReadyError where
+    data or approximations lack. Nothing is stored then.
+    """
+    with transaction(engine) as guard:
+        classifier = classifiers.by_name(guard, name)
+        settings = settings_of(classifier)
+        # Held until the snapshot is committed, by a transaction of its own: the view of the data that the
+        # other one takes must not be older than the lock.
+        calibrations.lock_calibration(guard, classifier)
+        with connect(engine) as connection:
+            connection.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                return _calibrate(connection, classifier, settings, reason)
+
+
+def _calibrate(connection: Connection, classifier: Classifier, settings: CalibratorSettings, reason: str) -> Calibrated:
+    parameters = _require_parameters(connection, classifier)
+    newest = require_support(connection, classifier)
+    splits = [Split.MC, Split.VP]
+    lacking = approximations.lacking_approximation(connection, classifier, splits, newest, parameters.id)
+    if len(lacking):
+        raise NotReadyError(
+            f"{len(lacking)} points of {classifier.name!r} arrived or changed meanwhile and have no approximation "
+            "yet: run the calibration again"
+        )
+    _require_classes(connection, classifier)
+    mc_ids, mc = _read_points(connection, classifier, Split.MC, parameters)
+    radius = band_radius(mc, settings.delta)
+    if radius.omega == 0:
+        raise NotReadyError(
+            "s_hat is 0: all points of mc that have q > 0 and are predicted right lie at the same distance to "
+            "training, so a band would hold exactly equal distances alone; see whether the vectors are what they should be, "
+            "or calibrate by q alone with --delta inf"
+        )
+    admit = AdmitIndex(mc, class_count=classifier.class_count, settings=settings, omega=radius.omega)
+
+    vp = _admit_sets_of_vp(connection, classifier, parameters, admit)
+
+    calibrations.create_incoming_points(connection)
+    mc_bins = bin_of(mc.match_count, settings.bin_edges)
+    calibrations.gather_points(connection, mc_ids, Split.MC, mc, mc_bins, None)
+    for block in vp:
+        bins = bin_of(block.points.match_count, settings.bin_edges)
+        included = np.unpackbits(block.packed_sets, axis=1, count=classifier.class_count).astype(np.bool_)
+        calibrations.gather_points(connection, block.exemplar_ids, Split.VP, block.points, bins, included)
+    calibrator_id = calibrations.ensure_calibrator(connection, classifier, settings)
+    calibration_id, changed = calibrations.publish(
+        connection,
+        calibrator_id,
+        knn_parameters_id=parameters.id,
+        radius=radius,
+        mc_count=len(mc_ids),
+        vp_count=sum(len(block.exemplar_ids) for block in vp),
+        reason=reason,
+    )
+    smallest = np.concatenate([block.smallest_class_count for block in vp])
+    return Calibrated(
+        calibration_id,
+        settings,
+        radius,
+        mc_count=len(mc_ids),
+        vp_count=len(smallest),
+        singleton_count=sum(block.singleton_count for block in vp),
+        usable_count=int((smallest >= settings.kappa).sum()),
+        largest_kappa=int(smallest.max()),
+        changed=changed,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SetBlock:
+    """A block of vp with its ADMIT sets, a bit a class; logits, which are large, are gone."""
+
+    exemplar_ids: IntArray
+    points: CalibrationPoints
+    packed_sets: npt.NDArray[np.uint8]
+    smallest_class_count: IntArray
+    singleton_count: int
+
+
+def _admit_sets_of_vp(
+    connection: Connection, classifier: Classifier, parameters: StoredParameters, admit: AdmitIndex
+) -> list[_SetBlock]:
+    found = []
+    for block in approximations.split_blocks(connection, classifier, Split.VP, parameters.id, _block_rows(classifier)):
+        approximation = block.approximation
+        sets = admit.sets(
+            approximation.logits, approximation.predicted, approximation.match_count, approximation.distance
+        )
+        found.append(
+            _SetBlock(
+                exemplar_ids=block.exemplar_ids,
+                points=_points(block),
+                packed_sets=np.packbits(sets.included, axis=1),
+                smallest_class_count=smallest_class_count(sets.band_size),
+                singleton_count=int(sets.singleton.sum()),
+            )
+        )
+    return found
+
+
+def _require_parameters(connection: Connection, classifier: Classifier) -> StoredParameters:
+    parameters = approximations.current_parameters(connection, classifier)
+    if parameters is None:
+        raise NotReadyError(
+            f"classifier {classifier.name!r} has no KNN parameters yet: run `venn-admit fit {classifier.name}` first"
+        )
+    return parameters
+
+
+def _require_classes(connection: Connection, classifier: Classifier) -> None:
+    for split in (Split.MC, Split.VP):
+        classes = exemplars.split_classes(connection, classifier, split)
+        if len(classes) < 2:
+            held = f"class {classes[0]} alone" if classes else "no labelled exemplar"
+            raise NotReadyError(
+                f"split {split} of {classifier.name!r} holds {held}: expected at least two classes; "
+                "ingest more held-out data"
+            )
+
+
+def _block_rows(classifier: Classifier) -> int:
+    return max(1, _BLOCK_BYTES // (8 * (classifier.class_count + 8)))
+
+
+def _points(block: approximations.LabelledApproximations) -> CalibrationPoints:
+    approximation = block.approximation
+    return CalibrationPoints(
+        label=block.labels,
+        predicted=approximation.predicted,
+        match_count=approximation.match_count,
+        distance=approximation.distance,
+        score=nonconformity(approximation.logits, block.labels),
+    )
+
+
+def _read_points(
+    connection: Connection, classifier: Classifier, split: Split, parameters: StoredParameters
+) -> tuple[IntArray, CalibrationPoints]:
+    """Ids and points of a split, in order of ingestion, without their logits."""
+    ids, points = [], []
+    for block in approximations.split_blocks(connection, classifier, split, parameters.id, _block_rows(classifier)):
+        ids.append(block.exemplar_ids)
+        points.append(_points(block))
+    return np.concatenate(ids), CalibrationPoints(
+        label=np.concatenate([part.label for part in points]),
+        predicted=np.concatenate([part.predicted for part in points]),
+        match_count=np.concatenate([part.match_count for part in points]),
+        distance=np.concatenate([part.distance for part in points]),
+        score=np.concatenate([part.score for part in points]),
+    )

@@ -1,0 +1,113 @@
+"""One chunk of a job: what a worker does when a message wakes it.
+
+Claim, compute, then write results and completion in one transaction, so a chunk is either done or as if it
+had never been touched. Delivered twice, the second finds it claimed or done and leaves.
+"""
+
+from functools import lru_cache
+from typing import Protocol
+
+import structlog
+from sqlalchemy import Connection, Engine
+
+from service.flows.approximate import approximate_points
+from service.flows.score import Snapshot, load_snapshot, score_points
+from service.store import approximations, classifiers, jobs
+from service.store.array_cache import ArrayCache
+from service.store.engine import connect, transaction
+
+log = structlog.get_logger()
+
+
+class ChunkSettings(Protocol):
+    """What of the settings bears on a chunk."""
+
+    @property
+    def lease_seconds(self) -> int: ...
+
+    @property
+    def max_attempts(self) -> int: ...
+
+    @property
+    def memory_budget_mb(self) -> int: ...
+
+
+class _Result(Protocol):
+    def apply(self, connection: Connection) -> None: ...
+
+
+class ChunkRunner:
+    """Computes chunks; keeps between them the database, the cache and the snapshots used last."""
+
+    def __init__(self, engine: Engine, cache: ArrayCache, settings: ChunkSettings, *, worker: str) -> None:
+        self._engine = engine
+        self._cache = cache
+        self._settings = settings
+        self._worker = worker
+        # Immutable, and few are in use at a time.
+        self._snapshot = lru_cache(maxsize=4)(self._load_snapshot)
+
+    def run(self, job_id: int, ordinal: int) -> int:
+        """Compute one chunk; how many of its rows were settled, 0 where it was not to be had or went wrong.
+
+        An error is recorded with the chunk, which is tried again or, after the last attempt, failed.
+        """
+        chunk_log = log.bind(job=job_id, chunk=ordinal, worker=self._worker)
+        with transaction(self._engine) as connection:
+            claim = jobs.claim(
+                connection, job_id, ordinal, worker=self._worker, lease_seconds=self._settings.lease_seconds
+            )
+        if claim is None:
+            chunk_log.info("chunk is finished, or another worker has it")
+            return 0
+        try:
+            finished = self._compute_and_apply(claim)
+        except Exception as error:  # whatever it is, it is kept with the chunk, and other chunks go on
+            with transaction(self._engine) as connection:
+                state = jobs.fail(
+                    connection,
+                    claim,
+                    error=f"{type(error).__name__}: {error}",
+                    max_attempts=self._settings.max_attempts,
+                )
+            chunk_log.exception("chunk went wrong", attempt=claim.attempts, chunk_state=state)
+            return 0
+        if not finished:
+            chunk_log.warning("lease was lost, result is dropped", attempt=claim.attempts)
+            return 0
+        chunk_log.info("chunk is done", rows=claim.end_row - claim.first_row)
+        return claim.end_row - claim.first_row
+
+    def _compute_and_apply(self, claim: jobs.Claim) -> bool:
+        result = self._compute(claim)
+        with connect(self._engine) as connection, connection.begin() as open_transaction:
+            result.apply(connection)
+            finished = jobs.finish(connection, claim)
+            if not finished:
+                open_transaction.rollback()
+        return finished
+
+    def _compute(self, claim: jobs.Claim) -> _Result:
+        with connect(self._engine) as connection:
+            job = jobs.by_id(connection, claim.job_id)
+            classifier = classifiers.by_id(connection, job.classifier_id)
+            exemplar_ids = jobs.chunk_exemplars(connection, claim)
+            parameters = (
+                None
+                if job.knn_parameters_id is None
+                else approximations.parameters_by_id(connection, job.knn_parameters_id)
+            )
+        memory_budget = self._settings.memory_budget_mb << 20
+        if job.calibration_id is None:
+            return approximate_points(
+                self._engine, self._cache, classifier, exemplar_ids, parameters, memory_budget=memory_budget
+            )
+        snapshot = self._snapshot(classifier.id, job.calibration_id)
+        return score_points(
+            self._engine, self._cache, classifier, job, snapshot, exemplar_ids, memory_budget=memory_budget
+        )
+
+    def _load_snapshot(self, classifier_id: int, calibration_id: int) -> Snapshot:
+        with connect(self._engine) as connection:
+            classifier = classifiers.by_id(connection, classifier_id)
+        return load_snapshot(self._engine, self._cache, classifier, calibration_id)

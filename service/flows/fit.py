@@ -1,0 +1,139 @@
+"""Fitting the KNN approximation and the localizer, or taking parameters that were fitted elsewhere."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Engine
+
+from service.core.approximation import approximate
+from service.core.approximation_training import fit_knn, fit_localizer, localizer_rows
+from service.core.localizer import pairwise_distances
+from service.core.types import IntArray, KnnParameters, Neighbours, Split, TrainingEpoch
+from service.errors import InvalidInputError, NotReadyError
+from service.flows.approximate import neighbours_in_order, require_support
+from service.store import approximations, classifiers, exemplars, jobs
+from service.store.approximations import FitRecord, StoredParameters
+from service.store.array_cache import ArrayCache, CachedSupport
+from service.store.classifiers import Classifier
+from service.store.engine import connect, transaction
+
+OnEpoch = Callable[[str, TrainingEpoch], None]
+
+HELD_OUT_SPLITS = [Split.KNN, Split.MC, Split.VP]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """The new current parameters, and how well they do: discrepancies on the dev half and in each split."""
+
+    parameters: StoredParameters
+    record: FitRecord
+
+
+def request_neighbours(engine: Engine, name: str, *, chunk_rows: int) -> int:
+    """Record the job that finds the neighbours a fit needs; its key. Raises NotReadyError where data lack."""
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        newest = require_support(connection, classifier)
+        _require_data(exemplars.split_counts(connection, classifier), classifier)
+        classes = exemplars.split_classes(connection, classifier, Split.TRAIN)
+        if len(classes) < 2:
+            raise NotReadyError(
+                f"all training exemplars of {classifier.name!r} have label {classes[0]}, expected two classes or more; "
+                "ingest training exemplars of the others"
+            )
+        lacking = approximations.lacking_neighbours(connection, classifier, [Split.KNN, Split.VP], newest)
+        return jobs.add_job(
+            connection,
+            classifier,
+            kind="approximate",
+            exemplar_ids=lacking,
+            chunk_rows=chunk_rows,
+            knn_parameters_id=None,
+        )
+
+
+def fit(engine: Engine, cache: ArrayCache, name: str, *, on_epoch: OnEpoch) -> Fitted:
+    """Fit parameters on the stored neighbours and make them current.
+
+    on_epoch is given the model (`knn`, `localizer`) and each line of its training log.
+    """
+    with connect(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        support = cache.support(engine, classifier)
+        knn_ids, knn_neighbours = _split_neighbours(engine, classifier, support, Split.KNN)
+        vp_ids, vp_neighbours = _split_neighbours(engine, classifier, support, Split.VP)
+        document_keys, row_keys = exemplars.split_keys(connection, classifier, Split.KNN)
+        logits = exemplars.network_logits(connection, classifier, knn_ids)
+        chosen = localizer_rows(row_keys, len(vp_ids), seed=classifier.seed)
+        chosen_vectors = exemplars.vectors(connection, classifier, knn_ids[chosen])
+        vp_vectors = exemplars.vectors(connection, classifier, vp_ids)
+
+    knn = fit_knn(
+        knn_neighbours,
+        logits,
+        support.support,
+        document_keys=document_keys,
+        row_keys=row_keys,
+        seed=classifier.seed,
+        on_epoch=lambda line: on_epoch("knn", line),
+    )
+    localizer = fit_localizer(
+        pairwise_distances(chosen_vectors, vp_vectors),
+        approximate(vp_neighbours, support.support, knn.parameters).logits,
+        approximate(knn_neighbours, support.support, knn.parameters).logits[chosen],
+        document_keys=[document_keys[row] for row in chosen.tolist()],
+        row_keys=[row_keys[row] for row in chosen.tolist()],
+        seed=classifier.seed,
+        neighbour_count=classifier.neighbour_count,
+        on_epoch=lambda line: on_epoch("localizer", line),
+    )
+
+    record = FitRecord(knn.fit_count, knn.dev_count, knn.dev_discrepancies, knn.log, localizer.log)
+    with transaction(engine) as connection:
+        stored = approximations.add_parameters(connection, classifier, knn.parameters, localizer.eta_loc, record)
+    return Fitted(stored, record)
+
+
+def adopt_parameters(engine: Engine, name: str, knn: KnnParameters, eta_loc: float) -> StoredParameters:
+    """Make given parameters current, such as `export --what parameters` wrote for another database."""
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        _check_given(classifier, knn, eta_loc)
+        return approximations.add_parameters(connection, classifier, knn, eta_loc, None)
+
+
+def _check_given(classifier: Classifier, knn: KnnParameters, eta_loc: float) -> None:
+    for symbol, values in (("beta", knn.beta), ("gamma", knn.gamma)):
+        if values.shape != (classifier.class_count,) or not np.isfinite(values).all():
+            raise InvalidInputError(
+                f"{symbol}: expected {classifier.class_count} finite numbers, one a class of {classifier.name!r}, "
+                f"got {values.tolist()}"
+            )
+    for symbol, value in (("eta", knn.eta), ("eta_loc", eta_loc)):
+        if not (np.isfinite(value) and value > 0):
+            raise InvalidInputError(f"{symbol}: expected a finite number above 0, got {value}")
+
+
+def _require_data(counts: dict[Split, int], classifier: Classifier) -> None:
+    for split in HELD_OUT_SPLITS:
+        if not counts[split]:
+            raise NotReadyError(
+                f"no exemplars of {classifier.name!r} are in split {split}: ingest held-out data with "
+                f"`venn-admit ingest {classifier.name} FILE --split held-out`; a few hundred documents at least"
+            )
+
+
+def _split_neighbours(
+    engine: Engine, classifier: Classifier, support: CachedSupport, split: Split
+) -> tuple[IntArray, Neighbours]:
+    with connect(engine) as connection:
+        ids = exemplars.split_members(connection, classifier, split)
+        stored = approximations.read_neighbours(connection, classifier, ids, int(support.ids[-1]))
+    if len(stored.exemplar_ids) != len(ids):
+        raise NotReadyError(
+            f"training exemplars of {classifier.name!r} arrived during the fit, so neighbours in split {split} are out "
+            "of date: run the fit again"
+        )
+    return ids, neighbours_in_order(stored, ids, support)

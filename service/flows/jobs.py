@@ -1,0 +1,60 @@
+"""Sending a job's chunks to workers, and waiting until they are done."""
+
+import time
+from collections.abc import Callable
+
+from celery import Celery
+from sqlalchemy import Engine
+
+from service import broker
+from service.errors import JobError
+from service.store import jobs
+from service.store.engine import connect, transaction
+
+# A message that led to no claim for so long is taken for lost, and sent again.
+RESEND_SECONDS = 60.0
+POLL_SECONDS = 0.2
+
+OnProgress = Callable[[jobs.Progress], None]
+
+
+def relay(engine: Engine, app: Celery, job_id: int | None = None, resend_seconds: float = RESEND_SECONDS) -> int:
+    """Send messages for the open chunks that none is under way for; how many were sent.
+
+    The chunks are marked as sent first: a crash in between leaves a message to be sent again, and a message
+    sent twice does nothing the second time.
+    """
+    with transaction(engine) as connection:
+        chunks = jobs.take_unsent(connection, job_id, resend_seconds)
+    broker.send(app, chunks)
+    return len(chunks)
+
+
+def sweep(engine: Engine, app: Celery) -> int:
+    """`relay` for all jobs, and delete what a broker in this database leaves behind; how many were sent."""
+    sent = relay(engine, app)
+    if str(app.conf.broker_url).startswith("sqla+"):
+        with transaction(engine) as connection:
+            jobs.delete_consumed_messages(connection)
+    return sent
+
+
+def await_job(
+    engine: Engine, app: Celery, job_id: int, *, check_workers: Callable[[], None], on_progress: OnProgress
+) -> None:
+    """Wait for a job while others compute it, sending again what got lost.
+
+    check_workers: raises where nobody is left to do the work. Raises JobError where the job failed or was
+    cancelled.
+    """
+    while True:
+        relay(engine, app, job_id)
+        with connect(engine) as connection:
+            progress = jobs.progress(connection, job_id)
+        on_progress(progress)
+        if progress.state == "done":
+            return
+        if progress.state != "running":
+            raise JobError(f"job {job_id} {progress.state}: {progress.error or 'no reason was given'}")
+        check_workers()
+        time.sleep(POLL_SECONDS)

@@ -1,0 +1,179 @@
+"""Batch scoring: a file in, a job that workers compute, a file out in the order of the first."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row
+
+from service.core.admit import AdmitIndex
+from service.core.decide import Decisions, Localizer, decide
+from service.core.types import Approximation, Float32Array, IntArray, Split
+from service.core.venn_admit import VennIndex
+from service.files.exports import SCORES_SCHEMA, TableWriter
+from service.flows.approximate import Approximated, approximate_points, require_support
+from service.flows.ingest import store_scored
+from service.store import approximations, calibrations, classifiers, decisions, exemplars, jobs
+from service.store.array_cache import ArrayCache
+from service.store.calibrations import Calibration
+from service.store.classifiers import Classifier
+from service.store.engine import connect, transaction
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRequest:
+    """A job that was recorded: its key, the snapshot it is pinned to, and its rows."""
+
+    job_id: int
+    calibration_id: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """A calibration ready to decide with: its indexes, and the vectors of vp in the order of the Venn index."""
+
+    calibration: Calibration
+    parameters: approximations.StoredParameters
+    admit: AdmitIndex
+    venn: VennIndex
+    localizer_vectors: Float32Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """Decisions on some exemplars, and the approximations they rest on."""
+
+    job: jobs.Job
+    approximated: Approximated
+    approximation: Approximation
+    decided: Decisions
+
+    def apply(self, connection: Connection) -> None:
+        """Store the decisions, and of the approximations what is new."""
+        self.approximated.apply(connection)
+        decisions.write(
+            connection,
+            self.job,
+            self.approximated.exemplar_ids,
+            self.approximated.complete_to,
+            self.approximation,
+            self.decided.sets,
+            self.decided.probabilities,
+            self.decided.selection,
+        )
+
+
+def request_score(
+    engine: Engine,
+    name: str,
+    path: Path,
+    *,
+    weighted: bool,
+    require_full_match: bool,
+    calibration_id: int | None,
+    chunk_rows: int,
+    on_rows: Callable[[int], None],
+) -> ScoreRequest:
+    """Store a file's exemplars and record the job that scores them, in one transaction.
+
+    weighted: by the localizer (the default of the procedure) or plain. require_full_match: reject q < K.
+    calibration_id: the snapshot to use; None: the current one. Raises NotReadyError before the first calibration.
+    """
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+        require_support(connection, classifier)
+        exemplar_ids = store_scored(connection, classifier, path, on_rows)
+        job_id = jobs.add_job(
+            connection,
+            classifier,
+            kind="score",
+            exemplar_ids=exemplar_ids,
+            chunk_rows=chunk_rows,
+            knn_parameters_id=calibration.knn_parameters_id,
+            calibration_id=calibration.id,
+            weighted=weighted,
+            require_full_match=require_full_match,
+        )
+    return ScoreRequest(job_id=job_id, calibration_id=calibration.id, rows=len(exemplar_ids))
+
+
+def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> Snapshot:
+    """Read a calibration as it was when it was made, and index it."""
+    with connect(engine) as connection:
+        calibration = calibrations.by_id(connection, classifier, calibration_id)
+        parameters = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
+        mc = calibrations.read_points(connection, calibration, Split.MC)
+        vp = calibrations.read_points(connection, calibration, Split.VP)
+    setting, omega = calibration.settings, calibration.radius.omega
+    admit = AdmitIndex(mc.points, class_count=classifier.class_count, settings=setting, omega=omega)
+    venn = VennIndex(vp.points, vp.singleton, class_count=classifier.class_count, settings=setting, omega=omega)
+    vectors = cache.localizer_vectors(engine, classifier, calibration, vp.exemplar_ids[venn.order])
+    return Snapshot(calibration, parameters, admit, venn, vectors)
+
+
+def score_points(
+    engine: Engine,
+    cache: ArrayCache,
+    classifier: Classifier,
+    job: jobs.Job,
+    snapshot: Snapshot,
+    exemplar_ids: IntArray,
+    *,
+    memory_budget: int,
+) -> Scored:
+    """Decide on those of the exemplars that the job's snapshot and options have not decided on yet."""
+    with connect(engine) as connection:
+        wanted = decisions.undecided(connection, job, exemplar_ids)
+        queries = exemplars.vectors(connection, classifier, wanted) if job.weighted else None
+    approximated = approximate_points(
+        engine, cache, classifier, wanted, snapshot.parameters, memory_budget=memory_budget
+    )
+    assert approximated.approximation is not None
+
+    decided = decide(
+        snapshot.admit,
+        snapshot.venn,
+        approximated.approximation,
+        snapshot.calibration.settings,
+        neighbour_count=classifier.neighbour_count,
+        require_full_match=bool(job.require_full_match),
+        localizer=None
+        if queries is None
+        else Localizer(snapshot.parameters.eta_loc, queries, snapshot.localizer_vectors),
+    )
+    return Scored(job, approximated, approximated.approximation, decided)
+
+
+def write_scores(engine: Engine, job_id: int, out: Path) -> None:
+    """Write a finished job's decisions, one row for each row of its file, in its order."""
+    with connect(engine) as connection, TableWriter(out, SCORES_SCHEMA) as writer:
+        for rows in decisions.job_rows(connection, job_id):
+            writer.write(_score_columns(rows))
+
+
+def _score_columns(rows: Sequence[Row[Any]]) -> dict[str, Any]:
+    return {
+        "external_id": [row.external_id for row in rows],
+        "predicted": [row.predicted for row in rows],
+        "logits": [row.logits for row in rows],
+        "q": [row.match_count for row in rows],
+        "d": [row.distance for row in rows],
+        "set": [classes_of(row.admit_set) for row in rows],
+        "band_size": [row.band_size for row in rows],
+        "threshold": [row.threshold for row in rows],
+        "category_size": [row.category_size for row in rows],
+        "upweight": [row.upweight for row in rows],
+        "lower": [row.lower for row in rows],
+        "upper": [row.upper for row in rows],
+        "decision": [row.decision for row in rows],
+        "reason": [row.reason for row in rows],
+        "calibration": [row.calibration_id for row in rows],
+    }
+
+
+def classes_of(bits: str) -> list[int]:
+    """The classes of a set that the database writes as a bit string, a bit a class."""
+    return [position for position, bit in enumerate(bits) if bit == "1"]

@@ -1,0 +1,1 @@
+"""What people look at: one `DatasetReport` shown as terminal tables, charts and a page."""

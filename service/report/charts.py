@@ -1,0 +1,106 @@
+"""Figures of one evaluation set, and how they become PNG files and SVG elements."""
+
+import re
+from collections.abc import Callable
+from html import escape
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure, FigureBase
+
+from service.report.dataset import DatasetReport
+from service.report.drawing import draw_coverage, draw_heatmap, draw_reliability
+from service.report.drawn_tables import draw_accuracy, draw_partitions, draw_selective
+from service.report.wording import headline
+
+TITLES = {
+    "coverage": "Share correct among admitted points, as more are admitted",
+    "reliability": "Lower probability against observed share correct",
+    "heatmap": "Accuracy of the KNN by q and d",
+}
+
+
+def coverage_figure(report: DatasetReport) -> Figure:
+    """Coverage against admitted share, per true class and per predicted class."""
+    return _single(report, "coverage", draw_coverage, (9.5, 5.0))
+
+
+def reliability_figure(report: DatasetReport) -> Figure:
+    """Lower probability against observed frequency, with intervals and the counts behind them."""
+    return _single(report, "reliability", draw_reliability, (7.6, 6.2))
+
+
+def heatmap_figure(report: DatasetReport) -> Figure:
+    """Accuracy of the KNN over q by d, with counts."""
+    return _single(report, "heatmap", draw_heatmap, (7.6, 4.8))
+
+
+def summary_figure(report: DatasetReport) -> Figure:
+    """The three charts and the three tables on one sheet."""
+    figure = Figure(figsize=(16, 16), layout="constrained")
+    figure.suptitle(f"{report.name}\n{headline(report)}", fontsize=12.5, parse_math=False)
+    parts: Any = figure.subfigures(3, 2, width_ratios=(1.35, 1), height_ratios=(1.15, 1, 0.9), hspace=0.03, wspace=0.03)
+    contents = (
+        (draw_coverage, TITLES["coverage"]),
+        (draw_reliability, TITLES["reliability"]),
+        (draw_selective, "Share correct among admitted points"),
+        (draw_heatmap, TITLES["heatmap"]),
+        (draw_partitions, "Partitions of the KNN by q and d, over all and per true class"),
+        (draw_accuracy, "Accuracy of every prediction, over all and per true class"),
+    )
+    for part, (draw, title) in zip(parts.flat, contents, strict=True):
+        draw(part, report)
+        part.suptitle(title, fontsize=12, fontweight="bold")
+    return figure
+
+
+CHARTS: dict[str, Callable[[DatasetReport], Figure]] = {
+    "coverage": coverage_figure,
+    "reliability": reliability_figure,
+    "heatmap": heatmap_figure,
+    "summary": summary_figure,
+}
+
+
+def save_charts(report: DatasetReport, directory: Path) -> tuple[Path, ...]:
+    """Write every chart as DATASET-CHART.png into an existing directory; returns the paths."""
+    stem = re.sub(r"[^\w.]+", "-", report.name).strip("-.") or "set"
+    return tuple(save_png(figure(report), directory / f"{stem}-{name}.png") for name, figure in CHARTS.items())
+
+
+def save_png(figure: Figure, path: Path, dots_per_inch: int = 150) -> Path:
+    """Write a figure as PNG and return its path; the same figure gives the same bytes."""
+    figure.savefig(path, format="png", dpi=dots_per_inch, facecolor="white", metadata={"Software": None})
+    return path
+
+
+def to_svg(figure: Figure, prefix: str, label: str) -> str:
+    """A figure as an `<svg>` element to put into a page: text as outlines, no outside reference.
+
+    prefix: a word that is unique in the page, put before every id. label: what a screen reader says. The
+    same figure gives the same text.
+    """
+    text = StringIO()
+    with mpl.rc_context({"svg.hashsalt": prefix, "svg.fonttype": "path"}):
+        figure.savefig(text, format="svg", facecolor="white", metadata={"Date": None, "Creator": None})
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    # Within HTML the namespaces are known; their declarations would be the only addresses in the page.
+    svg = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href", "href")
+    svg = re.sub(r'(\bid="|\bhref="#|url\(#)', rf"\g<1>{prefix}-", svg)
+    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1)
+
+
+def _single(
+    report: DatasetReport,
+    name: str,
+    draw: Callable[[FigureBase, DatasetReport], None],
+    inches: tuple[float, float],
+) -> Figure:
+    figure = Figure(figsize=inches, layout="constrained")
+    draw(figure, report)
+    figure.suptitle(f"{report.name}: {TITLES[name]}", fontsize=12, fontweight="bold", parse_math=False)
+    return figure

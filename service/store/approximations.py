@@ -1,0 +1,274 @@
+"""Neighbours, KNN parameters and approximations of stored exemplars."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row
+
+from service.core.types import Approximation, FloatArray, IntArray, KnnParameters, Split, TrainingEpoch
+from service.store.classifiers import Classifier
+from service.store.copy import FLOAT8, INT4, INT8, Array, FixedColumn, copy_in, copy_out, driver_cursor
+from service.store.statements import copy_query, statement, stream
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredNeighbours:
+    """Neighbour lists of n points: exemplar_ids (n,), neighbour_ids (n, K) int64, distances (n, K) float64."""
+
+    exemplar_ids: IntArray
+    neighbour_ids: IntArray
+    distances: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredParameters:
+    """Parameters of the KNN and the localizer, and their key."""
+
+    id: int
+    knn: KnnParameters
+    eta_loc: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitRecord:
+    """How parameters came about: sizes of the halves, discrepancies left, and the log of each model."""
+
+    fit_count: int
+    dev_count: int
+    dev_discrepancies: int
+    knn_log: tuple[TrainingEpoch, ...]
+    localizer_log: tuple[TrainingEpoch, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledApproximations:
+    """A block of a split: ids and labels (n,) int64 with the points' approximation."""
+
+    exemplar_ids: IntArray
+    labels: IntArray
+    approximation: Approximation
+
+
+def lacking_neighbours(
+    connection: Connection, classifier: Classifier, splits: list[Split], newest_support: int
+) -> IntArray:
+    """Ids of the points whose neighbours are missing or not up to date."""
+    parameters = {"classifier_id": classifier.id, "splits": splits, "newest_support": newest_support}
+    ids = connection.execute(statement("approximations.lacking_neighbours"), parameters).scalars().all()
+    return np.array(ids, dtype=np.int64)
+
+
+def lacking_approximation(
+    connection: Connection, classifier: Classifier, splits: list[Split], newest_support: int, knn_parameters_id: int
+) -> IntArray:
+    """Ids of the points whose approximation under the given parameters is missing or not up to date."""
+    parameters = {
+        "classifier_id": classifier.id,
+        "splits": splits,
+        "newest_support": newest_support,
+        "knn_parameters_id": knn_parameters_id,
+    }
+    ids = connection.execute(statement("approximations.lacking_approximation"), parameters).scalars().all()
+    return np.array(ids, dtype=np.int64)
+
+
+def read_neighbours(
+    connection: Connection, classifier: Classifier, exemplar_ids: IntArray, newest_support: int
+) -> StoredNeighbours:
+    """The up-to-date neighbour lists there are, of some exemplars, in no particular order."""
+    k = classifier.neighbour_count
+    columns: dict[str, FixedColumn] = {
+        "exemplar_id": INT8,
+        "neighbour_ids": Array(">i8", k),
+        "distances": Array(">f8", k),
+    }
+    parameters = {"exemplar_ids": exemplar_ids.tolist(), "newest_support": newest_support}
+    blocks = list(
+        copy_out(
+            driver_cursor(connection), copy_query("approximations.neighbours"), parameters, columns, block_rows=8192
+        )
+    )
+    return StoredNeighbours(
+        exemplar_ids=np.concatenate([np.empty(0, np.int64), *(block["exemplar_id"] for block in blocks)]),
+        neighbour_ids=np.concatenate([np.empty((0, k), np.int64), *(block["neighbour_ids"] for block in blocks)]),
+        distances=np.concatenate([np.empty((0, k)), *(block["distances"] for block in blocks)]),
+    )
+
+
+def write_neighbours(
+    connection: Connection, classifier: Classifier, found: StoredNeighbours, newest_support: int
+) -> None:
+    """Store neighbour lists in place of older ones."""
+    k, n = classifier.neighbour_count, len(found.exemplar_ids)
+    connection.execute(statement("approximations.delete_neighbours"), {"exemplar_ids": found.exemplar_ids.tolist()})
+    copy_in(
+        driver_cursor(connection),
+        "neighbours",
+        {"exemplar_id": INT8, "complete_to": INT8, "neighbour_ids": Array(">i8", k), "distances": Array(">f8", k)},
+        {
+            "exemplar_id": found.exemplar_ids,
+            "complete_to": np.full(n, newest_support),
+            "neighbour_ids": found.neighbour_ids,
+            "distances": found.distances,
+        },
+    )
+
+
+def _approximation_columns(classifier: Classifier) -> dict[str, Any]:
+    return {
+        "predicted": INT4,
+        "match_count": INT4,
+        "distance": FLOAT8,
+        "logits": Array(">f8", classifier.class_count),
+    }
+
+
+def _approximation(block: dict[str, Any]) -> Approximation:
+    return Approximation(
+        logits=block["logits"],
+        predicted=block["predicted"].astype(np.int64),
+        match_count=block["match_count"].astype(np.int64),
+        distance=block["distance"],
+    )
+
+
+def read_approximations(
+    connection: Connection,
+    classifier: Classifier,
+    exemplar_ids: IntArray,
+    newest_support: int,
+    knn_parameters_id: int,
+) -> tuple[IntArray, Approximation]:
+    """The up-to-date approximations there are, of some exemplars: ids and values, in no particular order."""
+    parameters = {
+        "exemplar_ids": exemplar_ids.tolist(),
+        "newest_support": newest_support,
+        "knn_parameters_id": knn_parameters_id,
+    }
+    columns: dict[str, FixedColumn] = {"exemplar_id": INT8, **_approximation_columns(classifier)}
+    query = copy_query("approximations.approximations")
+    # One block: a chunk's rows are few.
+    for block in copy_out(driver_cursor(connection), query, parameters, columns, max(len(exemplar_ids), 1)):
+        return block["exemplar_id"], _approximation(block)
+    none = np.empty(0, dtype=np.int64)
+    return none, Approximation(np.empty((0, classifier.class_count)), none, none, np.empty(0))
+
+
+def write_approximations(
+    connection: Connection,
+    classifier: Classifier,
+    exemplar_ids: IntArray,
+    approximation: Approximation,
+    newest_support: int,
+    knn_parameters_id: int,
+) -> None:
+    """Store approximations in place of older ones under the same parameters."""
+    n = len(exemplar_ids)
+    connection.execute(
+        statement("approximations.delete_approximations"),
+        {"exemplar_ids": exemplar_ids.tolist(), "knn_parameters_id": knn_parameters_id},
+    )
+    copy_in(
+        driver_cursor(connection),
+        "approximation",
+        {
+            "knn_parameters_id": INT4,
+            "exemplar_id": INT8,
+            "complete_to": INT8,
+            **_approximation_columns(classifier),
+        },
+        {
+            "knn_parameters_id": np.full(n, knn_parameters_id),
+            "exemplar_id": exemplar_ids,
+            "complete_to": np.full(n, newest_support),
+            "predicted": approximation.predicted,
+            "match_count": approximation.match_count,
+            "distance": approximation.distance,
+            "logits": approximation.logits,
+        },
+    )
+
+
+def split_blocks(
+    connection: Connection, classifier: Classifier, split: Split, knn_parameters_id: int, block_rows: int
+) -> Iterator[LabelledApproximations]:
+    """A labelled split in order of ingestion, in blocks."""
+    columns: dict[str, FixedColumn] = {"id": INT8, "label": INT4, **_approximation_columns(classifier)}
+    parameters = {"classifier_id": classifier.id, "split": split, "knn_parameters_id": knn_parameters_id}
+    query = copy_query("approximations.split_approximations")
+    for block in copy_out(driver_cursor(connection), query, parameters, columns, block_rows):
+        yield LabelledApproximations(block["id"], block["label"].astype(np.int64), _approximation(block))
+
+
+def add_parameters(
+    connection: Connection, classifier: Classifier, knn: KnnParameters, eta_loc: float, record: FitRecord | None
+) -> StoredParameters:
+    """Store parameters and make them current; `record` is None where they were given, not fitted."""
+    connection.execute(statement("approximations.retire_parameters"), {"classifier_id": classifier.id})
+    parameters_id = connection.execute(
+        statement("approximations.add_parameters"),
+        {
+            "classifier_id": classifier.id,
+            "origin": "given" if record is None else "fitted",
+            "beta": knn.beta.tolist(),
+            "gamma": knn.gamma.tolist(),
+            "eta": knn.eta,
+            "eta_loc": eta_loc,
+            "fit_count": None if record is None else record.fit_count,
+            "dev_count": None if record is None else record.dev_count,
+            "dev_discrepancies": None if record is None else record.dev_discrepancies,
+        },
+    ).scalar_one()
+    if record is not None:
+        for model, log in (("knn", record.knn_log), ("localizer", record.localizer_log)):
+            lines = [
+                {
+                    "knn_parameters_id": parameters_id,
+                    "model": model,
+                    "epoch": line.epoch,
+                    "loss": None if np.isnan(line.loss) else line.loss,
+                    "masked": line.masked,
+                    "discrepancies": line.discrepancies,
+                    "parameters": line.parameters.tolist(),
+                }
+                for line in log
+            ]
+            connection.execute(statement("approximations.add_training_epoch"), lines)
+    return StoredParameters(parameters_id, knn, eta_loc)
+
+
+def _parameters(row: Row[Any] | None) -> StoredParameters | None:
+    if row is None:
+        return None
+    knn = KnnParameters(np.array(row.beta, dtype=np.float64), np.array(row.gamma, dtype=np.float64), row.eta)
+    return StoredParameters(row.id, knn, row.eta_loc)
+
+
+def current_parameters(connection: Connection, classifier: Classifier) -> StoredParameters | None:
+    """The parameters new work uses; None before the first fit."""
+    row = connection.execute(
+        statement("approximations.current_parameters"), {"classifier_id": classifier.id}
+    ).one_or_none()
+    return _parameters(row)
+
+
+def parameters_by_id(connection: Connection, knn_parameters_id: int) -> StoredParameters:
+    """The parameters with that key, which a foreign key says are there."""
+    row = connection.execute(
+        statement("approximations.parameters_by_id"), {"knn_parameters_id": knn_parameters_id}
+    ).one()
+    stored = _parameters(row)
+    assert stored is not None
+    return stored
+
+
+def export_neighbour_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequence[Row[Any]]]:
+    """Neighbour lists by external ids, in order of ingestion, streamed in blocks."""
+    return stream(connection, "approximations.export_neighbours", {"classifier_id": classifier.id})
+
+
+def export_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequence[Row[Any]]]:
+    """Approximations under the current parameters, in order of ingestion, streamed in blocks."""
+    return stream(connection, "approximations.export_approximations", {"classifier_id": classifier.id})

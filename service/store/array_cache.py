@@ -1,0 +1,132 @@
+"""Copies of the large immutable arrays, as memory-mapped files that the processes of one machine share.
+
+An entry is named by a revision, a UUID the database changes whenever the content does, so an entry is
+never out of date: it is there and right, or it is not there. It appears by a rename, whole.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import Connection, Engine
+
+from service.core.types import Float32Array, IntArray, Split, Support
+from service.errors import DatabaseError
+from service.store import exemplars
+from service.store.calibrations import Calibration
+from service.store.classifiers import Classifier
+from service.store.engine import connect
+
+_BLOCK_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CachedSupport:
+    """The training exemplars in order of ingestion: ids (N,) int64, vectors (N, D) float32, mapped read-only."""
+
+    ids: IntArray
+    vectors: Float32Array
+    support: Support
+
+
+class ArrayCache:
+    """The cache in one folder. Entries of a classifier that a newer one replaces are deleted."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def support(self, engine: Engine, classifier: Classifier) -> CachedSupport:
+        """The training exemplars at the classifier's `support_revision`, which must be the current one."""
+
+        def fill(folder: Path) -> None:
+            # One snapshot for the count, the rows and the vectors.
+            with connect(engine) as connection:
+                connection.execution_options(isolation_level="REPEATABLE READ")
+                with connection.begin():
+                    _write_support(connection, classifier, folder)
+
+        folder = self._entry(f"support-{classifier.id}", str(classifier.support_revision), fill)
+        return CachedSupport(
+            ids=np.load(folder / "ids.npy"),
+            vectors=np.load(folder / "vectors.npy", mmap_mode="r"),
+            support=Support(
+                logits=np.load(folder / "logits.npy", mmap_mode="r"), labels=np.load(folder / "labels.npy")
+            ),
+        )
+
+    def localizer_vectors(
+        self, engine: Engine, classifier: Classifier, calibration: Calibration, exemplar_ids: IntArray
+    ) -> Float32Array:
+        """The vectors of a snapshot's vp points in the order given, (n_vp, D) float32, mapped read-only."""
+
+        def fill(folder: Path) -> None:
+            vectors = np.lib.format.open_memmap(
+                folder / "vectors.npy", "w+", np.float32, (len(exemplar_ids), classifier.dimension)
+            )
+            rows = _block_rows(classifier)
+            with connect(engine) as connection:
+                for start in range(0, len(exemplar_ids), rows):
+                    part = slice(start, start + rows)
+                    vectors[part] = exemplars.vectors(connection, classifier, exemplar_ids[part])
+            vectors.flush()
+
+        folder = self._entry(f"localizer-{calibration.calibrator_id}", str(calibration.revision), fill)
+        vectors: Float32Array = np.load(folder / "vectors.npy", mmap_mode="r")
+        return vectors
+
+    def _entry(self, owner: str, revision: str, fill: Callable[[Path], None]) -> Path:
+        target = self._folder / f"{owner}-{revision}"
+        if target.is_dir():
+            return target
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=self._folder))
+        except OSError as error:
+            raise DatabaseError(
+                f"the cache folder {self._folder} cannot be written: {error}; set VENN_ADMIT_HOME to a writable folder"
+            ) from error
+        try:
+            fill(draft)
+            draft.rename(target)
+        except OSError as error:
+            # Another process made the same entry meanwhile: theirs is as good.
+            if not target.is_dir():
+                raise DatabaseError(f"{target} cannot be written: {error}; see whether the disk is full") from error
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        self._delete_replaced(owner, target)
+        return target
+
+    def _delete_replaced(self, owner: str, current: Path) -> None:
+        for entry in self._folder.glob(f"{owner}-*"):
+            # The process that still maps an entry keeps its data until it lets go.
+            if entry != current:
+                shutil.rmtree(entry, ignore_errors=True)
+
+
+def _block_rows(classifier: Classifier) -> int:
+    return max(1, _BLOCK_BYTES // (4 * max(classifier.dimension, classifier.class_count)))
+
+
+def _write_support(connection: Connection, classifier: Classifier, folder: Path) -> None:
+    n = exemplars.split_counts(connection, classifier)[Split.TRAIN]
+    rows = _block_rows(classifier)
+    ids, labels = np.empty(n, np.int64), np.empty(n, np.int64)
+    logits = np.lib.format.open_memmap(folder / "logits.npy", "w+", np.float32, (n, classifier.class_count))
+    vectors = np.lib.format.open_memmap(folder / "vectors.npy", "w+", np.float32, (n, classifier.dimension))
+    start = 0
+    for block_ids, block_labels, block_logits in exemplars.support_blocks(connection, classifier, rows):
+        part = slice(start, start + len(block_ids))
+        ids[part], labels[part], logits[part] = block_ids, block_labels, block_logits
+        start = part.stop
+    start = 0
+    for block in exemplars.support_vector_blocks(connection, classifier, rows):
+        vectors[start : start + len(block)] = block
+        start += len(block)
+    logits.flush()
+    vectors.flush()
+    np.save(folder / "ids.npy", ids)
+    np.save(folder / "labels.npy", labels)

@@ -1,0 +1,249 @@
+"""Binary COPY of whole arrays, both ways, without a Python loop over rows.
+
+Each column knows its wire format (PostgreSQL documentation, COPY, "Binary Format", and the send
+functions of the types; pgvector's `vector_send`). Rows are built as one byte matrix; where a value is
+null or shorter than its column, a mask leaves its bytes out.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+from sqlalchemy import Connection
+
+from service.errors import DatabaseError
+
+Cursor = psycopg.Cursor[tuple[Any, ...]]
+ByteMatrix = npt.NDArray[np.uint8]
+
+_HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
+_TRAILER = b"\xff\xff"
+_OID = {np.dtype(">i4"): 23, np.dtype(">i8"): 20, np.dtype(">f4"): 700, np.dtype(">f8"): 701}
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """int4, int8, float8 or bool; `nulls` (n,) bool marks nulls where given."""
+
+    dtype: str
+
+    @property
+    def wire(self) -> np.dtype[np.void]:
+        return np.dtype([("value", self.dtype)])
+
+    def fill(self, wire: npt.NDArray[np.void], values: npt.NDArray[np.generic]) -> None:
+        wire["value"] = values
+
+    def take(self, wire: npt.NDArray[np.void]) -> npt.NDArray[np.generic]:
+        return wire["value"].astype(np.dtype(self.dtype).newbyteorder("="))
+
+
+INT4 = Scalar(">i4")
+INT8 = Scalar(">i8")
+FLOAT8 = Scalar(">f8")
+BOOL = Scalar("?")
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A one-dimensional array of fixed length, without nulls, from and to (n, length)."""
+
+    dtype: str
+    length: int
+
+    @property
+    def wire(self) -> np.dtype[np.void]:
+        element = np.dtype([("size", ">i4"), ("value", self.dtype)])
+        head = [(name, ">i4") for name in ("dimensions", "has_null", "oid", "length", "lower_bound")]
+        return np.dtype([*head, ("elements", element, (self.length,))])
+
+    def fill(self, wire: npt.NDArray[np.void], values: npt.NDArray[np.generic]) -> None:
+        dtype = np.dtype(self.dtype)
+        wire["dimensions"], wire["has_null"], wire["oid"] = 1, 0, _OID[dtype]
+        wire["length"], wire["lower_bound"] = self.length, 1
+        wire["elements"]["size"], wire["elements"]["value"] = dtype.itemsize, values
+
+    def take(self, wire: npt.NDArray[np.void]) -> npt.NDArray[np.generic]:
+        return wire["elements"]["value"].astype(np.dtype(self.dtype).newbyteorder("="))
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """pgvector's `vector` of a fixed dimension, from and to (n, dimension) float32."""
+
+    dimension: int
+
+    @property
+    def wire(self) -> np.dtype[np.void]:
+        return np.dtype([("dimension", ">i2"), ("unused", ">i2"), ("value", ">f4", (self.dimension,))])
+
+    def fill(self, wire: npt.NDArray[np.void], values: npt.NDArray[np.generic]) -> None:
+        wire["dimension"], wire["unused"], wire["value"] = self.dimension, 0, values
+
+    def take(self, wire: npt.NDArray[np.void]) -> npt.NDArray[np.generic]:
+        return wire["value"].astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """`bit varying` of a fixed length, from and to (n, length) bool."""
+
+    length: int
+
+    @property
+    def wire(self) -> np.dtype[np.void]:
+        return np.dtype([("length", ">i4"), ("value", "u1", ((self.length + 7) // 8,))])
+
+    def fill(self, wire: npt.NDArray[np.void], values: npt.NDArray[np.generic]) -> None:
+        wire["length"], wire["value"] = self.length, np.packbits(values.astype(np.bool_), axis=1)
+
+    def take(self, wire: npt.NDArray[np.void]) -> npt.NDArray[np.generic]:
+        return np.unpackbits(wire["value"], axis=1, count=self.length).astype(np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """text, jsonb or bytea, from a sequence of n bytes or None, each as the type sends itself. Write only."""
+
+
+TEXT = Bytes()
+BYTEA = Bytes()
+JSONB = Bytes()  # each value starts with the version byte 1
+
+
+FixedColumn = Scalar | Array | Vector | Bits
+Column = FixedColumn | Bytes
+Values = npt.NDArray[np.generic] | Sequence[bytes | None]
+
+
+# A row matrix is as wide as its longest row; past this many bytes a block is encoded in halves.
+_MATRIX_BUDGET = 64 << 20
+
+
+def _encode(
+    column: Column, values: Values, nulls: npt.NDArray[np.bool_] | None
+) -> tuple[ByteMatrix, npt.NDArray[np.int64]]:
+    """The payload of one column as bytes (n, width) and how many of them count, -1 for a null (n,)."""
+    n = len(values)
+    if isinstance(column, Bytes):
+        lengths = np.array([-1 if value is None else len(value) for value in values], dtype=np.int64)
+        padded = np.array([value or b"" for value in values], dtype=np.bytes_)
+        return padded.view(np.uint8).reshape(n, padded.dtype.itemsize), lengths
+    wire = np.zeros(n, dtype=column.wire)
+    column.fill(wire, np.asarray(values))
+    lengths = np.full(n, column.wire.itemsize, dtype=np.int64)
+    payload = wire.view(np.uint8).reshape(n, column.wire.itemsize)
+    return payload, lengths if nulls is None else np.where(nulls, -1, lengths)
+
+
+def encode_rows(
+    columns: Mapping[str, Column], values: Mapping[str, Values], nulls: Mapping[str, npt.NDArray[np.bool_]]
+) -> bytes:
+    """The rows in the binary COPY format, without header and trailer."""
+    n = len(next(iter(values.values())))
+    encoded = [_encode(column, values[name], nulls.get(name)) for name, column in columns.items()]
+    if n > 1 and n * sum(payload.shape[1] for payload, _ in encoded) > _MATRIX_BUDGET:
+        halves = (slice(0, n // 2), slice(n // 2, n))
+        return b"".join(
+            encode_rows(
+                columns,
+                {name: value[half] for name, value in values.items()},
+                {name: mask[half] for name, mask in nulls.items()},
+            )
+            for half in halves
+        )
+    field_count = np.frombuffer(len(columns).to_bytes(2, "big"), np.uint8)
+    blocks = [np.broadcast_to(field_count, (n, 2))]
+    for payload, lengths in encoded:
+        blocks += [lengths.astype(">i4").view(np.uint8).reshape(n, 4), payload]
+    rows = np.concatenate(blocks, axis=1)  # (n, bytes of the longest row)
+    if all((lengths == payload.shape[1]).all() for payload, lengths in encoded):
+        return rows.tobytes()
+    kept = [np.ones((n, 2), dtype=np.bool_)]
+    for payload, lengths in encoded:
+        kept += [np.ones((n, 4), dtype=np.bool_), np.arange(payload.shape[1]) < lengths[:, None]]
+    counted: ByteMatrix = rows[np.concatenate(kept, axis=1)]
+    return counted.tobytes()
+
+
+def driver_cursor(connection: Connection) -> Cursor:
+    """A cursor of the driver's own in the connection's transaction: SQLAlchemy knows no COPY."""
+    driver_connection = connection.connection.driver_connection
+    assert isinstance(driver_connection, psycopg.Connection)
+    return driver_connection.cursor()
+
+
+def copy_in(
+    cursor: Cursor,
+    table: str,
+    columns: Mapping[str, Column],
+    values: Mapping[str, Values],
+    nulls: Mapping[str, npt.NDArray[np.bool_]] | None = None,
+    block_rows: int = 8192,
+) -> None:
+    """Append rows to `table`.
+
+    Args:
+        columns: name to format, in the order they are sent.
+        values: name to n values: an array (n, ...) or, for `Bytes`, a sequence.
+        nulls: name to (n,) bool, true where a column of fixed size is null.
+    """
+    n = len(next(iter(values.values())))
+    with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT binary)".encode()) as copy:
+        copy.write(_HEADER)
+        for start in range(0, n, block_rows):
+            rows = slice(start, start + block_rows)
+            block = {name: values[name][rows] for name in columns}
+            copy.write(encode_rows(columns, block, {name: mask[rows] for name, mask in (nulls or {}).items()}))
+        copy.write(_TRAILER)
+
+
+def copy_out(
+    cursor: Cursor,
+    query: str,
+    parameters: Mapping[str, object],
+    columns: Mapping[str, FixedColumn],
+    block_rows: int,
+) -> Iterator[dict[str, npt.NDArray[Any]]]:
+    """The rows of `query`, which must yield `columns` without nulls, in blocks of at most `block_rows`."""
+    fields: list[tuple[str, Any]] = [("fields", ">i2")]
+    for name, column in columns.items():
+        fields += [(f"{name} size", ">i4"), (name, column.wire)]
+    row = np.dtype(fields)
+    pending = bytearray()
+    skip = len(_HEADER)
+    with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)".encode(), dict(parameters)) as copy:
+        for data in copy:
+            pending += data[skip:]
+            skip = 0
+            if len(pending) >= block_rows * row.itemsize + len(_TRAILER):
+                yield _decode(pending, block_rows, row, columns)
+                del pending[: block_rows * row.itemsize]
+    rows, rest = divmod(len(pending) - len(_TRAILER), row.itemsize)
+    if rest:
+        raise DatabaseError(_unexpected(columns))
+    while rows:
+        n = min(rows, block_rows)
+        yield _decode(pending, n, row, columns)
+        del pending[: n * row.itemsize]
+        rows -= n
+
+
+def _decode(
+    data: bytearray, n: int, row: np.dtype[np.void], columns: Mapping[str, FixedColumn]
+) -> dict[str, npt.NDArray[Any]]:
+    table = np.frombuffer(bytes(data[: n * row.itemsize]), dtype=row)
+    sizes_right = all((table[f"{name} size"] == row[name].itemsize).all() for name in columns)
+    if not sizes_right or (table["fields"] != len(columns)).any():
+        raise DatabaseError(_unexpected(columns))
+    return {name: column.take(table[name]) for name, column in columns.items()}
+
+
+def _unexpected(columns: Mapping[str, FixedColumn]) -> str:
+    return (
+        f"the database sent rows of another shape than expected for columns {', '.join(columns)}: "
+        "a null or an array of another length is stored; the schema and this program do not fit each other"
+    )

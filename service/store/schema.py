@@ -1,0 +1,69 @@
+"""Bringing a database to the schema this version of the program needs."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine
+
+import service
+from service.errors import NotReadyError
+from service.store.engine import create_engine, wrap_driver_errors
+from service.store.tables import SCHEMA
+
+
+def migrations_folder() -> Path:
+    """Beside the package in a checkout, inside it in an installed wheel."""
+    package = Path(service.__file__).parent
+    beside = package.parent / "migrations"
+    return beside if (beside / "env.py").exists() else package / "migrations"
+
+
+def alembic_config() -> Config:
+    config = Config()
+    # Alembic reads this through configparser, for which a bare % starts an interpolation.
+    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def head_revision() -> str:
+    head = ScriptDirectory.from_config(alembic_config()).get_current_head()
+    assert head is not None, "the migrations folder is empty"
+    return head
+
+
+def current_revision(engine: Engine) -> str | None:
+    """The revision the database is at; None where it was never migrated."""
+    with wrap_driver_errors(engine), engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table_schema": SCHEMA})
+        return context.get_current_revision()
+
+
+def upgrade_engine(engine: Engine) -> None:
+    """Migrate to the head revision; several callers at once wait for each other."""
+    config = alembic_config()
+    with wrap_driver_errors(engine), engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def upgrade(url: str) -> None:
+    """Migrate the database at `url` (a SQLAlchemy or libpq URL) to the head revision."""
+    engine = create_engine(url)
+    try:
+        upgrade_engine(engine)
+    finally:
+        engine.dispose()
+
+
+def require_head(engine: Engine) -> None:
+    """Raise NotReadyError unless the database is at the head revision."""
+    current, head = current_revision(engine), head_revision()
+    if current != head:
+        raise NotReadyError(
+            f"the database schema is at revision {current or 'none'}, this program needs {head}: "
+            "run `venn-admit db upgrade`"
+        )

@@ -1,0 +1,176 @@
+-- name: lacking_neighbours
+-- Points, of the given splits, whose neighbours are missing or older than the newest training exemplar.
+SELECT exemplar.id
+FROM exemplar
+LEFT JOIN neighbours ON exemplar.id = neighbours.exemplar_id
+WHERE
+    exemplar.classifier_id = :classifier_id
+    AND exemplar.split = ANY(:splits)
+    AND neighbours.complete_to IS DISTINCT FROM :newest_support
+ORDER BY exemplar.id;
+
+-- name: lacking_approximation
+-- Points, of the given splits, without an approximation from up-to-date neighbours under the given parameters.
+SELECT exemplar.id
+FROM exemplar
+LEFT JOIN approximation
+    ON
+        exemplar.id = approximation.exemplar_id
+        AND approximation.knn_parameters_id = :knn_parameters_id
+WHERE
+    exemplar.classifier_id = :classifier_id
+    AND exemplar.split = ANY(:splits)
+    AND approximation.complete_to IS DISTINCT FROM :newest_support
+ORDER BY exemplar.id;
+
+-- name: neighbours
+-- Stored up-to-date neighbours of the exemplars asked for; those without are left out.
+SELECT
+    exemplar_id,
+    neighbour_ids,
+    distances
+FROM neighbours
+WHERE
+    exemplar_id = ANY(:exemplar_ids ::bigint [])
+    AND complete_to = :newest_support;
+
+-- name: delete_neighbours
+-- Room for new lists.
+DELETE FROM neighbours
+WHERE exemplar_id = ANY(:exemplar_ids);
+
+-- name: approximations
+-- Stored up-to-date approximations of the exemplars asked for; those without are left out.
+SELECT
+    exemplar_id,
+    predicted,
+    match_count,
+    distance,
+    logits
+FROM approximation
+WHERE
+    exemplar_id = ANY(:exemplar_ids ::bigint [])
+    AND knn_parameters_id = :knn_parameters_id
+    AND complete_to = :newest_support;
+
+-- name: delete_approximations
+-- Room for new ones.
+DELETE FROM approximation
+WHERE
+    exemplar_id = ANY(:exemplar_ids)
+    AND knn_parameters_id = :knn_parameters_id;
+
+-- name: split_approximations
+-- The approximations of a split in order of ingestion, each with its label.
+SELECT
+    exemplar.id,
+    exemplar.label,
+    approximation.predicted,
+    approximation.match_count,
+    approximation.distance,
+    approximation.logits
+FROM exemplar
+INNER JOIN approximation ON exemplar.id = approximation.exemplar_id
+WHERE
+    exemplar.classifier_id = :classifier_id
+    AND exemplar.split = :split
+    AND approximation.knn_parameters_id = :knn_parameters_id
+ORDER BY exemplar.id;
+
+-- name: retire_parameters
+-- Make room for new current parameters.
+UPDATE knn_parameters
+SET is_current = FALSE
+WHERE
+    classifier_id = :classifier_id
+    AND is_current;
+
+-- name: add_parameters
+-- New current parameters.
+INSERT INTO knn_parameters (
+    classifier_id,
+    origin,
+    beta,
+    gamma,
+    eta,
+    eta_loc,
+    fit_count,
+    dev_count,
+    dev_discrepancies,
+    is_current
+)
+VALUES (
+    :classifier_id,
+    :origin,
+    :beta,
+    :gamma,
+    :eta,
+    :eta_loc,
+    :fit_count,
+    :dev_count,
+    :dev_discrepancies,
+    TRUE
+)
+RETURNING id;
+
+-- name: add_training_epoch
+-- One line of a training log.
+INSERT INTO training_epoch (knn_parameters_id, model, epoch, loss, masked, discrepancies, parameters)
+VALUES (:knn_parameters_id, :model, :epoch, :loss, :masked, :discrepancies, :parameters);
+
+-- name: current_parameters
+-- The parameters that new work uses.
+SELECT
+    id,
+    beta,
+    gamma,
+    eta,
+    eta_loc
+FROM knn_parameters
+WHERE
+    classifier_id = :classifier_id
+    AND is_current;
+
+-- name: parameters_by_id
+-- The parameters some work was started with.
+SELECT
+    id,
+    beta,
+    gamma,
+    eta,
+    eta_loc
+FROM knn_parameters
+WHERE id = :knn_parameters_id;
+
+-- name: export_neighbours
+-- What `export --what neighbours` writes.
+SELECT
+    exemplar.external_id,
+    neighbours.distances,
+    array(
+        SELECT support.external_id
+        FROM unnest(neighbours.neighbour_ids) WITH ORDINALITY AS listed (exemplar_id, position)
+        INNER JOIN exemplar AS support ON listed.exemplar_id = support.id
+        ORDER BY listed.position
+    ) AS neighbour_ids
+FROM exemplar
+INNER JOIN neighbours ON exemplar.id = neighbours.exemplar_id
+WHERE exemplar.classifier_id = :classifier_id
+ORDER BY exemplar.id;
+
+-- name: export_approximations
+-- What `export --what approximations` writes: those under the current parameters.
+SELECT
+    exemplar.external_id,
+    exemplar.split,
+    approximation.logits,
+    approximation.predicted,
+    approximation.match_count,
+    approximation.distance
+FROM exemplar
+INNER JOIN approximation ON exemplar.id = approximation.exemplar_id
+INNER JOIN knn_parameters ON approximation.knn_parameters_id = knn_parameters.id
+WHERE
+    exemplar.classifier_id = :classifier_id
+    AND knn_parameters.is_current
+ORDER BY exemplar.id;

@@ -1,0 +1,134 @@
+-- name: allocate_exemplar_ids
+-- Keys for new exemplars, ascending.
+SELECT nextval(pg_get_serial_sequence('exemplar', 'id'))
+FROM generate_series(1, :count);
+
+-- name: known_exemplars
+-- What is stored under some of the user's ids.
+SELECT
+    id,
+    external_id,
+    content_digest,
+    label,
+    split
+FROM exemplar
+WHERE
+    classifier_id = :classifier_id
+    AND external_id = ANY(:external_ids);
+
+-- name: set_label
+-- The first label of an exemplar that was stored without one.
+UPDATE exemplar
+SET label = :label
+WHERE id = :exemplar_id;
+
+-- name: split_counts
+-- How many exemplars each split holds.
+SELECT
+    split,
+    count(*) AS exemplars
+FROM exemplar
+WHERE classifier_id = :classifier_id
+GROUP BY split;
+
+-- name: split_classes
+-- Which classes occur in a split.
+SELECT DISTINCT label
+FROM exemplar
+WHERE
+    classifier_id = :classifier_id
+    AND split = :split
+ORDER BY label;
+
+-- name: newest_support
+-- Up to which training exemplar a search must go; null where there is none.
+SELECT max(id) AS exemplar_id
+FROM exemplar
+WHERE
+    classifier_id = :classifier_id
+    AND split = 'train';
+
+-- name: support
+-- The training exemplars in order of ingestion, but for their vectors.
+SELECT
+    id,
+    label,
+    network_logits
+FROM exemplar
+WHERE
+    classifier_id = :classifier_id
+    AND split = 'train'
+ORDER BY id;
+
+-- name: support_vectors
+-- The vectors of the training exemplars in order of ingestion.
+SELECT
+    exemplar_id,
+    r
+FROM exemplar_vector
+WHERE
+    classifier_id = :classifier_id
+    AND support
+ORDER BY exemplar_id;
+
+-- name: vectors
+-- The vectors of the exemplars asked for, in the order asked for.
+SELECT
+    wanted.exemplar_id,
+    exemplar_vector.r
+FROM unnest(:exemplar_ids ::bigint []) WITH ORDINALITY AS wanted (exemplar_id, position)
+INNER JOIN exemplar_vector
+    ON
+        wanted.exemplar_id = exemplar_vector.exemplar_id
+        AND exemplar_vector.classifier_id = :classifier_id
+ORDER BY wanted.position;
+
+-- name: split_keys
+-- What training sorts and halves by: the document or else the exemplar itself.
+SELECT
+    id,
+    external_id,
+    coalesce(document_id, external_id) AS document_key
+FROM exemplar
+WHERE
+    classifier_id = :classifier_id
+    AND split = :split
+ORDER BY id;
+
+-- name: split_members
+-- The exemplars of a split, in order of ingestion.
+SELECT id
+FROM exemplar
+WHERE
+    classifier_id = :classifier_id
+    AND split = :split
+ORDER BY id;
+
+-- name: network_logits
+-- The network's logits of the exemplars asked for, in the order asked for.
+SELECT exemplar.network_logits
+FROM unnest(:exemplar_ids ::bigint []) WITH ORDINALITY AS wanted (exemplar_id, position)
+INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
+ORDER BY wanted.position;
+
+-- name: export_exemplars
+-- What `export --what exemplars` writes.
+SELECT
+    external_id,
+    split,
+    label,
+    network_predicted
+FROM exemplar
+WHERE classifier_id = :classifier_id
+ORDER BY id;
+
+-- name: described
+-- Exemplars as their users know them, in the order asked for.
+SELECT
+    exemplar.external_id,
+    exemplar.label,
+    exemplar.network_predicted,
+    exemplar.attributes
+FROM unnest(:exemplar_ids ::bigint []) WITH ORDINALITY AS wanted (exemplar_id, position)
+INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
+ORDER BY wanted.position;

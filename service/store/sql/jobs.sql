@@ -1,0 +1,234 @@
+-- name: add_job
+-- A request for work; its rows and chunks follow in the same transaction.
+INSERT INTO job (
+    classifier_id,
+    kind,
+    state,
+    knn_parameters_id,
+    calibration_id,
+    weighted,
+    require_full_match,
+    row_count,
+    finished_at
+)
+VALUES (
+    :classifier_id,
+    :kind,
+    CASE WHEN :row_count > 0 THEN 'running' ELSE 'done' END,
+    :knn_parameters_id,
+    :calibration_id,
+    :weighted,
+    :require_full_match,
+    :row_count,
+    CASE WHEN :row_count > 0 THEN NULL ELSE now() END
+)
+RETURNING id;
+
+-- name: add_chunks
+-- Cut a job's rows into runs of at most chunk_rows.
+INSERT INTO job_chunk (job_id, ordinal, first_row, end_row)
+SELECT
+    :job_id,
+    first_row / :chunk_rows,
+    first_row,
+    least(first_row + :chunk_rows, :row_count)
+FROM generate_series(0, :row_count - 1, :chunk_rows) AS first_row;
+
+-- name: take_unsent
+-- Open chunks of which no message is under way: never sent, or neither claimed nor heard of for a while.
+-- They are marked as sent; the caller sends the messages after commit.
+WITH due AS (
+    SELECT
+        chunk.job_id,
+        chunk.ordinal
+    FROM job_chunk AS chunk
+    INNER JOIN job ON chunk.job_id = job.id
+    WHERE
+        job.state = 'running'
+        AND (:job_id ::bigint IS NULL OR job.id = :job_id)
+        AND (
+            (
+                chunk.state = 'pending'
+                AND (
+                    chunk.sent_at IS NULL
+                    OR chunk.sent_at < now() - make_interval(secs => :resend_seconds)
+                )
+            )
+            OR (
+                chunk.state = 'running'
+                AND chunk.lease_until < now()
+                AND chunk.sent_at < now() - make_interval(secs => :resend_seconds)
+            )
+        )
+    ORDER BY chunk.job_id, chunk.ordinal
+    FOR UPDATE OF chunk SKIP LOCKED
+)
+
+UPDATE job_chunk
+SET sent_at = now()
+FROM due
+WHERE
+    job_chunk.job_id = due.job_id
+    AND job_chunk.ordinal = due.ordinal
+RETURNING job_chunk.job_id, job_chunk.ordinal;
+
+-- name: claim_chunk
+-- Lease a chunk that is free; no row where another worker holds it or it is finished.
+WITH free AS (
+    SELECT
+        chunk.job_id,
+        chunk.ordinal
+    FROM job_chunk AS chunk
+    INNER JOIN job ON chunk.job_id = job.id
+    WHERE
+        chunk.job_id = :job_id
+        AND chunk.ordinal = :ordinal
+        AND job.state = 'running'
+        AND (
+            chunk.state = 'pending'
+            OR (chunk.state = 'running' AND chunk.lease_until < now())
+        )
+    FOR UPDATE OF chunk SKIP LOCKED
+)
+
+UPDATE job_chunk
+SET
+    state = 'running',
+    attempts = attempts + 1,
+    lease_token = gen_random_uuid(),
+    lease_until = now() + make_interval(secs => :lease_seconds),
+    worker = :worker
+FROM free
+WHERE
+    job_chunk.job_id = free.job_id
+    AND job_chunk.ordinal = free.ordinal
+RETURNING job_chunk.lease_token, job_chunk.attempts, job_chunk.first_row, job_chunk.end_row;
+
+-- name: job
+-- What a job asks for and how it stands.
+SELECT
+    id,
+    classifier_id,
+    kind,
+    state,
+    knn_parameters_id,
+    calibration_id,
+    weighted,
+    require_full_match,
+    row_count,
+    error
+FROM job
+WHERE id = :job_id;
+
+-- name: chunk_exemplars
+-- The exemplars of a chunk, in the order of the request.
+SELECT exemplar_id
+FROM job_row
+WHERE
+    job_id = :job_id
+    AND row_number >= :first_row
+    AND row_number < :end_row
+ORDER BY row_number;
+
+-- name: finish_chunk
+-- Mark a chunk done; no row where the lease was lost to another worker, whose result then counts.
+UPDATE job_chunk
+SET
+    state = 'done',
+    lease_token = NULL,
+    lease_until = NULL,
+    error = NULL,
+    finished_at = now()
+WHERE
+    job_id = :job_id
+    AND ordinal = :ordinal
+    AND lease_token = :lease_token
+RETURNING ordinal;
+
+-- name: fail_chunk
+-- An attempt went wrong: back to pending, or failed for good after the last attempt.
+UPDATE job_chunk
+SET
+    state = CASE WHEN attempts < :max_attempts THEN 'pending' ELSE 'failed' END,
+    sent_at = NULL,
+    lease_token = NULL,
+    lease_until = NULL,
+    error = :error,
+    finished_at = CASE WHEN attempts < :max_attempts THEN NULL ELSE now() END
+WHERE
+    job_id = :job_id
+    AND ordinal = :ordinal
+    AND lease_token = :lease_token
+RETURNING state;
+
+-- name: settle_job
+-- Once no chunk is open, the job is done, or failed with the first chunk's error.
+WITH settled AS (
+    SELECT
+        count(*) FILTER (WHERE state IN ('pending', 'running')) AS open_count,
+        count(*) FILTER (WHERE state = 'failed') AS failed_count,
+        min(error) FILTER (WHERE state = 'failed') AS error
+    FROM job_chunk
+    WHERE job_id = :job_id
+)
+
+UPDATE job
+SET
+    state = CASE WHEN settled.failed_count > 0 THEN 'failed' ELSE 'done' END,
+    error = settled.error,
+    finished_at = now()
+FROM settled
+WHERE
+    job.id = :job_id
+    AND job.state = 'running'
+    AND settled.open_count = 0
+RETURNING job.state;
+
+-- name: job_progress
+-- How far a job is.
+SELECT
+    job.state,
+    job.error,
+    job.row_count,
+    coalesce(sum(chunk.end_row - chunk.first_row) FILTER (WHERE chunk.state = 'done'), 0) AS rows_done
+FROM job
+LEFT JOIN job_chunk AS chunk ON job.id = chunk.job_id
+WHERE job.id = :job_id
+GROUP BY job.id;
+
+-- name: announce_worker
+-- A worker holds this shared lock as long as it lives.
+SELECT pg_advisory_lock_shared(3, 0);
+
+-- name: live_workers
+-- How many workers hold it, in this database.
+SELECT count(*) AS workers
+FROM pg_locks
+WHERE
+    locktype = 'advisory'
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND classid = 3
+    AND objid = 0
+    AND objsubid = 2
+    AND granted;
+
+-- name: lock_job
+-- Whoever finishes a chunk settles its job alone, and so sees every chunk finished before.
+SELECT id
+FROM job
+WHERE id = :job_id
+FOR UPDATE;
+
+-- name: lock_broker
+-- One process at a time makes the queue.
+SELECT pg_advisory_xact_lock(4, 0);
+
+-- name: delete_consumed_messages
+-- What kombu's SQLAlchemy transport leaves behind. A message that is being received is locked: pass it by.
+DELETE FROM public.kombu_message
+WHERE id IN (
+    SELECT id
+    FROM public.kombu_message
+    WHERE NOT visible
+    FOR UPDATE SKIP LOCKED
+);

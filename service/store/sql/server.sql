@@ -1,0 +1,8 @@
+-- name: versions
+-- What the server is and has: its major version, the pgvector it offers and the one this database uses.
+SELECT
+    current_setting('server_version_num')::int / 10000 AS server,
+    max(default_version) AS available,
+    max(installed_version) AS installed
+FROM pg_available_extensions
+WHERE name = 'vector';

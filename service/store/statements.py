@@ -1,0 +1,39 @@
+"""Named SQL statements: each lives in a .sql file under `-- name: ...` and is called by `file.name`."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from sqlalchemy import Connection, Row, TextClause, text
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+
+_STREAM_ROWS = 4096
+_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+
+
+@cache
+def _file(name: str) -> dict[str, str]:
+    source = resources.files("service.store").joinpath("sql", f"{name}.sql").read_text("utf-8")
+    _, *parts = _NAME.split(source)
+    return {statement: body.strip().removesuffix(";") for statement, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+@cache
+def statement(name: str) -> TextClause:
+    """The statement `file.name`, for `Connection.execute`; parameters are written `:name`."""
+    file, _, key = name.partition(".")
+    return text(_file(file)[key])
+
+
+@cache
+def copy_query(name: str) -> str:
+    """The statement `file.name` with psycopg's placeholders, to be the query of a COPY."""
+    return str(statement(name).compile(dialect=PGDialect_psycopg()))
+
+
+def stream(connection: Connection, name: str, parameters: Mapping[str, Any]) -> Iterator[Sequence[Row[Any]]]:
+    """The rows of the statement `file.name` in blocks, through a cursor on the server."""
+    with connection.execute(statement(name), parameters, execution_options={"yield_per": _STREAM_ROWS}) as result:
+        yield from result.partitions()

@@ -1,0 +1,168 @@
+"""What tests share: an environment of their own, and a migrated database for each test that asks for one.
+
+The server is an embedded one in a folder of its own, or the one at VENN_ADMIT_TEST_DATABASE_URL (a user who
+may create databases). Redis and RabbitMQ are those at VENN_ADMIT_TEST_REDIS_URL and
+VENN_ADMIT_TEST_RABBITMQ_URL, by default at their usual local ports.
+"""
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, make_url, text
+
+from service.settings import PREFIX, get_settings
+from service.store.embedded import start_embedded, stop_embedded
+from service.store.engine import create_engine
+
+TEST_PREFIX = f"{PREFIX}TEST_"
+
+
+def pytest_configure() -> None:
+    """Nothing a developer has set for work of their own reaches a test."""
+    for name in list(os.environ):
+        if name.startswith(PREFIX) and not name.startswith(TEST_PREFIX):
+            del os.environ[name]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that asks for a broker is a `servers` test, by that alone."""
+    for item in items:
+        for broker in ("redis", "rabbitmq"):
+            if f"{broker}_url" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.servers)
+                item.add_marker(broker)
+
+
+@contextmanager
+def open_folder() -> Iterator[Path]:
+    """A temporary folder that other users may enter.
+
+    Root runs the embedded server as another user, and pytest closes its own folders to others at every start.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="venn-admit-test-")).resolve()
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def session_folder() -> Iterator[Path]:
+    with open_folder() as folder:
+        yield folder
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A home folder that does not exist yet, for an embedded server of the test's own."""
+    with open_folder() as folder:
+        yield folder / "home"
+        stop_embedded(folder / "home")
+
+
+@pytest.fixture(autouse=True)
+def own_environment(session_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No test touches the user's home or sees another test's settings."""
+    monkeypatch.setenv("VENN_ADMIT_HOME", str(session_folder / "home"))
+    get_settings.cache_clear()
+    yield
+    get_settings.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def server_url(session_folder: Path) -> Iterator[str]:
+    """The server on which databases are made, by the URL of one it has."""
+    given = os.environ.get(f"{TEST_PREFIX}DATABASE_URL")
+    if given:
+        yield given
+        return
+    url = start_embedded(session_folder / "server")
+    try:
+        with administration(url) as execute:
+            execute("ALTER SYSTEM SET fsync = off")  # tests outlive no power cut
+            execute("SELECT pg_reload_conf()")
+        yield url
+    finally:
+        stop_embedded(session_folder / "server")
+
+
+@contextmanager
+def administration(server_url: str) -> Iterator[Callable[[str], object]]:
+    """Statements outside of a transaction, as making databases needs."""
+    engine = create_engine(server_url)
+    try:
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            yield lambda statement: connection.execute(text(statement))
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def fresh_database(server_url: str, template: str = "template0") -> Iterator[str]:
+    """The URL of a copy of `template`, dropped afterwards whoever is still connected."""
+    name = f"venn_admit_test_{uuid.uuid4().hex[:12]}"
+    with administration(server_url) as execute:
+        execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+    try:
+        yield make_url(server_url).set(database=name).render_as_string(hide_password=False)
+    finally:
+        with administration(server_url) as execute:
+            execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def template_database(server_url: str) -> Iterator[str]:
+    """The name of a migrated database that nobody is connected to."""
+    from service.store.schema import upgrade
+
+    with fresh_database(server_url) as url:
+        upgrade(url)
+        yield make_url(url).database or ""
+
+
+@pytest.fixture
+def empty_database(server_url: str) -> Iterator[str]:
+    """The URL of a database without our schema, for the test alone."""
+    with fresh_database(server_url) as url:
+        yield url
+
+
+@pytest.fixture
+def database(server_url: str, template_database: str) -> Iterator[str]:
+    """The URL of a migrated, empty database, for the test alone."""
+    with fresh_database(server_url, template_database) as url:
+        yield url
+
+
+@pytest.fixture
+def engine(database: str) -> Iterator[Engine]:
+    """An engine on `database`."""
+    engine = create_engine(database)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def configured(database: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """`database`, as the one the settings name; for what starts at a shell."""
+    monkeypatch.setenv("VENN_ADMIT_DATABASE_URL", database)
+    get_settings.cache_clear()
+    return database
+
+
+@pytest.fixture
+def redis_url() -> str:
+    return os.environ.get(f"{TEST_PREFIX}REDIS_URL") or "redis://localhost:6379/15"
+
+
+@pytest.fixture
+def rabbitmq_url() -> str:
+    return os.environ.get(f"{TEST_PREFIX}RABBITMQ_URL") or "amqp://guest:guest@localhost:5672//"

@@ -1,0 +1,110 @@
+"""The procedure point by point, slowly, from docs/PROCEDURE.md: what the vectorised core must agree with.
+
+It shares no code with the core but the records, and takes scores 1 - pi as given, so that equal scores are
+equal bits on both sides.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class ReferenceSet:
+    """One point's ADMIT set: members, n_c, tau_c and the rank-th smallest score of each class."""
+
+    members: frozenset[int]
+    band_size: list[int]
+    threshold: list[float]
+    starved: bool
+
+
+def radius(mc: CalibrationPoints, delta: float) -> float:
+    """Section 3: omega."""
+    right = [
+        float(mc.distance[j])
+        for j in range(len(mc.label))
+        if mc.match_count[j] > 0 and mc.predicted[j] == mc.label[j]
+    ]
+    mean = math.fsum(right) / len(right)
+    s_hat = math.sqrt(math.fsum((d - mean) ** 2 for d in right) / (len(right) - 1))
+    return math.inf if math.isinf(delta) else delta * s_hat
+
+
+def bin_number(q: int, edges: tuple[int, ...]) -> int:
+    """The last bin whose lower edge is not above q."""
+    return max(number for number, edge in enumerate(edges) if edge <= q)
+
+
+def band(points: CalibrationPoints, q: int, d: float, edges: tuple[int, ...], omega: float) -> list[int]:
+    """Section 3: rows of the points in B(x_t)."""
+    return [
+        j
+        for j in range(len(points.label))
+        if bin_number(int(points.match_count[j]), edges) == bin_number(q, edges)
+        and points.distance[j] >= d - omega
+        and points.distance[j] <= d + omega
+    ]
+
+
+def admit_set(
+    class_score: FloatArray,
+    predicted: int,
+    q: int,
+    d: float,
+    mc: CalibrationPoints,
+    settings: CalibratorSettings,
+    omega: float,
+) -> ReferenceSet:
+    """Section 4, for one point. class_score: (C,) 1 - pi^c."""
+    rows = band(mc, q, d, settings.bin_edges, omega)
+    class_count = len(class_score)
+    members, band_size, threshold = {predicted}, [], []
+    for c in range(class_count):
+        scores = sorted(float(mc.score[j]) for j in rows if mc.label[j] == c)
+        rank = math.ceil((len(scores) + 1) * (1 - Fraction(settings.alpha)))
+        enough = rank <= len(scores)
+        if not enough or class_score[c] <= scores[rank - 1]:
+            members.add(c)
+        band_size.append(len(scores))
+        threshold.append(1 - scores[rank - 1] if enough else -math.inf)
+    starved = any(size < settings.kappa for size in band_size)
+    if starved:
+        members = set(range(class_count))
+    return ReferenceSet(frozenset(members), band_size, threshold, starved)
+
+
+def category(
+    vp: CalibrationPoints,
+    vp_sets: BoolArray,
+    own_set: BoolArray,
+    predicted: int,
+    q: int,
+    d: float,
+    edges: tuple[int, ...],
+    omega: float,
+) -> list[int]:
+    """Section 5: rows of T, by equality of whole sets; empty unless the point's own set is a singleton."""
+    if own_set.sum() != 1:
+        return []
+    return [
+        j
+        for j in band(vp, q, d, edges, omega)
+        if vp.predicted[j] == predicted and np.array_equal(vp_sets[j], own_set)
+    ]
+
+
+def venn_interval(labels: IntArray, of_class: int, class_count: int, upweight: float) -> tuple[float, float]:
+    """Section 5: min and max over assumed labels c of p_c(of_class), for the labels of T."""
+    if math.isinf(upweight):
+        return 0.0, 1.0
+    counted = int((labels == of_class).sum())
+    probabilities = [
+        (counted + (upweight if c == of_class else 0.0)) / (len(labels) + upweight)
+        for c in range(class_count)
+    ]
+    return min(probabilities), max(probabilities)

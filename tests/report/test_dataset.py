@@ -1,0 +1,94 @@
+"""What a report measures of an evaluation set, and the sentences about it."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from service.core.tallies import Tally
+from service.errors import InvalidInputError
+from service.report.dataset import KNN, RECOMMENDED, DatasetReport, build_dataset_report
+from service.report.wording import class_gap, headline, hidden_classes, legend, match_bin_names
+from tests.report.samples import ALPHA, golden_points
+
+Build = Callable[[list[tuple[int, int, int]]], DatasetReport]
+
+
+def test_rows_in_the_order_they_are_shown(sentiment: DatasetReport) -> None:
+    assert [row.name for row in sentiment.methods] == [
+        "KNN",
+        "ADMIT",
+        "Venn-ADMIT plain",
+        "Venn-ADMIT plain, q = K",
+        "Venn-ADMIT weighted",
+        "Venn-ADMIT weighted, q = K",
+    ]
+    assert [row.name for row in sentiment.accuracy] == ["network", "KNN"]
+    assert len(sentiment.partitions.rows) == 9
+
+
+def test_the_parts_agree_with_each_other(sentiment: DatasetReport) -> None:
+    points = golden_points(slice(400))
+    knn, admitted = sentiment.method(KNN), sentiment.method(RECOMMENDED)
+    correct = int((points.predicted == points.label).sum())
+    assert knn.overall == Tally(correct, 400, 400)
+    assert sentiment.accuracy[1].accuracy.tallies == knn
+    assert sentiment.partitions.rows[-1].overall.tally == knn.overall
+    assert sentiment.grid.correct.sum() == correct
+    singletons = sentiment.method("ADMIT").overall
+    assert sentiment.curve_overall.count[-1] == singletons.count == sentiment.reliability["weighted"].count.sum()
+    assert sentiment.curve_overall.correct[-1] == singletons.correct
+    at_target = int(np.searchsorted(-sentiment.curve_overall.threshold, -0.9, side="right")) - 1
+    assert sentiment.curve_overall.count[at_target] == admitted.overall.count
+
+
+def test_refuses_names_that_do_not_match_the_classes() -> None:
+    with pytest.raises(InvalidInputError, match="expected 2 class names, one a column of the logits, got 1"):
+        build_dataset_report("test", ("only",), golden_points(slice(400)), 25, ALPHA)
+
+
+def test_of_many_classes_the_worst_are_shown(hostile: DatasetReport) -> None:
+    assert hostile.shown_classes() == (0, 1, 2, 3, 4, 5)
+    assert hostile.shown_classes(most=2) == (0, 1)
+    assert hostile.shown_classes(most=8) == tuple(range(8))
+    assert hidden_classes(hostile, hostile.shown_classes()).startswith("6 of 8 classes shown: those with the lowest")
+
+
+def test_classes_too_few_to_judge_come_after_the_judged(two_class_report: Build) -> None:
+    report = two_class_report([(0, 0, 5), (0, -1, 40), (1, 1, 50)])
+    assert report.shown_classes(most=1) == (1,)
+
+
+def test_headline(two_class_report: Build) -> None:
+    report = two_class_report([(0, 0, 20), (1, 0, 5), (1, -1, 75)])
+    assert headline(report) == (
+        "Venn-ADMIT weighted admits 25 of 100 points (25.0%); 80.0% of these are correct, against a target of "
+        "90% and 20.0% when every point is admitted."
+    )
+    assert headline(two_class_report([(0, -1, 3)])) == "Venn-ADMIT weighted admits none of 3 points."
+    assert "at least 0.9 correct" in legend(report)
+
+
+class TestClassGap:
+    def test_every_predicted_class_holds_and_a_true_class_does_not(self, two_class_report: Build) -> None:
+        # Predicted rare: 12 of 12. Predicted common: 95 of 100. True rare: 12 of 17.
+        gap = class_gap(two_class_report([(0, 0, 12), (0, 1, 5), (1, 1, 95)]))
+        assert gap.startswith(
+            "Every predicted class holds the target, yet among points of true class rare (.706 of 17) it is missed"
+        )
+
+    @pytest.mark.parametrize(
+        "counts",
+        [
+            [(0, 0, 12), (0, 1, 50), (1, 1, 95)],  # a predicted class fails too
+            [(0, 0, 12), (0, 1, 1), (1, 1, 95)],  # every true class holds
+            [(0, 0, 1), (0, 1, 8), (1, 1, 95)],  # too few of the true class to say
+            [(0, -1, 12), (1, -1, 12)],  # nothing admitted
+        ],
+    )
+    def test_otherwise_nothing(self, two_class_report: Build, counts: list[tuple[int, int, int]]) -> None:
+        assert class_gap(two_class_report(counts)) == ""
+
+
+def test_bins_of_q_are_named(sentiment: DatasetReport) -> None:
+    assert match_bin_names(sentiment.grid) == ["0", "1-5", "6-15", "16-24", "25"]

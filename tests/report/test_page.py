@@ -1,0 +1,161 @@
+"""The page as a browser and a screen reader meet it."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from service.report.dataset import DatasetReport
+from service.report.page import render_page, write_report
+from service.report.wording import class_gap, headline, share_text
+from tests.report.samples import HOSTILE_NAMES
+
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+FACTS = {"classifier": "<script>alert(1)</script>", "alpha": "0.1", "omega": "0.4385"}
+STEPS = ["venn-admit report demo", "Ask more of a class: <thresholds>"]
+
+
+class Page(HTMLParser):
+    """Tags must close in order; keeps every start tag, its attributes and the visible text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"style", "svg"} & set(self.open):
+            self.words.append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).split())
+
+
+@pytest.fixture(scope="module")
+def html(sentiment: DatasetReport, hostile: DatasetReport) -> str:
+    return render_page("Demo & more", FACTS, [sentiment, hostile], STEPS)
+
+
+@pytest.fixture(scope="module")
+def page(html: str) -> Page:
+    return Page(html)
+
+
+def test_is_one_document(html: str, page: Page) -> None:
+    assert html.lstrip().lower().startswith("<!doctype html>")
+    assert page.all("html") == [{"lang": "en"}]
+    assert {"charset": "utf-8"} in page.all("meta")
+    assert len(page.all("h1")) == len(page.all("main")) == 1
+
+
+def test_needs_nothing_from_outside(html: str, page: Page) -> None:
+    assert not re.search(r"https?:|//[a-z]|src=|@import|<script|<link|<iframe", html)
+    for _, attributes in page.tags:
+        assert not any(name.startswith("on") for name in attributes)
+    targets = {attributes["id"] for _, attributes in page.tags if "id" in attributes}
+    links = [attributes["href"] or "" for _, attributes in page.tags if "href" in attributes]
+    within = [link for link in links if not link.startswith("data:image/png;base64,")]
+    assert within
+    assert all(link.startswith("#") and link[1:] in targets for link in within)
+
+
+def test_ids_are_unique_and_labels_refer_to_them(page: Page) -> None:
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    labels = [attributes["aria-labelledby"] for _, attributes in page.tags if "aria-labelledby" in attributes]
+    assert labels
+    assert set(labels) <= set(ids)
+
+
+def test_names_are_escaped(html: str, page: Page) -> None:
+    assert "<b>" not in html
+    assert "<script" not in html
+    assert FACTS["classifier"] in page.text
+    for name in HOSTILE_NAMES[:6]:
+        assert name in page.text
+    assert "<i>$set$" in page.text
+
+
+def test_tables_have_captions_and_scopes(page: Page) -> None:
+    assert len(page.all("table")) == len(page.all("caption")) == 6
+    assert all(attributes.get("scope") in {"col", "row", "colgroup", "rowgroup"} for attributes in page.all("th"))
+
+
+def test_charts_are_described(page: Page) -> None:
+    charts = page.all("svg")
+    assert len(charts) == len(page.all("figcaption")) == 6
+    assert all(chart["role"] == "img" and len(chart["aria-label"] or "") > 40 for chart in charts)
+
+
+def test_colour_is_never_the_only_signal(html: str) -> None:
+    cells = re.findall(r'<td class="(well|under|few)" title="[^"]*">(.*?)</td>', html, flags=re.DOTALL)
+    assert {verdict for verdict, _ in cells} >= {"well", "under"}
+    marks = {"well": "✓", "under": "✗", "few": "?"}
+    for verdict, content in cells:
+        assert content == "none" or (content.startswith(marks[verdict]) and f" {verdict}</span>" in content)
+
+
+def test_shows_the_figures(page: Page, sentiment: DatasetReport, hostile: DatasetReport) -> None:
+    for row in sentiment.methods:
+        assert row.name in page.text
+        for tally in (*row.selective.per_true_class, row.selective.overall):
+            assert f"{share_text(tally.share)} ({share_text(tally.portion)})" in page.text
+    for report in (sentiment, hostile):
+        assert headline(report) in page.text
+        assert class_gap(report) in page.text
+    assert "6 of 8 classes shown" in page.text
+    assert "What to try next" in page.text
+    assert "venn-admit report demo" in page.text
+
+
+def test_partitions_keep_their_order(page: Page) -> None:
+    places = [page.text.index(f"{matches} d < median") for matches in ("q = 0", "q = K", "any q")]
+    assert places == sorted(places)
+
+
+def test_follows_the_reader_s_colours_and_width(html: str) -> None:
+    assert "prefers-color-scheme: dark" in html
+    assert "width=device-width" in html
+
+
+def test_is_the_same_each_time(html: str, sentiment: DatasetReport, hostile: DatasetReport) -> None:
+    assert render_page("Demo & more", FACTS, [sentiment, hostile], STEPS) == html
+
+
+def test_without_facts_or_steps(sentiment: DatasetReport) -> None:
+    page = Page(render_page("Plain", {}, [sentiment]))
+    assert "What to try next" not in page.text
+    assert page.all("dl") == page.all("nav") == []
+
+
+def test_write_report(tmp_path: Path, sentiment: DatasetReport) -> None:
+    paths = write_report(tmp_path / "new" / "folder", "Demo", FACTS, [sentiment], STEPS)
+    assert [path.name for path in paths] == [
+        "index.html",
+        "test-coverage.png",
+        "test-reliability.png",
+        "test-heatmap.png",
+        "test-summary.png",
+    ]
+    assert paths[0].read_text(encoding="utf-8") == render_page("Demo", FACTS, [sentiment], STEPS)
+    assert all(path.stat().st_size > 10_000 for path in paths)

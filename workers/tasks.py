@@ -1,0 +1,17 @@
+"""Celery tasks: each takes ids, calls one flow and returns counts; delivered twice, it does its work once."""
+
+from service import broker
+from service.flows.jobs import sweep
+from workers.app import app, chunk_runner, engine
+
+
+@app.task(name=broker.RUN_CHUNK)
+def run_chunk(job_id: int, ordinal: int) -> int:
+    """Compute a chunk; how many of its rows were settled."""
+    return chunk_runner().run(job_id, ordinal)
+
+
+@app.task(name=broker.SWEEP)
+def sweep_jobs() -> int:
+    """Send again what no live lease covers, and clear the broker's leavings; how many messages were sent."""
+    return sweep(engine, app)
