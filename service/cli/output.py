@@ -1,6 +1,7 @@
 """How verbs speak: results on standard output, as text or one JSON object; progress on standard error."""
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -9,25 +10,26 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from service.files.exports import finite_json
-
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
-output = Console()
+# Wide enough for the tables where there is no terminal to ask.
+output = Console(width=None if sys.stdout.isatty() else 120)
 messages = Console(stderr=True)
 
 
 def tell(as_json: bool, result: dict[str, Any], *lines: str) -> None:
     """Print a result: the lines to people, the dictionary to programs."""
     if as_json:
+        from service.files.exports import finite_json  # which brings pyarrow
+
         typer.echo(json.dumps(finite_json(result), allow_nan=False))
     else:
         for line in lines:
-            output.print(line, highlight=False)
+            output.print(line, highlight=False, soft_wrap=True)
 
 
 def warn(text: str) -> None:
-    messages.print(f"[yellow]warning:[/yellow] {text}", highlight=False)
+    messages.print(f"[yellow]warning:[/yellow] {text}", highlight=False, soft_wrap=True)
 
 
 @contextmanager

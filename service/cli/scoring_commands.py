@@ -117,9 +117,9 @@ def evaluate(
     if report is not None:
         from service.report.page import write_report
 
-        page = write_report(report, name, [result])
+        page, *_ = write_report(report, f"{name} on {file.name}", {"Classifier": name}, [result])
         if not as_json:
-            output.print(f"The report is in {page}.", highlight=False)
+            output.print(f"The report is in {page}.", highlight=False, soft_wrap=True)
 
 
 def replay(

@@ -81,7 +81,9 @@ def calibrate(engine: Engine, name: str, settings_of: SettingsOf, *, reason: str
         with connect(engine) as connection:
             connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
-                return _calibrate(connection, classifier, settings, reason)
+                calibrated = _calibrate(connection, classifier, settings, reason)
+        calibrations.vacuum_points(engine)
+    return calibrated
 
 
 def _calibrate(connection: Connection, classifier: Classifier, settings: CalibratorSettings, reason: str) -> Calibrated:

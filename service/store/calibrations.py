@@ -8,13 +8,14 @@ from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection, Engine, Row
 
 from service.core.bands import BandRadius
 from service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
 from service.errors import NotFoundError, NotReadyError
 from service.store.classifiers import Classifier
 from service.store.copy import BOOL, FLOAT8, INT4, INT8, TEXT, Bits, FixedColumn, copy_in, copy_out, driver_cursor
+from service.store.engine import connect
 from service.store.statements import copy_query, statement, stream
 
 _BLOCK_ROWS = 65_536
@@ -159,6 +160,13 @@ def publish(
         },
     ).scalar_one()
     return calibration_id, ChangedRows(closed=closed, opened=opened)
+
+
+def vacuum_points(engine: Engine) -> None:
+    """Let band queries read the index alone from now on, rather than once autovacuum has come by."""
+    with connect(engine) as connection:
+        connection.execution_options(isolation_level="AUTOCOMMIT")
+        connection.execute(statement("calibrations.vacuum_points"))
 
 
 def _calibration(row: Row[Any]) -> Calibration:

@@ -1,30 +1,21 @@
 """Bringing a database to the schema this version of the program needs."""
 
-from pathlib import Path
-
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
-import service
 from service.errors import NotReadyError
+from service.resources import bundled_folder
 from service.store.engine import create_engine, wrap_driver_errors
 from service.store.tables import SCHEMA
-
-
-def migrations_folder() -> Path:
-    """Beside the package in a checkout, inside it in an installed wheel."""
-    package = Path(service.__file__).parent
-    beside = package.parent / "migrations"
-    return beside if (beside / "env.py").exists() else package / "migrations"
 
 
 def alembic_config() -> Config:
     config = Config()
     # Alembic reads this through configparser, for which a bare % starts an interpolation.
-    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+    config.set_main_option("script_location", str(bundled_folder("migrations")).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config
 

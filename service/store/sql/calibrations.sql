@@ -212,3 +212,7 @@ WHERE
     AND point.valid_from <= :number
     AND (point.valid_until IS NULL OR point.valid_until > :number)
 ORDER BY point.exemplar_id;
+
+-- name: vacuum_points
+-- Mark pages all-visible, without which an index-only scan visits the table, and refresh the statistics.
+VACUUM (ANALYZE) calibration_point;

@@ -1,0 +1,91 @@
+"""`venn-admit replay`: what a decision rests on, and whether it comes out the same today."""
+
+from typing import Any
+
+from rich.table import Table
+
+from service.cli.output import output, tell
+from service.cli.session import open_session
+from service.errors import VennAdmitError
+from service.flows.replay import Replayed, replay
+
+FIELDS = {
+    "predicted": "predicted class",
+    "match_count": "q, matching neighbours",
+    "distance": "d, distance to training",
+    "category_size": "category size, |T|",
+    "upweight": "up-weight, w",
+    "lower": "lower probability",
+    "upper": "upper probability",
+    "decision": "decision",
+    "reason": "reason of rejection",
+}
+
+
+class ReplayDiffersError(VennAdmitError):
+    """A decision did not come out as it is stored."""
+
+
+def run(decision_id: int, *, as_json: bool) -> None:
+    """Replay a decision and print it; ReplayDiffersError, after printing, where a field differs."""
+    session = open_session()
+    replayed = replay(session.engine, session.cache, decision_id)
+    if as_json:
+        tell(True, _payload(decision_id, replayed))
+    else:
+        _print(decision_id, replayed)
+    if replayed.differing:
+        raise ReplayDiffersError(
+            f"decision {decision_id} differs from what is stored in: {', '.join(replayed.differing)}"
+        )
+
+
+def _payload(decision_id: int, replayed: Replayed) -> dict[str, Any]:
+    return {
+        "decision_id": decision_id,
+        "external_id": replayed.external_id,
+        "label": replayed.label,
+        "calibration": replayed.calibration_id,
+        "stored": replayed.stored,
+        "computed": replayed.computed,
+        "differing": list(replayed.differing),
+        "neighbours": [
+            {**neighbour._mapping, "distance": distance}
+            for neighbour, distance in zip(replayed.neighbours, replayed.distances.tolist(), strict=True)
+        ],
+    }
+
+
+def _print(decision_id: int, replayed: Replayed) -> None:
+    names, stored = replayed.classifier.class_names, replayed.stored
+    title = f"Decision {decision_id} on {replayed.external_id}, calibration {replayed.calibration_id}"
+    facts = Table(title=title, title_justify="left", box=None, show_header=False)
+    for field, words in FIELDS.items():
+        value = stored[field]
+        if value is not None and field in ("predicted", "decision"):
+            value = names[value]
+        facts.add_row(words, "-" if value is None else str(value))
+    output.print(facts)
+
+    evidence = Table(title="Evidence per class", title_justify="left")
+    for column in ("class", "in set", "points in band", "threshold", "KNN logit"):
+        evidence.add_column(column, justify="left" if column == "class" else "right")
+    columns = (stored["admit_set"], stored["band_size"], stored["threshold"], stored["logits"])
+    for name, bit, size, threshold, logit in zip(names, *columns, strict=True):
+        evidence.add_row(name, "yes" if bit == "1" else "no", f"{size:,}", f"{threshold:.6g}", f"{logit:.6g}")
+    output.print(evidence)
+
+    nearest = Table(title="Nearest training exemplars", title_justify="left")
+    for column in ("id", "distance", "label", "network", "attributes"):
+        nearest.add_column(column)
+    for neighbour, distance in zip(replayed.neighbours, replayed.distances.tolist(), strict=True):
+        nearest.add_row(
+            neighbour.external_id,
+            f"{distance:.6g}",
+            names[neighbour.label],
+            names[neighbour.network_predicted],
+            ", ".join(f"{key} {value}" for key, value in neighbour.attributes.items()),
+        )
+    output.print(nearest)
+    if not replayed.differing:
+        output.print("Computed again from its snapshot, it is the same in every field.")
