@@ -14,8 +14,8 @@ import numpy as np
 from sqlalchemy import Connection, Engine
 
 from service.core.types import Float32Array, IntArray, Split, Support
-from service.errors import DatabaseError
-from service.store import exemplars
+from service.errors import DatabaseError, NotReadyError
+from service.store import classifiers, exemplars
 from service.store.calibrations import Calibration
 from service.store.classifiers import Classifier
 from service.store.engine import connect
@@ -46,6 +46,7 @@ class ArrayCache:
             with connect(engine) as connection:
                 connection.execution_options(isolation_level="REPEATABLE READ")
                 with connection.begin():
+                    _require_revision(connection, classifier)
                     _write_support(connection, classifier, folder)
 
         folder = self._entry(f"support-{classifier.id}", str(classifier.support_revision), fill)
@@ -109,6 +110,13 @@ class ArrayCache:
 
 def _block_rows(classifier: Classifier) -> int:
     return max(1, _BLOCK_BYTES // (4 * max(classifier.dimension, classifier.class_count)))
+
+
+def _require_revision(connection: Connection, classifier: Classifier) -> None:
+    if classifiers.by_id(connection, classifier.id).support_revision != classifier.support_revision:
+        raise NotReadyError(
+            f"training exemplars of {classifier.name!r} arrived while they were being read: try again"
+        )
 
 
 def _write_support(connection: Connection, classifier: Classifier, folder: Path) -> None:
