@@ -1,5 +1,8 @@
 """`venn-admit demo`: the whole way on bundled real data, with the verbs a user would type."""
 
+import os
+import shutil
+import sys
 from pathlib import Path
 
 from rich.rule import Rule
@@ -14,6 +17,7 @@ from service.resources import bundled_folder
 from service.store import calibrations, classifiers
 from service.store.engine import connect
 
+PROGRAM = "venn-admit"
 NAME = "sentiment-demo"
 ALPHA, KAPPA = "0.1", 100
 SETS = {"test": "test, other film reviews", "ood": "ood, tweets instead of reviews"}
@@ -60,11 +64,16 @@ def run(out: Path) -> None:
     output.print(f"The same with charts: [bold]{page}[/bold], and {len(pictures)} PNG files beside it.", soft_wrap=True)
     output.print("\nWhat to try next:")
     for line in _next_steps(data):
-        output.print(f"  {line}", highlight=False, soft_wrap=True, markup=False)
+        output.print(f"  {line.replace(PROGRAM, _as_started(), 1)}", highlight=False, soft_wrap=True, markup=False)
 
 
 def _step(title: str) -> None:
     output.print(f"\n[bold]{title}[/bold]")
+
+
+def _as_started() -> str:
+    """How to call this program from here: it may be in a virtual environment that is not active."""
+    return PROGRAM if shutil.which(PROGRAM) else sys.argv[0]
 
 
 def _facts(session: Session) -> dict[str, str]:
@@ -83,11 +92,12 @@ def _facts(session: Session) -> dict[str, str]:
 
 
 def _next_steps(data: Path) -> list[str]:
+    ood = os.path.relpath(data / "ood.npz")
     return [
-        f"venn-admit score {NAME} {data / 'ood.npz'} --out scores.parquet",
-        f"venn-admit calibrate {NAME} --kappa {KAPPA} --q-bins 0,1,6,16,25 --delta 2",
-        f"venn-admit evaluate {NAME} {data / 'ood.npz'} --report ood-report",
-        f"venn-admit export {NAME} --what approximations --out approximations.parquet",
-        "venn-admit replay 1",
-        "venn-admit create YOURS --classes a,b,c --dim 384",
+        f"{PROGRAM} replay 1",
+        f"{PROGRAM} score {NAME} {ood} --out scores.parquet",
+        f"{PROGRAM} calibrate {NAME} --kappa {KAPPA} --q-bins 0,1,6,16,25 --delta 2",
+        f"{PROGRAM} evaluate {NAME} {ood} --report ood-report",
+        f"{PROGRAM} export {NAME} --what approximations --out approximations.parquet",
+        f"{PROGRAM} create YOURS --classes a,b,c --dim 384",
     ]

@@ -79,7 +79,7 @@ def stop_embedded(home: Path) -> bool:
         except FileNotFoundError:  # the folder was removed: its server notices, and stops
             return False
         finally:
-            os.close(use.users)
+            _release(use.users)
 
 
 def _begin_use(home: Path) -> _Use:
@@ -108,8 +108,13 @@ def _locked(path: Path) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing would not do if a child was forked meanwhile
-        os.close(descriptor)
+        _release(descriptor)
+
+
+def _release(descriptor: int) -> None:
+    """Unlock and close: closing alone would leave the lock to a child that inherited it past Python."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
 
 
 def _share(home: Path) -> int:
@@ -118,14 +123,31 @@ def _share(home: Path) -> int:
     return descriptor
 
 
-def _join_in_child() -> None:
-    """A forked child is a user in its own right: what it inherits is its parent's lock, not one more."""
-    global _one_thread  # noqa: PLW0603 - a lock that another thread held at the fork is never released
-    _one_thread = threading.Lock()
-    for home, use in _uses.items():
+# A forked child is a user in its own right. What it inherits is its parent's lock, not one more, so its own is
+# taken before the fork: a parent that leaves right after it must not stop the server under the child.
+_of_child: dict[Path, int] = {}
+
+
+def _before_fork() -> None:
+    _one_thread.acquire()
+    for home in _uses:
         with suppress(OSError):  # the folder was removed
-            _uses[home] = replace(use, users=_share(home))
-            os.close(use.users)
+            _of_child[home] = _share(home)
+
+
+def _after_fork_in_parent() -> None:
+    for users in _of_child.values():
+        os.close(users)
+    _of_child.clear()
+    _one_thread.release()
+
+
+def _after_fork_in_child() -> None:
+    for home, users in _of_child.items():
+        os.close(_uses[home].users)
+        _uses[home] = replace(_uses[home], users=users)
+    _of_child.clear()
+    _one_thread.release()
 
 
 def _stop_all() -> None:
@@ -133,5 +155,5 @@ def _stop_all() -> None:
         stop_embedded(home)
 
 
-os.register_at_fork(after_in_child=_join_in_child)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 atexit.register(_stop_all)

@@ -162,7 +162,7 @@ def test_a_killed_user_does_not_keep_it_running(home: Path) -> None:
     with program(USE_UNTIL_CLOSED, home) as other:
         assert line_from(other) == url
         other.kill()
-        other.wait()
+        other.wait(timeout=60)
     assert query(url, "SELECT 1") == 1
     assert stop_embedded(home)
 
@@ -171,7 +171,7 @@ def test_a_server_whose_only_user_was_killed_is_taken_over(home: Path) -> None:
     with program(USE_UNTIL_CLOSED, home) as other:
         url = line_from(other)
         other.kill()
-        other.wait()
+        other.wait(timeout=60)
     running = postmaster(home)
     assert running is not None
     assert start_embedded(home) == url
@@ -187,7 +187,7 @@ def test_a_forked_child_is_a_user_of_its_own(home: Path) -> None:
         parent.stdin.write("go on\n")
         parent.stdin.flush()
         assert psutil.pid_exists(int(line_from(parent)))
-        parent.wait()
+        parent.wait(timeout=60)
         assert query(url, "SELECT 1") == 1, "a parent that left took the server of its child"
         parent.stdin.close()
     wait_for_stop(home)
