@@ -32,7 +32,7 @@ def run(out: Path) -> None:
         raise InvalidInputError(f"{out}: expected a folder for the report, got {error}; give another") from error
     session = open_session()
     output.print(
-        "Film reviews and tweets, good or bad: a small network reads them, and is right in 82 to 87 of 100 cases. "
+        "Film reviews and tweets, good or bad: a small network reads them, and is right in 84 to 88 of 100 cases. "
         "Which of its predictions can be acted on, so that at least 90 of 100 are right in every class?\n"
     )
     with session.workers():

@@ -118,7 +118,7 @@ def pairwise_distances(queries: Float32Array, support: Float32Array) -> FloatArr
 
     queries: (m, D) float32. support: (n, D) float32, n >= 1. Returns (m, n) float64, in the units of the
     vectors; exactly 0 for equal vectors. The result alone takes 8 m n bytes: see
-    `service.core.approximation_training.localizer_rows`. Raises InvalidInputError for other shapes.
+    `service.core.localizer_training.localizer_rows`. Raises InvalidInputError for other shapes.
     """
     _check_vectors(queries, support)
     distances = np.empty((len(queries), len(support)))

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from service.core import approximation_training
+from service.core import localizer_training, training
 from service.core.approximation import knn_logits
-from service.core.approximation_training import KnnFit, LocalizerFit, fit_knn, fit_localizer, localizer_rows
+from service.core.approximation_training import KnnFit, fit_knn
 from service.core.localizer import localizer_logits, pairwise_distances
+from service.core.localizer_training import LocalizerFit, fit_localizer, localizer_rows
 from service.core.neighbors import exact_neighbours
 from service.core.splits import assign_splits, hash_keys
 from service.core.types import (
@@ -160,9 +161,7 @@ def test_training_finds_a_knn_again(fit: KnnFit, localizer_fit: LocalizerFit) ->
     assert unmasked[-1] < unmasked[0]
 
 
-def test_starts_from_the_stated_parameters(
-    problem: Problem, fit: KnnFit, localizer_fit: LocalizerFit
-) -> None:
+def test_starts_from_the_stated_parameters(problem: Problem, fit: KnnFit, localizer_fit: LocalizerFit) -> None:
     fit_half = ~problem.in_dev_half(0)
     start = parameters_of(fit.log[0])
     np.testing.assert_array_equal(start.beta, 0.0)
@@ -198,7 +197,7 @@ def test_log_agrees_with_the_localizer(problem: Problem, localizer_fit: Localize
 
 
 def test_first_loss_is_the_binary_cross_entropy(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approximation_training, "BATCH_ROWS", 10_000)  # one batch, evaluated at the start
+    monkeypatch.setattr(training, "BATCH_ROWS", 10_000)  # one batch, evaluated at the start
     first = problem.fit(max_epochs=1).log[1]
     fit_half = ~problem.in_dev_half(0)
     output = knn_logits(
@@ -211,9 +210,7 @@ def test_first_loss_is_the_binary_cross_entropy(problem: Problem, monkeypatch: p
     assert first.loss == pytest.approx(losses.mean(), rel=1e-12)
 
 
-def test_best_epoch_is_the_earliest_with_fewest_discrepancies(
-    fit: KnnFit, localizer_fit: LocalizerFit
-) -> None:
+def test_best_epoch_is_the_earliest_with_fewest_discrepancies(fit: KnnFit, localizer_fit: LocalizerFit) -> None:
     for one in (fit, localizer_fit):
         discrepancies = [line.discrepancies for line in one.log]
         assert one.best_epoch == int(np.argmin(discrepancies)) > 0
@@ -264,9 +261,7 @@ def test_dev_rows_only_choose(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize("order_seed", [1, 2])
-def test_row_order_does_not_show(
-    problem: Problem, fit: KnnFit, localizer_fit: LocalizerFit, order_seed: int
-) -> None:
+def test_row_order_does_not_show(problem: Problem, fit: KnnFit, localizer_fit: LocalizerFit, order_seed: int) -> None:
     order = np.random.default_rng(order_seed).permutation(len(problem.logits))
     other = problem.reordered(order)
     assert same_log(other.fit().log, fit.log)
@@ -292,6 +287,10 @@ def test_training_is_a_function(problem: Problem) -> None:
     thread_count = torch.get_num_threads()
     torch.set_num_threads(2)
     seen: list[int] = []
+
+    def count_threads(_line: TrainingEpoch) -> None:
+        seen.append(torch.get_num_threads())
+
     try:
         for array in arrays:
             array.flags.writeable = False
@@ -303,7 +302,7 @@ def test_training_is_a_function(problem: Problem) -> None:
             row_keys=problem.row_keys,
             seed=0,
             max_epochs=1,
-            on_epoch=lambda line: seen.append(torch.get_num_threads()),
+            on_epoch=count_threads,
         )
         assert torch.get_num_threads() == 2
     finally:
@@ -317,7 +316,7 @@ def test_training_is_a_function(problem: Problem) -> None:
 
 
 def test_small_blocks_count_alike(problem: Problem, fit: KnnFit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approximation_training, "EVALUATION_BYTES", 1)
+    monkeypatch.setattr(training, "EVALUATION_BYTES", 1)
     assert same_log(problem.fit().log, fit.log)
 
 
@@ -337,9 +336,7 @@ def test_eta_loc_starts_from_the_median_where_neighbours_are_equally_far(problem
     fit_half = ~problem.in_dev_half(0)
     expected = np.median(pairwise_distances(problem.vectors[fit_half], one_point.vp_vectors))
     assert one_point.fit_localizer(max_epochs=0).eta_loc == pytest.approx(expected, rel=1e-12)
-    copies = replace(
-        problem, vectors=np.zeros_like(problem.vectors), vp_vectors=np.zeros_like(problem.vp_vectors)
-    )
+    copies = replace(problem, vectors=np.zeros_like(problem.vectors), vp_vectors=np.zeros_like(problem.vp_vectors))
     with pytest.raises(NotReadyError, match="got a median of 0"):
         copies.fit_localizer()
 
@@ -347,7 +344,7 @@ def test_eta_loc_starts_from_the_median_where_neighbours_are_equally_far(problem
 def test_localizer_rows_are_a_sample_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = [f"row {number}" for number in range(100)]
     assert sorted(localizer_rows(keys, 1000, seed=0)) == list(range(100))
-    monkeypatch.setattr(approximation_training, "LOCALIZER_DISTANCES", 10_000)
+    monkeypatch.setattr(localizer_training, "LOCALIZER_DISTANCES", 10_000)
     chosen = {keys[row] for row in localizer_rows(keys, 900, seed=0)}
     assert len(chosen) == 11
     assert {keys[::-1][row] for row in localizer_rows(keys[::-1], 900, seed=0)} == chosen
@@ -364,9 +361,7 @@ def test_refuses_too_few_data(problem: Problem) -> None:
     with pytest.raises(NotReadyError, match="at least 2 documents"):
         replace(problem, document_keys=["one"] * len(problem.logits)).fit()
     with pytest.raises(NotReadyError, match="no exemplars in split vp"):
-        fit_localizer(
-            np.empty((1, 0)), np.empty((0, 2)), np.zeros((1, 2)), document_keys=["a"], row_keys=["a"], seed=0
-        )
+        fit_localizer(np.empty((1, 0)), np.empty((0, 2)), np.zeros((1, 2)), document_keys=["a"], row_keys=["a"], seed=0)
 
 
 def test_two_documents_are_enough(problem: Problem) -> None:

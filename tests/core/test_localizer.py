@@ -128,9 +128,7 @@ def test_matches_the_definition(length: int) -> None:
     np.testing.assert_allclose(
         localizer_logits(queries, support, knn_logits, 0.7), weights @ knn_logits, rtol=1e-9, atol=1e-12
     )
-    np.testing.assert_allclose(
-        pairwise_distances(queries, support), direct_distances(queries, support), rtol=1e-10
-    )
+    np.testing.assert_allclose(pairwise_distances(queries, support), direct_distances(queries, support), rtol=1e-10)
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -143,9 +141,7 @@ def test_bits_do_not_depend_on_the_batch(length: int) -> None:
     alone = [np.array([row]) for row in (0, 15, 45, 63, 64, 149)]
     for rows in (order, order[:33], np.repeat(order[:5], 30), *alone):
         part = queries[rows]
-        np.testing.assert_array_equal(
-            category_weight(part, support, low[rows], high[rows], 0.7), weight[rows]
-        )
+        np.testing.assert_array_equal(category_weight(part, support, low[rows], high[rows], 0.7), weight[rows])
         np.testing.assert_array_equal(localizer_logits(part, support, knn_logits, 0.7), logits[rows])
         np.testing.assert_array_equal(pairwise_distances(part, support), distances[rows])
 
@@ -198,9 +194,7 @@ def test_a_small_distance_between_far_points_keeps_its_digits() -> None:
     rng = np.random.default_rng(0)
     clusters = 1e3 * rng.standard_normal((5, 1, 20))
     support = (clusters + 1e-2 * rng.standard_normal((5, 30, 20))).reshape(150, 20).astype(np.float32)
-    np.testing.assert_allclose(
-        pairwise_distances(support, support), direct_distances(support, support), rtol=1e-10
-    )
+    np.testing.assert_allclose(pairwise_distances(support, support), direct_distances(support, support), rtol=1e-10)
 
 
 @given(seed=SEEDS, count=st.integers(1, 40), eta_loc=st.floats(1e-3, 1e3))

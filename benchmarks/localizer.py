@@ -1,0 +1,36 @@
+"""The localizer's category weights against the float32 products alone, in the same blocks."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks.data import draw_vectors, generator
+from benchmarks.measure import Measurement, compare
+from service.core.localizer import QUERY_TILE, SUPPORT_TILE, category_weight
+from service.core.types import Float32Array
+
+_DIMENSION = 384
+
+
+def measure(large: bool) -> Iterator[Measurement]:
+    query_count, total = (8192, 50_000) if large else (2000, 20_000)
+    vectors = draw_vectors(query_count + total, _DIMENSION)
+    queries, support = vectors[:query_count], vectors[query_count:]
+    rng = generator()
+    low = rng.integers(total, size=query_count)
+    high = np.minimum(low + rng.integers(2000, size=query_count), total)
+    yield compare(
+        "localizer, category weights",
+        f"{query_count:,} x {total:,}, D={_DIMENSION}",
+        "float32 products",
+        lambda: category_weight(queries, support, low, high, eta_loc=5.0),
+        lambda: _product(queries, support),
+        turns=3,
+    )
+
+
+def _product(queries: Float32Array, support: Float32Array) -> None:
+    for start in range(0, len(support), SUPPORT_TILE):
+        columns = support[start : start + SUPPORT_TILE].T
+        for row in range(0, len(queries), QUERY_TILE):
+            np.matmul(queries[row : row + QUERY_TILE], columns)

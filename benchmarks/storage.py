@@ -1,0 +1,133 @@
+"""A file into the store and the support back out of it, against COPY of the same rows and a bare table.
+
+The peer's rows are encoded beforehand and not decoded afterwards: what it takes is the server's part.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import Engine, text
+
+from benchmarks.data import draw_vectors, draw_view, generator
+from benchmarks.measure import Measurement, compare
+from service.core.types import Split
+from service.flows.create import create
+from service.flows.ingest import ingest
+from service.store import classifiers
+from service.store.array_cache import ArrayCache
+from service.store.copy import INT4, INT8, Array, Column, Vector, copy_in, driver_cursor
+from service.store.embedded import start_embedded, stop_embedded
+from service.store.engine import create_engine, transaction
+from service.store.schema import upgrade
+
+_DIMENSION = 384
+_CLASS_COUNT = 3
+_TURNS = 5
+
+
+def measure(large: bool) -> Iterator[Measurement]:
+    row_count = 100_000 if large else 10_000
+    with _folder() as folder, _database(folder / "home") as engine:
+        path = _write_exemplars(folder, row_count)
+        with transaction(engine) as connection:
+            for number in range(_TURNS + 1):
+                connection.execute(
+                    text(f"CREATE TABLE bare_{number} (id bigint, label integer, f real[], r vector({_DIMENSION}))")
+                )
+        for number in range(_TURNS + 1):
+            create(
+                engine,
+                f"bench-{number}",
+                tuple(map(str, range(_CLASS_COUNT))),
+                dimension=_DIMENSION,
+                neighbour_count=25,
+                seed=0,
+            )
+        rows = _rows_as_sent(engine, path)
+        yield _measure_ingest(engine, path, row_count, rows)
+        yield _measure_support(engine, folder, row_count)
+
+
+def _measure_ingest(engine: Engine, path: Path, row_count: int, rows: bytes) -> Measurement:
+    names = (f"bench-{number}" for number in range(_TURNS + 1))
+    tables = (f"bare_{number}" for number in range(_TURNS + 1))
+    return compare(
+        "ingest a file",
+        f"{row_count:,}, D={_DIMENSION}",
+        "COPY into a bare table",
+        lambda: ingest(engine, next(names), path, Split.TRAIN, on_rows=lambda _rows: None),
+        lambda: _copy_bare(engine, next(tables), rows),
+        turns=_TURNS,
+    )
+
+
+def _measure_support(engine: Engine, folder: Path, row_count: int) -> Measurement:
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, "bench-0")
+    return compare(
+        "support into a memory map",
+        f"{row_count:,}, D={_DIMENSION}",
+        "COPY of a bare table",
+        lambda: ArrayCache(Path(tempfile.mkdtemp(dir=folder))).support(engine, classifier),
+        lambda: _read_bare(engine, "bare_0"),
+        turns=_TURNS,
+    )
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="venn-admit-bench-") as name:
+        folder = Path(name).resolve()
+        folder.chmod(0o755)  # root runs the embedded server as another user
+        yield folder
+
+
+@contextmanager
+def _database(home: Path) -> Iterator[Engine]:
+    url = start_embedded(home)
+    try:
+        upgrade(url)
+        engine = create_engine(url)
+        try:
+            yield engine
+        finally:
+            engine.dispose()
+    finally:
+        stop_embedded(home)
+
+
+def _write_exemplars(folder: Path, row_count: int) -> Path:
+    view, label = draw_view(generator(), row_count, _CLASS_COUNT, 25)
+    path = folder / "exemplars.npz"
+    np.savez(path, r=draw_vectors(row_count, _DIMENSION), f=view.logits.astype(np.float32), y=label)
+    return path
+
+
+def _rows_as_sent(engine: Engine, path: Path) -> bytes:
+    """The file's rows in the binary format of COPY, by way of a table."""
+    columns: dict[str, Column] = {"id": INT8, "label": INT4, "f": Array(">f4", _CLASS_COUNT), "r": Vector(_DIMENSION)}
+    with np.load(path) as arrays:
+        values = {"id": np.arange(len(arrays["y"])), "label": arrays["y"], "f": arrays["f"], "r": arrays["r"]}
+    with transaction(engine) as connection:
+        connection.execute(text("CREATE TABLE sent (LIKE bare_0)"))
+        copy_in(driver_cursor(connection), "sent", columns, values)
+    return _read_bare(engine, "sent")
+
+
+def _copy_bare(engine: Engine, table: str, rows: bytes) -> None:
+    with (
+        transaction(engine) as connection,
+        driver_cursor(connection).copy(f"COPY {table} FROM STDIN (FORMAT binary)".encode()) as copy,
+    ):
+        copy.write(rows)
+
+
+def _read_bare(engine: Engine, table: str) -> bytes:
+    with (
+        transaction(engine) as connection,
+        driver_cursor(connection).copy(f"COPY {table} TO STDOUT (FORMAT binary)".encode()) as copy,
+    ):
+        return b"".join(map(bytes, copy))
