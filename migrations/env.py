@@ -4,6 +4,8 @@
 settings name, so both go to the same place.
 """
 
+from typing import Any
+
 from alembic import context
 from sqlalchemy import Connection, text
 
@@ -25,7 +27,7 @@ def only_our_schema(name: str | None, type_: str, _parents: object) -> bool:
     return name == SCHEMA if type_ == "schema" else True
 
 
-def configure(connection: Connection | None, **options: object) -> None:
+def configure(connection: Connection | None, **options: Any) -> None:
     context.configure(
         connection=connection,
         target_metadata=metadata,
@@ -55,8 +57,12 @@ def migrate(connection: Connection) -> None:
 
 
 if context.is_offline_mode():
-    configure(None, dialect_name="postgresql", literal_binds=True)
+    # Named parameters, though there are none: the driver's own kind would double every % in the script.
+    configure(None, dialect_name="postgresql", dialect_opts={"paramstyle": "named"}, literal_binds=True)
     with context.begin_transaction():
+        context.execute("SET lock_timeout = '5s'")
+        context.execute("SET statement_timeout = '10min'")
+        context.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
         context.run_migrations()
 elif (given := context.config.attributes.get("connection")) is not None:
     migrate(given)

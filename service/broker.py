@@ -6,30 +6,99 @@ the database (service/store/jobs.py).
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
+from queue import Empty
+from typing import Any
 
 from celery import Celery
-from kombu import Connection as BrokerConnection
-from kombu import Queue
 from kombu.exceptions import OperationalError
-from sqlalchemy import Connection, make_url
+from kombu.transport import TRANSPORT_ALIASES, virtual
+from sqlalchemy import Connection, Engine, make_url
 
-from service.errors import JobError
-from service.store.jobs import lock_broker
+from service.errors import DatabaseError, JobError
+from service.store import messages
+from service.store.engine import connect, create_engine, transaction
+from service.store.jobs import database_identity
 
-QUEUE = "venn-admit"
 RUN_CHUNK = "workers.tasks.run_chunk"
 SWEEP = "workers.tasks.sweep"
 
+_DATABASE_TRANSPORT = "venn-admit-database"
+
+
+class _DatabaseChannel(virtual.Channel):
+    """Queues as rows of a table; a message taken is gone, and comes back only where its receiver returns it."""
+
+    def _put(self, queue: str, message: dict[str, Any], **_: Any) -> None:
+        with transaction(self.connection.engine) as connection:
+            messages.put(connection, queue, message)
+
+    def _get(self, queue: str, timeout: float | None = None) -> dict[str, Any]:  # noqa: ARG002 - kombu's signature
+        with transaction(self.connection.engine) as connection:
+            message = messages.take(connection, queue)
+        if message is None:
+            raise Empty
+        return message
+
+    def _size(self, queue: str) -> int:
+        with transaction(self.connection.engine) as connection:
+            return messages.count(connection, queue)
+
+    def _purge(self, queue: str) -> int:
+        with transaction(self.connection.engine) as connection:
+            return messages.delete_all(connection, queue)
+
+
+class DatabaseTransport(virtual.Transport):
+    """Celery's way to the database as its broker, on connections that no forked child touches.
+
+    Kombu's own for SQLAlchemy leaves transactions open, which the children of a worker then end over the
+    socket they share with it.
+    """
+
+    Channel = _DatabaseChannel
+    can_parse_url = True
+    driver_type = "postgresql"
+    driver_name = "psycopg"
+    connection_errors: tuple[Any, ...] = (*virtual.Transport.connection_errors, DatabaseError)
+    # Often enough for chunks of a tenth of a second; one look is one statement.
+    polling_interval = 0.1
+
+    @cached_property
+    def engine(self) -> Engine:
+        assert self.client is not None
+        return create_engine(self.client.hostname, application_name="venn-admit-broker")
+
+    def establish_connection(self) -> Any:
+        with connect(self.engine):
+            return super().establish_connection()
+
+    def close_connection(self, connection: Any) -> None:
+        super().close_connection(connection)
+        self.engine.dispose()
+
+    def drain_events(self, connection: Any, timeout: float | None = None, **options: Any) -> None:
+        """Wait for no longer than between two looks: then a worker sees at once that it is to stop."""
+        timeout = min(timeout or self.polling_interval, self.polling_interval)
+        super().drain_events(connection, timeout=timeout, **options)
+
+
+TRANSPORT_ALIASES[_DATABASE_TRANSPORT] = f"{__name__}:{DatabaseTransport.__qualname__}"
+
 
 def broker_url(given: str | None, database_url: str) -> str:
-    """The broker the settings name, or the database itself by kombu's SQLAlchemy transport."""
+    """The broker the settings name, or the database itself."""
     if given is not None:
         return given
-    url = make_url(database_url).set(drivername="postgresql+psycopg")
-    return f"sqla+{url.render_as_string(hide_password=False)}"
+    return f"{_DATABASE_TRANSPORT}+{make_url(database_url).render_as_string(hide_password=False)}"
 
 
-def make_app(url: str, *, lease_seconds: float) -> Celery:
+def queue_name(connection: Connection) -> str:
+    """The queue of this database: several may share a broker, and a chunk's number means nothing in another."""
+    return f"venn-admit-{database_identity(connection)}"
+
+
+def make_app(url: str, *, queue: str, lease_seconds: float) -> Celery:
     """A Celery application with the conventions of this service.
 
     A message is acknowledged after its work, and goes back to the queue with a worker that is lost; a
@@ -44,41 +113,39 @@ def make_app(url: str, *, lease_seconds: float) -> Celery:
         task_acks_late=True,
         task_reject_on_worker_lost=True,
         task_time_limit=lease_seconds,
-        task_default_queue=QUEUE,
-        task_queues=[Queue(QUEUE)],
+        task_default_queue=queue,
         worker_prefetch_multiplier=1,
         worker_hijack_root_logger=False,
         broker_connection_retry_on_startup=True,
         # Who is alive is told by a lock in the database: not every transport can ask around.
         worker_enable_remote_control=False,
         # A chunk is computed once whatever is delivered, so an unacknowledged message may come again early.
-        broker_transport_options={} if url.startswith("sqla+") else {"visibility_timeout": 2 * lease_seconds},
+        broker_transport_options={"visibility_timeout": 2 * lease_seconds},
         enable_utc=True,
     )
     return app
 
 
-def prepare(url: str, connection: Connection) -> None:
-    """Make the queue: the SQLAlchemy transport creates its tables then, which must happen once at a time."""
-    lock_broker(connection)
-    with _reachable(url), BrokerConnection(url) as broker:
-        Queue(QUEUE, channel=broker.default_channel).declare()
+def prepare(app: Celery) -> None:
+    """See that the broker answers, and make the queue."""
+    with _reachable(app), app.connection_for_write() as broker:
+        app.amqp.queues[app.conf.task_default_queue](broker.default_channel).declare()
 
 
 @contextmanager
-def _reachable(url: str) -> Iterator[None]:
+def _reachable(app: Celery) -> Iterator[None]:
     """Let a broker's failure out as a JobError that says which broker, and what to do."""
     try:
         yield
     except (OperationalError, OSError) as error:
         raise JobError(
-            f"the broker {BrokerConnection(url).as_uri()} cannot be reached: {error}; "
+            f"the broker {app.connection_for_write().as_uri()} cannot be reached: {error}; "
             "check that it runs, and VENN_ADMIT_BROKER_URL"
         ) from error
 
 
 def send(app: Celery, chunks: list[tuple[int, int]]) -> None:
     """Wake workers for these chunks (job, ordinal). A message lost is sent again by the sweeper."""
-    with _reachable(app.conf.broker_url), app.producer_pool.acquire(block=True) as producer:
+    with _reachable(app), app.producer_pool.acquire(block=True) as producer:
         for job_id, ordinal in chunks:
             app.send_task(RUN_CHUNK, args=[job_id, ordinal], producer=producer, retry=False)

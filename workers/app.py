@@ -3,23 +3,27 @@
 `celery -A workers.app worker` imports this; `venn-admit worker` runs that command.
 """
 
+import gc
 import logging
 import os
 import signal
 import socket
 import threading
+import time
 from functools import cache
 
 import structlog
-from celery.signals import setup_logging, worker_init, worker_shutdown
-from sqlalchemy import Connection
+from celery.signals import setup_logging, worker_init, worker_ready, worker_shutting_down
+from structlog.typing import Processor
 
 from service import broker
+from service.errors import VennAdmitError
 from service.flows.chunks import ChunkRunner
 from service.settings import get_settings
-from service.store import jobs, schema
+from service.store import schema
 from service.store.array_cache import ArrayCache
 from service.store.engine import create_engine, database_url, transaction
+from workers.presence import Presence
 
 settings = get_settings()
 DATABASE_URL = database_url(settings)
@@ -29,10 +33,15 @@ engine = create_engine(
     statement_timeout_seconds=settings.statement_timeout_seconds,
     lock_timeout_seconds=settings.lock_timeout_seconds,
 )
-app = broker.make_app(broker.broker_url(settings.broker_url, DATABASE_URL), lease_seconds=settings.lease_seconds)
+with transaction(engine) as _connection:
+    QUEUE = broker.queue_name(_connection)
+app = broker.make_app(
+    broker.broker_url(settings.broker_url, DATABASE_URL), queue=QUEUE, lease_seconds=settings.lease_seconds
+)
 app.conf.imports = ("workers.tasks",)
+presence = Presence(engine)
 
-_presence: list[Connection] = []
+log = structlog.get_logger()
 
 
 @cache
@@ -46,7 +55,10 @@ def chunk_runner() -> ChunkRunner:
 @setup_logging.connect
 def _log_as_json(loglevel: int = logging.INFO, **_: object) -> None:
     """One JSON object a line, from us and from the libraries alike."""
-    shared = [structlog.stdlib.add_log_level, structlog.processors.TimeStamper(fmt="iso", utc=True)]
+    shared: list[Processor] = [
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
     handler = logging.StreamHandler()
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -61,6 +73,7 @@ def _log_as_json(loglevel: int = logging.INFO, **_: object) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(loglevel)
+    logging.captureWarnings(capture=True)
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -69,16 +82,18 @@ def _log_as_json(loglevel: int = logging.INFO, **_: object) -> None:
 
 
 @worker_init.connect
-def _announce(**_: object) -> None:
-    """Hold the presence lock on a connection of its own for as long as this worker lives."""
-    schema.require_head(engine)
-    with transaction(engine) as connection:
-        broker.prepare(app.conf.broker_url, connection)
-    connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-    jobs.announce_worker(connection)
-    _presence.append(connection)
+def _prepare(**_: object) -> None:
+    """See that there is what a worker needs, or end: Celery would log what a receiver raises, and go on."""
+    _log_as_json()
     if settings.stop_with_stdin:
-        threading.Thread(target=_stop_with_stdin, daemon=True).start()
+        threading.Thread(target=_stop_with_stdin, daemon=True, name="stdin").start()
+    try:
+        schema.require_head(engine)
+        broker.prepare(app)
+    except VennAdmitError as error:
+        log.error("worker cannot start", reason=str(error))  # noqa: TRY400 - the reason says it all
+        raise SystemExit(error.exit_code) from error
+    gc.freeze()  # what was imported stays: no collection shall touch it, in the children that share its memory or here
 
 
 def _stop_with_stdin() -> None:
@@ -87,9 +102,16 @@ def _stop_with_stdin() -> None:
     while os.read(0, 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(settings.lease_seconds)  # no task may take longer
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
-@worker_shutdown.connect
+@worker_ready.connect
+def _announce(**_: object) -> None:
+    presence.announce()
+
+
+@worker_shutting_down.connect
 def _leave(**_: object) -> None:
-    for connection in _presence:
-        connection.close()
+    """What is under way is finished, but nothing more is taken."""
+    presence.leave()

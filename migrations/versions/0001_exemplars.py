@@ -166,7 +166,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["exemplar_id"], ["venn_admit.exemplar.id"], name=op.f("label_event_exemplar_id_fkey")),
         sa.PrimaryKeyConstraint("id", name=op.f("label_event_pkey")),
         schema="venn_admit",
-        comment="Append-only ledger of labels. Only random ones calibrate: a chosen set is not exchangeable with traffic.",
+        comment="Append-only ledger of labels. Only random ones calibrate: a chosen set is not like the traffic.",
     )
     op.create_index(
         op.f("label_event_exemplar_id_id_idx"), "label_event", ["exemplar_id", "id"], unique=False, schema="venn_admit"

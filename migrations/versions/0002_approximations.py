@@ -38,7 +38,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["exemplar_id"], ["venn_admit.exemplar.id"], name=op.f("neighbours_exemplar_id_fkey")),
         sa.PrimaryKeyConstraint("exemplar_id", name=op.f("neighbours_pkey")),
         schema="venn_admit",
-        comment="The exact K nearest training exemplars of each held-out or scored point; independent of KNN parameters.",
+        comment="The exact K nearest training exemplars of each held-out or scored point, under any parameters.",
     )
     op.create_table(
         "knn_parameters",

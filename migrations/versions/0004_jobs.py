@@ -56,7 +56,8 @@ def upgrade() -> None:
             comment="When it was done, failed or was cancelled.",
         ),
         sa.CheckConstraint(
-            "(kind = 'score') = (calibration_id IS NOT NULL AND weighted IS NOT NULL AND require_full_match IS NOT NULL)",
+            "(kind = 'score') = "
+            "(calibration_id IS NOT NULL AND weighted IS NOT NULL AND require_full_match IS NOT NULL)",
             name=op.f("job_score_check"),
         ),
         sa.CheckConstraint("(state = 'running') = (finished_at IS NULL)", name=op.f("job_finished_check")),

@@ -9,6 +9,8 @@ import typer
 from service.cli.output import Json, messages, progress, tell, warn
 from service.errors import InvalidInputError
 
+DECIMAL_PLACES = 20
+
 Name = Annotated[str, typer.Argument(help="The classifier's name.")]
 
 
@@ -35,7 +37,7 @@ def create(
     tell(
         as_json,
         {"classifier": name, "classes": list(class_names), "dimension": dim, "k": k, "seed": seed},
-        f"Created classifier [bold]{name}[/bold]: {len(created.class_names)} classes, D = {dim}, K = {k}.",
+        f"Created classifier {name}: {len(created.class_names)} classes, D = {dim}, K = {k}.",
     )
 
 
@@ -88,6 +90,7 @@ def fit(
         stored = adopt_parameters(session.engine, name, knn, eta_loc)
         tell(as_json, {"knn_parameters": stored.id}, f"Took the parameters in {parameters.name}.")
         return
+    session.require_home()
     job_id = request_neighbours(session.engine, name, chunk_rows=session.settings.chunk_rows)
     run_job_with_progress(session, job_id, "Searching neighbours")
     with messages.status("Fitting") as status:
@@ -117,7 +120,9 @@ def calibrate(
     name: Name,
     alpha: Annotated[str, typer.Option(help="Error level in (0, 1), exact decimal.")] = "0.1",
     delta: Annotated[float, typer.Option(help="Band radius in standard deviations of d; inf: bands of q alone.")] = 1.0,
-    kappa: Annotated[int, typer.Option(help="Least number of points of each class in a band.")] = 1000,
+    kappa: Annotated[
+        int, typer.Option(min=1, max=2**31 - 1, help="Least number of points of each class in a band.")
+    ] = 1000,
     thresholds: Annotated[
         str | None,
         typer.Option(help="Least lower probability per predicted class, each at least 1 - alpha, its default."),
@@ -145,6 +150,7 @@ def calibrate(
         return make_settings(classifier.class_count, classifier.neighbour_count, **asked)
 
     session = open_session()
+    session.require_worker()
     job_id = request_approximations(session.engine, name, settings_of, chunk_rows=session.settings.chunk_rows)
     run_job_with_progress(session, job_id, "Approximating")
     with messages.status("Calibrating"):
@@ -173,7 +179,7 @@ def calibrate(
             "rows_closed": done.changed.closed,
             "rows_opened": done.changed.opened,
         },
-        f"Calibration [bold]{done.calibration_id}[/bold] is current: alpha {done.settings.alpha}, kappa "
+        f"Calibration {done.calibration_id} is current: alpha {done.settings.alpha}, kappa "
         f"{done.settings.kappa}, omega {done.radius.omega:.4g}; points: {done.mc_count:,} mc, {done.vp_count:,} vp.",
         f"Of vp, {done.usable_count / done.vp_count:.1%} lie in bands with enough points, "
         f"{done.singleton_count / done.vp_count:.1%} have a singleton set; {done.changed.opened:,} rows written.",
@@ -220,9 +226,16 @@ def run_job_with_progress(session: Any, job_id: int, what: str) -> None:
 
 def _decimal(option: str, text: str) -> Decimal:
     try:
-        return Decimal(text.strip())
+        number = Decimal(text.strip())
     except InvalidOperation:
-        raise InvalidInputError(f"{option}: expected a decimal number, got {text!r}") from None
+        number = Decimal("NaN")
+    exponent = number.as_tuple().exponent
+    # Few enough places for 1 - alpha to be exact; an exponent that is text is that of infinity or NaN.
+    if isinstance(exponent, str) or exponent < -DECIMAL_PLACES:
+        raise InvalidInputError(
+            f"{option}: expected a decimal number with at most {DECIMAL_PLACES} places, got {text!r}"
+        )
+    return number
 
 
 def _integer(option: str, text: str) -> int:

@@ -47,15 +47,24 @@ def options(
     _Debug.on = debug
 
 
-def main() -> None:
-    """Run the command line. Exit codes: 0 done; 2 bad input; 3 not found; 4 not ready; 5 database; 6 job."""
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line. Exit codes: 0 done; 2 bad input; 3 not found; 4 not ready; 5 database; 6 job.
+
+    arguments: those after the program's name; None: this process's.
+    """
     try:
-        app()
+        app(args=arguments, prog_name=app.info.name)
     except VennAdmitError as error:
         if _Debug.on:
             traceback.print_exc()
         typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
         sys.exit(error.exit_code)
+    except Exception as error:  # nobody foresaw it
+        if _Debug.on:
+            traceback.print_exc()
+        said = f"{type(error).__name__}: {error}"
+        typer.secho(f"error: {said}; a fault of this program's: --debug before the verb shows where", err=True)
+        sys.exit(VennAdmitError.exit_code)
     except KeyboardInterrupt:
         typer.secho("interrupted", err=True, fg=typer.colors.RED)
         sys.exit(130)

@@ -21,7 +21,8 @@ def worker(
     concurrency: Annotated[int | None, typer.Option(min=1, help="Processes; default: one a CPU.")] = None,
 ) -> None:
     """Run a worker that computes the chunks of jobs, until it is stopped."""
-    from service.cli.session import open_session, worker_command, worker_environment
+    from service.cli.session import open_session
+    from service.cli.worker_process import worker_command, worker_environment
 
     session = open_session()
     command = worker_command(concurrency or session.settings.worker_concurrency)

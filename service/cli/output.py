@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
@@ -25,11 +26,11 @@ def tell(as_json: bool, result: dict[str, Any], *lines: str) -> None:
         typer.echo(json.dumps(finite_json(result), allow_nan=False))
     else:
         for line in lines:
-            output.print(line, highlight=False, soft_wrap=True)
+            output.print(Text(line), soft_wrap=True)  # no markup: names and paths may look like it
 
 
 def warn(text: str) -> None:
-    messages.print(f"[yellow]warning:[/yellow] {text}", highlight=False, soft_wrap=True)
+    messages.print(Text.assemble(("warning:", "yellow"), " ", text), soft_wrap=True)
 
 
 @contextmanager
@@ -37,7 +38,7 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """A bar on standard error; yields a function that advances it by so many rows."""
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

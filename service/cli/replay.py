@@ -3,6 +3,7 @@
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 from service.cli.output import output, tell
 from service.cli.session import open_session
@@ -59,12 +60,12 @@ def _payload(decision_id: int, replayed: Replayed) -> dict[str, Any]:
 def _print(decision_id: int, replayed: Replayed) -> None:
     names, stored = replayed.classifier.class_names, replayed.stored
     title = f"Decision {decision_id} on {replayed.external_id}, calibration {replayed.calibration_id}"
-    facts = Table(title=title, title_justify="left", box=None, show_header=False)
+    facts = Table(title=Text(title), title_justify="left", box=None, show_header=False)
     for field, words in FIELDS.items():
         value = stored[field]
         if value is not None and field in ("predicted", "decision"):
             value = names[value]
-        facts.add_row(words, "-" if value is None else str(value))
+        facts.add_row(words, Text("-" if value is None else str(value)))
     output.print(facts)
 
     evidence = Table(title="Evidence per class", title_justify="left")
@@ -72,20 +73,17 @@ def _print(decision_id: int, replayed: Replayed) -> None:
         evidence.add_column(column, justify="left" if column == "class" else "right")
     columns = (stored["admit_set"], stored["band_size"], stored["threshold"], stored["logits"])
     for name, bit, size, threshold, logit in zip(names, *columns, strict=True):
-        evidence.add_row(name, "yes" if bit == "1" else "no", f"{size:,}", f"{threshold:.6g}", f"{logit:.6g}")
+        evidence.add_row(Text(name), "yes" if bit == "1" else "no", f"{size:,}", f"{threshold:.6g}", f"{logit:.6g}")
     output.print(evidence)
 
     nearest = Table(title="Nearest training exemplars", title_justify="left")
     for column in ("id", "distance", "label", "network", "attributes"):
         nearest.add_column(column)
     for neighbour, distance in zip(replayed.neighbours, replayed.distances.tolist(), strict=True):
-        nearest.add_row(
-            neighbour.external_id,
-            f"{distance:.6g}",
-            names[neighbour.label],
-            names[neighbour.network_predicted],
-            ", ".join(f"{key} {value}" for key, value in neighbour.attributes.items()),
-        )
+        attributes = ", ".join(f"{key} {value}" for key, value in neighbour.attributes.items())
+        label, predicted = names[neighbour.label], names[neighbour.network_predicted]
+        cells = (neighbour.external_id, f"{distance:.6g}", label, predicted, attributes)
+        nearest.add_row(*map(Text, cells))  # no markup: ids and attributes may look like it
     output.print(nearest)
     if not replayed.differing:
         output.print("Computed again from its snapshot, it is the same in every field.")

@@ -67,6 +67,7 @@ def score_file(
     from service.files import count_rows
     from service.flows.score import request_score
 
+    session.require_worker()
     with progress(f"Storing {file.name}", count_rows(file)) as advance:
         request = request_score(
             session.engine,
@@ -85,7 +86,9 @@ def score_file(
 def evaluate_file(session: Any, name: str, file: Path, title: str, calibration: int | None) -> Any:
     """Score a labelled file with and without weights; the report that compares the methods on it."""
     from service.flows.evaluate import evaluate as flow
+    from service.flows.evaluate import require_labels
 
+    require_labels(session.engine, name, file)
     with session.workers():
         weighted, plain = (
             score_file(session, name, file, weighted=weighted, require_full_match=False, calibration=calibration)

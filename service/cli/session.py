@@ -1,28 +1,22 @@
 """What a verb works with: the settings, the database brought up, the broker, and workers of its own if need be."""
 
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from tempfile import TemporaryFile
 
 from celery import Celery
 from sqlalchemy import Engine
 
 from service import broker
-from service.errors import DatabaseError, JobError
+from service.cli.worker_process import OwnWorker
+from service.errors import DatabaseError
 from service.flows.jobs import await_job
 from service.settings import Settings, get_settings
 from service.store import jobs, schema
 from service.store.array_cache import ArrayCache
 from service.store.engine import check_server, connect, create_engine, database_url, transaction
-
-START_SECONDS = 60.0
-STOP_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -32,6 +26,7 @@ class Session:
     settings: Settings
     database_url: str
     engine: Engine
+    _own: list[OwnWorker] = field(default_factory=list)  # the one started here, if any
 
     @cached_property
     def cache(self) -> ArrayCache:
@@ -42,8 +37,27 @@ class Session:
         """The broker, with the queue made."""
         url = broker.broker_url(self.settings.broker_url, self.database_url)
         with transaction(self.engine) as connection:
-            broker.prepare(url, connection)
-        return broker.make_app(url, lease_seconds=self.settings.lease_seconds)
+            queue = broker.queue_name(connection)
+        app = broker.make_app(url, queue=queue, lease_seconds=self.settings.lease_seconds)
+        broker.prepare(app)
+        return app
+
+    def require_worker(self) -> None:
+        """Raise DatabaseError where a job would find no worker and none could be started: before it is recorded."""
+        if not self._live_workers():
+            self.require_home()
+
+    def require_home(self) -> None:
+        """Raise DatabaseError unless the home can be written."""
+        try:
+            self.settings.home.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=self.settings.home):
+                pass
+        except OSError as error:
+            raise DatabaseError(
+                f"{self.settings.home} cannot be written: {error.strerror or error}; "
+                "set VENN_ADMIT_HOME to a writable folder"
+            ) from error
 
     def run_job(self, job_id: int, on_progress: Callable[[jobs.Progress], None]) -> None:
         """Wait for a job; where no worker is there to compute it, start one and stop it afterwards."""
@@ -55,56 +69,30 @@ class Session:
 
     @contextmanager
     def workers(self) -> Iterator[Callable[[], None]]:
-        """See to it that there is a worker; yields a check that raises JobError once there is none.
+        """See to it that there is a worker; yields a check that it stays so, to be called while waiting.
 
-        Within such a block another one finds the workers of the first.
+        Where those that were running have left, the check starts one here; it raises JobError where that ended.
+        Within such a block another one has the workers of the first.
         """
-        if self._live_workers():
-            yield self._require_workers
-            return
-        log = self.settings.home / "logs" / f"worker-{os.getpid()}.log"
-        process = self._start_worker(log)
+        outer = bool(self._own)
         try:
-            yield lambda: _require_running(process, log)
+            self._check_workers()
+            yield self._check_workers
         finally:
-            _stop(process)
+            if self._own and not outer:
+                self._own.pop().stop()
+
+    def _check_workers(self) -> None:
+        live = self._live_workers()
+        if self._own:
+            self._own[0].check(live)
+        elif not live:
+            self.broker  # noqa: B018 - the queue is there before anyone listens
+            self._own.append(OwnWorker(self.settings.home, self.settings.worker_concurrency))
 
     def _live_workers(self) -> int:
         with connect(self.engine) as connection:
             return jobs.live_workers(connection)
-
-    def _require_workers(self) -> None:
-        if not self._live_workers():
-            raise JobError(
-                "the workers that were running are gone; the job is kept: start `venn-admit worker` and it goes on"
-            )
-
-    def _start_worker(self, log: Path) -> "subprocess.Popen[bytes]":
-        self.broker  # noqa: B018 - the queue is there before anyone listens
-        try:
-            log.parent.mkdir(parents=True, exist_ok=True)
-            output = log.open("wb")
-        except OSError as error:
-            raise DatabaseError(
-                f"{log} cannot be written: {error}; give VENN_ADMIT_HOME a writable folder"
-            ) from error
-        with output:
-            process = subprocess.Popen(  # noqa: S603 - our own command
-                worker_command(self.settings.worker_concurrency),
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=worker_environment() | {"VENN_ADMIT_STOP_WITH_STDIN": "true"},
-                start_new_session=True,  # Ctrl-C is for us: we stop it in good order
-            )
-        deadline = time.monotonic() + START_SECONDS
-        while not self._live_workers():
-            _require_running(process, log)
-            if time.monotonic() > deadline:
-                _stop(process)
-                raise JobError(f"no worker came up within {START_SECONDS:.0f} s; see {log}")
-            time.sleep(0.1)
-        return process
 
 
 def open_session(*, migrate: bool | None = None) -> Session:
@@ -134,33 +122,3 @@ def connect_unchecked() -> Session:
     with connect(engine) as connection:
         check_server(connection)
     return Session(settings, url, engine)
-
-
-def worker_command(concurrency: int | None) -> list[str]:
-    """The command that runs a Celery worker with as many processes, one a CPU where None is given."""
-    command = [sys.executable, "-m", "celery", "-A", "workers.app", "worker"]
-    options = ["--loglevel", "INFO", "--without-gossip", "--without-mingle", "-n", f"venn-admit-{os.getpid()}@%h"]
-    return [*command, *options, *(["--concurrency", str(concurrency)] if concurrency else [])]
-
-
-def worker_environment() -> dict[str, str]:
-    """Ours, with one thread for each process of a worker: they are as many as CPUs already."""
-    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    return {**os.environ, **one_thread}
-
-
-def _require_running(process: "subprocess.Popen[bytes]", log: Path) -> None:
-    if process.poll() is not None:
-        tail = log.read_text(errors="replace").splitlines()[-5:]
-        raise JobError(f"the worker ended with code {process.returncode}; see {log}: {' / '.join(tail)}")
-
-
-def _stop(process: "subprocess.Popen[bytes]") -> None:
-    """In good order: what it computes now is finished first, for a while."""
-    assert process.stdin is not None
-    process.stdin.close()
-    try:
-        process.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -218,7 +218,8 @@ def _writing(path: Path) -> Iterator[None]:
 
 def check_writable(path: Path) -> None:
     """Raise InvalidInputError unless a file can be put at `path`: before long work, not after it."""
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
+    occupied = path.exists() and not path.is_file()
+    if occupied or not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
         raise InvalidInputError(
             f"{path}: expected the name of a file in a folder that exists and can be written; check the folder"
         )

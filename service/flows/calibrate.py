@@ -53,6 +53,7 @@ def request_approximations(engine: Engine, name: str, settings_of: SettingsOf, *
         settings_of(classifier)
         parameters = _require_parameters(connection, classifier)
         newest = require_support(connection, classifier)
+        _require_classes(connection, classifier)
         lacking = approximations.lacking_approximation(
             connection, classifier, [Split.KNN, Split.MC, Split.VP], newest, parameters.id
         )
@@ -102,8 +103,8 @@ def _calibrate(connection: Connection, classifier: Classifier, settings: Calibra
     if radius.omega == 0:
         raise NotReadyError(
             "s_hat is 0: all points of mc that have q > 0 and are predicted right lie at the same distance to "
-            "training, so a band would hold exactly equal distances alone; see whether the vectors are what they should be, "
-            "or calibrate by q alone with --delta inf"
+            "training, so a band would hold exactly equal distances alone; see whether the vectors are what they "
+            "should be, or calibrate by q alone with --delta inf"
         )
     admit = AdmitIndex(mc, class_count=classifier.class_count, settings=settings, omega=radius.omega)
 

@@ -10,6 +10,7 @@ from typing import Protocol
 import structlog
 from sqlalchemy import Connection, Engine
 
+from service.errors import JobError
 from service.flows.approximate import approximate_points
 from service.flows.score import Snapshot, load_snapshot, score_points
 from service.store import approximations, classifiers, jobs
@@ -61,6 +62,7 @@ class ChunkRunner:
             chunk_log.info("chunk is finished, or another worker has it")
             return 0
         try:
+            self._check_attempts(claim)
             finished = self._compute_and_apply(claim)
         except Exception as error:  # whatever it is, it is kept with the chunk, and other chunks go on
             with transaction(self._engine) as connection:
@@ -77,6 +79,14 @@ class ChunkRunner:
             return 0
         chunk_log.info("chunk is done", rows=claim.end_row - claim.first_row)
         return claim.end_row - claim.first_row
+
+    def _check_attempts(self, claim: jobs.Claim) -> None:
+        """Raise JobError where all attempts are used up: a worker that was killed recorded no error."""
+        if claim.attempts > self._settings.max_attempts:
+            raise JobError(
+                f"{self._settings.max_attempts} attempts ended without a result or an error: see in the logs whether "
+                "workers ran out of memory, or raise VENN_ADMIT_LEASE_SECONDS"
+            )
 
     def _compute_and_apply(self, claim: jobs.Claim) -> bool:
         result = self._compute(claim)

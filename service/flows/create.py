@@ -11,6 +11,7 @@ from service.store.classifiers import Classifier
 from service.store.engine import transaction
 
 LONGEST_VECTOR = 16_000  # pgvector's own limit
+MOST_NEIGHBOURS = 10_000  # kept of every exemplar
 _NAME_LENGTH = 100
 
 
@@ -27,18 +28,21 @@ def create(
 ) -> Classifier:
     """Register a classifier. Raises InvalidInputError for values out of range, ConflictError for a known name."""
     if not 1 <= len(name) <= _NAME_LENGTH or not name.isprintable() or name != name.strip():
-        raise InvalidInputError(f"name: expected 1 to {_NAME_LENGTH} printable characters, got {name!r}")
+        raise InvalidInputError(f"name: expected 1 to {_NAME_LENGTH} printable characters, got {name!a}")
     if len(class_names) < 2 or not all(class_names):
         raise InvalidInputError(
             f"classes: expected at least two names, got {len([known for known in class_names if known])}"
         )
+    unprintable = [known for known in class_names if not known.isprintable()]
+    if unprintable:
+        raise InvalidInputError(f"classes: expected printable characters, got {unprintable[0]!a}")
     repeated = sorted({known for known in class_names if class_names.count(known) > 1})
     if repeated:
         raise InvalidInputError(f"classes: expected each name once, got {', '.join(repeated)} more than once")
     if not 1 <= dimension <= LONGEST_VECTOR:
         raise InvalidInputError(f"dim: expected 1 to {LONGEST_VECTOR}, pgvector's limit, got {dimension}")
-    if neighbour_count < 1:
-        raise InvalidInputError(f"k: expected at least 1 neighbour, got {neighbour_count}")
+    if not 1 <= neighbour_count <= MOST_NEIGHBOURS:
+        raise InvalidInputError(f"k: expected 1 to {MOST_NEIGHBOURS} neighbours, got {neighbour_count}")
     if not -(2**63) <= seed < 2**63:
         raise InvalidInputError(f"seed: expected an integer of 64 bits, got {seed}")
     with transaction(engine) as connection:

@@ -1,5 +1,7 @@
 """Labelled, scored points put side by side: what each method admits, and how often it is right."""
 
+from pathlib import Path
+
 import numpy as np
 from sqlalchemy import Engine
 
@@ -7,6 +9,7 @@ from service.core.evaluation import EvaluationPoints
 from service.core.localizer import localizer_logits
 from service.core.types import Float32Array, FloatArray, Split
 from service.errors import InvalidInputError
+from service.files import read_exemplars
 from service.report.dataset import DatasetReport, build_dataset_report
 from service.store import approximations, calibrations, classifiers, decisions, exemplars, jobs
 from service.store.classifiers import Classifier
@@ -15,11 +18,20 @@ from service.store.engine import connect
 _BLOCK_ROWS = 16_384
 
 
+def require_labels(engine: Engine, name: str, path: Path) -> None:
+    """Raise InvalidInputError unless the file can be read and some row has a label: before anything is stored."""
+    with connect(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+    batches = read_exemplars(path, dimension=classifier.dimension, class_count=classifier.class_count)
+    if not sum(int((batch.labels >= 0).sum()) for batch in batches):
+        raise InvalidInputError(f"{path}: expected labelled rows to evaluate on, got none; add the labels")
+
+
 def evaluate(engine: Engine, title: str, *, weighted_job: int, plain_job: int) -> DatasetReport:
     """Compare the methods on the labelled rows of one file, scored with and without weights.
 
-    title: what the report calls the data. The jobs score the same rows with the same snapshot, and reject
-    nothing for its q. Raises InvalidInputError where no row has a label.
+    title: what the report calls the data. The jobs score the same rows, of which some have a label, with
+    the same snapshot, and reject nothing for its q.
     """
     with connect(engine) as connection:
         job = jobs.by_id(connection, weighted_job)
@@ -29,8 +41,6 @@ def evaluate(engine: Engine, title: str, *, weighted_job: int, plain_job: int) -
         parameters = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
         weighted = decisions.evaluated_rows(connection, classifier, weighted_job)
         plain = decisions.evaluated_rows(connection, classifier, plain_job)
-        if not len(weighted.label):
-            raise InvalidInputError(f"{title}: expected labelled rows to evaluate on, got none; add the labels")
         queries = exemplars.vectors(connection, classifier, weighted.exemplar_ids)
         vp_vectors, vp_logits = _localizer_data(engine, classifier, parameters.id)
 

@@ -7,9 +7,10 @@ import numpy as np
 from sqlalchemy import Engine
 
 from service.core.approximation import approximate
-from service.core.approximation_training import fit_knn, fit_localizer, localizer_rows
+from service.core.approximation_training import fit_knn
 from service.core.localizer import pairwise_distances
-from service.core.types import IntArray, KnnParameters, Neighbours, Split, TrainingEpoch
+from service.core.localizer_training import fit_localizer, localizer_rows
+from service.core.types import KnnParameters, Neighbours, Split, TrainingEpoch
 from service.errors import InvalidInputError, NotReadyError
 from service.flows.approximate import neighbours_in_order, require_support
 from service.store import approximations, classifiers, exemplars, jobs
@@ -62,37 +63,36 @@ def fit(engine: Engine, cache: ArrayCache, name: str, *, on_epoch: OnEpoch) -> F
     with connect(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         support = cache.support(engine, classifier)
-        knn_ids, knn_neighbours = _split_neighbours(engine, classifier, support, Split.KNN)
-        vp_ids, vp_neighbours = _split_neighbours(engine, classifier, support, Split.VP)
-        document_keys, row_keys = exemplars.split_keys(connection, classifier, Split.KNN)
-        logits = exemplars.network_logits(connection, classifier, knn_ids)
-        chosen = localizer_rows(row_keys, len(vp_ids), seed=classifier.seed)
-        chosen_vectors = exemplars.vectors(connection, classifier, knn_ids[chosen])
-        vp_vectors = exemplars.vectors(connection, classifier, vp_ids)
+        knn, knn_neighbours = _split_neighbours(engine, classifier, support, Split.KNN)
+        vp, vp_neighbours = _split_neighbours(engine, classifier, support, Split.VP)
+        logits = exemplars.network_logits(connection, classifier, knn.ids)
+        chosen = localizer_rows(knn.row_keys, len(vp.ids), seed=classifier.seed)
+        chosen_vectors = exemplars.vectors(connection, classifier, knn.ids[chosen])
+        vp_vectors = exemplars.vectors(connection, classifier, vp.ids)
 
-    knn = fit_knn(
+    knn_fit = fit_knn(
         knn_neighbours,
         logits,
         support.support,
-        document_keys=document_keys,
-        row_keys=row_keys,
+        document_keys=knn.document_keys,
+        row_keys=knn.row_keys,
         seed=classifier.seed,
         on_epoch=lambda line: on_epoch("knn", line),
     )
     localizer = fit_localizer(
         pairwise_distances(chosen_vectors, vp_vectors),
-        approximate(vp_neighbours, support.support, knn.parameters).logits,
-        approximate(knn_neighbours, support.support, knn.parameters).logits[chosen],
-        document_keys=[document_keys[row] for row in chosen.tolist()],
-        row_keys=[row_keys[row] for row in chosen.tolist()],
+        approximate(vp_neighbours, support.support, knn_fit.parameters).logits,
+        approximate(knn_neighbours, support.support, knn_fit.parameters).logits[chosen],
+        document_keys=[knn.document_keys[row] for row in chosen.tolist()],
+        row_keys=[knn.row_keys[row] for row in chosen.tolist()],
         seed=classifier.seed,
         neighbour_count=classifier.neighbour_count,
         on_epoch=lambda line: on_epoch("localizer", line),
     )
 
-    record = FitRecord(knn.fit_count, knn.dev_count, knn.dev_discrepancies, knn.log, localizer.log)
+    record = FitRecord(knn_fit.fit_count, knn_fit.dev_count, knn_fit.dev_discrepancies, knn_fit.log, localizer.log)
     with transaction(engine) as connection:
-        stored = approximations.add_parameters(connection, classifier, knn.parameters, localizer.eta_loc, record)
+        stored = approximations.add_parameters(connection, classifier, knn_fit.parameters, localizer.eta_loc, record)
     return Fitted(stored, record)
 
 
@@ -127,13 +127,13 @@ def _require_data(counts: dict[Split, int], classifier: Classifier) -> None:
 
 def _split_neighbours(
     engine: Engine, classifier: Classifier, support: CachedSupport, split: Split
-) -> tuple[IntArray, Neighbours]:
+) -> tuple[exemplars.SplitKeys, Neighbours]:
     with connect(engine) as connection:
-        ids = exemplars.split_members(connection, classifier, split)
-        stored = approximations.read_neighbours(connection, classifier, ids, int(support.ids[-1]))
-    if len(stored.exemplar_ids) != len(ids):
+        keys = exemplars.split_keys(connection, classifier, split)
+        stored = approximations.read_neighbours(connection, classifier, keys.ids, int(support.ids[-1]))
+    if len(stored.exemplar_ids) != len(keys.ids):
         raise NotReadyError(
-            f"training exemplars of {classifier.name!r} arrived during the fit, so neighbours in split {split} are out "
+            f"exemplars of {classifier.name!r} arrived during the fit, so neighbours in split {split} are out "
             "of date: run the fit again"
         )
-    return ids, neighbours_in_order(stored, ids, support)
+    return keys, neighbours_in_order(stored, keys.ids, support)

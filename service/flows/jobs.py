@@ -30,15 +30,6 @@ def relay(engine: Engine, app: Celery, job_id: int | None = None, resend_seconds
     return len(chunks)
 
 
-def sweep(engine: Engine, app: Celery) -> int:
-    """`relay` for all jobs, and delete what a broker in this database leaves behind; how many were sent."""
-    sent = relay(engine, app)
-    if str(app.conf.broker_url).startswith("sqla+"):
-        with transaction(engine) as connection:
-            jobs.delete_consumed_messages(connection)
-    return sent
-
-
 def await_job(
     engine: Engine, app: Celery, job_id: int, *, check_workers: Callable[[], None], on_progress: OnProgress
 ) -> None:
@@ -52,9 +43,9 @@ def await_job(
         with connect(engine) as connection:
             progress = jobs.progress(connection, job_id)
         on_progress(progress)
-        if progress.state == "done":
-            return
         if progress.state != "running":
-            raise JobError(f"job {job_id} {progress.state}: {progress.error or 'no reason was given'}")
+            break
         check_workers()
         time.sleep(POLL_SECONDS)
+    if progress.state != "done":
+        raise JobError(f"job {job_id} {progress.state}: {progress.error or 'no reason was given'}")

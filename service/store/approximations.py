@@ -149,8 +149,8 @@ def read_approximations(
     }
     columns: dict[str, FixedColumn] = {"exemplar_id": INT8, **_approximation_columns(classifier)}
     query = copy_query("approximations.approximations")
-    # One block: a chunk's rows are few.
-    for block in copy_out(driver_cursor(connection), query, parameters, columns, max(len(exemplar_ids), 1)):
+    # One block at most: a chunk's rows are few. Read to the end, or the driver would cancel the statement.
+    for block in list(copy_out(driver_cursor(connection), query, parameters, columns, max(len(exemplar_ids), 1))):
         return block["exemplar_id"], _approximation(block)
     none = np.empty(0, dtype=np.int64)
     return none, Approximation(np.empty((0, classifier.class_count)), none, none, np.empty(0))

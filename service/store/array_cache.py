@@ -114,9 +114,7 @@ def _block_rows(classifier: Classifier) -> int:
 
 def _require_revision(connection: Connection, classifier: Classifier) -> None:
     if classifiers.by_id(connection, classifier.id).support_revision != classifier.support_revision:
-        raise NotReadyError(
-            f"training exemplars of {classifier.name!r} arrived while they were being read: try again"
-        )
+        raise NotReadyError(f"training exemplars of {classifier.name!r} arrived while they were being read: try again")
 
 
 def _write_support(connection: Connection, classifier: Classifier, folder: Path) -> None:

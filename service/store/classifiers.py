@@ -68,7 +68,9 @@ def create(
 
 def by_name(connection: Connection, name: str) -> Classifier:
     """The classifier of that name; NotFoundError names those there are."""
-    row = connection.execute(statement("classifiers.classifier_by_name"), {"name": name}).one_or_none()
+    row = None
+    if name.isprintable():  # what is not was never stored, and may be no text to the database
+        row = connection.execute(statement("classifiers.classifier_by_name"), {"name": name}).one_or_none()
     if row is None:
         names = connection.execute(statement("classifiers.classifier_names")).scalars().all()
         known = ", ".join(names) if names else "none yet; make one with `venn-admit create`"

@@ -123,6 +123,13 @@ Values = npt.NDArray[np.generic] | Sequence[bytes | None]
 _MATRIX_BUDGET = 64 << 20
 
 
+def _width(column: Column, values: Values) -> int:
+    """The bytes that the longest payload of a column takes."""
+    if isinstance(column, Bytes):
+        return max((len(value) for value in values if value is not None), default=0)
+    return column.wire.itemsize
+
+
 def _encode(
     column: Column, values: Values, nulls: npt.NDArray[np.bool_] | None
 ) -> tuple[ByteMatrix, npt.NDArray[np.int64]]:
@@ -144,8 +151,7 @@ def encode_rows(
 ) -> bytes:
     """The rows in the binary COPY format, without header and trailer."""
     n = len(next(iter(values.values())))
-    encoded = [_encode(column, values[name], nulls.get(name)) for name, column in columns.items()]
-    if n > 1 and n * sum(payload.shape[1] for payload, _ in encoded) > _MATRIX_BUDGET:
+    if n > 1 and n * sum(_width(column, values[name]) for name, column in columns.items()) > _MATRIX_BUDGET:
         halves = (slice(0, n // 2), slice(n // 2, n))
         return b"".join(
             encode_rows(
@@ -155,6 +161,7 @@ def encode_rows(
             )
             for half in halves
         )
+    encoded = [_encode(column, values[name], nulls.get(name)) for name, column in columns.items()]
     field_count = np.frombuffer(len(columns).to_bytes(2, "big"), np.uint8)
     blocks = [np.broadcast_to(field_count, (n, 2))]
     for payload, lengths in encoded:

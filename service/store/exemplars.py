@@ -56,6 +56,15 @@ class StoredExemplars:
     new_rows: IntArray
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SplitKeys:
+    """Who is in a split: ids (n,) int64, the document or else the external id of each, and its external id."""
+
+    ids: IntArray
+    document_keys: list[str]
+    row_keys: list[str]
+
+
 def content_digest(vector: Float32Array, logits: Float32Array, document_id: str | None) -> bytes:
     """BLAKE2b-128 of what makes an exemplar what it is; a label can change, these cannot."""
     digest = blake2b(vector.tobytes(), digest_size=16)
@@ -90,16 +99,17 @@ def store(
         )
     }
     first_at: dict[str, int] = {}
-    newly_labelled: list[int] = []
+    first_label_at: dict[str, int] = {}
     for position, external_id in enumerate(incoming.external_ids):
         stored = known.get(external_id)
-        if stored is not None:
+        if stored is None:
+            first = first_at.setdefault(external_id, position)
+        else:
             _check_same(stored, incoming, digests, position, source)
-            if incoming.labels[position] >= 0 and stored.label is None:
-                newly_labelled.append(position)
-        elif (first := first_at.setdefault(external_id, position)) != position and (
-            digests[first] != digests[position] or incoming.labels[first] != incoming.labels[position]
-        ):
+            if incoming.labels[position] < 0 or stored.label is not None:
+                continue
+            first = first_label_at.setdefault(external_id, position)
+        if digests[first] != digests[position] or incoming.labels[first] != incoming.labels[position]:
             raise ConflictError(
                 f"{source}: rows {incoming.first_row + first} and {incoming.first_row + position} both have id "
                 f"{external_id!r}, with different content; an id names one exemplar"
@@ -109,6 +119,7 @@ def store(
     id_of = {external_id: row.id for external_id, row in known.items()}
     id_of |= dict(zip(first_at, new_ids.tolist(), strict=True))
     ids = np.array([id_of[external_id] for external_id in incoming.external_ids], dtype=np.int64)
+    newly_labelled = list(first_label_at.values())
     if newly_labelled:
         _add_first_labels(
             connection,
@@ -256,13 +267,6 @@ def split_classes(connection: Connection, classifier: Classifier, split: Split) 
     return list(connection.execute(statement("exemplars.split_classes"), parameters).scalars())
 
 
-def split_members(connection: Connection, classifier: Classifier, split: Split) -> IntArray:
-    """The ids of a split's exemplars in order of ingestion, (n,) int64."""
-    parameters = {"classifier_id": classifier.id, "split": split}
-    ids = connection.execute(statement("exemplars.split_members"), parameters).scalars().all()
-    return np.array(ids, dtype=np.int64)
-
-
 def newest_support(connection: Connection, classifier: Classifier) -> int | None:
     """The id of the newest training exemplar; None where there is none."""
     newest: int | None = connection.execute(
@@ -271,10 +275,14 @@ def newest_support(connection: Connection, classifier: Classifier) -> int | None
     return newest
 
 
-def split_keys(connection: Connection, classifier: Classifier, split: Split) -> tuple[list[str], list[str]]:
-    """Document keys and row keys of a split's exemplars, in order of ingestion."""
+def split_keys(connection: Connection, classifier: Classifier, split: Split) -> SplitKeys:
+    """A split's exemplars in the order of their external ids, which the order they came in does not show in."""
     rows = connection.execute(statement("exemplars.split_keys"), {"classifier_id": classifier.id, "split": split}).all()
-    return [row.document_key for row in rows], [row.external_id for row in rows]
+    return SplitKeys(
+        ids=np.array([row.id for row in rows], dtype=np.int64),
+        document_keys=[row.document_key for row in rows],
+        row_keys=[row.external_id for row in rows],
+    )
 
 
 def support_blocks(

@@ -149,14 +149,10 @@ def progress(connection: Connection, job_id: int) -> Progress:
     return Progress(row.state, row.error, row.row_count, int(row.rows_done))
 
 
-def lock_broker(connection: Connection) -> None:
-    """One process at a time makes the queue."""
-    connection.execute(statement("jobs.lock_broker"))
-
-
-def delete_consumed_messages(connection: Connection) -> int:
-    """Messages that the database's own transport leaves behind, invisible, after they were received."""
-    return connection.execute(statement("jobs.delete_consumed_messages")).rowcount
+def database_identity(connection: Connection) -> str:
+    """What tells this database from all others that may share a broker with it."""
+    identity: str = connection.execute(statement("jobs.database_identity")).scalar_one()
+    return identity
 
 
 def announce_worker(connection: Connection) -> None:

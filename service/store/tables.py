@@ -128,7 +128,7 @@ label_event = Table(
     CheckConstraint("selection IN ('random', 'selected')", name="selection"),
     CheckConstraint("label >= 0", name="label"),
     Index(None, "exemplar_id", "id"),
-    comment="Append-only ledger of labels. Only random ones calibrate: a chosen set is not exchangeable with traffic.",
+    comment="Append-only ledger of labels. Only random ones calibrate: a chosen set is not like the traffic.",
 )
 
 neighbours = Table(
@@ -139,7 +139,7 @@ neighbours = Table(
     Column("neighbour_ids", ARRAY(BigInteger), nullable=False, comment="K training exemplars, nearest first."),
     Column("distances", ARRAY(Double), nullable=False, comment="Their Euclidean distances, ascending."),
     CheckConstraint("cardinality(neighbour_ids) = cardinality(distances)", name="lengths"),
-    comment="The exact K nearest training exemplars of each held-out or scored point; independent of KNN parameters.",
+    comment="The exact K nearest training exemplars of each held-out or scored point, under any parameters.",
 )
 
 knn_parameters = Table(
@@ -367,4 +367,14 @@ decision = Table(
     CheckConstraint("(decision IS NULL) = (reason IS NOT NULL)", name="reason"),
     CheckConstraint("decision = predicted", name="decision"),
     comment="Admit or reject, with the evidence, pinned to a snapshot.",
+)
+
+message = Table(
+    "message",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True, comment="Key; ascends in order of sending."),
+    Column("queue", Text, nullable=False, comment="Celery's queue."),
+    Column("payload", JSONB, nullable=False, comment="What Celery sends: which task, on which job and chunk."),
+    comment="Messages to workers, where the database is the broker; deleted on receipt, and lost in a crash.",
+    prefixes=["UNLOGGED"],
 )

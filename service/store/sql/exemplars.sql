@@ -72,19 +72,35 @@ WHERE
 ORDER BY exemplar_id;
 
 -- name: vectors
--- The vectors of the exemplars asked for, in the order asked for.
+-- The vectors of the exemplars asked for, in the order asked for: one look-up an id. A plain join would read
+-- whole partitions as long as they have no statistics.
 SELECT
     wanted.exemplar_id,
-    exemplar_vector.r
+    stored.r
 FROM unnest(:exemplar_ids ::bigint []) WITH ORDINALITY AS wanted (exemplar_id, position)
-INNER JOIN exemplar_vector
-    ON
-        wanted.exemplar_id = exemplar_vector.exemplar_id
-        AND exemplar_vector.classifier_id = :classifier_id
+CROSS JOIN LATERAL (
+    -- Each side names the whole key.
+    SELECT held_out.r
+    FROM exemplar_vector AS held_out
+    WHERE
+        held_out.classifier_id = :classifier_id
+        AND NOT held_out.support
+        AND held_out.exemplar_id = wanted.exemplar_id
+    UNION ALL
+    SELECT training.r
+    FROM exemplar_vector AS training
+    WHERE
+        training.classifier_id = :classifier_id
+        AND training.support
+        AND training.exemplar_id = wanted.exemplar_id
+    -- It is on one of them. The limit also keeps this from becoming a join.
+    LIMIT 1
+) AS stored
 ORDER BY wanted.position;
 
 -- name: split_keys
--- What training sorts and halves by: the document or else the exemplar itself.
+-- The exemplars of a split and what training halves them by, the document or else the exemplar itself. Their
+-- order is neither that of arrival nor one that depends on the server's locale: sums round by it.
 SELECT
     id,
     external_id,
@@ -93,16 +109,7 @@ FROM exemplar
 WHERE
     classifier_id = :classifier_id
     AND split = :split
-ORDER BY id;
-
--- name: split_members
--- The exemplars of a split, in order of ingestion.
-SELECT id
-FROM exemplar
-WHERE
-    classifier_id = :classifier_id
-    AND split = :split
-ORDER BY id;
+ORDER BY external_id COLLATE "C";
 
 -- name: network_logits
 -- The network's logits of the exemplars asked for, in the order asked for.

@@ -219,16 +219,8 @@ FROM job
 WHERE id = :job_id
 FOR UPDATE;
 
--- name: lock_broker
--- One process at a time makes the queue.
-SELECT pg_advisory_xact_lock(4, 0);
-
--- name: delete_consumed_messages
--- What kombu's SQLAlchemy transport leaves behind. A message that is being received is locked: pass it by.
-DELETE FROM public.kombu_message
-WHERE id IN (
-    SELECT id
-    FROM public.kombu_message
-    WHERE NOT visible
-    FOR UPDATE SKIP LOCKED
-);
+-- name: database_identity
+-- Of all servers and their databases, this one; a copy has another.
+SELECT format('%s-%s', control.system_identifier, pg_database.oid) AS identity
+FROM pg_control_system() AS control, pg_database
+WHERE pg_database.datname = current_database();

@@ -1,0 +1,83 @@
+"""A worker as a process: how it is started, and one that a verb starts for itself."""
+
+import atexit
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import service
+from service.errors import DatabaseError, JobError
+
+START_SECONDS = 60.0
+STOP_SECONDS = 60.0
+
+
+def worker_command(concurrency: int | None) -> list[str]:
+    """The command that runs a Celery worker with as many processes, one a CPU where None is given."""
+    # Without the current folder among those that Python imports from: it may have a `workers` of its own.
+    command = [sys.executable, "-P", "-m", "workers"]
+    # Workers tell each other nothing: what they need to know is in the database.
+    alone = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    options = ["--loglevel", "INFO", "-n", f"venn-admit-{os.getpid()}@%h"]
+    return [*command, *alone, *options, *(["--concurrency", str(concurrency)] if concurrency else [])]
+
+
+def worker_environment() -> dict[str, str]:
+    """Ours, with the code that runs here, and one thread for each process of a worker: they are as many as CPUs."""
+    code = str(Path(service.__file__).parents[1])
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    path = os.pathsep.join(filter(None, (code, os.environ.get("PYTHONPATH"))))
+    return {**os.environ, **one_thread, "PYTHONPATH": path}
+
+
+class OwnWorker:
+    """A worker that ends with this process, however that ends: it holds the other end of the worker's stdin."""
+
+    def __init__(self, home: Path, concurrency: int | None) -> None:
+        """Start it; it is up some seconds later. Raises DatabaseError where its log cannot be written."""
+        self._log = home / "logs" / f"worker-{os.getpid()}.log"
+        try:
+            self._log.parent.mkdir(parents=True, exist_ok=True)
+            output = self._log.open("wb")
+        except OSError as error:
+            raise DatabaseError(
+                f"{self._log} cannot be written: {error}; give VENN_ADMIT_HOME a writable folder"
+            ) from error
+        with output:
+            self._process = subprocess.Popen(  # noqa: S603 - our own command
+                worker_command(concurrency),
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=worker_environment() | {"VENN_ADMIT_STOP_WITH_STDIN": "true"},
+                start_new_session=True,  # Ctrl-C is for us: we stop it in good order
+            )
+        self._deadline = time.monotonic() + START_SECONDS
+        atexit.register(self._end)
+
+    def check(self, live_workers: int) -> None:
+        """Raise JobError where it ended, or is not among the live workers in time."""
+        if self._process.poll() is not None:
+            tail = self._log.read_text(errors="replace").splitlines()[-5:]
+            raise JobError(
+                f"the worker ended with code {self._process.returncode}; see {self._log}: {' / '.join(tail)}"
+            )
+        if live_workers:
+            self._deadline = float("inf")
+        elif time.monotonic() > self._deadline:
+            raise JobError(f"no worker came up within {START_SECONDS:.0f} s; see {self._log}")
+
+    def stop(self) -> None:
+        """Let it finish what it computes now, and end; this process waits for that when it ends itself."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+
+    def _end(self) -> None:
+        self.stop()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()

@@ -1,0 +1,78 @@
+"""`demo`, as a newcomer types it, and what can be done with what it leaves."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from service.cli.demo import NAME, SETS
+from service.store.engine import create_engine
+from tests.cli.conftest import on_database
+from tests.cli.program import Outcome, Program
+from tests.conftest import fresh_database
+from tests.running import EXAMPLES
+
+
+@pytest.fixture(scope="module")
+def demonstrated(server_url: str, template_database: str, session_folder: Path) -> Iterator[tuple[Program, Outcome]]:
+    """The program after a demo in a process of its own, with workers of its own."""
+    with fresh_database(server_url, template_database) as url:
+        program = on_database(url, session_folder / "demo")
+        yield program, program.apart("demo", "--out", session_folder / "demo-report")
+
+
+def exemplar_count(program: Program) -> int:
+    engine = create_engine(program.url)
+    with engine.connect() as connection:
+        count: int = connection.execute(text("SELECT count(*) FROM exemplar")).scalar_one()
+    engine.dispose()
+    return count
+
+
+def test_the_demo_shows_every_method_on_both_sets(demonstrated: tuple[Program, Outcome], session_folder: Path) -> None:
+    _, outcome = demonstrated
+    assert outcome.code == 0, outcome
+    for title in SETS.values():
+        assert title in outcome.stdout
+    for words in ("network", "localizer", "q = 0", "q = K", "ADMIT", "Venn-ADMIT plain", "Venn-ADMIT weighted"):
+        assert outcome.stdout.count(words) >= 2, words
+    assert "What to try next" in outcome.stdout
+    folder = session_folder / "demo-report"
+    assert "<svg" in (folder / "index.html").read_text()
+    pictures = sorted(folder.glob("*.png"))
+    assert len(pictures) == 4 * len(SETS)
+    assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)
+
+
+def test_what_venn_admit_admits_of_the_demo_is_right_as_promised(demonstrated: tuple[Program, Outcome]) -> None:
+    """At least 1 - alpha over all and per predicted class, where the KNN alone falls short."""
+    program, _ = demonstrated
+    for key in SETS:
+        methods = program("evaluate", NAME, EXAMPLES / f"{key}.npz", "--json").result["methods"]
+        admitted, everything = methods["Venn-ADMIT weighted"], methods["KNN"]
+        assert everything["all"]["share_correct"] < 0.9
+        for tally in (admitted["all"], *admitted["per_predicted_class"].values()):
+            assert tally["n"] >= 20
+            assert tally["share_correct"] >= 0.9
+
+
+def test_a_second_demo_goes_the_same_way_and_stores_no_exemplar_twice(
+    demonstrated: tuple[Program, Outcome], tmp_path: Path
+) -> None:
+    program, first = demonstrated
+    before = exemplar_count(program)
+    again = program("demo", "--out", tmp_path / "report")
+    assert again.code == 0, again
+    assert exemplar_count(program) == before == 3_414 + 16_000 + 488 + 4_750
+    shown = [line for line in first.stdout.splitlines() if "✓" in line]
+    assert shown
+    assert [line for line in again.stdout.splitlines() if "✓" in line] == shown
+
+
+def test_a_decision_of_the_demo_replays(demonstrated: tuple[Program, Outcome]) -> None:
+    program, _ = demonstrated
+    replayed = program("replay", 1, "--json").result
+    assert replayed["differing"] == []
+    assert replayed["stored"] == replayed["computed"]
+    assert len(replayed["neighbours"]) == 25

@@ -1,0 +1,309 @@
+"""The program as a whole: help, exit codes, errors, where what goes, the database it finds or does not."""
+
+import os
+import signal
+import socket
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import service
+from service.errors import DatabaseError, InvalidInputError, NotFoundError, NotReadyError, VennAdmitError
+from service.flows import create as create_flow
+from service.store import schema
+from tests.cli import samples
+from tests.cli.conftest import CALIBRATION, copied
+from tests.cli.program import PATIENCE_SECONDS, Program, check_refusal, contents, nothing_stored, wait_for
+from tests.cli.samples import NAME, SCORED_ROWS
+
+UNREACHABLE = DatabaseError.exit_code
+PASSWORD = "hunter2"
+
+VERBS = (
+    ("create",),
+    ("ingest",),
+    ("fit",),
+    ("calibrate",),
+    ("score",),
+    ("evaluate",),
+    ("replay",),
+    ("export",),
+    ("demo",),
+    ("worker",),
+    ("db", "upgrade"),
+    ("db", "status"),
+)
+
+
+@contextmanager
+def worker(program: Program) -> Iterator[None]:
+    """A worker that was started beforehand."""
+    with program.start("worker", "--concurrency", 1) as process:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        try:
+            while not program("db", "status", "--json").result["workers"]:
+                assert process.poll() is None, process.communicate()
+                assert time.monotonic() < deadline, "the worker does not come up"
+                time.sleep(0.1)
+            yield
+        finally:
+            process.terminate()
+            _, stderr = wait_for(process)
+    assert process.returncode == 0, stderr
+
+
+def requests(files: Path, out: Path) -> list[tuple[object, ...]]:
+    """Return a sound request to every verb that needs a database."""
+    return [
+        ("create", "other", "--classes", "good,bad", "--dim", 2),
+        ("ingest", NAME, files / "train.npz", "--split", "train"),
+        ("fit", NAME),
+        ("calibrate", NAME, *CALIBRATION),
+        ("score", NAME, files / "scored.npz", "--out", out / "scores.parquet"),
+        ("evaluate", NAME, files / "scored.npz"),
+        ("replay", 1),
+        ("export", NAME, "--what", "exemplars", "--out", out / "exemplars.parquet"),
+        ("worker",),
+        ("db", "upgrade"),
+        ("db", "status"),
+    ]
+
+
+def test_help_is_complete() -> None:
+    outcome = Program({})("--help")
+    assert outcome.code == 0
+    for verb, *_ in VERBS:
+        assert f" {verb} " in outcome.stdout
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_help_of_every_verb(verb: tuple[str, ...]) -> None:
+    for option in ("--help", "-h"):
+        outcome = Program({})(*verb, option)
+        assert (outcome.code, outcome.stderr) == (0, "")
+        assert f"Usage: venn-admit {' '.join(verb)} " in outcome.stdout
+
+
+def test_version() -> None:
+    outcome = Program({})("--version")
+    assert (outcome.code, outcome.stdout) == (0, f"venn-admit {service.__version__}\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("creat",),
+        ("create", "other", "--classes", "a,b"),
+        ("create", "other", "--classes", "a,b", "--dim", "many"),
+        ("ingest", NAME),
+        ("calibrate", NAME, "--kappa", 0),
+        ("calibrate", NAME, "--kappa", 2**31),
+        ("calibrate", NAME, "--kappa", "1.5"),
+        ("score", NAME, "--out", "x.parquet"),
+        ("worker", "--concurrency", 0),
+        ("fit", NAME, "--unknown"),
+    ],
+)
+def test_arguments_that_do_not_parse(ingested: Program, arguments: tuple[object, ...]) -> None:
+    with nothing_stored(ingested):
+        outcome = ingested(*arguments)
+    assert (outcome.code, outcome.stdout) == (2, "")
+    assert "Usage: venn-admit" in outcome.stderr
+    assert "Traceback" not in outcome.stderr
+
+
+def test_a_run_from_a_shell(program: Program, tmp_path: Path) -> None:
+    """The result alone is on standard output, progress on standard error."""
+    made = program.apart("create", NAME, "--classes", "a,b,c", "--dim", samples.DIMENSION, "--json")
+    assert made.result["classifier"] == NAME
+    assert made.stderr == ""
+    ingested = program.apart(
+        "ingest", NAME, samples.save(tmp_path, "train.npz", samples.train()), "--split", "train", "--json"
+    )
+    assert ingested.result["new"] == samples.TRAIN_ROWS
+    assert ingested.stdout.count("\n") == 1
+    assert "Ingesting train.npz" in ingested.stderr
+
+
+def test_an_error_at_a_shell(ingested: Program) -> None:
+    with nothing_stored(ingested):
+        outcome = ingested.apart("fit", "nobody", "--json")
+        check_refusal(outcome, NotFoundError.exit_code, "no classifier is named 'nobody'")
+        assert outcome.stderr.count("\n") == 1
+
+
+def test_debug_shows_where_an_error_comes_from(ingested: Program) -> None:
+    outcome = ingested.apart("--debug", "fit", "nobody")
+    assert (outcome.code, outcome.stdout) == (NotFoundError.exit_code, "")
+    assert outcome.stderr.startswith("Traceback (most recent call last):")
+    assert outcome.stderr.splitlines()[-1].startswith("error: no classifier is named 'nobody'")
+    assert "Traceback" not in ingested("fit", "nobody").stderr  # it holds for one run
+
+
+def test_an_error_nobody_foresaw(ingested: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("of a kind")
+
+    monkeypatch.setattr(create_flow, "create", fail)
+    verb = ("create", "other", "--classes", "a,b", "--dim", 2)
+    check_refusal(ingested(*verb), VennAdmitError.exit_code, "ZeroDivisionError: of a kind; .*--debug")
+    assert "Traceback" in ingested("--debug", *verb).stderr
+
+
+def test_an_interruption(ingested: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(create_flow, "create", interrupt)
+    outcome = ingested("create", "other", "--classes", "a,b", "--dim", 2)
+    assert outcome.code == 128 + signal.SIGINT
+    assert "Traceback" not in outcome.stderr
+
+
+def test_exit_codes_are_one_for_each_family() -> None:
+    families = (VennAdmitError, InvalidInputError, NotFoundError, NotReadyError, DatabaseError)
+    assert [family.exit_code for family in families] == [1, 2, 3, 4, 5]
+
+
+def test_upgrade_and_status(empty_database: str, tmp_path: Path, files: Path) -> None:
+    program = Program({"VENN_ADMIT_DATABASE_URL": empty_database, "VENN_ADMIT_HOME": str(tmp_path / "home")})
+    status = program("db", "status", "--json").result
+    head = schema.head_revision()
+    assert status == {
+        "database": "the server in VENN_ADMIT_DATABASE_URL",
+        "revision": None,
+        "needed": head,
+        "workers": 0,
+    }
+    assert f"Revision none, needed {head}: run `venn-admit db upgrade`." in program("db", "status").stdout
+    for request in requests(files, tmp_path)[:-3]:
+        check_refusal(program(*request), NotReadyError.exit_code, "revision none, .*: run `venn-admit db upgrade`")
+    assert contents(program.url) == {}
+
+    for _ in range(2):
+        assert program("db", "upgrade", "--json").result == {"revision": head}
+    assert program("db", "status", "--json").result == status | {"revision": head}
+    assert program("db", "upgrade").stdout == f"The database is at revision {head}.\n"
+    assert f"Revision {head}, which is up to date.\nWorkers up: 0.\n" in program("db", "status").stdout
+
+
+@contextmanager
+def closed_port() -> Iterator[int]:
+    """A port nobody listens on: it is taken, but not opened."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+def test_a_database_that_is_down(files: Path, tmp_path: Path) -> None:
+    home, out = tmp_path / "home", tmp_path / "out"
+    out.mkdir()
+    with closed_port() as port:
+        url = f"postgresql://me:{PASSWORD}@127.0.0.1:{port}/calibration"
+        program = Program({"VENN_ADMIT_DATABASE_URL": url, "VENN_ADMIT_HOME": str(home)})
+        for request in requests(files, out):
+            outcome = program(*request)
+            saying = rf"the database postgresql://me:\*\*\*@127\.0\.0\.1:{port}/calibration cannot be reached: .*check"
+            check_refusal(outcome, UNREACHABLE, saying)
+            assert PASSWORD not in outcome.stderr
+        shown = program.apart("--debug", "fit", NAME)
+    assert (shown.code, shown.stdout) == (UNREACHABLE, "")
+    assert "Traceback" in shown.stderr
+    assert PASSWORD not in shown.stderr
+    assert not list(out.iterdir())
+    assert not home.exists()
+
+
+def test_an_address_that_is_none() -> None:
+    program = Program({"VENN_ADMIT_DATABASE_URL": f"mysql://me:{PASSWORD}@host/name"})
+    outcome = program("db", "status")
+    check_refusal(outcome, InvalidInputError.exit_code, "VENN_ADMIT_DATABASE_URL: expected postgresql://")
+    assert PASSWORD not in outcome.stderr
+
+
+def check_home_refused(program: Program, *request: object) -> None:
+    check_refusal(program(*request), UNREACHABLE, f"{program.home}.*: .*set VENN_ADMIT_HOME to a ")
+
+
+# Root may write whatever the mode of a folder.
+@pytest.fixture(params=["no folder", "no such place", *(["no right"] if os.geteuid() else [])])
+def read_only_home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A home that can be neither made nor written."""
+    if request.param == "no such place":
+        yield Path("/proc/venn-admit")
+    elif request.param == "no folder":
+        (tmp_path / "file").touch()
+        yield tmp_path / "file" / "home"
+    else:
+        folder = tmp_path / "folder"
+        folder.mkdir(mode=stat.S_IRUSR | stat.S_IXUSR)
+        yield folder
+        folder.chmod(stat.S_IRWXU)
+
+
+def test_a_read_only_home(read_only_home: Path, files: Path, tmp_path: Path) -> None:
+    """Which is where the database would be, where no server is named."""
+    program = Program({"VENN_ADMIT_HOME": str(read_only_home)})
+    out = tmp_path / "out"
+    out.mkdir()
+    for request in requests(files, out):
+        check_home_refused(program, *request)
+    assert not list(out.iterdir())
+
+
+def test_a_read_only_home_beside_a_server(
+    own_calibrated: Program, read_only_home: Path, files: Path, tmp_path: Path
+) -> None:
+    """No job is recorded that would find no worker; what needs none is done."""
+    program = Program(own_calibrated.environment | {"VENN_ADMIT_HOME": str(read_only_home)})
+    with nothing_stored(program):
+        check_home_refused(program, "fit", NAME)
+        check_home_refused(program, "calibrate", NAME)
+        check_home_refused(program, "score", NAME, files / "scored.npz", "--out", tmp_path / "scores.parquet")
+    assert program("ingest", NAME, files / "train.npz", "--split", "train").code == 0
+    assert program("export", NAME, "--what", "parameters", "--out", tmp_path / "out.json").code == 0
+    assert program("create", "other", "--classes", "a,b", "--dim", 2).code == 0
+
+
+def test_without_a_server_the_database_is_in_the_home(home: Path) -> None:
+    """It is made, migrated and stopped as need be."""
+    program = Program({"VENN_ADMIT_HOME": str(home)})
+    created = program.apart("create", "other", "--classes", "a,b", "--dim", 2)
+    assert (created.code, created.stderr) == (0, "")
+    status = program.apart("db", "status", "--json").result
+    assert status["database"] == str(home)
+    assert status["revision"] == status["needed"] == schema.head_revision()
+    assert program.apart("create", "other", "--classes", "a,b", "--dim", 2).code == InvalidInputError.exit_code
+
+
+def test_work_goes_to_a_worker_that_is_there(own_ingested: Program) -> None:
+    with worker(own_ingested):
+        fitted = own_ingested.apart("fit", NAME, "--json")
+        calibrated = own_ingested.apart("calibrate", NAME, *CALIBRATION, "--json")
+    assert fitted.result["dev_discrepancies"] < fitted.result["dev"] / 5
+    assert "Searching neighbours" in fitted.stderr
+    assert calibrated.result["vp_singletons"] > 0
+    assert "Approximating" in calibrated.stderr
+    assert not (own_ingested.home / "logs").exists()
+    assert own_ingested("db", "status", "--json").result["workers"] == 0
+
+
+def test_where_no_worker_is_there_one_is_started_and_stopped(
+    own_calibrated: Program, calibrated: Program, server_url: str, files: Path, tmp_path: Path
+) -> None:
+    """What it computes is what this process does."""
+    theirs, ours = tmp_path / "theirs.parquet", tmp_path / "ours.parquet"
+    scored = own_calibrated.apart("score", NAME, files / "scored.npz", "--out", theirs, "--json")
+    assert scored.result["rows"] == SCORED_ROWS
+    assert "Scoring scored.npz" in scored.stderr
+    (log,) = (own_calibrated.home / "logs").iterdir()
+    assert '"chunk is done"' in log.read_text()
+    assert own_calibrated("db", "status", "--json").result["workers"] == 0
+    with copied(calibrated, server_url, tmp_path / "copy") as copy:
+        assert copy("score", NAME, files / "scored.npz", "--out", ours).code == 0
+    assert pq.read_table(theirs) == pq.read_table(ours)

@@ -1,0 +1,319 @@
+"""Requests that cannot be met: what is asked for is out of range, or what it needs is not there."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from service.errors import ConflictError, InvalidInputError, NotFoundError, NotReadyError
+from tests.cli import samples
+from tests.cli.program import Program, check_refusal, contents, nothing_stored
+from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME, K
+from tests.files.samples import Columns
+
+INVALID, NOT_FOUND, NOT_READY = InvalidInputError.exit_code, NotFoundError.exit_code, NotReadyError.exit_code
+
+PARAMETERS = '{"beta": [0, 0, 0], "gamma": [1, 1, 1], "eta": 1, "eta_loc": 1}'
+
+
+def create(program: Program) -> None:
+    classes = ",".join(CLASS_NAMES)
+    assert program("create", NAME, "--classes", classes, "--dim", DIMENSION, "--k", K).code == 0
+
+
+def ingest(program: Program, folder: Path, split: str, columns: Columns) -> None:
+    path = samples.save(folder, f"{split}.npz", columns)
+    assert program("ingest", NAME, path, "--split", split).code == 0
+
+
+def adopt(program: Program, folder: Path, parameters: str = PARAMETERS) -> None:
+    path = folder / "parameters.json"
+    path.write_text(parameters)
+    assert program("fit", NAME, "--parameters", path).code == 0
+
+
+def of_class(columns: Columns, label: int) -> Columns:
+    return samples.take(columns, np.flatnonzero(columns["label"] == label).tolist())
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ("ingest", "nobody", "{files}/train.npz", "--split", "train"),
+        ("fit", "nobody"),
+        ("calibrate", "nobody"),
+        ("score", "nobody", "{files}/scored.npz", "--out", "{out}"),
+        *(
+            ("export", "nobody", "--what", what, "--out", "{out}")
+            for what in ("exemplars", "neighbours", "approximations", "calibration", "parameters")
+        ),
+    ],
+)
+def test_an_unknown_classifier(calibrated: Program, files: Path, tmp_path: Path, verb: tuple[str, ...]) -> None:
+    out = tmp_path / "out"
+    with nothing_stored(calibrated):
+        outcome = calibrated(*(part.format(files=files, out=out) for part in verb))
+        check_refusal(outcome, NOT_FOUND, f"no classifier is named 'nobody'; known: {NAME}")
+    assert not out.exists()
+
+
+def test_an_unknown_classifier_where_there_is_none(program: Program) -> None:
+    check_refusal(program("fit", NAME), NOT_FOUND, "known: none yet; make one with `venn-admit create`")
+
+
+@pytest.mark.parametrize("split", ["test", "scored", "Train", ""])
+def test_an_unknown_split(calibrated: Program, files: Path, split: str) -> None:
+    with nothing_stored(calibrated):
+        outcome = calibrated("ingest", NAME, files / "scored.npz", "--split", split)
+        check_refusal(outcome, INVALID, f"unknown split '{split}': expected train, held-out, knn, mc or vp")
+
+
+@pytest.mark.parametrize(
+    ("changed", "saying"),
+    [
+        (("--classes", "red"), "classes: expected at least two names, got 1"),
+        (("--classes", ""), "classes: expected at least two names, got 0"),
+        (("--classes", "red,,blue"), "classes: expected at least two names, got 2"),
+        (("--classes", "red,blue,red"), "classes: expected each name once, got red more than once"),
+        (("--classes", "red,bl\x01ue"), r"classes: expected printable characters, got 'bl\\x01ue'"),
+        (("--classes", "red,bl\udcffue"), r"classes: expected printable characters, got 'bl\\udcffue'"),
+        (("--dim", 0), "dim: expected 1 to 16000, pgvector's limit, got 0"),
+        (("--dim", 16_001), "dim: expected 1 to 16000, pgvector's limit, got 16001"),
+        (("--k", 0), "k: expected 1 to 10000 neighbours, got 0"),
+        (("--k", 2**40), "k: expected 1 to 10000 neighbours, got 1099511627776"),
+        (("--seed", 2**63), "seed: expected an integer of 64 bits, got 9223372036854775808"),
+    ],
+)
+def test_a_classifier_that_cannot_be(ingested: Program, changed: tuple[object, ...], saying: str) -> None:
+    with nothing_stored(ingested):
+        outcome = ingested("create", "other", "--classes", "red,green", "--dim", DIMENSION, *changed)
+        check_refusal(outcome, INVALID, saying)
+
+
+@pytest.mark.parametrize("name", ["", " other", "ot\nher", "ot\udcffher", "x" * 101])
+def test_a_name_that_cannot_be(ingested: Program, name: str) -> None:
+    with nothing_stored(ingested):
+        outcome = ingested("create", name, "--classes", "red,green", "--dim", DIMENSION)
+        check_refusal(outcome, INVALID, "name: expected 1 to 100 printable characters, got")
+
+
+def test_a_name_that_is_taken(ingested: Program) -> None:
+    with nothing_stored(ingested):
+        outcome = ingested("create", NAME, "--classes", "red,green", "--dim", DIMENSION)
+        check_refusal(outcome, ConflictError.exit_code, f"a classifier named '{NAME}' exists already")
+
+
+def test_calibrate_and_score_before_fit(ingested: Program, files: Path, tmp_path: Path) -> None:
+    out = tmp_path / "scores.parquet"
+    with nothing_stored(ingested):
+        check_refusal(
+            ingested("calibrate", NAME), NOT_READY, f"has no KNN parameters yet: run `venn-admit fit {NAME}` first"
+        )
+        check_refusal(
+            ingested("score", NAME, files / "scored.npz", "--out", out),
+            NOT_READY,
+            f"has no calibration yet: run `venn-admit calibrate {NAME}`",
+        )
+        for what, missing in (("parameters", "KNN parameters"), ("calibration", "calibration")):
+            outcome = ingested("export", NAME, "--what", what, "--out", out)
+            check_refusal(outcome, NOT_READY, f"has no {missing} yet")
+    assert not out.exists()
+
+
+def test_fit_before_any_data(program: Program) -> None:
+    create(program)
+    with nothing_stored(program):
+        check_refusal(program("fit", NAME), NOT_READY, f"has 0 training exemplars, its KNN needs at least K = {K}")
+
+
+def test_fit_with_fewer_than_k_training_exemplars(program: Program, tmp_path: Path) -> None:
+    create(program)
+    ingest(program, tmp_path, "train", samples.take(samples.train(), slice(K - 1)))
+    ingest(program, tmp_path, "held-out", samples.held_out())
+    with nothing_stored(program):
+        check_refusal(
+            program("fit", NAME),
+            NOT_READY,
+            f"has {K - 1} training exemplars, its KNN needs at least K = {K}: ingest more with --split train",
+        )
+    adopt(program, tmp_path)
+    with nothing_stored(program):
+        check_refusal(program("calibrate", NAME), NOT_READY, f"its KNN needs at least K = {K}")
+
+
+@pytest.mark.parametrize("empty", ["knn", "mc", "vp"])
+def test_fit_with_an_empty_split(program: Program, tmp_path: Path, empty: str) -> None:
+    create(program)
+    ingest(program, tmp_path, "train", samples.train())
+    for number, split in enumerate({"knn", "mc", "vp"} - {empty}):
+        ingest(program, tmp_path, split, samples.take(samples.held_out(), slice(100 * number, 100 * number + 100)))
+    with nothing_stored(program):
+        check_refusal(
+            program("fit", NAME),
+            NOT_READY,
+            f"no exemplars of '{NAME}' are in split {empty}: ingest held-out data with "
+            f"`venn-admit ingest {NAME} FILE --split held-out`",
+        )
+
+
+def test_fit_with_one_class_in_training(program: Program, tmp_path: Path) -> None:
+    create(program)
+    ingest(program, tmp_path, "train", of_class(samples.train(), 2))
+    ingest(program, tmp_path, "held-out", samples.held_out())
+    with nothing_stored(program):
+        check_refusal(
+            program("fit", NAME),
+            NOT_READY,
+            f"all training exemplars of '{NAME}' have label 2, expected two classes or more",
+        )
+
+
+@pytest.mark.parametrize("split", ["mc", "vp"])
+def test_calibrate_with_one_class(program: Program, tmp_path: Path, split: str) -> None:
+    create(program)
+    ingest(program, tmp_path, "train", samples.train())
+    columns = {"mc": samples.exemplars("mc", 100, seed=5), "vp": samples.exemplars("vp", 100, seed=6)}
+    columns[split] = of_class(columns[split], 1)
+    for name, rows in columns.items():
+        ingest(program, tmp_path, name, rows)
+    adopt(program, tmp_path)
+    with nothing_stored(program):
+        check_refusal(
+            program("calibrate", NAME),
+            NOT_READY,
+            f"split {split} of '{NAME}' holds class 1 alone: expected at least two classes",
+        )
+
+
+def test_calibrate_with_an_empty_split(program: Program, tmp_path: Path) -> None:
+    create(program)
+    ingest(program, tmp_path, "train", samples.train())
+    ingest(program, tmp_path, "mc", samples.held_out())
+    adopt(program, tmp_path)
+    with nothing_stored(program):
+        check_refusal(program("calibrate", NAME), NOT_READY, f"split vp of '{NAME}' holds no labelled exemplar")
+
+
+def at_distance_one(prefix: str, count: int, train: Columns) -> Columns:
+    """Return, for training exemplars that are far from each other, points exactly 1 away from one each."""
+    columns = samples.take(train, [row % len(train["label"]) for row in range(count)])
+    columns["vector"] = columns["vector"] + np.eye(DIMENSION, dtype=np.float32)[-1]
+    return columns | {"external_id": np.array([f"{prefix}-{row}" for row in range(count)])}
+
+
+def test_all_points_at_the_same_distance(program: Program, tmp_path: Path) -> None:
+    train = samples.take(samples.train(), slice(60))
+    train["vector"] = np.outer(np.arange(60), 100 * np.eye(DIMENSION)[0]).astype(np.float32)
+    create(program)
+    ingest(program, tmp_path, "train", train)
+    for split in ("mc", "vp"):
+        ingest(program, tmp_path, split, at_distance_one(split, 120, train))
+    adopt(program, tmp_path)
+
+    before = contents(program.url)
+    check_refusal(program("calibrate", NAME), NOT_READY, "s_hat is 0: all points of mc .* lie at the same distance")
+    after = contents(program.url)
+
+    # To know the distances is right and useful, and was worth a job; of a calibration there is no trace.
+    found = {"job", "job_row", "job_chunk", "neighbours", "approximation"}
+    assert {table for table in after if after[table] != before[table]} == found
+    assert program("calibrate", NAME, "--delta", "inf", "--kappa", 1).code == 0  # as the message advises
+
+
+@pytest.mark.parametrize("alpha", ["0", "1", "-0.1", "1.5", "0.0", "1e3"])
+def test_alpha_outside_of_0_to_1(calibrated: Program, alpha: str) -> None:
+    with nothing_stored(calibrated):
+        check_refusal(
+            calibrated("calibrate", NAME, f"--alpha={alpha}"), INVALID, "alpha must lie strictly between 0 and 1; got"
+        )
+
+
+@pytest.mark.parametrize(
+    "alpha", ["nan", "sNaN", "inf", "-Infinity", "a tenth", "", "0,1", "0." + 30 * "3", "1e-40000"]
+)
+def test_alpha_that_is_no_exact_decimal(calibrated: Program, alpha: str) -> None:
+    with nothing_stored(calibrated):
+        check_refusal(
+            calibrated("calibrate", NAME, f"--alpha={alpha}"),
+            INVALID,
+            f"alpha: expected a decimal number with at most 20 places, got '{alpha}'",
+        )
+
+
+@pytest.mark.parametrize(
+    ("option", "saying"),
+    [
+        (("--delta", "0"), "delta must be greater than 0"),
+        (("--delta=-1",), "delta must be greater than 0"),
+        (("--delta", "nan"), "delta must be greater than 0"),
+        (("--thresholds", "0.9,0.9"), "one threshold for each of 3 classes was expected; got 2"),
+        (("--thresholds", "0.9,0.89,0.9"), "the threshold of class 1 must be at least 1 - alpha = 0.9 .*; got 0.89"),
+        (("--thresholds", "0.9,0.9,1.1"), "the threshold of class 2 must be .* at most 1; got 1.1"),
+        (("--thresholds", "0.9,,0.9"), "thresholds: expected a decimal number with at most 20 places, got ''"),
+        (("--thresholds", "0.9,nan,0.9"), "thresholds: expected a decimal number .*, got 'nan'"),
+        (("--q-bins", "1,2"), "the bins of q must be given by ascending lower edges, the first 0 .*; got 1, 2"),
+        (("--q-bins", "0,3,3"), "the bins of q must be given by ascending lower edges.*; got 0, 3, 3"),
+        (("--q-bins", "0,6"), f"none above K = {K}; got 0, 6"),
+        (("--q-bins", "0,x"), "q-bins: expected whole numbers, got 'x'"),
+    ],
+)
+def test_a_setting_out_of_range(calibrated: Program, option: tuple[str, ...], saying: str) -> None:
+    with nothing_stored(calibrated):
+        check_refusal(calibrated("calibrate", NAME, *option), INVALID, saying)
+
+
+def test_an_unknown_calibration(calibrated: Program, files: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with nothing_stored(calibrated):
+        for verb in (
+            ("score", NAME, files / "scored.npz"),
+            ("export", NAME, "--what", "calibration"),
+            ("export", NAME, "--what", "parameters"),
+        ):
+            outcome = calibrated(*verb, "--out", out, "--calibration", 77)
+            check_refusal(outcome, NOT_FOUND, f"classifier '{NAME}' has no calibration 77")
+    assert not out.exists()
+
+
+def test_an_unknown_kind_of_export(calibrated: Program, tmp_path: Path) -> None:
+    outcome = calibrated("export", NAME, "--what", "everything", "--out", tmp_path / "out")
+    check_refusal(
+        outcome,
+        INVALID,
+        "what: expected exemplars, neighbours, approximations, calibration, parameters, got 'everything'",
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_place_that_cannot_be_written(calibrated: Program, files: Path, tmp_path: Path) -> None:
+    with nothing_stored(calibrated):
+        for out in (tmp_path / "no folder" / "out", tmp_path):
+            saying = f"{out}: expected "
+            check_refusal(calibrated("score", NAME, files / "scored.npz", "--out", out), INVALID, saying)
+            check_refusal(calibrated("export", NAME, "--what", "exemplars", "--out", out), INVALID, saying)
+            check_refusal(calibrated("export", NAME, "--what", "parameters", "--out", out), INVALID, saying)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "saying"),
+    [
+        ("", "parameters.json: expected JSON, got"),
+        ("[]", "parameters.json: expected an object with beta, gamma, eta and eta_loc"),
+        ('{"beta": 1}', "parameters.json: beta: expected a list of numbers, got 1"),
+        (PARAMETERS.replace("[1, 1, 1]", "[1, 1]"), r"gamma: expected 3 finite numbers, .*, got \[1.0, 1.0\]"),
+        (PARAMETERS.replace("[1, 1, 1]", '[1, 1, "1"]'), r"gamma\[2\]: expected a number, got '1'"),
+        (PARAMETERS.replace("[0, 0, 0]", "[0, NaN, 0]"), r"beta: expected 3 finite numbers, .*, got \[0.0, nan, 0.0\]"),
+        (PARAMETERS.replace('"eta": 1', '"eta": 0'), "eta: expected a finite number above 0, got 0"),
+        (
+            PARAMETERS.replace('"eta_loc": 1', '"eta_loc": Infinity'),
+            "eta_loc: expected a finite number above 0, got inf",
+        ),
+        (PARAMETERS.replace(', "eta_loc": 1', ""), "eta_loc: expected a number, got None"),
+    ],
+)
+def test_parameters_that_are_none(ingested: Program, tmp_path: Path, parameters: str, saying: str) -> None:
+    path = tmp_path / "parameters.json"
+    path.write_text(parameters)
+    with nothing_stored(ingested):
+        check_refusal(ingested("fit", NAME, "--parameters", path), INVALID, saying)

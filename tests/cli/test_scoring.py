@@ -1,0 +1,238 @@
+"""`score`: what it decides, and the file it writes."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from service.files.exports import SCORES_SCHEMA
+from tests.cli import samples
+from tests.cli.conftest import CALIBRATION
+from tests.cli.program import Program, check_refusal, nothing_stored
+from tests.cli.samples import CLASS_COUNT, NAME, SCORED_ROWS, K
+from tests.files.samples import SUFFIXES, Columns
+
+Rows = list[dict[str, Any]]
+
+REASONS = {"band below kappa", "set not a singleton", "probability below threshold", "q below K"}
+
+
+def score(program: Program, path: Path, *options: object) -> tuple[dict[str, Any], Rows]:
+    """Score a file; the result told, and the rows written."""
+    out = path.with_name("scores.parquet")
+    result = program("score", NAME, path, "--out", out, "--json", *options).result
+    table = pq.read_table(out)
+    assert table.schema.equals(SCORES_SCHEMA)
+    return result, table.to_pylist()
+
+
+@pytest.fixture
+def scored_file(tmp_path: Path) -> Path:
+    return samples.save(tmp_path, "scored.npz", samples.scored())
+
+
+def check_rows(rows: Rows, alpha: float = 0.2) -> None:
+    """See that every row is one that the contract allows."""
+    for row in rows:
+        assert row["predicted"] == int(np.argmax(row["logits"]))
+        assert row["predicted"] in row["set"]
+        assert row["set"] == sorted(set(row["set"]))
+        assert len(row["logits"]) == len(row["band_size"]) == len(row["threshold"]) == CLASS_COUNT
+        assert 0 <= row["q"] <= K
+        assert row["d"] >= 0
+        if len(row["set"]) > 1:
+            assert (row["category_size"], row["upweight"], row["lower"], row["upper"]) == (0, None, None, None)
+        else:
+            assert 0 <= row["lower"] <= row["upper"] <= 1
+            assert row["upweight"] >= 1
+        if row["decision"] is None:
+            assert row["reason"] in REASONS
+        else:
+            assert row["reason"] is None
+            assert row["set"] == [row["decision"]] == [row["predicted"]]
+            assert row["lower"] >= 1 - alpha
+
+
+def check_told(result: dict[str, Any], rows: Rows) -> None:
+    """See that the counts told are those of the rows."""
+    assert result["rows"] == len(rows)
+    assert result["admitted"] == dict(Counter(str(row["decision"]) for row in rows if row["reason"] is None))
+    assert result["rejected"] == dict(Counter(row["reason"] for row in rows if row["reason"] is not None))
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_row_for_each_of_the_files_in_order(own_calibrated: Program, tmp_path: Path, suffix: str) -> None:
+    path = samples.save(tmp_path, f"scored{suffix}", samples.scored())
+    result, rows = score(own_calibrated, path)
+    assert [row["external_id"] for row in rows] == samples.scored()["external_id"].tolist()
+    assert {row["calibration"] for row in rows} == {result["calibration"]} == {1}
+    assert result["out"] == str(path.with_name("scores.parquet"))
+    check_rows(rows)
+    check_told(result, rows)
+    assert {"band below kappa", "probability below threshold"} <= set(result["rejected"])
+    right = [
+        row["decision"] == label
+        for row, label in zip(rows, samples.scored()["label"], strict=True)
+        if not row["reason"]
+    ]
+    assert len(right) > SCORED_ROWS / 4
+    assert np.mean(right) > 0.8
+
+
+def test_rows_that_come_twice_or_are_stored_already(own_calibrated: Program, tmp_path: Path, scored_file: Path) -> None:
+    """An exemplar is scored once, whatever it was stored for; its row is written wherever it stands in the file."""
+    _, before = score(own_calibrated, scored_file)
+    new, known = samples.exemplars("new", 30, seed=4), samples.scored()
+    order = [*range(20), 3, *range(20, 30), 3]
+    columns: Columns = {
+        name: np.concatenate(
+            [
+                known[name][[150, 4]],
+                values[order],
+                samples.train()[name][:3],
+                samples.held_out()[name][:3],
+                known[name][[4]],
+            ]
+        )
+        for name, values in new.items()
+    }
+    result, rows = score(own_calibrated, samples.save(tmp_path, "mixed.parquet", columns))
+    assert [row["external_id"] for row in rows] == columns["external_id"].tolist()
+    check_rows(rows)
+    check_told(result, rows)
+    assert rows[0] == before[150]
+    assert rows[1] == rows[-1] == before[4]
+    assert rows[2 + 3] == rows[2 + 20] == rows[2 + 31]
+    assert all(row["d"] == 0 for row in rows if row["external_id"].startswith("train"))
+
+
+def test_the_same_file_again_gives_the_same_rows(own_calibrated: Program, scored_file: Path) -> None:
+    first, rows = score(own_calibrated, scored_file)
+    again, rows_again = score(own_calibrated, scored_file)
+    assert rows_again == rows
+    assert again == first | {"job": again["job"]}
+    assert again["job"] != first["job"]
+
+
+def test_no_weights(own_calibrated: Program, scored_file: Path) -> None:
+    _, weighted = score(own_calibrated, scored_file)
+    result, plain = score(own_calibrated, scored_file, "--no-weights")
+    check_rows(plain)
+    check_told(result, plain)
+    assert {row["upweight"] for row in plain} == {None, 1.0}
+    for heavy, light in zip(weighted, plain, strict=True):
+        assert {name: heavy[name] for name in ("set", "band_size", "category_size", "q", "d")} == {
+            name: light[name] for name in ("set", "band_size", "category_size", "q", "d")
+        }
+        assert heavy["lower"] is None or heavy["lower"] <= light["lower"]  # an up-weight never raises it
+    assert any(heavy["lower"] != light["lower"] for heavy, light in zip(weighted, plain, strict=True))
+
+
+def test_q_equals_k(own_calibrated: Program, scored_file: Path) -> None:
+    _, usual = score(own_calibrated, scored_file)
+    result, strict = score(own_calibrated, scored_file, "--q-equals-k")
+    check_rows(strict)
+    check_told(result, strict)
+    assert result["rejected"]["q below K"] > 0
+    for before, after in zip(usual, strict, strict=True):
+        refused_for_q = before["reason"] is None and before["q"] < K
+        expected = {"decision": None, "reason": "q below K"} if refused_for_q else {}
+        assert after == before | expected
+
+
+def test_an_older_calibration(own_calibrated: Program, scored_file: Path) -> None:
+    _, before = score(own_calibrated, scored_file)
+    assert own_calibrated("calibrate", NAME, "--alpha", "0.3", "--kappa", 5).code == 0
+    current, rows = score(own_calibrated, scored_file)
+    assert current["calibration"] == 2
+    assert rows != before
+    older, rows = score(own_calibrated, scored_file, "--calibration", 1)
+    assert older["calibration"] == 1
+    assert rows == before
+
+
+def test_score_tells_people(own_calibrated: Program, scored_file: Path) -> None:
+    out = scored_file.with_name("scores.parquet")
+    outcome = own_calibrated("score", NAME, scored_file, "--out", out)
+    assert outcome.code == 0
+    first, *reasons = outcome.stdout.splitlines()
+    assert first.startswith(f"scored.npz: {SCORED_ROWS} rows, ")
+    assert first.endswith(f"by calibration 1; decisions are in {out}.")
+    assert any(line.startswith("  rejected, band below kappa: ") for line in reasons)
+
+
+def test_kappa_above_every_band(own_calibrated: Program, scored_file: Path) -> None:
+    outcome = own_calibrated("calibrate", NAME, "--alpha", "0.2", "--kappa", 1000, "--json")
+    least = outcome.result["largest_usable_kappa"]
+    assert 1 < least < 1000
+    assert outcome.result["vp_in_usable_bands"] == outcome.result["vp_singletons"] == 0
+    assert "warning: kappa 1000 is above every band, so everything will be rejected: " in outcome.stderr
+    assert f"--kappa {least} would leave some" in outcome.stderr
+
+    result, rows = score(own_calibrated, scored_file)
+    assert result["rejected"] == {"band below kappa": SCORED_ROWS}
+    assert result["admitted"] == {}
+    assert {(row["decision"], row["reason"], len(row["set"])) for row in rows} == {
+        (None, "band below kappa", CLASS_COUNT)
+    }
+    check_rows(rows)
+
+    as_advised = own_calibrated("calibrate", NAME, "--alpha", "0.2", "--kappa", least, "--json")
+    assert as_advised.result["vp_in_usable_bands"] > 0
+    assert "warning" not in as_advised.stderr
+    one_more = own_calibrated("calibrate", NAME, "--alpha", "0.2", "--kappa", least + 1, "--json")
+    assert one_more.result["vp_in_usable_bands"] == 0
+    assert f"--kappa {least} would leave some" in one_more.stderr
+
+
+def test_labels_that_come_with_scored_rows_never_calibrate(own_calibrated: Program, scored_file: Path) -> None:
+    score(own_calibrated, scored_file)
+    again = own_calibrated("calibrate", NAME, *CALIBRATION, "--json").result
+    assert (again["rows_closed"], again["rows_opened"]) == (0, 0)
+
+
+def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
+    result = own_calibrated("evaluate", NAME, scored_file, "--json").result
+    assert (result["name"], result["points"]) == ("scored", SCORED_ROWS)
+    told = own_calibrated("evaluate", NAME, scored_file)
+    assert (told.code, "Venn-ADMIT" in told.stdout) == (0, True)
+
+
+def test_replay_of_what_was_scored(own_calibrated: Program, scored_file: Path) -> None:
+    score(own_calibrated, scored_file)
+    result = own_calibrated("replay", 1, "--json").result
+    assert result["differing"] == []
+    assert result["calibration"] == 1
+    assert len(result["neighbours"]) == K
+    assert "Computed again from its snapshot" in own_calibrated("replay", 1).stdout
+    assert json.dumps(result["stored"]) == json.dumps(result["computed"])
+
+
+def test_evaluate_refuses_a_file_without_labels_before_it_stores_anything(calibrated: Program, tmp_path: Path) -> None:
+    columns = samples.scored()
+    path = samples.save(tmp_path, "unlabelled.npz", {**columns, "label": np.full(SCORED_ROWS, -1)})
+    with nothing_stored(calibrated):
+        check_refusal(calibrated("evaluate", NAME, path), 2, "expected labelled rows")
+
+
+def test_evaluate_compares_the_methods(own_calibrated: Program, tmp_path: Path) -> None:
+    path = samples.save(tmp_path, "labelled.npz", samples.scored())
+    result = own_calibrated("evaluate", NAME, path, "--json", "--report", tmp_path / "report").result
+    assert result["points"] == SCORED_ROWS
+    assert set(result["methods"]) >= {"KNN", "ADMIT", "Venn-ADMIT plain", "Venn-ADMIT weighted"}
+    admitted = [result["methods"][name]["all"]["n"] for name in ("KNN", "ADMIT", "Venn-ADMIT weighted")]
+    assert admitted == sorted(admitted, reverse=True)
+    assert admitted[0] == SCORED_ROWS
+    assert (tmp_path / "report" / "index.html").exists()
+
+
+def test_an_id_that_looks_like_markup_can_be_replayed(own_calibrated: Program, tmp_path: Path) -> None:
+    columns = samples.take(samples.scored(), slice(1))
+    score(own_calibrated, samples.save(tmp_path, "odd.npz", {**columns, "external_id": np.array(["[/bold]"])}))
+    outcome = own_calibrated("replay", 1)
+    assert outcome.code == 0, outcome
+    assert "[/bold]" in outcome.stdout

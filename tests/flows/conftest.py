@@ -1,0 +1,47 @@
+"""Databases for the flows: an empty one, and copies of one that holds the bundled real data, calibrated."""
+
+from collections.abc import Iterator, MutableMapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, make_url
+from structlog.testing import capture_logs
+
+from service.store.engine import create_engine
+from tests.conftest import fresh_database
+from tests.running import Bench, make_reviews
+
+
+@pytest.fixture(autouse=True)
+def logged() -> Iterator[list[MutableMapping[str, Any]]]:
+    """What is logged, in place of the console."""
+    with capture_logs() as entries:
+        yield entries
+
+
+@pytest.fixture
+def bench(engine: Engine, tmp_path: Path) -> Bench:
+    """A migrated, empty database, for the test alone."""
+    return Bench(engine, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def reviews_template(
+    server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The name of a database with the classifier `reviews`, that nobody is connected to."""
+    with fresh_database(server_url, template_database) as url:
+        engine = create_engine(url)
+        make_reviews(Bench(engine, tmp_path_factory.mktemp("reviews")))
+        engine.dispose()
+        yield make_url(url).database or ""
+
+
+@pytest.fixture
+def reviews(server_url: str, reviews_template: str, tmp_path: Path) -> Iterator[Bench]:
+    """The calibrated classifier `reviews`, for the test alone."""
+    with fresh_database(server_url, reviews_template) as url:
+        engine = create_engine(url)
+        yield Bench(engine, tmp_path)
+        engine.dispose()

@@ -1,0 +1,77 @@
+-- What a database holds of ours, each row one fact: of what, and what. Left out are the partitions that are
+-- made with each classifier, and Alembic's own table.
+WITH relation AS (
+    SELECT
+        pg_class.oid,
+        format('%s.%s', pg_namespace.nspname, pg_class.relname) AS name,
+        pg_class.relkind,
+        pg_class.relpersistence
+    FROM pg_class
+    INNER JOIN pg_namespace ON pg_class.relnamespace = pg_namespace.oid
+    WHERE
+        pg_namespace.nspname IN ('venn_admit', 'report')
+        AND NOT pg_class.relispartition
+        AND pg_class.relname NOT LIKE 'alembic_version%'
+)
+
+SELECT
+    name,
+    format('relation %s %s %s', relkind, relpersistence, pg_get_partkeydef(oid)) AS fact
+FROM relation
+UNION ALL
+SELECT
+    format('%s.%s', relation.name, pg_attribute.attname),
+    format(
+        'column %s, not null %s, identity %s, generated %s, %s',
+        format_type(pg_attribute.atttypid, pg_attribute.atttypmod),
+        pg_attribute.attnotnull,
+        pg_attribute.attidentity,
+        pg_attribute.attgenerated,
+        pg_get_expr(pg_attrdef.adbin, pg_attrdef.adrelid)
+    )
+FROM relation
+INNER JOIN pg_attribute ON relation.oid = pg_attribute.attrelid
+LEFT JOIN pg_attrdef ON relation.oid = pg_attrdef.adrelid AND pg_attribute.attnum = pg_attrdef.adnum
+WHERE
+    relation.relkind IN ('r', 'p', 'v')
+    AND pg_attribute.attnum > 0
+    AND NOT pg_attribute.attisdropped
+UNION ALL
+SELECT
+    format('%s.%s', relation.name, pg_constraint.conname),
+    pg_get_constraintdef(pg_constraint.oid)
+FROM relation
+INNER JOIN pg_constraint ON relation.oid = pg_constraint.conrelid
+UNION ALL
+SELECT
+    name,
+    pg_get_indexdef(oid)
+FROM relation
+WHERE relkind IN ('i', 'I')
+UNION ALL
+SELECT
+    name,
+    pg_get_viewdef(oid)
+FROM relation
+WHERE relkind = 'v'
+UNION ALL
+SELECT
+    format('%s.%s', relation.name, pg_attribute.attname),
+    format('comment %s', pg_description.description)
+FROM relation
+INNER JOIN pg_description ON relation.oid = pg_description.objoid
+LEFT JOIN pg_attribute ON relation.oid = pg_attribute.attrelid AND pg_description.objsubid = pg_attribute.attnum
+WHERE
+    pg_description.classoid = 'pg_class'::regclass
+UNION ALL
+SELECT
+    oid::regprocedure::text,
+    pg_get_functiondef(oid)
+FROM pg_proc
+WHERE pronamespace IN (to_regnamespace('venn_admit'), to_regnamespace('report'))
+UNION ALL
+SELECT
+    nspname,
+    'schema'
+FROM pg_namespace
+WHERE nspname IN ('venn_admit', 'report');

@@ -1,0 +1,163 @@
+"""The migrations: one history, up and down, with rows in the tables, and as the models have it."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.config import Config
+from pytest_alembic import MigrationContext, tests
+from sqlalchemy import Connection, Engine, text
+
+from service.store import schema
+from service.store.engine import connect, create_engine, transaction
+from service.store.tables import SCHEMA, metadata
+
+ROWS = (Path(__file__).parent / "rows_at_0004.sql").read_text()
+FACTS = (Path(__file__).parent / "facts.sql").read_text()
+
+UNCOMMENTED = """
+SELECT c.relname || coalesce('.' || a.attname, '')
+FROM pg_class AS c
+LEFT JOIN pg_attribute AS a ON c.oid = a.attrelid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE
+    c.relnamespace = to_regnamespace('venn_admit')
+    AND c.relkind IN ('r', 'p')
+    AND c.relname <> 'alembic_version'
+    AND (
+        obj_description(c.oid, 'pg_class') IS NULL
+        OR col_description(c.oid, a.attnum) IS NULL
+    )
+"""
+
+
+@pytest.fixture
+def empty(empty_database: str) -> Iterator[Engine]:
+    """A database without our schema."""
+    engine = create_engine(empty_database)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def alembic_config() -> Config:
+    return schema.alembic_config()
+
+
+@pytest.fixture
+def alembic_engine(empty: Engine) -> Iterator[Connection]:
+    """What our env.py takes is an open connection."""
+    with empty.connect() as connection:
+        yield connection
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        tests.test_single_head_revision,
+        tests.test_upgrade,
+        tests.test_model_definitions_match_ddl,
+        tests.test_up_down_consistency,
+    ],
+)
+def test_history(alembic_runner: MigrationContext, promise: Callable[[MigrationContext], None]) -> None:
+    promise(alembic_runner)
+
+
+def move(engine: Engine, revision: str, direction: Callable[[Config, str], None] = command.upgrade) -> None:
+    with engine.connect() as connection:
+        config = schema.alembic_config()
+        config.attributes["connection"] = connection
+        direction(config, revision)
+
+
+def run_script(connection: Connection, script: str) -> None:
+    """Several statements at once, which the driver takes where they have no parameters."""
+    driver_connection = connection.connection.driver_connection
+    assert driver_connection is not None
+    driver_connection.execute(script)
+
+
+def facts(engine: Engine) -> set[tuple[str, str]]:
+    """Name and property of everything in our schemas."""
+    with connect(engine) as connection:
+        return {(name, fact) for name, fact in connection.execute(text(FACTS))}
+
+
+def table_contents(engine: Engine) -> dict[str, list[str]]:
+    """The rows of all tables that there are at revision 0004."""
+    with connect(engine) as connection:
+        return {
+            table.name: sorted(connection.execute(text(f"SELECT t::text FROM {table} AS t")).scalars())
+            for table in metadata.sorted_tables
+            if table.name != "message"
+        }
+
+
+def test_models_say_what_the_migrations_make(engine: Engine, empty: Engine) -> None:
+    """Alembic compares neither CHECK constraints nor what an index includes; the catalogue tells all."""
+    with transaction(empty) as connection:
+        connection.execute(text("CREATE EXTENSION vector WITH SCHEMA public"))
+        connection.execute(text(f"CREATE SCHEMA {SCHEMA}"))
+        metadata.create_all(connection)
+    tables = {
+        (name, fact)
+        for name, fact in facts(engine)
+        if not name.startswith("report") and "create_vector_partitions" not in name
+    }
+    assert facts(empty) == tables
+
+
+def test_every_table_and_column_has_a_comment(engine: Engine) -> None:
+    with connect(engine) as connection:
+        assert connection.execute(text(UNCOMMENTED)).scalars().all() == []
+
+
+def test_rows_survive_the_way_to_head(engine: Engine, empty: Engine) -> None:
+    move(empty, "0004")
+    with transaction(empty) as connection:
+        run_script(connection, ROWS)
+    before = table_contents(empty)
+    assert all(before.values()), "each table has a row"
+
+    move(empty, "head")
+    assert table_contents(empty) == before
+    assert facts(empty) == facts(engine)
+    with connect(empty) as connection:
+        for view in ("calibration_v1", "partition_v1", "decision_v1", "job_v1"):
+            assert connection.execute(text(f"SELECT count(*) FROM report.{view}")).scalar_one() > 0
+
+
+def test_the_way_back_leaves_nothing(empty: Engine) -> None:
+    move(empty, "0004")
+    with transaction(empty) as connection:
+        run_script(connection, ROWS)
+    move(empty, "head")
+    move(empty, "base", command.downgrade)
+    assert facts(empty) == {(SCHEMA, "schema")}
+    move(empty, "head")
+
+
+def test_sql_for_offline_use_makes_the_same(engine: Engine, empty: Engine) -> None:
+    config, script = schema.alembic_config(), StringIO()
+    config.output_buffer = script
+    command.upgrade(config, "head", sql=True)
+    with empty.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        run_script(connection, script.getvalue())
+    assert facts(empty) == facts(engine)
+    assert schema.current_revision(empty) == schema.head_revision()
+
+
+def test_two_migrators_at_once(engine: Engine, empty_database: str, empty: Engine) -> None:
+    program = "import sys; from service.store.schema import upgrade; upgrade(sys.argv[1])"
+    migrators = [
+        subprocess.Popen([sys.executable, "-c", program, empty_database], stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    for migrator in migrators:
+        _, said = migrator.communicate()
+        assert migrator.returncode == 0, said
+    assert facts(empty) == facts(engine)

@@ -1,0 +1,112 @@
+"""Vectors are read from the partition they are in, and by id through its key: statistics or none."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from sqlalchemy import Engine, text
+
+from service.core.types import Split
+from service.store import classifiers, exemplars
+from service.store.classifiers import Classifier
+from service.store.engine import connect, create_engine, transaction
+from service.store.exemplars import IncomingExemplars
+from service.store.statements import statement
+from tests.conftest import fresh_database
+from tests.plans.plans import buffers, explain, kinds, scans
+
+ROWS, DIMENSION = 8_000, 64
+
+
+@pytest.fixture(scope="module", params=["without statistics", "analysed"])
+def engine(request: pytest.FixtureRequest, server_url: str, template_database: str) -> Iterator[Engine]:
+    """Two classifiers, `one` and `other`, each with as many training as held-out exemplars."""
+    with fresh_database(server_url, template_database) as url:
+        found = create_engine(url)
+        with found.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            for name in ("one", "other"):
+                store(found, name)
+            if request.param == "analysed":
+                connection.exec_driver_sql("VACUUM (ANALYZE)")
+        yield found
+        found.dispose()
+
+
+def store(engine: Engine, name: str) -> None:
+    rng = np.random.default_rng(len(name))
+    logits = rng.normal(size=(ROWS, 2)).astype(np.float32)
+    with transaction(engine) as connection:
+        classifier = classifiers.create(
+            connection,
+            name=name,
+            class_names=("a", "b"),
+            dimension=DIMENSION,
+            neighbour_count=5,
+            knn_share=Decimal("0.1"),
+            mc_share=Decimal("0.45"),
+            seed=0,
+        )
+        for side in ("support", "held_out"):
+            # Nothing but the test itself analyses.
+            connection.exec_driver_sql(
+                f"ALTER TABLE exemplar_vector_{classifier.id}_{side} SET (autovacuum_enabled = false)"
+            )
+        exemplars.store(
+            connection,
+            classifier,
+            IncomingExemplars(
+                first_row=0,
+                external_ids=[f"{row}" for row in range(ROWS)],
+                document_ids=[None] * ROWS,
+                splits=[Split.TRAIN, Split.VP] * (ROWS // 2),
+                vectors=rng.normal(size=(ROWS, DIMENSION)).astype(np.float32),
+                logits=logits,
+                predicted=logits.argmax(axis=1),
+                labels=logits.argmax(axis=1),
+                attributes=[{}] * ROWS,
+            ),
+            selection="random",
+            source="test",
+        )
+
+
+def classifier_ids(engine: Engine) -> tuple[Classifier, list[int]]:
+    """The classifier `one`, and the ids of its exemplars."""
+    with connect(engine) as connection:
+        classifier = classifiers.by_name(connection, "one")
+        query = text("SELECT id FROM exemplar WHERE classifier_id = :id ORDER BY id")
+        return classifier, list(connection.execute(query, {"id": classifier.id}).scalars())
+
+
+def test_the_support_is_read_from_its_partition(engine: Engine) -> None:
+    classifier, _ = classifier_ids(engine)
+    with connect(engine) as connection:
+        query = str(statement("exemplars.support_vectors"))
+        nodes = explain(connection, query, {"classifier_id": classifier.id}, analyze=True)
+    tables = {node["Relation Name"] for node in nodes if "Relation Name" in node}
+    assert tables == {f"exemplar_vector_{classifier.id}_support"}
+    assert nodes[0]["Actual Rows"] == ROWS / 2
+
+
+@pytest.mark.parametrize("count", [1, 2048])
+def test_by_id_through_the_keys(engine: Engine, count: int) -> None:
+    classifier, ids = classifier_ids(engine)
+    wanted = np.random.default_rng(1).permutation(ids)[:count].tolist()
+    with connect(engine) as connection:
+        query = str(statement("exemplars.vectors"))
+        nodes = explain(connection, query, {"classifier_id": classifier.id, "exemplar_ids": wanted}, analyze=True)
+    for side in ("support", "held_out"):
+        table = f"exemplar_vector_{classifier.id}_{side}"
+        (read,) = scans(nodes, table)
+        assert kinds([read]) == {("Index Scan", f"{table}_pkey")}
+        for column in ("classifier_id", "support", "exemplar_id"):
+            assert column in read["Index Cond"]
+    assert {node["Relation Name"] for node in nodes if "Relation Name" in node} == {
+        f"exemplar_vector_{classifier.id}_{side}" for side in ("support", "held_out")
+    }
+    assert nodes[0]["Actual Rows"] == count
+    # Two descents of at most three pages, and the page of the row.
+    assert buffers(nodes[0]) <= 7 * count + 10
+    # The order asked for comes from the list of ids: nothing as large as vectors is sorted.
+    assert "Sort" not in {node["Node Type"] for node in nodes}

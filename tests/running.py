@@ -1,0 +1,221 @@
+"""The flows as the command line runs them, but that a job's chunks are computed here, in turn."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sqlalchemy import Engine, Row, text
+
+from service.core.calibrator_settings import make_settings
+from service.core.types import CalibratorSettings, KnnParameters
+from service.flows.calibrate import Calibrated, calibrate, request_approximations
+from service.flows.chunks import ChunkRunner
+from service.flows.create import create
+from service.flows.export import Export, export
+from service.flows.fit import Fitted, adopt_parameters, fit, request_neighbours
+from service.flows.ingest import Ingested, ingest
+from service.flows.score import ScoreRequest, request_score, write_scores
+from service.store import jobs
+from service.store.array_cache import ArrayCache
+from service.store.classifiers import Classifier
+from service.store.engine import connect
+
+Arrays = dict[str, Any]
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "sentiment_small"
+GOLDEN = Path(__file__).parent / "golden"
+
+# Of the size that a fit on the bundled reviews gives.
+REVIEW_PARAMETERS = KnnParameters(beta=np.array([-0.16, -0.23]), gamma=np.array([0.25, 0.25]), eta=4.7)
+REVIEW_ETA_LOC = 0.6
+
+
+@dataclass(frozen=True)
+class ChunkLimits:
+    """What a chunk runner reads of the settings."""
+
+    lease_seconds: int = 600
+    max_attempts: int = 3
+    memory_budget_mb: int = 64
+
+
+def chunk_ordinals(engine: Engine, job_id: int) -> list[int]:
+    """A job's chunks, in order."""
+    with connect(engine) as connection:
+        query = text("SELECT ordinal FROM job_chunk WHERE job_id = :job_id ORDER BY ordinal")
+        return list(connection.execute(query, {"job_id": job_id}).scalars())
+
+
+def run_chunks(engine: Engine, cache: ArrayCache, job_id: int, ordinals: Iterable[int] | None = None) -> None:
+    """Compute a job's chunks, in the order given or their own; the job must be done then."""
+    runner = ChunkRunner(engine, cache, ChunkLimits(), worker="here")
+    for ordinal in chunk_ordinals(engine, job_id) if ordinals is None else ordinals:
+        runner.run(job_id, ordinal)
+    with connect(engine) as connection:
+        progress = jobs.progress(connection, job_id)
+    assert (progress.state, progress.error) == ("done", None)
+    assert progress.rows_done == progress.row_count
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A scored file: its request, the file written, and that file's table."""
+
+    request: ScoreRequest
+    path: Path
+    table: pa.Table
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        return column(self.table, name)
+
+
+class Bench:
+    """One database, a cache, and a folder for the files that go in and come out."""
+
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self.engine = engine
+        self.folder = folder
+        self.cache = ArrayCache(folder / "cache")
+
+    def rows(self, query: str, **parameters: Any) -> list[Row[Any]]:
+        """What a statement of the test's own returns."""
+        with connect(self.engine) as connection:
+            return list(connection.execute(text(query), parameters).all())
+
+    def value(self, query: str, **parameters: Any) -> Any:
+        """The one value of a statement of the test's own."""
+        ((value,),) = self.rows(query, **parameters)
+        return value
+
+    def write(self, file: str, arrays: Arrays) -> Path:
+        path = self.folder / file
+        np.savez(path, **arrays)
+        return path
+
+    def create(
+        self, name: str, *, dimension: int, class_count: int = 2, neighbour_count: int = 25, seed: int = 0
+    ) -> Classifier:
+        return create(
+            self.engine,
+            name,
+            tuple(f"class {number}" for number in range(class_count)),
+            dimension=dimension,
+            neighbour_count=neighbour_count,
+            seed=seed,
+        )
+
+    def ingest(self, name: str, path: Path, split: str) -> Ingested:
+        return ingest(self.engine, name, path, split, on_rows=lambda _: None)
+
+    def adopt(self, name: str, knn: KnnParameters = REVIEW_PARAMETERS, eta_loc: float = REVIEW_ETA_LOC) -> int:
+        return adopt_parameters(self.engine, name, knn, eta_loc).id
+
+    def run(self, job_id: int, ordinals: Iterable[int] | None = None) -> None:
+        run_chunks(self.engine, self.cache, job_id, ordinals)
+
+    def fit(self, name: str) -> Fitted:
+        self.run(request_neighbours(self.engine, name, chunk_rows=2048))
+        return fit(self.engine, self.cache, name, on_epoch=lambda _model, _line: None)
+
+    def calibrate(self, name: str, *, chunk_rows: int = 2048, backwards: bool = False, **settings: Any) -> Calibrated:
+        def settings_of(classifier: Classifier) -> CalibratorSettings:
+            return make_settings(classifier.class_count, classifier.neighbour_count, **settings)
+
+        job_id = request_approximations(self.engine, name, settings_of, chunk_rows=chunk_rows)
+        self.run(job_id, self._ordinals(job_id, backwards))
+        return calibrate(self.engine, name, settings_of, reason="test")
+
+    def request_score(
+        self,
+        name: str,
+        path: Path,
+        *,
+        weighted: bool = True,
+        require_full_match: bool = False,
+        calibration_id: int | None = None,
+        chunk_rows: int = 2048,
+    ) -> ScoreRequest:
+        return request_score(
+            self.engine,
+            name,
+            path,
+            weighted=weighted,
+            require_full_match=require_full_match,
+            calibration_id=calibration_id,
+            chunk_rows=chunk_rows,
+            on_rows=lambda _: None,
+        )
+
+    def score(self, name: str, path: Path, *, backwards: bool = False, **asked: Any) -> Scores:
+        request = self.request_score(name, path, **asked)
+        self.run(request.job_id, self._ordinals(request.job_id, backwards))
+        out = self.folder / f"scores-{request.job_id}.parquet"
+        write_scores(self.engine, request.job_id, out)
+        return Scores(request, out, pq.read_table(out))
+
+    def export(self, name: str, what: Export, *, calibration_id: int | None = None) -> pa.Table:
+        out = self.folder / f"{name}-{what}.parquet"
+        export(self.engine, name, what, out, calibration_id=calibration_id)
+        return pq.read_table(out)
+
+    def _ordinals(self, job_id: int, backwards: bool) -> list[int]:
+        ordinals = chunk_ordinals(self.engine, job_id)
+        return ordinals[::-1] if backwards else ordinals
+
+
+def column(table: pa.Table, name: str) -> npt.NDArray[Any]:
+    """A column: numbers with NaN for null, lists of one length as (n, length), texts as objects."""
+    values = table.column(name).combine_chunks()
+    if pa.types.is_list(values.type):
+        return np.array(values.to_pylist())
+    return np.asarray(values.to_numpy(zero_copy_only=False))
+
+
+def make_reviews(bench: Bench, *, held_out_rows: int = 16_000) -> None:
+    """A classifier `reviews` of the bundled real data, calibrated at kappa 100 with parameters given."""
+    bench.create("reviews", dimension=128)
+    bench.ingest("reviews", EXAMPLES / "train.npz", "train")
+    with np.load(EXAMPLES / "valid.npz") as valid:
+        held_out = bench.write("valid.npz", {name: values[:held_out_rows] for name, values in valid.items()})
+    bench.ingest("reviews", held_out, "held-out")
+    bench.adopt("reviews")
+    bench.calibrate("reviews", kappa=100)
+
+
+class Golden:
+    """One golden file, and the classifier it describes put through the flows."""
+
+    def __init__(self, name: str) -> None:
+        with np.load(GOLDEN / f"{name}.npz") as arrays:
+            self.arrays: Arrays = dict(arrays)
+        self.dimension = self["train_r"].shape[1]
+        self.class_count = self["train_f"].shape[1]
+        self.parameters = KnnParameters(self["beta"], self["gamma"], float(self["eta"]))
+        self.settings: dict[str, Any] = {
+            "alpha": Decimal(str(self["alpha"])),
+            "delta": float(self["delta"]),
+            "kappa": int(self["kappa"]),
+        }
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        values: npt.NDArray[Any] = self.arrays[name]
+        return values
+
+    def exemplars(self, part: str, rows: slice = slice(None)) -> Arrays:
+        """Rows of `train`, `mc`, `vp` or `score` as a file holds them; ids are part and row number."""
+        ids = np.array([f"{part}-{row}" for row in range(len(self[f"{part}_y"]))])
+        return {"id": ids[rows], **{key: self[f"{part}_{key}"][rows] for key in ("r", "f", "y")}}
+
+    def prepare(self, bench: Bench, name: str, train: slice = slice(None)) -> None:
+        """Make the classifier, with the splits and parameters the file gives; not calibrated yet."""
+        bench.create(name, dimension=self.dimension, class_count=self.class_count, neighbour_count=int(self["K"]))
+        bench.ingest(name, bench.write("train.npz", self.exemplars("train", train)), "train")
+        for split in ("mc", "vp"):
+            bench.ingest(name, bench.write(f"{split}.npz", self.exemplars(split)), split)
+        bench.adopt(name, self.parameters, float(self["eta_loc"]))

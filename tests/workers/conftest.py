@@ -1,0 +1,81 @@
+"""Copies of a database with a calibrated classifier, and Celery's side of a request, in this process."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from celery import Celery
+from sqlalchemy import Engine, make_url
+from structlog.testing import capture_logs
+
+from service import broker
+from service.store.engine import create_engine, transaction
+from tests.conftest import fresh_database
+from tests.running import Bench
+from tests.workers.samples import make_clusters
+
+
+@pytest.fixture(scope="session")
+def clusters_template(
+    server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The name of a database with the classifier `clusters`, that nobody is connected to."""
+    with fresh_database(server_url, template_database) as url:
+        engine = create_engine(url)
+        with capture_logs():
+            make_clusters(Bench(engine, tmp_path_factory.mktemp("clusters")))
+        engine.dispose()
+        yield make_url(url).database or ""
+
+
+@pytest.fixture
+def copy_of_clusters(server_url: str, clusters_template: str) -> Iterator[Callable[[], str]]:
+    """A function that makes a copy of the database, and returns its URL."""
+    with ExitStack() as databases:
+        yield lambda: databases.enter_context(fresh_database(server_url, clusters_template))
+
+
+@pytest.fixture
+def open_engine() -> Iterator[Callable[[str], Engine]]:
+    """`create_engine`, closed at the end."""
+    with ExitStack() as engines:
+
+        def opened(url: str) -> Engine:
+            engine = create_engine(url)
+            engines.callback(engine.dispose)
+            return engine
+
+        yield opened
+
+
+@pytest.fixture
+def url(copy_of_clusters: Callable[[], str]) -> str:
+    """A database with the classifier, for the test alone."""
+    return copy_of_clusters()
+
+
+@pytest.fixture
+def engine(url: str, open_engine: Callable[[str], Engine]) -> Engine:
+    return open_engine(url)
+
+
+@pytest.fixture
+def make_sender(open_engine: Callable[[str], Engine]) -> Iterator[Callable[..., Celery]]:
+    """What a requester sends messages by: (database's URL, broker's or None for the database) -> application."""
+    with ExitStack() as apps:
+
+        def made(url: str, broker_url: str | None = None) -> Celery:
+            with transaction(open_engine(url)) as connection:
+                queue = broker.queue_name(connection)
+            app = broker.make_app(broker.broker_url(broker_url, url), queue=queue, lease_seconds=60)
+            broker.prepare(app)
+            apps.callback(app.close)
+            return app
+
+        yield made
+
+
+@pytest.fixture
+def sender(make_sender: Callable[..., Celery], url: str) -> Celery:
+    """The same for `url`, with the database as the broker."""
+    return make_sender(url)

@@ -1,0 +1,111 @@
+"""Workers as real processes, and what a test can see of them."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+from sqlalchemy import Engine
+
+from service.cli.worker_process import worker_command, worker_environment
+from service.store import jobs
+from service.store.engine import connect
+
+PATIENCE_SECONDS = 60.0
+
+
+def wait_until(condition: Callable[[], object], what: str, seconds: float = PATIENCE_SECONDS) -> None:
+    """Return once the condition holds; fail where it does not in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
+        time.sleep(0.05)
+
+
+def live_workers(engine: Engine) -> int:
+    with connect(engine) as connection:
+        return jobs.live_workers(connection)
+
+
+def await_workers(engine: Engine, count: int) -> None:
+    wait_until(lambda: live_workers(engine) == count, f"{count} live workers")
+
+
+class WorkerProcess:
+    """A worker with a home, and so a cache, of its own.
+
+    It is started in a folder with packages called `workers` and `service`, which are none of its business.
+    """
+
+    def __init__(self, url: str, home: Path, concurrency: int, environment: dict[str, str]) -> None:
+        self.home = home
+        self.log = home / "log"
+        elsewhere = home / "elsewhere"
+        for package in ("workers", "service"):
+            (elsewhere / package).mkdir(parents=True)
+            (elsewhere / package / "__init__.py").write_text("raise SystemExit('the wrong package')\n")
+        ours = {"VENN_ADMIT_DATABASE_URL": url, "VENN_ADMIT_HOME": str(home), **environment}
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                worker_command(concurrency),
+                cwd=elsewhere,
+                env=worker_environment() | ours,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def family(self) -> list[psutil.Process]:
+        """Its process and the children that compute."""
+        own = psutil.Process(self.process.pid)
+        return [own, *own.children(recursive=True)]
+
+    @property
+    def name(self) -> str:
+        """As Celery knows it."""
+        return f"venn-admit-{os.getpid()}@{socket.gethostname()}"
+
+    def stop(self) -> int:
+        """End it in good order; its exit code."""
+        self.process.terminate()
+        return self.process.wait(PATIENCE_SECONDS)
+
+    def entries(self) -> list[dict[str, Any]]:
+        """What it logged."""
+        return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+
+    def of_event(self, event: str) -> list[dict[str, Any]]:
+        return [entry for entry in self.entries() if entry["event"] == event]
+
+
+@contextmanager
+def running_worker(url: str, home: Path, *, concurrency: int = 1, **environment: object) -> Iterator[WorkerProcess]:
+    """A worker on the database at `url`, maybe not up yet; killed at the end with what it started.
+
+    environment: settings, by their names in upper case.
+    """
+    settings = {f"VENN_ADMIT_{name.upper()}": str(value) for name, value in environment.items()}
+    worker = WorkerProcess(url, home, concurrency, settings)
+    try:
+        yield worker
+    finally:
+        kill_session(worker.process.pid)
+        worker.process.wait()
+
+
+def kill_session(leader: int) -> None:
+    """Kill a process that was started in a session of its own, and all that is in it, as a power cut would."""
+    for process in psutil.process_iter():
+        try:
+            if os.getsid(process.pid) == leader:
+                process.send_signal(signal.SIGKILL)
+        except (ProcessLookupError, psutil.NoSuchProcess):
+            continue

@@ -1,0 +1,256 @@
+"""Workers as processes, with the database as the broker."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from celery import Celery
+from sqlalchemy import Engine, Row, text
+
+from service import broker
+from service.cli.worker_process import worker_environment
+from service.errors import JobError, NotReadyError
+from service.flows.jobs import await_job, relay
+from service.store.engine import connect
+from tests.workers.processes import (
+    PATIENCE_SECONDS,
+    await_workers,
+    kill_session,
+    live_workers,
+    running_worker,
+    wait_until,
+)
+from tests.workers.samples import CHUNK_ROWS, SCORED_ROWS, progress, request_score, rows, value, written
+
+OpenEngine = Callable[[str], Engine]
+
+# What the computation of a chunk needs to write, and so waits for.
+BLOCK = "LOCK TABLE decision IN ACCESS EXCLUSIVE MODE"
+# Transactions that nobody ends: a forked child would, over the socket of its parent.
+FORGOTTEN_TRANSACTIONS = """
+SELECT count(*)
+FROM pg_stat_activity
+WHERE datname = current_database() AND state = 'idle in transaction' AND state_change < now() - interval '0.5 s'
+"""
+CUT_CONNECTIONS = """
+SELECT pg_terminate_backend(pid)
+FROM pg_stat_activity
+WHERE datname = current_database() AND application_name IN ('venn-admit-worker', 'venn-admit-broker')
+"""
+MESSAGES = "SELECT count(*) FROM message"
+STARTED = "SELECT count(*) FROM job_chunk WHERE state = 'running'"
+
+# A program that starts a worker for itself, and hangs.
+PARENT = """
+import sys, time
+from pathlib import Path
+from typing import Any
+from service.cli.worker_process import OwnWorker
+
+worker = OwnWorker(Path(sys.argv[1]), 1)
+print(worker._process.pid, flush=True)
+time.sleep(1000)
+"""
+
+
+@contextmanager
+def blocked(engine: Engine) -> Iterator[None]:
+    """Within it, chunks are begun but do not end."""
+    with connect(engine) as connection, connection.begin():
+        connection.execute(text(BLOCK))
+        yield
+
+
+def ended(processes: list[psutil.Process]) -> bool:
+    """Whether none of them runs; one may still wait for its parent to notice."""
+    return not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes)
+
+
+def complete(engine: Engine, sender: Celery, job_id: int) -> None:
+    """Wait until a job is done, as a requester does."""
+
+    def check_workers() -> None:
+        assert live_workers(engine), "the workers are gone"
+
+    await_job(engine, sender, job_id, check_workers=check_workers, on_progress=lambda _: None)
+
+
+def only_chunk(engine: Engine, job_id: int) -> Row[Any]:
+    (chunk,) = rows(engine, "SELECT * FROM job_chunk WHERE job_id = :job_id", job_id=job_id)
+    return chunk
+
+
+def relay_until_done(engine: Engine, sender: Celery, job_id: int) -> None:
+    """Send again, sooner than a requester does, what nobody has a lease on."""
+
+    def done() -> bool:
+        relay(engine, sender, job_id, resend_seconds=0.5)
+        return progress(engine, job_id).state == "done"
+
+    wait_until(done, "the job is done")
+
+
+def test_two_workers_give_the_rows_of_one(
+    copy_of_clusters: Callable[[], str], open_engine: OpenEngine, make_sender: Callable[..., Celery], tmp_path: Path
+) -> None:
+    results = []
+    for names in (["only"], ["first", "second"]):
+        url = copy_of_clusters()
+        engine, sender = open_engine(url), make_sender(url)
+        with ExitStack() as stack:
+            workers = [stack.enter_context(running_worker(url, tmp_path / name)) for name in names]
+            await_workers(engine, len(workers))
+            job_id = request_score(engine, tmp_path)
+            complete(engine, sender, job_id)
+            shares = [worker.of_event("chunk is done") for worker in workers]
+        results.append(written(engine))
+
+        assert all(shares), "a worker had no share in the job"
+        assert sum(entry["rows"] for share in shares for entry in share) == SCORED_ROWS
+        assert {entry["job"] for share in shares for entry in share} == {job_id}
+        assert sorted(entry["chunk"] for share in shares for entry in share) == list(range(SCORED_ROWS // CHUNK_ROWS))
+        assert all((worker.home / "cache").glob("support-*") for worker in workers)
+        assert value(engine, MESSAGES) == 0
+    assert len(results[0]["decision"]) == SCORED_ROWS
+    assert results[0] == results[1]
+
+
+def test_presence_goes_up_and_down(url: str, engine: Engine, tmp_path: Path) -> None:
+    assert live_workers(engine) == 0
+    with running_worker(url, tmp_path / "first") as first, running_worker(url, tmp_path / "second") as second:
+        await_workers(engine, 2)
+        time.sleep(1)
+        assert value(engine, FORGOTTEN_TRANSACTIONS) == 0
+        assert first.stop() == 0
+        assert live_workers(engine) == 1
+        second.process.kill()
+        await_workers(engine, 0)
+
+
+def test_what_a_worker_logs_is_json(url: str, tmp_path: Path) -> None:
+    with running_worker(url, tmp_path / "home") as worker:
+        wait_until(lambda: worker.of_event(f"{worker.name} ready."), "the worker is ready")
+        lines = worker.log.read_text().splitlines()
+    # Before it Python warns who runs the tests as root.
+    first = next(number for number, line in enumerate(lines) if line.startswith("{"))
+    assert [json.loads(line)["level"] for line in lines[first:]] == ["info"] * len(lines[first:])
+
+
+def test_connections_that_were_lost_are_made_again(url: str, engine: Engine, sender: Celery, tmp_path: Path) -> None:
+    with running_worker(url, tmp_path / "home"):
+        await_workers(engine, 1)
+        assert len(rows(engine, CUT_CONNECTIONS)) >= 2
+        assert live_workers(engine) == 0
+        await_workers(engine, 1)
+        complete(engine, sender, request_score(engine, tmp_path, chunk_rows=SCORED_ROWS))
+
+
+def test_messages_of_a_requester_that_was_killed_are_worked_off(
+    url: str, engine: Engine, sender: Celery, tmp_path: Path
+) -> None:
+    chunks = 4
+    job_id = request_score(engine, tmp_path, chunk_rows=SCORED_ROWS // chunks)
+    assert relay(engine, sender, job_id) == chunks
+    assert value(engine, MESSAGES) == chunks
+    with running_worker(url, tmp_path / "home") as worker:
+        wait_until(lambda: progress(engine, job_id).state == "done", "the job is done, unattended")
+        before = written(engine)
+
+        broker.send(sender, [(job_id, ordinal) for ordinal in range(chunks)])
+        nothing = "chunk is finished, or another worker has it"
+        wait_until(lambda: len(worker.of_event(nothing)) == chunks, "the same messages are received again")
+
+    assert written(engine) == before
+    assert rows(engine, "SELECT DISTINCT attempts, state FROM job_chunk") == [(1, "done")]
+    assert value(engine, MESSAGES) == 0
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_worker_ends_with_the_program_that_started_it(
+    url: str, engine: Engine, sender: Celery, tmp_path: Path, busy: bool
+) -> None:
+    home = tmp_path / "home"
+    settings = {"VENN_ADMIT_DATABASE_URL": url, "VENN_ADMIT_HOME": str(home)}
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(home)], env=worker_environment() | settings, stdout=subprocess.PIPE
+    )
+    with parent, ExitStack() as stack:
+        assert parent.stdout is not None
+        leader = int(parent.stdout.readline())
+        stack.callback(kill_session, leader)
+        await_workers(engine, 1)
+        own = psutil.Process(leader)
+        family = [own, *own.children(recursive=True)]
+        if busy:
+            job_id = request_score(engine, tmp_path, chunk_rows=SCORED_ROWS)
+            with blocked(engine):
+                relay(engine, sender, job_id)
+                wait_until(lambda: value(engine, STARTED) == 1, "the chunk is begun")
+                parent.kill()
+                await_workers(engine, 0)
+                assert not ended(family)
+        else:
+            parent.kill()
+        wait_until(lambda: ended(family), "the worker ends", seconds=20)
+        if busy:
+            assert progress(engine, job_id).state == "done"
+
+
+def test_the_chunk_of_a_killed_worker_is_done_by_another_after_the_lease(
+    url: str, engine: Engine, sender: Celery, tmp_path: Path
+) -> None:
+    with (
+        running_worker(url, tmp_path / "first", lease_seconds=6) as first,
+        running_worker(url, tmp_path / "second", lease_seconds=6) as second,
+    ):
+        await_workers(engine, 2)
+        job_id = request_score(engine, tmp_path, chunk_rows=SCORED_ROWS)
+        with blocked(engine):
+            relay(engine, sender, job_id)
+            wait_until(lambda: value(engine, STARTED) == 1, "the chunk is begun")
+            claim = only_chunk(engine, job_id)
+            holder = next(worker for worker in (first, second) if claim.worker.endswith(f":{worker.family()[1].pid}"))
+            family = holder.family()
+            holder.process.kill()
+            await_workers(engine, 1)
+            wait_until(lambda: ended(family), "the children of a killed worker end")
+        relay_until_done(engine, sender, job_id)
+    chunk = only_chunk(engine, job_id)
+    assert chunk.attempts == 2
+    assert chunk.worker != claim.worker
+    assert chunk.finished_at > claim.lease_until
+
+
+def test_a_chunk_past_its_lease_is_given_up(url: str, engine: Engine, sender: Celery, tmp_path: Path) -> None:
+    with running_worker(url, tmp_path / "home", lease_seconds=5) as worker:
+        await_workers(engine, 1)
+        job_id = request_score(engine, tmp_path, chunk_rows=SCORED_ROWS)
+        with blocked(engine):
+            relay(engine, sender, job_id)
+            wait_until(lambda: value(engine, STARTED) == 1, "the chunk is begun")
+            (_, child) = worker.family()
+            wait_until(lambda: ended([child]), "the child is killed", seconds=20)
+        relay_until_done(engine, sender, job_id)
+    assert only_chunk(engine, job_id).attempts == 2
+
+
+def test_a_database_without_the_schema_is_refused(empty_database: str, tmp_path: Path) -> None:
+    with running_worker(empty_database, tmp_path / "home") as worker:
+        assert worker.process.wait(PATIENCE_SECONDS) == NotReadyError.exit_code
+        (entry,) = worker.of_event("worker cannot start")
+    assert "venn-admit db upgrade" in entry["reason"]
+
+
+def test_a_broker_that_does_not_answer_is_refused(url: str, tmp_path: Path) -> None:
+    with running_worker(url, tmp_path / "home", broker_url="amqp://guest:secret@127.0.0.1:9//") as worker:
+        assert worker.process.wait(PATIENCE_SECONDS) == JobError.exit_code
+        (entry,) = worker.of_event("worker cannot start")
+    assert "the broker amqp://guest:**@127.0.0.1:9// cannot be reached" in entry["reason"]
+    assert "secret" not in worker.log.read_text()
