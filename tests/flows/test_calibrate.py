@@ -2,7 +2,7 @@
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
+from dataclasses import fields, replace
 from decimal import Decimal
 from typing import Any
 
@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
+from service.core.bands import BandRadius
 from service.core.calibrator_settings import make_settings
-from service.core.types import CalibrationPoints, KnnParameters, Split
+from service.core.types import BoolArray, CalibrationPoints, IntArray, KnnParameters, Split
 from service.errors import InvalidInputError, NotFoundError, NotReadyError
 from service.flows.calibrate import calibrate, request_approximations
 from service.flows.export import Export
-from service.store import calibrations, classifiers
+from service.store import approximations, calibrations, classifiers
 from service.store.calibrations import Calibration, ChangedRows
 from service.store.engine import connect, transaction
 from tests.running import Bench, Golden
@@ -235,6 +236,73 @@ class TestPartialChange:
             edge.engine, "edge", lambda known: make_settings(known.class_count, known.neighbour_count), chunk_rows=10
         )
         assert edge.value("SELECT row_count FROM job WHERE id = :id", id=job_id) == 0
+
+
+class TestWhatCountsAsAChange:
+    """Any column, to the last bit; one row changes in each case."""
+
+    POINTS = CalibrationPoints(
+        label=np.array([0, 1, 2, 0]),
+        predicted=np.array([0, 1, 2, 1]),
+        match_count=np.array([5, 4, 0, 1]),
+        distance=np.array([0.1, 0.2, 0.3, 0.4]),
+        score=np.array([0.3, 0.1, 0.7, 0.2]),
+    )
+    SETS = np.eye(3, dtype=np.bool_)[[0, 1, 2, 1]]
+
+    def publish(
+        self, bench: Bench, points: CalibrationPoints, bins: IntArray, sets: BoolArray, split: Split = Split.VP
+    ) -> ChangedRows:
+        """A snapshot with these points in vp, but for the first, which is in the split given."""
+        with transaction(bench.engine) as connection:
+            classifier = classifiers.by_name(connection, "edge")
+            parameters = approximations.current_parameters(connection, classifier)
+            assert parameters is not None
+            ids = np.array(connection.execute(text("SELECT id FROM exemplar ORDER BY id LIMIT 4")).scalars().all())
+            calibrations.create_incoming_points(connection)
+            for rows, owner in ((slice(0, 1), split), (slice(1, 4), Split.VP)):
+                part = CalibrationPoints(*(getattr(points, field.name)[rows] for field in fields(points)))
+                owned = sets[rows] if owner == Split.VP else None
+                calibrations.gather_points(connection, ids[rows], owner, part, bins[rows], owned)
+            _, changed = calibrations.publish(
+                connection,
+                calibrations.ensure_calibrator(connection, classifier, make_settings(3, 5)),
+                knn_parameters_id=parameters.id,
+                radius=BandRadius(0.1, 0.1),
+                mc_count=4,
+                vp_count=4,
+                reason="test",
+            )
+        return changed
+
+    @pytest.mark.parametrize(
+        ("column", "value"),
+        [
+            ("label", 2),
+            ("predicted", 2),
+            ("match_count", 3),
+            ("distance", np.nextafter(0.1, 1)),
+            ("score", np.nextafter(0.3, 0)),
+        ],
+    )
+    def test_values(self, edge: Bench, column: str, value: float) -> None:
+        bins = self.POINTS.match_count
+        assert self.publish(edge, self.POINTS, bins, self.SETS) == ChangedRows(0, 4)
+        values = getattr(self.POINTS, column).copy()
+        values[0] = value
+        changed = replace(self.POINTS, **{column: values})
+        assert self.publish(edge, changed, bins, self.SETS) == ChangedRows(1, 1)
+        assert self.publish(edge, changed, bins, self.SETS) == ChangedRows(0, 0)
+
+    def test_bins_sets_and_splits(self, edge: Bench) -> None:
+        bins, sets = np.array([5, 4, 0, 1]), self.SETS.copy()
+        assert self.publish(edge, self.POINTS, bins, sets) == ChangedRows(0, 4)
+        bins[0] = 4
+        assert self.publish(edge, self.POINTS, bins, sets) == ChangedRows(1, 1)
+        sets[0] = [False, True, False]
+        assert self.publish(edge, self.POINTS, bins, sets) == ChangedRows(1, 1)
+        assert self.publish(edge, self.POINTS, bins, sets, Split.MC) == ChangedRows(1, 1)
+        assert self.publish(edge, self.POINTS, bins, sets, Split.MC) == ChangedRows(0, 0)
 
 
 class TestRefusals:

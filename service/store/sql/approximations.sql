@@ -31,7 +31,7 @@ SELECT
     distances
 FROM neighbours
 WHERE
-    exemplar_id = ANY(:exemplar_ids ::bigint [])
+    exemplar_id = ANY(:exemplar_ids ::bigint[])
     AND complete_to = :newest_support;
 
 -- name: delete_neighbours
@@ -49,7 +49,7 @@ SELECT
     logits
 FROM approximation
 WHERE
-    exemplar_id = ANY(:exemplar_ids ::bigint [])
+    exemplar_id = ANY(:exemplar_ids ::bigint[])
     AND knn_parameters_id = :knn_parameters_id
     AND complete_to = :newest_support;
 

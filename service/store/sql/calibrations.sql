@@ -118,14 +118,15 @@ SELECT
     incoming.score,
     incoming.admit_set
 FROM incoming_point AS incoming
-WHERE NOT EXISTS (
-    SELECT 1
-    FROM calibration_point AS point
-    WHERE
-        point.calibrator_id = :calibrator_id
-        AND point.exemplar_id = incoming.exemplar_id
-        AND point.valid_until IS NULL
-)
+WHERE
+    NOT EXISTS (
+        SELECT 1
+        FROM calibration_point AS point
+        WHERE
+            point.calibrator_id = :calibrator_id
+            AND point.exemplar_id = incoming.exemplar_id
+            AND point.valid_until IS NULL
+    )
 ORDER BY incoming.split, incoming.bin, incoming.distance;
 
 -- name: latest_calibration

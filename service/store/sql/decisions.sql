@@ -1,16 +1,17 @@
 -- name: undecided
 -- Those of the exemplars asked for that have no decision yet, in the order asked for.
 SELECT wanted.exemplar_id
-FROM unnest(:exemplar_ids ::bigint []) WITH ORDINALITY AS wanted (exemplar_id, position)
-WHERE NOT EXISTS (
-    SELECT 1
-    FROM decision
-    WHERE
-        decision.calibration_id = :calibration_id
-        AND decision.exemplar_id = wanted.exemplar_id
-        AND decision.weighted = :weighted
-        AND decision.require_full_match = :require_full_match
-)
+FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
+WHERE
+    NOT EXISTS (
+        SELECT 1
+        FROM decision
+        WHERE
+            decision.calibration_id = :calibration_id
+            AND decision.exemplar_id = wanted.exemplar_id
+            AND decision.weighted = :weighted
+            AND decision.require_full_match = :require_full_match
+    )
 ORDER BY wanted.position;
 
 -- name: job_decisions

@@ -77,25 +77,26 @@ ORDER BY exemplar_id;
 SELECT
     wanted.exemplar_id,
     stored.r
-FROM unnest(:exemplar_ids ::bigint []) WITH ORDINALITY AS wanted (exemplar_id, position)
-CROSS JOIN LATERAL (
-    -- Each side names the whole key.
-    SELECT held_out.r
-    FROM exemplar_vector AS held_out
-    WHERE
-        held_out.classifier_id = :classifier_id
-        AND NOT held_out.support
-        AND held_out.exemplar_id = wanted.exemplar_id
-    UNION ALL
-    SELECT training.r
-    FROM exemplar_vector AS training
-    WHERE
-        training.classifier_id = :classifier_id
-        AND training.support
-        AND training.exemplar_id = wanted.exemplar_id
-    -- It is on one of them. The limit also keeps this from becoming a join.
-    LIMIT 1
-) AS stored
+FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
+CROSS JOIN
+    LATERAL (
+        -- Each side names the whole key.
+        SELECT held_out.r
+        FROM exemplar_vector AS held_out
+        WHERE
+            held_out.classifier_id = :classifier_id
+            AND NOT held_out.support
+            AND held_out.exemplar_id = wanted.exemplar_id
+        UNION ALL
+        SELECT training.r
+        FROM exemplar_vector AS training
+        WHERE
+            training.classifier_id = :classifier_id
+            AND training.support
+            AND training.exemplar_id = wanted.exemplar_id
+        -- It is on one of them. The limit also keeps this from becoming a join.
+        LIMIT 1
+    ) AS stored
 ORDER BY wanted.position;
 
 -- name: split_keys
@@ -114,7 +115,7 @@ ORDER BY external_id COLLATE "C";
 -- name: network_logits
 -- The network's logits of the exemplars asked for, in the order asked for.
 SELECT exemplar.network_logits
-FROM unnest(:exemplar_ids ::bigint []) WITH ORDINALITY AS wanted (exemplar_id, position)
+FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
 INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
 ORDER BY wanted.position;
 
@@ -136,6 +137,6 @@ SELECT
     exemplar.label,
     exemplar.network_predicted,
     exemplar.attributes
-FROM unnest(:exemplar_ids ::bigint []) WITH ORDINALITY AS wanted (exemplar_id, position)
+FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
 INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
 ORDER BY wanted.position;

@@ -35,9 +35,24 @@ SELECT
 FROM generate_series(0, :row_count - 1, :chunk_rows) AS first_row;
 
 -- name: take_unsent
--- Open chunks of which no message is under way: never sent, or neither claimed nor heard of for a while.
--- They are marked as sent; the caller sends the messages after commit.
-WITH due AS (
+-- Open chunks of which no message is under way: never sent, or their claim ran out, or sent long ago while
+-- nothing of their job moved. They are marked as sent; the caller sends the messages after commit.
+WITH moving AS (
+    SELECT DISTINCT chunk.job_id
+    FROM job_chunk AS chunk
+    INNER JOIN job ON chunk.job_id = job.id
+    WHERE
+        job.state = 'running'
+        AND (
+            chunk.finished_at > now() - make_interval(secs => :resend_seconds)
+            OR (
+                chunk.state = 'running'
+                AND chunk.lease_until > now()
+            )
+        )
+),
+
+due AS (
     SELECT
         chunk.job_id,
         chunk.ordinal
@@ -45,19 +60,20 @@ WITH due AS (
     INNER JOIN job ON chunk.job_id = job.id
     WHERE
         job.state = 'running'
-        AND (:job_id ::bigint IS NULL OR job.id = :job_id)
+        AND (CAST(:job_id AS bigint) IS NULL OR job.id = :job_id)
+        AND chunk.state IN ('pending', 'running')
         AND (
-            (
-                chunk.state = 'pending'
-                AND (
-                    chunk.sent_at IS NULL
-                    OR chunk.sent_at < now() - make_interval(secs => :resend_seconds)
-                )
-            )
+            chunk.sent_at IS NULL
             OR (
-                chunk.state = 'running'
-                AND chunk.lease_until < now()
-                AND chunk.sent_at < now() - make_interval(secs => :resend_seconds)
+                chunk.sent_at < now() - make_interval(secs => :resend_seconds)
+                AND (
+                    chunk.lease_until < now()
+                    -- While others of its job come and go, a chunk waits in the queue.
+                    OR (
+                        chunk.state = 'pending'
+                        AND chunk.job_id NOT IN (SELECT moving.job_id FROM moving)
+                    )
+                )
             )
         )
     ORDER BY chunk.job_id, chunk.ordinal
@@ -206,7 +222,11 @@ SELECT count(*) AS workers
 FROM pg_locks
 WHERE
     locktype = 'advisory'
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND database = (
+        SELECT oid
+        FROM pg_database
+        WHERE datname = current_database()
+    )
     AND classid = 3
     AND objid = 0
     AND objsubid = 2

@@ -1,0 +1,91 @@
+"""Which chunks get a message, and which get another."""
+
+import numpy as np
+import pytest
+from sqlalchemy import Engine, text
+
+from service.store import classifiers, jobs
+from service.store.engine import transaction
+from tests.running import Bench
+
+CHUNKS = [0, 1, 2]
+
+
+@pytest.fixture
+def job(engine: Engine, bench: Bench) -> int:
+    """A job of three chunks on exemplars that nothing is known of."""
+    bench.create("reviews", dimension=2)
+    arrays = {"r": np.zeros((3, 2), np.float32), "f": np.zeros((3, 2), np.float32), "y": np.array([0, 1, 0])}
+    bench.ingest("reviews", bench.write("three.npz", arrays), "mc")
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, "reviews")
+        ids = np.array(connection.execute(text("SELECT id FROM exemplar ORDER BY id")).scalars().all())
+        job_id = jobs.add_job(
+            connection, classifier, kind="approximate", exemplar_ids=ids, chunk_rows=1, knn_parameters_id=None
+        )
+    return job_id
+
+
+def unsent(engine: Engine, resend_seconds: float = 60.0) -> list[int]:
+    with transaction(engine) as connection:
+        return [ordinal for _, ordinal in jobs.take_unsent(connection, None, resend_seconds)]
+
+
+def claim(engine: Engine, job_id: int, ordinal: int, lease_seconds: float = 600.0) -> jobs.Claim:
+    with transaction(engine) as connection:
+        claimed = jobs.claim(connection, job_id, ordinal, worker="here", lease_seconds=lease_seconds)
+    assert claimed is not None
+    return claimed
+
+
+def age(engine: Engine, job_id: int) -> None:
+    """Let all that has happened to the job be two minutes ago."""
+    with transaction(engine) as connection:
+        connection.execute(
+            text("""
+                UPDATE job_chunk
+                SET sent_at = sent_at - interval '2 minutes', finished_at = finished_at - interval '2 minutes'
+                WHERE job_id = :job_id
+            """),
+            {"job_id": job_id},
+        )
+
+
+def test_every_chunk_is_sent_once(engine: Engine, job: int) -> None:
+    assert unsent(engine) == CHUNKS
+    assert unsent(engine) == []
+    assert job
+
+
+def test_what_led_to_nothing_is_sent_again(engine: Engine, job: int) -> None:
+    unsent(engine)
+    age(engine, job)
+    assert unsent(engine) == CHUNKS
+
+
+def test_chunks_wait_in_the_queue_while_another_is_computed(engine: Engine, job: int) -> None:
+    unsent(engine)
+    age(engine, job)
+    claimed = claim(engine, job, 1)
+    assert unsent(engine) == []
+    with transaction(engine) as connection:
+        assert jobs.finish(connection, claimed)
+    assert unsent(engine) == []
+    age(engine, job)
+    assert unsent(engine) == [0, 2]
+
+
+def test_a_chunk_whose_claim_ran_out_is_sent_again_at_once(engine: Engine, job: int) -> None:
+    unsent(engine)
+    age(engine, job)
+    claim(engine, job, 2, lease_seconds=-1.0)
+    claim(engine, job, 0)
+    assert unsent(engine) == [2]
+
+
+def test_a_chunk_that_went_wrong_is_sent_again_at_once(engine: Engine, job: int) -> None:
+    unsent(engine)
+    claimed = claim(engine, job, 1)
+    with transaction(engine) as connection:
+        assert jobs.fail(connection, claimed, error="disk full", max_attempts=3) == "pending"
+    assert unsent(engine) == [1]
