@@ -20,10 +20,9 @@ def job(engine: Engine, bench: Bench) -> int:
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, "reviews")
         ids = np.array(connection.execute(text("SELECT id FROM exemplar ORDER BY id")).scalars().all())
-        job_id = jobs.add_job(
+        return jobs.add_job(
             connection, classifier, kind="approximate", exemplar_ids=ids, chunk_rows=1, knn_parameters_id=None
         )
-    return job_id
 
 
 def unsent(engine: Engine, resend_seconds: float = 60.0) -> list[int]:
