@@ -26,9 +26,7 @@ class ReferenceSet:
 def radius(mc: CalibrationPoints, delta: float) -> float:
     """Section 3: omega."""
     right = [
-        float(mc.distance[j])
-        for j in range(len(mc.label))
-        if mc.match_count[j] > 0 and mc.predicted[j] == mc.label[j]
+        float(mc.distance[j]) for j in range(len(mc.label)) if mc.match_count[j] > 0 and mc.predicted[j] == mc.label[j]
     ]
     mean = math.fsum(right) / len(right)
     s_hat = math.sqrt(math.fsum((d - mean) ** 2 for d in right) / (len(right) - 1))
@@ -92,9 +90,7 @@ def category(
     if own_set.sum() != 1:
         return []
     return [
-        j
-        for j in band(vp, q, d, edges, omega)
-        if vp.predicted[j] == predicted and np.array_equal(vp_sets[j], own_set)
+        j for j in band(vp, q, d, edges, omega) if vp.predicted[j] == predicted and np.array_equal(vp_sets[j], own_set)
     ]
 
 
@@ -104,7 +100,6 @@ def venn_interval(labels: IntArray, of_class: int, class_count: int, upweight: f
         return 0.0, 1.0
     counted = int((labels == of_class).sum())
     probabilities = [
-        (counted + (upweight if c == of_class else 0.0)) / (len(labels) + upweight)
-        for c in range(class_count)
+        (counted + (upweight if c == of_class else 0.0)) / (len(labels) + upweight) for c in range(class_count)
     ]
     return min(probabilities), max(probabilities)

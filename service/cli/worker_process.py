@@ -4,6 +4,7 @@ import atexit
 import os
 import subprocess
 import sys
+import sysconfig
 import time
 from pathlib import Path
 
@@ -26,10 +27,12 @@ def worker_command(concurrency: int | None) -> list[str]:
 
 def worker_environment() -> dict[str, str]:
     """Ours, with the code that runs here, and one thread for each process of a worker: they are as many as CPUs."""
-    code = str(Path(service.__file__).parents[1])
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    path = os.pathsep.join(filter(None, (code, os.environ.get("PYTHONPATH"))))
-    return {**os.environ, **one_thread, "PYTHONPATH": path}
+    environment = {**os.environ, **one_thread}
+    code = str(Path(service.__file__).parents[1])
+    if code != sysconfig.get_path("purelib"):  # not where Python looks anyway
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (code, environment.get("PYTHONPATH"))))
+    return environment
 
 
 class OwnWorker:

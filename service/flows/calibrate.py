@@ -83,7 +83,8 @@ def calibrate(engine: Engine, name: str, settings_of: SettingsOf, *, reason: str
             connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
                 calibrated = _calibrate(connection, classifier, settings, reason)
-        calibrations.vacuum_points(engine)
+    # After both: a transaction that is open still would keep the new rows from being taken for visible to all.
+    calibrations.vacuum_points(engine)
     return calibrated
 
 

@@ -19,6 +19,8 @@ from service.flows.export import Export
 from service.store import approximations, calibrations, classifiers
 from service.store.calibrations import Calibration, ChangedRows
 from service.store.engine import connect, transaction
+from service.store.statements import statement
+from tests.plans.plans import explain, kinds, scans
 from tests.running import Bench, Golden
 
 EDGE = Golden("edge")
@@ -340,3 +342,30 @@ def test_one_at_a_time(edge: Bench) -> None:
     assert sorted(one.changed.opened for one in done) == [0, 0, POINTS]
     numbers = edge.rows("SELECT number, state FROM calibration ORDER BY id")
     assert [tuple(row) for row in numbers] == [(1, "retired"), (2, "retired"), (3, "current")]
+
+
+@pytest.mark.parametrize("omega", [0.1, math.inf])
+def test_bands_are_read_from_the_index_alone_from_the_first(reviews: Bench, omega: float) -> None:
+    """On 14,000 new points, and on some hundreds that changed among them."""
+    for relabelled in ("true", "mod(id, 40) = 0"):
+        with transaction(reviews.engine) as connection:
+            flip = f"UPDATE exemplar SET label = 1 - label WHERE split IN ('mc', 'vp') AND {relabelled}"
+            connection.exec_driver_sql(flip)
+        done = reviews.calibrate("reviews", kappa=90)
+        with connect(reviews.engine) as connection:
+            calibration = calibrations.by_id(
+                connection, classifiers.by_name(connection, "reviews"), done.calibration_id
+            )
+            parameters = {
+                "calibrator_id": calibration.calibrator_id,
+                "class_count": 2,
+                "alpha": calibration.settings.alpha,
+                "omega": omega,
+                "predicted": 1,
+                "bin": 25,
+                "distance": 4.0,
+            }
+            nodes = explain(connection, str(statement("bands.band_evidence")), parameters, analyze=True)
+        reads = scans(nodes, "calibration_point")
+        assert kinds(reads) == {("Index Only Scan", "calibration_point_band_idx")}
+        assert [node["Heap Fetches"] for node in reads] == [0, 0]

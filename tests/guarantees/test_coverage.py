@@ -91,9 +91,7 @@ def draw_points(rng: np.random.Generator, count: int) -> Points:
 def mistaken_label(rng: np.random.Generator, predicted: IntArray) -> IntArray:
     """A label other than predicted, seldom the rare class."""
     to_rare = (rng.random(len(predicted)) < 0.1) & (predicted != RARE_CLASS)
-    other_common = np.where(
-        predicted == RARE_CLASS, rng.integers(0, RARE_CLASS, len(predicted)), 1 - predicted
-    )
+    other_common = np.where(predicted == RARE_CLASS, rng.integers(0, RARE_CLASS, len(predicted)), 1 - predicted)
     return np.where(to_rare, RARE_CLASS, other_common)
 
 
@@ -106,9 +104,7 @@ def venn_admit(mc: Points, vp: Points, scored: Points) -> tuple[BoolArray, BoolA
         return admit_index.sets(view.logits, view.predicted, view.match_count, view.distance)
 
     vp_singleton = sets_of(vp.view).singleton
-    venn_index = VennIndex(
-        vp.calibration_points, vp_singleton, class_count=CLASS_COUNT, settings=SETTINGS, omega=omega
-    )
+    venn_index = VennIndex(vp.calibration_points, vp_singleton, class_count=CLASS_COUNT, settings=SETTINGS, omega=omega)
     view, sets = scored.view, sets_of(scored.view)
     categories = venn_index.categories(sets.singleton, view.predicted, view.match_count, view.distance)
     selection = select(
@@ -186,9 +182,7 @@ def test_venn_admit_keeps_its_promise(simulation: Simulation, predicted: int) ->
 
 
 @EACH_CLASS_AND_ALL
-def test_split_conformals_singletons_fall_short_on_the_same_draws(
-    simulation: Simulation, predicted: int
-) -> None:
+def test_split_conformals_singletons_fall_short_on_the_same_draws(simulation: Simulation, predicted: int) -> None:
     assert simulation.share("split_conformal", predicted).most < PROMISED_SHARE
 
 

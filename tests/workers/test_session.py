@@ -1,0 +1,81 @@
+"""A verb's session: it uses the workers there are, and starts one of its own where there is none."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from service.cli import worker_process
+from service.cli.session import Session, connect_unchecked
+from service.errors import JobError
+from service.settings import get_settings
+from tests.workers.processes import await_workers, live_workers, running_worker
+from tests.workers.samples import SCORED_ROWS, progress, request_score, value
+
+
+@pytest.fixture
+def session(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    monkeypatch.setenv("VENN_ADMIT_DATABASE_URL", url)
+    monkeypatch.setenv("VENN_ADMIT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("VENN_ADMIT_WORKER_CONCURRENCY", "1")
+    get_settings.cache_clear()
+    session = connect_unchecked()
+    yield session
+    session.broker.close()
+    session.engine.dispose()
+
+
+def own_workers(tmp_path: Path) -> int:
+    """How many workers the session has started: each has a log."""
+    return len(list((tmp_path / "home" / "logs").glob("worker-*.log")))
+
+
+def test_it_starts_a_worker_where_those_that_were_there_have_left(
+    session: Session, url: str, engine: Engine, tmp_path: Path
+) -> None:
+    done: list[int] = []
+    with running_worker(url, tmp_path / "other") as other:
+        await_workers(engine, 1)
+        with session.workers() as check_workers:
+            session.run_job(request_score(engine, tmp_path), lambda state: done.append(state.rows_done))
+            assert done[-1] == SCORED_ROWS
+            assert own_workers(tmp_path) == 0
+
+            assert other.stop() == 0
+            check_workers()
+            assert own_workers(tmp_path) == 1
+            with session.workers():
+                await_workers(engine, 1)
+                check_workers()
+            assert live_workers(engine) == 1, "the inner block leaves the worker of the outer one"
+        await_workers(engine, 0)
+
+
+def start_instead(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+    monkeypatch.setattr(worker_process, "worker_command", lambda _: [sys.executable, "-c", program])
+
+
+def test_a_worker_that_ends_is_told_with_its_last_words(
+    session: Session, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_instead(monkeypatch, "import sys; sys.exit('out of luck')")
+    job_id = request_score(engine, tmp_path)
+    with pytest.raises(JobError, match=r"the worker ended with code 1; see .*worker-\d+\.log: out of luck"):
+        session.run_job(job_id, lambda _: None)
+    assert progress(engine, job_id).state == "running"
+
+
+def test_a_worker_that_does_not_come_up_is_not_waited_for_forever(
+    session: Session, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_instead(monkeypatch, "import sys; sys.stdin.read()")
+    monkeypatch.setattr(worker_process, "START_SECONDS", 0.5)
+    with pytest.raises(JobError, match="no worker came up within"):
+        session.run_job(request_score(engine, tmp_path), lambda _: None)
+
+
+def test_nothing_is_started_for_a_job_that_is_done(session: Session, engine: Engine, tmp_path: Path) -> None:
+    session.run_job(value(engine, "SELECT max(id) FROM job WHERE state = 'done'"), lambda _: None)
+    assert own_workers(tmp_path) == 0
