@@ -21,6 +21,12 @@ def upgrade() -> None:
         "calibrator",
         sa.Column("id", sa.Integer(), sa.Identity(always=True), nullable=False, comment="Key."),
         sa.Column("classifier_id", sa.Integer(), nullable=False, comment="What it calibrates."),
+        sa.Column(
+            "settings_digest",
+            sa.LargeBinary(),
+            nullable=False,
+            comment="BLAKE2b-128 of the settings that follow.",
+        ),
         sa.Column("alpha", sa.Numeric(), nullable=False, comment="Error level, exact."),
         sa.Column(
             "delta", sa.Double(), nullable=False, comment="Band radius in standard deviations of d; may be infinite."
@@ -56,7 +62,7 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("calibrator_pkey")),
         sa.UniqueConstraint(
-            "classifier_id", "alpha", "delta", "kappa", "bin_edges", "thresholds", name="calibrator_key"
+            "classifier_id", "settings_digest", name=op.f("calibrator_classifier_id_settings_digest_key")
         ),
         schema="venn_admit",
         comment="A setting under which a classifier is calibrated.",

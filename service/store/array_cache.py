@@ -6,7 +6,8 @@ never out of date: it is there and right, or it is not there. It appears by a re
 
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,13 +51,14 @@ class ArrayCache:
                     _write_support(connection, classifier, folder)
 
         folder = self._entry(f"support-{classifier.id}", str(classifier.support_revision), fill)
-        return CachedSupport(
-            ids=np.load(folder / "ids.npy"),
-            vectors=np.load(folder / "vectors.npy", mmap_mode="r"),
-            support=Support(
-                logits=np.load(folder / "logits.npy", mmap_mode="r"), labels=np.load(folder / "labels.npy")
-            ),
-        )
+        with _still_there(folder):
+            return CachedSupport(
+                ids=np.load(folder / "ids.npy"),
+                vectors=np.load(folder / "vectors.npy", mmap_mode="r"),
+                support=Support(
+                    logits=np.load(folder / "logits.npy", mmap_mode="r"), labels=np.load(folder / "labels.npy")
+                ),
+            )
 
     def localizer_vectors(
         self, engine: Engine, classifier: Classifier, calibration: Calibration, exemplar_ids: IntArray
@@ -75,7 +77,8 @@ class ArrayCache:
             vectors.flush()
 
         folder = self._entry(f"localizer-{calibration.calibrator_id}", str(calibration.revision), fill)
-        vectors: Float32Array = np.load(folder / "vectors.npy", mmap_mode="r")
+        with _still_there(folder):
+            vectors: Float32Array = np.load(folder / "vectors.npy", mmap_mode="r")
         return vectors
 
     def _entry(self, owner: str, revision: str, fill: Callable[[Path], None]) -> Path:
@@ -106,6 +109,15 @@ class ArrayCache:
             # The process that still maps an entry keeps its data until it lets go.
             if entry != current:
                 shutil.rmtree(entry, ignore_errors=True)
+
+
+@contextmanager
+def _still_there(folder: Path) -> Iterator[None]:
+    """Another process deletes an entry once there is a newer one, maybe just before this one opens it."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise NotReadyError(f"{folder} was replaced by a newer copy just now: try again") from error
 
 
 def _block_rows(classifier: Classifier) -> int:

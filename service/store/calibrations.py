@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from hashlib import blake2b
 from typing import Any
 from uuid import UUID
 
@@ -68,12 +69,25 @@ class BandEvidence:
     category_count: IntArray
 
 
+def settings_digest(settings: CalibratorSettings) -> bytes:
+    """BLAKE2b-128 of the settings; equal numbers give equal digests, however they are written."""
+    canonical = (
+        settings.alpha.normalize(),
+        settings.delta,
+        settings.kappa,
+        settings.bin_edges,
+        tuple(threshold.normalize() for threshold in settings.thresholds),
+    )
+    return blake2b(repr(canonical).encode(), digest_size=16).digest()
+
+
 def ensure_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> int:
     """The key of the calibrator with these settings, made where it is new."""
     calibrator_id: int = connection.execute(
         statement("calibrations.ensure_calibrator"),
         {
             "classifier_id": classifier.id,
+            "settings_digest": settings_digest(settings),
             "alpha": settings.alpha,
             "delta": settings.delta,
             "kappa": settings.kappa,

@@ -37,8 +37,8 @@ INSERT INTO venn_admit.approximation (
 )
 VALUES (1, 4, 1, 1, 0, 1.4142135623730951, '{-0.5,0.5}');
 
-INSERT INTO venn_admit.calibrator (classifier_id, alpha, delta, kappa, bin_edges, thresholds)
-VALUES (1, 0.1, 'Infinity', 1, '{0,1}', '{0.9,0.95}');
+INSERT INTO venn_admit.calibrator (classifier_id, settings_digest, alpha, delta, kappa, bin_edges, thresholds)
+VALUES (1, '\x00', 0.1, 'Infinity', 1, '{0,1}', '{0.9,0.95}');
 
 INSERT INTO venn_admit.calibration (
     calibrator_id, number, knn_parameters_id, s_hat, omega, mc_count, vp_count, reason, state

@@ -165,6 +165,19 @@ class TestNumbersOfClasses:
                 interval = reference.venn_interval(labels, row["predicted"], class_count, 1.0)
                 assert (row["lower"], row["upper"]) == interval
 
+    def test_a_thousand_thresholds_that_all_differ(self, bench: Bench) -> None:
+        thresholds = tuple(1 - Decimal(position) / 10_000 for position in range(1000))
+        settings: dict[str, Any] = {"alpha": Decimal("0.5"), "delta": np.inf, "kappa": 1, "thresholds": thresholds}
+        name, done = calibrate_clusters(bench, 1000, **settings)
+        again = bench.calibrate(name, **{**settings, "alpha": Decimal("0.50")})
+        with connect(bench.engine) as connection:
+            classifier = classifiers.by_name(connection, name)
+            first, second = (
+                calibrations.by_id(connection, classifier, calibrated.calibration_id) for calibrated in (done, again)
+            )
+        assert first.settings.thresholds == thresholds
+        assert (second.calibrator_id, second.number) == (first.calibrator_id, 2)
+
 
 def clusters(class_count: int, count: int, seed: int) -> Arrays:
     """Points around a centre for each class, labels in turn; the network sees which centre is near."""

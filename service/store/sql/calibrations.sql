@@ -1,9 +1,9 @@
 -- name: ensure_calibrator
 -- A setting, new or known.
-INSERT INTO calibrator (classifier_id, alpha, delta, kappa, bin_edges, thresholds)
-VALUES (:classifier_id, :alpha, :delta, :kappa, :bin_edges, :thresholds)
+INSERT INTO calibrator (classifier_id, settings_digest, alpha, delta, kappa, bin_edges, thresholds)
+VALUES (:classifier_id, :settings_digest, :alpha, :delta, :kappa, :bin_edges, :thresholds)
 -- An update that changes nothing, so that the known row is returned too.
-ON CONFLICT ON CONSTRAINT calibrator_key DO UPDATE SET kappa = excluded.kappa
+ON CONFLICT (classifier_id, settings_digest) DO UPDATE SET kappa = excluded.kappa
 RETURNING id;
 
 -- name: lock_calibration
@@ -215,5 +215,6 @@ WHERE
 ORDER BY point.exemplar_id;
 
 -- name: vacuum_points
--- Mark pages all-visible, without which an index-only scan visits the table, and refresh the statistics.
-VACUUM (ANALYZE) calibration_point;
+-- Mark pages all-visible, without which an index-only scan visits the table, and refresh the statistics;
+-- not waited for where somebody else is at it already.
+VACUUM (ANALYZE, SKIP_LOCKED) calibration_point;
