@@ -46,6 +46,8 @@ def migrate(connection: Connection) -> None:
     try:
         connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
         connection.commit()
+        # Our search path makes our schema the default one, which Alembic would reflect without a name.
+        connection.dialect.default_schema_name = "public"
         configure(connection)
         with context.begin_transaction():
             context.run_migrations()
