@@ -26,7 +26,7 @@ HELD_OUT_SPLITS = [Split.KNN, Split.MC, Split.VP]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """The new current parameters, and how well they do: discrepancies on the dev half and in each split."""
+    """The new current parameters, and how they came about."""
 
     parameters: StoredParameters
     record: FitRecord
