@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row
 
 from service.core.types import Approximation, FloatArray, IntArray, KnnParameters, Split, TrainingEpoch
 from service.store.classifiers import Classifier
-from service.store.copy import FLOAT8, INT4, INT8, Array, FixedColumn, copy_in, copy_out, driver_cursor
+from service.store.copy import FLOAT8, INT4, INT8, Array, FixedColumn, copy_in, copy_out, copy_out_whole, driver_cursor
 from service.store.statements import copy_query, statement, stream
 
 
@@ -85,16 +85,9 @@ def read_neighbours(
         "distances": Array(">f8", k),
     }
     parameters = {"exemplar_ids": exemplar_ids.tolist(), "newest_support": newest_support}
-    blocks = list(
-        copy_out(
-            driver_cursor(connection), copy_query("approximations.neighbours"), parameters, columns, block_rows=8192
-        )
-    )
-    return StoredNeighbours(
-        exemplar_ids=np.concatenate([np.empty(0, np.int64), *(block["exemplar_id"] for block in blocks)]),
-        neighbour_ids=np.concatenate([np.empty((0, k), np.int64), *(block["neighbour_ids"] for block in blocks)]),
-        distances=np.concatenate([np.empty((0, k)), *(block["distances"] for block in blocks)]),
-    )
+    query = copy_query("approximations.neighbours")
+    rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
+    return StoredNeighbours(rows["exemplar_id"], rows["neighbour_ids"], rows["distances"])
 
 
 def write_neighbours(
@@ -149,11 +142,8 @@ def read_approximations(
     }
     columns: dict[str, FixedColumn] = {"exemplar_id": INT8, **_approximation_columns(classifier)}
     query = copy_query("approximations.approximations")
-    # One block at most: a chunk's rows are few. Read to the end, or the driver would cancel the statement.
-    for block in list(copy_out(driver_cursor(connection), query, parameters, columns, max(len(exemplar_ids), 1))):
-        return block["exemplar_id"], _approximation(block)
-    none = np.empty(0, dtype=np.int64)
-    return none, Approximation(np.empty((0, classifier.class_count)), none, none, np.empty(0))
+    rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
+    return rows["exemplar_id"], _approximation(rows)
 
 
 def write_approximations(

@@ -15,11 +15,9 @@ from service.core.bands import BandRadius
 from service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
 from service.errors import NotFoundError, NotReadyError
 from service.store.classifiers import Classifier
-from service.store.copy import BOOL, FLOAT8, INT4, INT8, TEXT, Bits, FixedColumn, copy_in, copy_out, driver_cursor
+from service.store.copy import BOOL, FLOAT8, INT4, INT8, TEXT, Bits, FixedColumn, copy_in, copy_out_whole, driver_cursor
 from service.store.engine import connect
 from service.store.statements import copy_query, statement, stream
-
-_BLOCK_ROWS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,25 +236,18 @@ def read_points(connection: Connection, calibration: Calibration, split: Split) 
         "is_singleton": BOOL,
     }
     parameters = {"calibrator_id": calibration.calibrator_id, "split": split, "number": calibration.number}
-    blocks = list(
-        copy_out(
-            driver_cursor(connection), copy_query("calibrations.snapshot_points"), parameters, columns, _BLOCK_ROWS
-        )
-    )
-
-    def column(name: str, dtype: type[np.generic]) -> npt.NDArray[Any]:
-        return np.concatenate([np.empty(0, dtype), *(block[name].astype(dtype) for block in blocks)])
-
+    query = copy_query("calibrations.snapshot_points")
+    rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
     return SnapshotPoints(
-        exemplar_ids=column("exemplar_id", np.int64),
+        exemplar_ids=rows["exemplar_id"],
         points=CalibrationPoints(
-            label=column("label", np.int64),
-            predicted=column("predicted", np.int64),
-            match_count=column("match_count", np.int64),
-            distance=column("distance", np.float64),
-            score=column("score", np.float64),
+            label=rows["label"].astype(np.int64),
+            predicted=rows["predicted"].astype(np.int64),
+            match_count=rows["match_count"].astype(np.int64),
+            distance=rows["distance"],
+            score=rows["score"],
         ),
-        singleton=column("is_singleton", np.bool_),
+        singleton=rows["is_singleton"],
     )
 
 

@@ -21,6 +21,7 @@ ByteMatrix = npt.NDArray[np.uint8]
 
 _HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 _TRAILER = b"\xff\xff"
+_BLOCK_ROWS = 8192
 _OID = {np.dtype(">i4"): 23, np.dtype(">i8"): 20, np.dtype(">f4"): 700, np.dtype(">f8"): 701}
 
 
@@ -189,7 +190,7 @@ def copy_in(
     columns: Mapping[str, Column],
     values: Mapping[str, Values],
     nulls: Mapping[str, npt.NDArray[np.bool_]] | None = None,
-    block_rows: int = 8192,
+    block_rows: int = _BLOCK_ROWS,
 ) -> None:
     """Append rows to `table`.
 
@@ -237,6 +238,15 @@ def copy_out(
         yield _decode(pending, n, row, columns)
         del pending[: n * row.itemsize]
         rows -= n
+
+
+def copy_out_whole(
+    cursor: Cursor, query: str, parameters: Mapping[str, object], columns: Mapping[str, FixedColumn]
+) -> dict[str, npt.NDArray[Any]]:
+    """All rows of `query` as one block, which may have none; otherwise as `copy_out`."""
+    none = {name: column.take(np.zeros(0, dtype=column.wire)) for name, column in columns.items()}
+    blocks = [none, *copy_out(cursor, query, parameters, columns, _BLOCK_ROWS)]
+    return {name: np.concatenate([block[name] for block in blocks]) for name in columns}
 
 
 def _decode(

@@ -29,7 +29,7 @@ from service.store.copy import (
     Bits,
     FixedColumn,
     copy_in,
-    copy_out,
+    copy_out_whole,
     driver_cursor,
 )
 from service.store.jobs import Job
@@ -172,24 +172,18 @@ def evaluated_rows(connection: Connection, classifier: Classifier, job_id: int) 
         "decision": INT4,
     }
     query = copy_query("decisions.evaluation_rows")
-    blocks = list(copy_out(driver_cursor(connection), query, {"job_id": job_id}, columns, block_rows=65_536))
-    empty = {"logits": np.empty((0, class_count)), "admit_set": np.empty((0, class_count), dtype=np.bool_)}
-
-    def column(name: str, dtype: type[np.generic]) -> Any:
-        start = empty.get(name, np.empty(0, dtype))
-        return np.concatenate([start, *(block[name].astype(dtype) for block in blocks)])
-
+    rows = copy_out_whole(driver_cursor(connection), query, {"job_id": job_id}, columns)
     return EvaluatedRows(
-        exemplar_ids=column("id", np.int64),
-        label=column("label", np.int64),
-        network_predicted=column("network_predicted", np.int64),
+        exemplar_ids=rows["id"],
+        label=rows["label"].astype(np.int64),
+        network_predicted=rows["network_predicted"].astype(np.int64),
         approximation=Approximation(
-            logits=column("logits", np.float64),
-            predicted=column("predicted", np.int64),
-            match_count=column("match_count", np.int64),
-            distance=column("distance", np.float64),
+            logits=rows["logits"],
+            predicted=rows["predicted"].astype(np.int64),
+            match_count=rows["match_count"].astype(np.int64),
+            distance=rows["distance"],
         ),
-        included=column("admit_set", np.bool_),
-        lower=column("lower", np.float64),
-        decision=column("decision", np.int64),
+        included=rows["admit_set"],
+        lower=rows["lower"],
+        decision=rows["decision"].astype(np.int64),
     )

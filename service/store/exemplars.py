@@ -24,6 +24,7 @@ from service.store.copy import (
     Vector,
     copy_in,
     copy_out,
+    copy_out_whole,
     driver_cursor,
 )
 from service.store.statements import copy_query, statement, stream
@@ -332,11 +333,8 @@ def network_logits(connection: Connection, classifier: Classifier, exemplar_ids:
     columns: dict[str, FixedColumn] = {"network_logits": Array(">f4", classifier.class_count)}
     query = copy_query("exemplars.network_logits")
     parameters = {"exemplar_ids": exemplar_ids.tolist()}
-    blocks = [
-        block["network_logits"]
-        for block in copy_out(driver_cursor(connection), query, parameters, columns, block_rows=8192)
-    ]
-    return np.concatenate(blocks) if blocks else np.empty((0, classifier.class_count), dtype=np.float32)
+    logits: Float32Array = copy_out_whole(driver_cursor(connection), query, parameters, columns)["network_logits"]
+    return logits
 
 
 def described(connection: Connection, exemplar_ids: IntArray) -> Sequence[Row[Any]]:
