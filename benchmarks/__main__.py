@@ -21,6 +21,7 @@ class Subject(StrEnum):
     NEIGHBOURS = "neighbours"
     BANDS = "bands"
     LOCALIZER = "localizer"
+    BASELINES = "baselines"
     STORAGE = "storage"
     STARTUP = "startup"
 

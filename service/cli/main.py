@@ -1,5 +1,6 @@
 """The command line: each verb is a flow. Imports are late, so that `--help` costs little more than typer."""
 
+import os
 import sys
 import traceback
 from typing import Annotated
@@ -52,6 +53,8 @@ def main(arguments: list[str] | None = None) -> None:
 
     arguments: those after the program's name; None: this process's.
     """
+    # NumPy's products here are of small tiles: on cores that are shared, each thread would mostly wait for the others.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         app(args=arguments, prog_name=app.info.name)
     except VennAdmitError as error:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from service.cli.classifier_commands import Name, run_job_with_progress
-from service.cli.output import Json, output, progress, tell
+from service.cli.output import Json, messages, output, progress, tell
 
 Calibration = Annotated[int | None, typer.Option(help="Number of a calibration; default: the current one.")]
 
@@ -84,43 +84,75 @@ def score_file(
 
 
 def evaluate_file(session: Any, name: str, file: Path, title: str, calibration: int | None) -> Any:
-    """Score a labelled file with and without weights; the report that compares the methods on it."""
-    from service.flows.evaluate import evaluate as flow
-    from service.flows.evaluate import require_labels
+    """Score the labelled rows of a file; the report that compares the methods on them."""
+    from service.files import count_rows
+    from service.flows.evaluate import request_evaluation_of_file
 
-    require_labels(session.engine, name, file)
-    with session.workers():
-        weighted, plain = (
-            score_file(session, name, file, weighted=weighted, require_full_match=False, calibration=calibration)
-            for weighted in (True, False)
+    session.require_worker()
+    with progress(f"Storing {file.name}", count_rows(file)) as advance:
+        request = request_evaluation_of_file(
+            session.engine,
+            name,
+            file,
+            calibration_id=calibration,
+            chunk_rows=session.settings.chunk_rows,
+            on_rows=advance,
         )
-    return flow(session.engine, title, weighted_job=weighted.job_id, plain_job=plain.job_id)
+    return _compare(session, request, title)
+
+
+def evaluate_decisions(session: Any, name: str, calibration: int | None) -> Any:
+    """Compare the methods on all labelled exemplars that a calibration has decided on; the report."""
+    from service.flows.evaluate import request_evaluation_of_decisions
+
+    session.require_worker()
+    request = request_evaluation_of_decisions(
+        session.engine, name, calibration_id=calibration, chunk_rows=session.settings.chunk_rows
+    )
+    return _compare(session, request, f"calibration {request.calibration_id}")
+
+
+def _compare(session: Any, request: Any, title: str) -> Any:
+    from service.flows.evaluate import evaluate as flow
+
+    run_job_with_progress(session, request.job_id, f"Scoring {title}")
+    with messages.status("Comparing the methods"):
+        return flow(session.engine, session.cache, request, title)
 
 
 def evaluate(
     name: Name,
-    file: Annotated[Path, typer.Argument(help="Labelled exemplars, .npz or .parquet.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="Labelled exemplars, .npz or .parquet; default: what the calibration has decided on."),
+    ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Folder for the report as an HTML page and its charts as PNG.")
+        Path | None, typer.Option(help="Folder for the report: an HTML page, its charts as PNG, and JSON.")
     ] = None,
     calibration: Calibration = None,
     as_json: Json = False,
 ) -> None:
-    """Compare what each method admits of a labelled file, and how often it is right."""
+    """Compare what each method admits of labelled data, and how often it is right."""
     from service.cli.session import open_session
+    from service.report.payload import report_payload
     from service.report.tables import report_tables
 
-    result = evaluate_file(open_session(), name, file, file.stem, calibration)
+    session = open_session()
+    if file is None:
+        result, source = evaluate_decisions(session, name, calibration), "its decisions"
+    else:
+        result, source = evaluate_file(session, name, file, file.stem, calibration), file.name
+    payload = report_payload(result)
     if as_json:
-        from service.report.payload import report_payload
-
-        tell(True, report_payload(result))
+        tell(True, payload)
     else:
         output.print(report_tables(result))
     if report is not None:
+        from service.files.exports import write_json
         from service.report.page import write_report
 
-        page, *_ = write_report(report, f"{name} on {file.name}", {"Classifier": name}, [result])
+        page, *_ = write_report(report, f"{name} on {source}", {"Classifier": name}, [result])
+        write_json(report / "evaluation.json", payload)
         if not as_json:
             output.print(f"The report is in {page}.", highlight=False, soft_wrap=True)
 

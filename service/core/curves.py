@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from service.core.tallies import FEW, check_classes, check_lengths, wilson_interval
+from service.core.documents import Documents
+from service.core.tallies import Grouping, check_classes, check_lengths, tally_groupings
 from service.core.types import BoolArray, FloatArray, IntArray
 from service.errors import InvalidInputError
 
@@ -17,16 +18,16 @@ RELIABILITY_EDGES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reliability:
-    """Lower probability against observed frequency in b bins.
+    """A probability against the observed share correct, in b bins.
 
-    edges: (b + 1,). count: (b,) int64. mean_lower, frequency: (b,) float64, NaN where empty.
-    interval_low, interval_high: (b,) float64, Wilson interval of the frequency at 95 %.
-    few: (b,) bool, some points but fewer than FEW.
+    edges: (b + 1,). count: (b,) int64. mean_probability, frequency: (b,) float64, NaN where empty.
+    interval_low, interval_high: (b,) float64, 95 % interval of the frequency. few: (b,) bool, some points but
+    too few of them, or of the documents that hold them, to judge.
     """
 
     edges: FloatArray
     count: IntArray
-    mean_lower: FloatArray
+    mean_probability: FloatArray
     frequency: FloatArray
     interval_low: FloatArray
     interval_high: FloatArray
@@ -62,23 +63,36 @@ class AccuracyGrid:
     count: IntArray
 
 
-def reliability(lower: FloatArray, correct: BoolArray, edges: tuple[float, ...] = RELIABILITY_EDGES) -> Reliability:
-    """Lower probability against observed frequency, binned by the lower probability.
+def reliability(
+    probability: FloatArray,
+    correct: BoolArray,
+    documents: Documents | None = None,
+    edges: tuple[float, ...] = RELIABILITY_EDGES,
+) -> Reliability:
+    """A probability, lower or upper, against the observed share correct, binned by the probability.
 
-    lower: (n,) float64 in [0, 1], NaN rows are left out. correct: (n,) bool. A bin holds its lower edge,
-    the last one its upper edge too.
+    probability: (n,) float64 in [0, 1], NaN rows are left out. correct: (n,) bool. documents: of the n points,
+    where those of one document are not independent. A bin holds its lower edge, the last one its upper edge too.
     """
-    check_lengths(lower.size, {"correct": correct})
-    known = ~np.isnan(lower)
-    value, hit = lower[known], correct[known]
+    check_lengths(probability.size, {"correct": correct})
+    known = ~np.isnan(probability)
+    ascending = np.argsort(probability[known], kind="stable")  # so that sums do not hang on the order of the points
     bins = len(edges) - 1
-    place = np.searchsorted(np.array(edges[1:-1]), value, side="right")
-    count = np.bincount(place, minlength=bins)
-    hits = np.bincount(place[hit], minlength=bins)
-    mean_lower = _ratio(np.bincount(place, weights=value, minlength=bins), count)
-    low, high = wilson_interval(hits, count)
-    few = (count > 0) & (count < FEW)
-    return Reliability(np.array(edges), count, mean_lower, _ratio(hits, count), low, high, few)
+    place = np.where(known, np.searchsorted(np.array(edges[1:-1]), probability, side="right"), -1)
+    (tallies,) = tally_groupings([Grouping(place, correct, bins)], documents)
+    count = np.array([tally.count for tally in tallies])
+    intervals = np.array([tally.interval for tally in tallies])  # (b, 2)
+    return Reliability(
+        edges=np.array(edges),
+        count=count,
+        mean_probability=_ratio(
+            np.bincount(place[known][ascending], weights=probability[known][ascending], minlength=bins), count
+        ),
+        frequency=np.array([tally.share for tally in tallies]),
+        interval_low=intervals[:, 0],
+        interval_high=intervals[:, 1],
+        few=np.array([tally.count > 0 and tally.is_few for tally in tallies]),
+    )
 
 
 def coverage_curve(score: FloatArray, correct: BoolArray) -> CoverageCurve:

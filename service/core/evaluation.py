@@ -4,22 +4,16 @@ docs/PROCEDURE.md, section 8. Symbols: q = `match_count`, d = `distance`, pi = s
 y = `label`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
 
-from service.core.tallies import Tally, check_classes, check_lengths
-from service.core.types import BoolArray, FloatArray, IntArray
+from service.core.documents import Documents
+from service.core.tallies import Grouping, Tally, check_classes, check_lengths, tally_groupings
+from service.core.types import BoolArray, FloatArray, IntArray, MethodSets
 from service.errors import InvalidInputError
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MethodDecisions:
-    """What a method of this name decides: (n,) int64, the admitted class or -1."""
-
-    name: str
-    decision: IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,9 +23,10 @@ class EvaluationPoints:
     label, network_predicted (argmax f), predicted (argmax KNN), match_count (q): (n,) int64.
     localizer_predicted: (n,) int64, or None where the localizer was not evaluated.
     distance (d): (n,) float64. logits: (n, C) float64, KNN(x). included: (n, C) bool, the ADMIT set.
-    lower_plain, lower_weighted: (n,) float64, lower probability of `predicted`, NaN where no singleton.
-    decision_plain, decision_weighted: (n,) int64, the class Venn-ADMIT admits or -1, whatever q is.
-    comparisons: other methods on the same points.
+    lower_plain, upper_plain, lower_weighted, upper_weighted: (n,) float64, probabilities of `predicted`, NaN where
+    no singleton. admitted_plain, admitted_weighted: (n,) bool, whether Venn-ADMIT admits `predicted`, whatever q is.
+    comparisons: other methods on the same points, in the order shown. documents: of the points, where those of
+    one document are not independent.
     """
 
     label: IntArray
@@ -43,10 +38,13 @@ class EvaluationPoints:
     logits: FloatArray
     included: BoolArray
     lower_plain: FloatArray
+    upper_plain: FloatArray
     lower_weighted: FloatArray
-    decision_plain: IntArray
-    decision_weighted: IntArray
-    comparisons: tuple[MethodDecisions, ...] = ()
+    upper_weighted: FloatArray
+    admitted_plain: BoolArray
+    admitted_weighted: BoolArray
+    comparisons: tuple[MethodSets, ...] = ()
+    documents: Documents | None = None
 
     @property
     def class_count(self) -> int:
@@ -83,27 +81,26 @@ class PartitionTable:
     rows: tuple[PartitionRow, ...]
 
 
-def standard_methods(points: EvaluationPoints, neighbour_count: int) -> tuple[MethodDecisions, ...]:
-    """KNN, ADMIT and the four Venn-ADMIT variants, then the comparisons, each as decisions.
+def standard_methods(points: EvaluationPoints, neighbour_count: int) -> Iterator[MethodSets]:
+    """KNN, the comparisons, ADMIT and the four Venn-ADMIT variants, each as prediction sets.
 
-    KNN admits every point, ADMIT every singleton; "q = K" rejects every point with q < K besides.
+    KNN's sets are its predictions. What Venn-ADMIT rejects it says nothing about: the set is all classes.
+    "q = K" rejects every point with q < K besides.
     """
     check_points(points)
-    singleton = points.included.sum(axis=1) == 1
+    predicted = points.predicted
+    alone = predicted[:, np.newaxis] == np.arange(points.class_count)  # (n, C)
     full = points.match_count == neighbour_count
 
-    def only(admitted: BoolArray, decision: IntArray) -> IntArray:
-        return np.where(admitted, decision, -1)
+    def admitting(name: str, admitted: BoolArray) -> MethodSets:
+        return MethodSets(name, predicted, alone | ~admitted[:, np.newaxis])
 
-    return (
-        MethodDecisions("KNN", points.predicted),
-        MethodDecisions("ADMIT", only(singleton, points.predicted)),
-        MethodDecisions("Venn-ADMIT plain", points.decision_plain),
-        MethodDecisions("Venn-ADMIT plain, q = K", only(full, points.decision_plain)),
-        MethodDecisions("Venn-ADMIT weighted", points.decision_weighted),
-        MethodDecisions("Venn-ADMIT weighted, q = K", only(full, points.decision_weighted)),
-        *points.comparisons,
-    )
+    yield MethodSets("KNN", predicted, alone)
+    yield from points.comparisons
+    yield MethodSets("ADMIT", predicted, points.included)
+    for name, admitted in (("plain", points.admitted_plain), ("weighted", points.admitted_weighted)):
+        yield admitting(f"Venn-ADMIT {name}", admitted)
+        yield admitting(f"Venn-ADMIT {name}, q = K", admitted & full)
 
 
 def partition_table(points: EvaluationPoints, neighbour_count: int, alpha: Decimal) -> PartitionTable:
@@ -120,11 +117,6 @@ def partition_table(points: EvaluationPoints, neighbour_count: int, alpha: Decim
     correct = points.predicted == points.label
     median = float(np.median(points.distance))
 
-    def cell(chosen: BoolArray) -> PartitionCell:
-        count = int(chosen.sum())
-        threshold = float(np.quantile(true_probability[chosen], float(alpha))) if count else float("nan")
-        return PartitionCell(threshold, Tally(int(correct[chosen].sum()), count, chosen.size))
-
     everything = np.ones(points.label.size, np.bool_)
     matches = {
         "q = 0": points.match_count == 0,
@@ -133,18 +125,30 @@ def partition_table(points: EvaluationPoints, neighbour_count: int, alpha: Decim
     }
     near = points.distance < median
     distances = {"d < median": near, "d >= median": ~near, "any d": everything}
-    of_class = [points.label == c for c in range(points.class_count)]
-    rows = tuple(
-        PartitionRow(
-            matches=match_name,
-            distances=distance_name,
-            per_class=tuple(cell(by_match & by_distance & by_class) for by_class in of_class),
-            overall=cell(by_match & by_distance),
+    partitions = [(q, d) for q in matches for d in distances]
+
+    def row(q: str, d: str) -> PartitionRow:
+        chosen = matches[q] & distances[d]
+        per_class, (overall,) = tally_groupings(
+            [
+                Grouping(np.where(chosen, points.label, -1), correct, points.class_count),
+                Grouping(np.where(chosen, 0, -1), correct, 1),
+            ],
+            points.documents,
         )
-        for match_name, by_match in matches.items()
-        for distance_name, by_distance in distances.items()
-    )
-    return PartitionTable(median, rows)
+
+        def cell(tally: Tally, members: BoolArray) -> PartitionCell:
+            values = true_probability[members]
+            return PartitionCell(float(np.quantile(values, float(alpha))) if tally.count else float("nan"), tally)
+
+        return PartitionRow(
+            matches=q,
+            distances=d,
+            per_class=tuple(cell(tally, chosen & (points.label == c)) for c, tally in enumerate(per_class)),
+            overall=cell(overall, chosen),
+        )
+
+    return PartitionTable(median, tuple(row(q, d) for q, d in partitions))
 
 
 def check_points(points: EvaluationPoints) -> None:
@@ -152,11 +156,6 @@ def check_points(points: EvaluationPoints) -> None:
     n = points.label.size
     if n == 0:
         raise InvalidInputError("an evaluation set needs at least one labelled point, got none")
-    decisions = {
-        "decision_plain": points.decision_plain,
-        "decision_weighted": points.decision_weighted,
-        **{f"decision of {method.name!r}": method.decision for method in points.comparisons},
-    }
     predictions = {"network_predicted": points.network_predicted, "predicted": points.predicted}
     if points.localizer_predicted is not None:
         predictions["localizer_predicted"] = points.localizer_predicted
@@ -168,9 +167,12 @@ def check_points(points: EvaluationPoints) -> None:
             "logits": points.logits,
             "included": points.included,
             "lower_plain": points.lower_plain,
+            "upper_plain": points.upper_plain,
             "lower_weighted": points.lower_weighted,
+            "upper_weighted": points.upper_weighted,
+            "admitted_plain": points.admitted_plain,
+            "admitted_weighted": points.admitted_weighted,
             **predictions,
-            **decisions,
         },
     )
     if points.included.shape != points.logits.shape:
@@ -178,4 +180,3 @@ def check_points(points: EvaluationPoints) -> None:
             f"included must have the shape of logits {points.logits.shape}, got {points.included.shape}"
         )
     check_classes(points.class_count, {"label": points.label, **predictions})
-    check_classes(points.class_count, decisions, least=-1)

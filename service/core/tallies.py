@@ -4,20 +4,22 @@ Whole numbers, so that a table, a chart and a page show the same cell, a compari
 and nothing depends on the order of the points.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from itertools import accumulate, pairwise
 from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
+from service.core.documents import Documents, percentile_interval
 from service.core.types import BoolArray, FloatArray, IntArray
 from service.errors import InvalidInputError
 
 FEW = 10
-"""Below so many points a share is shown but not judged."""
+"""Below so many points, or documents that hold them, a share is shown but not judged."""
 
 
 class Verdict(StrEnum):
@@ -30,11 +32,17 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """`correct` of `count` points (n), which are part of the `total` points of the evaluation set (N)."""
+    """`correct` of `count` points (n), which are part of the `total` points of the evaluation set (N).
+
+    documents: those that hold the n points, where points of one document are not independent; else None.
+    resampled: 95 % interval of the share from resampled documents, likewise.
+    """
 
     correct: int
     count: int
     total: int
+    documents: int | None = None
+    resampled: tuple[float, float] | None = None
 
     @property
     def share(self) -> float:
@@ -46,33 +54,84 @@ class Tally:
         """n/N, in [0, 1]; NaN for an empty evaluation set."""
         return self.count / self.total if self.total else float("nan")
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the share: by resampled documents where they are known, else Wilson's."""
+        if self.resampled is not None:
+            return self.resampled
+        low, high = wilson_interval(self.correct, self.count)
+        return float(low), float(high)
+
+    @property
+    def is_few(self) -> bool:
+        """Whether the points, or the documents that hold them, are too few to judge."""
+        return min(self.count, self.count if self.documents is None else self.documents) < FEW
+
     def verdict(self, alpha: Decimal) -> Verdict:
-        """`few` below `FEW` points; otherwise whether at least 1 - alpha are correct, in exact arithmetic."""
-        if self.count < FEW:
+        """`few` where there are too few to judge; otherwise whether at least 1 - alpha are correct, exactly."""
+        if self.is_few:
             return Verdict.FEW
         return Verdict.WELL if self.correct >= (1 - alpha) * self.count else Verdict.UNDER
 
 
-@dataclass(frozen=True, slots=True)
-class SelectiveAccuracy:
-    """Share correct among admitted points: per true class, per predicted class (each C long), over all."""
-
-    per_true_class: tuple[Tally, ...]
-    per_predicted_class: tuple[Tally, ...]
-    overall: Tally
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class PointAccuracy:
-    """Accuracy of a point prediction without rejection.
+class Grouping:
+    """Points sorted into cells.
 
-    tallies: as if all were admitted. f_half: (C,) float64, F0.5 per class, NaN for a class neither present
-    nor predicted. f_half_macro: its mean over the other classes.
+    cell: (n,) int64 in [0, cell_count), or -1 for a point in none. correct: (n,) bool.
     """
 
-    tallies: SelectiveAccuracy
-    f_half: FloatArray
-    f_half_macro: float
+    cell: IntArray
+    correct: BoolArray
+    cell_count: int
+
+
+def tally_groupings(groupings: Sequence[Grouping], documents: Documents | None) -> list[tuple[Tally, ...]]:
+    """The tallies of each grouping of the same n points, one a cell, N being all n points in every cell."""
+    starts = list(accumulate((grouping.cell_count for grouping in groupings), initial=0))
+    cells = starts[-1]
+    rows = [np.flatnonzero(grouping.cell >= 0) for grouping in groupings]
+    place = [grouping.cell[kept] + start for grouping, kept, start in zip(groupings, rows, starts[:-1], strict=True)]
+    right = [grouping.correct[kept] for grouping, kept in zip(groupings, rows, strict=True)]
+    row, cell, hit = np.concatenate(rows), np.concatenate(place), np.concatenate(right)
+
+    count = np.bincount(cell, minlength=cells)
+    correct = np.bincount(cell[hit], minlength=cells)
+    total = groupings[0].cell.size
+    if documents is None:
+        tallies = [Tally(c, n, total) for c, n in zip(correct.tolist(), count.tolist(), strict=True)]
+    else:
+        holding = documents.holding(row, cell, cells)
+        low, high = _document_interval(documents, row, cell, hit, cells)
+        tallies = [
+            Tally(int(correct[i]), int(count[i]), total, int(holding[i]), (float(low[i]), float(high[i])))
+            for i in range(cells)
+        ]
+    return [tuple(tallies[start:stop]) for start, stop in pairwise(starts)]
+
+
+def _document_interval(
+    documents: Documents, row: IntArray, cell: IntArray, hit: BoolArray, cells: int
+) -> tuple[FloatArray, FloatArray]:
+    """Interval of each cell's share, (cells,) twice.
+
+    Where all or none of a cell's points are right every sample says the same, which is no certainty: there it
+    is Wilson's, of as many trials as documents hold the points.
+    """
+    resampled = documents.resampled_counts(
+        np.concatenate([row, row[hit]]), np.concatenate([cell, cell[hit] + cells]), 2 * cells
+    )
+    count, correct = resampled[:, :cells], resampled[:, cells:]
+    low, high = percentile_interval(np.where(count > 0, correct / np.maximum(count, 1), np.nan))
+    n, right = np.bincount(cell, minlength=cells), np.bincount(cell[hit], minlength=cells)
+    holding = documents.holding(row, cell, cells)
+    unanimous = (right == 0) | (right == n)  # cells without points among them
+    few_low, few_high = wilson_interval(np.where(right > 0, holding, 0), holding)
+    share = right / np.maximum(n, 1)
+    return (
+        np.where(unanimous, few_low, np.minimum(low, share)),
+        np.where(unanimous, few_high, np.maximum(high, share)),
+    )
 
 
 def wilson_interval(
@@ -102,44 +161,6 @@ def wilson_interval(
     )
 
 
-def selective_accuracy(
-    label: IntArray, predicted: IntArray, admitted: BoolArray, class_count: int
-) -> SelectiveAccuracy:
-    """Share correct among admitted points, with n and N, N being all points in every cell.
-
-    label, predicted: (n,) int64 in [0, C), `predicted` read only where `admitted` (n,) bool is true.
-    """
-    check_lengths(label.size, {"predicted": predicted, "admitted": admitted})
-    check_classes(class_count, {"label": label, "admitted prediction": predicted[admitted]})
-    kept, said = label[admitted], predicted[admitted]
-    right = kept[kept == said]
-    correct = np.bincount(right, minlength=class_count)
-
-    def tallies(count: IntArray) -> tuple[Tally, ...]:
-        return tuple(Tally(int(c), int(n), label.size) for c, n in zip(correct, count, strict=True))
-
-    return SelectiveAccuracy(
-        per_true_class=tallies(np.bincount(kept, minlength=class_count)),
-        per_predicted_class=tallies(np.bincount(said, minlength=class_count)),
-        overall=Tally(right.size, kept.size, label.size),
-    )
-
-
-def point_accuracy(label: IntArray, predicted: IntArray, class_count: int) -> PointAccuracy:
-    """Accuracy and F0.5 of a prediction for every point; label, predicted: (n,) int64 in [0, C).
-
-    F0.5 = 1.25 P R / (0.25 P + R) = 1.25 correct / (0.25 true + predicted), one class against the rest,
-    macro-averaged over the classes that occur.
-    """
-    tallies = selective_accuracy(label, predicted, np.ones(label.size, np.bool_), class_count)
-    correct = np.array([t.correct for t in tallies.per_true_class], np.float64)
-    weight = np.array([t.count for t in tallies.per_true_class]) * 0.25
-    weight += np.array([t.count for t in tallies.per_predicted_class])
-    occurs = weight > 0
-    f_half = np.where(occurs, 1.25 * correct / np.where(occurs, weight, 1.0), np.nan)
-    return PointAccuracy(tallies, f_half, float(f_half[occurs].mean()) if occurs.any() else float("nan"))
-
-
 def check_lengths(expected: int, columns: Mapping[str, npt.NDArray[np.generic]]) -> None:
     """Refuse a column, by its name, that does not have `expected` rows."""
     for name, column in columns.items():
@@ -147,13 +168,12 @@ def check_lengths(expected: int, columns: Mapping[str, npt.NDArray[np.generic]])
             raise InvalidInputError(f"{name} must have {expected} rows, one a label; got {column.shape[0]}")
 
 
-def check_classes(class_count: int, columns: Mapping[str, IntArray], least: int = 0) -> None:
-    """Refuse a column, by its name, with a value outside [least, class_count)."""
+def check_classes(class_count: int, columns: Mapping[str, IntArray]) -> None:
+    """Refuse a column, by its name, with a value outside [0, class_count)."""
     for name, column in columns.items():
-        outside = (column < least) | (column >= class_count)
+        outside = (column < 0) | (column >= class_count)
         if outside.any():
             row = int(np.argmax(outside))
             raise InvalidInputError(
-                f"{name} must lie in [{least}, {class_count}), got {column[row]} in row {row}; "
-                "leave unlabelled points out"
+                f"{name} must lie in [0, {class_count}), got {column[row]} in row {row}; leave unlabelled points out"
             )

@@ -169,3 +169,16 @@ class Selection:
 
     decision: IntArray
     reason: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MethodSets:
+    """The prediction sets a method of this name gives n points.
+
+    predicted: (n,) int64, its point prediction. included: (n, C) bool, its sets, which hold `predicted`. A set
+    that is a singleton admits the prediction.
+    """
+
+    name: str
+    predicted: IntArray
+    included: BoolArray

@@ -1,74 +1,236 @@
 """Labelled, scored points put side by side: what each method admits, and how often it is right."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
+from service.core.adaptive_sets import AdaptiveRule, uniform_draws
+from service.core.approximation import nonconformity
+from service.core.baselines import (
+    ComparisonCalibration,
+    ComparisonParameters,
+    ComparisonPoints,
+    comparison_methods,
+)
+from service.core.decide import decide
+from service.core.documents import documents_of
 from service.core.evaluation import EvaluationPoints
 from service.core.localizer import localizer_logits
-from service.core.types import Float32Array, FloatArray, Split
+from service.core.types import FloatArray, Split
 from service.errors import InvalidInputError
-from service.files import read_exemplars
+from service.flows.approximate import positions, require_support
+from service.flows.ingest import store_scored
+from service.flows.score import Snapshot, load_snapshot
 from service.report.dataset import DatasetReport, build_dataset_report
-from service.store import approximations, calibrations, classifiers, decisions, exemplars, jobs
+from service.store import approximations, calibrations, classifiers, decisions, evaluations, exemplars, jobs
+from service.store.array_cache import ArrayCache
+from service.store.calibrations import Calibration
 from service.store.classifiers import Classifier
-from service.store.engine import connect
+from service.store.engine import connect, transaction
 
 _BLOCK_ROWS = 16_384
 
 
-def require_labels(engine: Engine, name: str, path: Path) -> None:
-    """Raise InvalidInputError unless the file can be read and some row has a label: before anything is stored."""
-    with connect(engine) as connection:
-        classifier = classifiers.by_name(connection, name)
-    batches = read_exemplars(path, dimension=classifier.dimension, class_count=classifier.class_count)
-    if not sum(int((batch.labels >= 0).sum()) for batch in batches):
-        raise InvalidInputError(f"{path}: expected labelled rows to evaluate on, got none; add the labels")
+@dataclass(frozen=True, slots=True, eq=False)
+class EvaluationRequest:
+    """What is to be evaluated, and the job that decides on what of it is not decided yet.
 
-
-def evaluate(engine: Engine, title: str, *, weighted_job: int, plain_job: int) -> DatasetReport:
-    """Compare the methods on the labelled rows of one file, scored with and without weights.
-
-    title: what the report calls the data. The jobs score the same rows, of which some have a label, with
-    the same snapshot, and reject nothing for its q.
+    labelled: the points; those the calibration was made with are left out.
     """
-    with connect(engine) as connection:
-        job = jobs.by_id(connection, weighted_job)
-        assert job.calibration_id is not None
-        classifier = classifiers.by_id(connection, job.classifier_id)
-        calibration = calibrations.by_id(connection, classifier, job.calibration_id)
-        parameters = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
-        weighted = decisions.evaluated_rows(connection, classifier, weighted_job)
-        plain = decisions.evaluated_rows(connection, classifier, plain_job)
-        queries = exemplars.vectors(connection, classifier, weighted.exemplar_ids)
-        vp_vectors, vp_logits = _localizer_data(engine, classifier, parameters.id)
 
-    localizer = localizer_logits(queries, vp_vectors, vp_logits, parameters.eta_loc)
+    classifier: Classifier
+    calibration_id: int
+    labelled: evaluations.Labelled
+    job_id: int
+
+
+def request_evaluation_of_file(
+    engine: Engine,
+    name: str,
+    path: Path,
+    *,
+    calibration_id: int | None,
+    chunk_rows: int,
+    on_rows: Callable[[int], None],
+) -> EvaluationRequest:
+    """Store a file's exemplars and record the job that scores its labelled rows, in one transaction.
+
+    calibration_id: the snapshot to use; None: the current one. Raises InvalidInputError where no row has a label,
+    or the snapshot was made with all that have; nothing is stored then.
+    """
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+        exemplar_ids = store_scored(connection, classifier, path, on_rows)
+        labelled = evaluations.labelled(connection, calibration, exemplar_ids)
+        if not labelled.ids.size and not labelled.seen_count:
+            raise InvalidInputError(f"{path}: expected labelled rows to evaluate on, got none; add the labels")
+        return _request(connection, classifier, calibration, labelled, str(path), chunk_rows)
+
+
+def request_evaluation_of_decisions(
+    engine: Engine, name: str, *, calibration_id: int | None, chunk_rows: int
+) -> EvaluationRequest:
+    """Record the job that completes a calibration's labelled decisions, which were made under whichever options.
+
+    calibration_id: as above. Raises InvalidInputError where no labelled exemplar was scored with it, or the
+    snapshot was made with all that were.
+    """
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+        labelled = evaluations.labelled(connection, calibration, evaluations.decided(connection, calibration))
+        if not labelled.ids.size and not labelled.seen_count:
+            raise InvalidInputError(
+                f"calibration {calibration.id} of {name!r} has decided on no labelled exemplar: score a file that has "
+                "labels, or name one to evaluate"
+            )
+        return _request(connection, classifier, calibration, labelled, f"calibration {calibration.id}", chunk_rows)
+
+
+def evaluate(engine: Engine, cache: ArrayCache, request: EvaluationRequest, title: str) -> DatasetReport:
+    """Compare the methods on the points of a request whose job is done; title: what the report calls them.
+
+    The comparison methods are calibrated on mc and vp as the snapshot has them, and on knn as it is now.
+    """
+    classifier, exemplar_ids = request.classifier, request.labelled.ids
+    snapshot = load_snapshot(engine, cache, classifier, request.calibration_id)
+    settings, eta_loc = snapshot.calibration.settings, snapshot.parameters.eta_loc
+    with connect(engine) as connection:
+        rows = evaluations.evaluated_rows(connection, classifier, request.calibration_id, exemplar_ids)
+        keys = exemplars.keys(connection, exemplar_ids)
+        vectors = exemplars.vectors(connection, classifier, exemplar_ids)
+        calibration_data = _calibration_data(connection, classifier, snapshot)
+        vp_logits = _vp_logits(connection, classifier, snapshot)
+
+    approximation = rows.approximation
+    plain = decide(
+        snapshot.admit,
+        snapshot.venn,
+        approximation,
+        settings,
+        neighbour_count=classifier.neighbour_count,
+        require_full_match=False,
+        localizer=None,
+    )
+    compared = comparison_methods(
+        calibration_data,
+        ComparisonPoints(
+            network_logits=rows.network_logits,
+            knn_logits=approximation.logits,
+            vectors=vectors,
+            draws=uniform_draws(keys.row_keys, seed=classifier.seed),
+        ),
+        alpha=settings.alpha,
+        eta_loc=eta_loc,
+        seed=classifier.seed,
+    )
     points = EvaluationPoints(
-        label=weighted.label,
-        network_predicted=weighted.network_predicted,
-        predicted=weighted.approximation.predicted,
-        localizer_predicted=localizer.argmax(axis=1),
-        match_count=weighted.approximation.match_count,
-        distance=weighted.approximation.distance,
-        logits=weighted.approximation.logits,
-        included=weighted.included,
-        lower_plain=plain.lower,
-        lower_weighted=weighted.lower,
-        decision_plain=plain.decision,
-        decision_weighted=weighted.decision,
+        label=rows.label,
+        network_predicted=rows.network_predicted,
+        predicted=approximation.predicted,
+        localizer_predicted=localizer_logits(vectors, snapshot.localizer_vectors, vp_logits, eta_loc).argmax(axis=1),
+        match_count=approximation.match_count,
+        distance=approximation.distance,
+        logits=approximation.logits,
+        included=rows.included,
+        lower_plain=plain.probabilities.lower,
+        upper_plain=plain.probabilities.upper,
+        lower_weighted=rows.lower,
+        upper_weighted=rows.upper,
+        admitted_plain=plain.selection.decision >= 0,
+        admitted_weighted=rows.admitted,
+        comparisons=compared.sets,
+        documents=documents_of(keys.document_keys),
     )
     return build_dataset_report(
-        title, classifier.class_names, points, classifier.neighbour_count, calibration.settings.alpha
+        title,
+        classifier.class_names,
+        points,
+        classifier.neighbour_count,
+        settings.alpha,
+        parameters=_described(compared.parameters),
+        left_out=request.labelled.seen_count,
     )
 
 
-def _localizer_data(engine: Engine, classifier: Classifier, knn_parameters_id: int) -> tuple[Float32Array, FloatArray]:
-    """Vectors and KNN logits of vp."""
-    vectors, logits = [], []
-    with connect(engine) as connection, connect(engine) as other:
-        for block in approximations.split_blocks(connection, classifier, Split.VP, knn_parameters_id, _BLOCK_ROWS):
-            vectors.append(exemplars.vectors(other, classifier, block.exemplar_ids))
-            logits.append(block.approximation.logits)
-    return np.concatenate(vectors), np.concatenate(logits)
+def _request(
+    connection: Connection,
+    classifier: Classifier,
+    calibration: Calibration,
+    labelled: evaluations.Labelled,
+    where: str,
+    chunk_rows: int,
+) -> EvaluationRequest:
+    if not labelled.ids.size:
+        raise InvalidInputError(
+            f"{where}: all {labelled.seen_count:,} labelled rows are training or calibration data of calibration "
+            f"{calibration.id}, and say nothing about it; evaluate on others"
+        )
+    require_support(connection, classifier)
+    undecided = decisions.undecided(
+        connection, labelled.ids, calibration_id=calibration.id, weighted=True, require_full_match=False
+    )
+    job_id = jobs.add_job(
+        connection,
+        classifier,
+        kind="score",
+        exemplar_ids=undecided,
+        chunk_rows=chunk_rows,
+        knn_parameters_id=calibration.knn_parameters_id,
+        calibration_id=calibration.id,
+        weighted=True,
+        require_full_match=False,
+    )
+    return EvaluationRequest(classifier, calibration.id, labelled, job_id)
+
+
+def _calibration_data(connection: Connection, classifier: Classifier, snapshot: Snapshot) -> ComparisonCalibration:
+    """All held-out labelled points, in the order of their external ids: sums round by it."""
+    ids, labels, scores = (
+        [part.exemplar_ids for part in (snapshot.mc, snapshot.vp)],
+        [part.points.label for part in (snapshot.mc, snapshot.vp)],
+        [part.points.score for part in (snapshot.mc, snapshot.vp)],
+    )
+    for block in approximations.split_blocks(connection, classifier, Split.KNN, snapshot.parameters.id, _BLOCK_ROWS):
+        ids.append(block.exemplar_ids)
+        labels.append(block.labels)
+        scores.append(nonconformity(block.approximation.logits, block.labels))
+    keys = exemplars.keys(connection, np.concatenate(ids))
+    order = np.array(sorted(range(len(keys.ids)), key=keys.row_keys.__getitem__), dtype=np.int64)
+    ordered = keys.ids[order]
+    return ComparisonCalibration(
+        keys=[keys.document_keys[row] for row in order],
+        label=np.concatenate(labels)[order],
+        network_logits=exemplars.network_logits(connection, classifier, ordered),
+        nonconformity=np.concatenate(scores)[order],
+        vectors=exemplars.vectors(connection, classifier, ordered),
+        draws=uniform_draws([keys.row_keys[row] for row in order], seed=classifier.seed),
+    )
+
+
+def _vp_logits(connection: Connection, classifier: Classifier, snapshot: Snapshot) -> FloatArray:
+    """KNN's logits of the snapshot's vp, (n_vp, C) float64, in the order of its localizer vectors."""
+    blocks = list(approximations.split_blocks(connection, classifier, Split.VP, snapshot.parameters.id, _BLOCK_ROWS))
+    ids = np.concatenate([block.exemplar_ids for block in blocks])
+    logits = np.concatenate([block.approximation.logits for block in blocks])
+    ordered: FloatArray = logits[positions(ids, snapshot.vp.exemplar_ids[snapshot.venn.order])]
+    return ordered
+
+
+def _described(parameters: ComparisonParameters) -> tuple[tuple[str, str], ...]:
+    """What the comparison methods came to, in words."""
+
+    def rule(rule: AdaptiveRule) -> str:
+        return f"k_reg {rule.k_reg}, lambda {rule.penalty:g}, threshold {rule.threshold:.4g}"
+
+    return (
+        ("Conf_BASE", f"threshold {parameters.conf_threshold:.4g}"),
+        ("temperature", f"{parameters.temperature:.4g}"),
+        ("APS", f"threshold {parameters.aps.threshold:.4g}"),
+        ("RAPS adaptiveness", rule(parameters.raps.adaptiveness)),
+        ("RAPS size", rule(parameters.raps.size)),
+    )

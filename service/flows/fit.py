@@ -127,7 +127,7 @@ def _require_data(counts: dict[Split, int], classifier: Classifier) -> None:
 
 def _split_neighbours(
     engine: Engine, classifier: Classifier, support: CachedSupport, split: Split
-) -> tuple[exemplars.SplitKeys, Neighbours]:
+) -> tuple[exemplars.ExemplarKeys, Neighbours]:
     with connect(engine) as connection:
         keys = exemplars.split_keys(connection, classifier, split)
         stored = approximations.read_neighbours(connection, classifier, keys.ids, int(support.ids[-1]))

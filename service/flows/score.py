@@ -32,10 +32,15 @@ class ScoreRequest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """A calibration ready to decide with: its indexes, and the vectors of vp in the order of the Venn index."""
+    """A calibration ready to decide with: its indexes, and the vectors of vp in the order of the Venn index.
+
+    mc, vp: its points, ordered by band.
+    """
 
     calibration: Calibration
     parameters: approximations.StoredParameters
+    mc: calibrations.SnapshotPoints
+    vp: calibrations.SnapshotPoints
     admit: AdmitIndex
     venn: VennIndex
     localizer_vectors: Float32Array
@@ -111,7 +116,7 @@ def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, cal
     admit = AdmitIndex(mc.points, class_count=classifier.class_count, settings=setting, omega=omega)
     venn = VennIndex(vp.points, vp.singleton, class_count=classifier.class_count, settings=setting, omega=omega)
     vectors = cache.localizer_vectors(engine, classifier, calibration, vp.exemplar_ids[venn.order])
-    return Snapshot(calibration, parameters, admit, venn, vectors)
+    return Snapshot(calibration, parameters, mc, vp, admit, venn, vectors)
 
 
 def score_points(
@@ -126,7 +131,13 @@ def score_points(
 ) -> Scored:
     """Decide on those of the exemplars that the job's snapshot and options have not decided on yet."""
     with connect(engine) as connection:
-        wanted = decisions.undecided(connection, job, exemplar_ids)
+        wanted = decisions.undecided(
+            connection,
+            exemplar_ids,
+            calibration_id=snapshot.calibration.id,
+            weighted=bool(job.weighted),
+            require_full_match=bool(job.require_full_match),
+        )
         queries = exemplars.vectors(connection, classifier, wanted) if job.weighted else None
     approximated = approximate_points(
         engine, cache, classifier, wanted, snapshot.parameters, memory_budget=memory_budget

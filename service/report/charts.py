@@ -12,14 +12,21 @@ from matplotlib.figure import Figure, FigureBase
 
 from service.report.dataset import DatasetReport
 from service.report.drawing import draw_coverage, draw_heatmap, draw_reliability
-from service.report.drawn_tables import draw_accuracy, draw_partitions, draw_selective
-from service.report.wording import headline
+from service.report.drawn_methods import draw_methods
+from service.report.drawn_tables import draw_accuracy, draw_covered, draw_partitions, draw_selective
+from service.report.wording import extent, headline, left_out
 
 TITLES = {
+    "methods": "Share correct among singletons against the share admitted",
     "coverage": "Share correct among admitted points, as more are admitted",
-    "reliability": "Lower probability against observed share correct",
+    "reliability": "Lower and upper probability against observed share correct",
     "heatmap": "Accuracy of the KNN by q and d",
 }
+
+
+def methods_figure(report: DatasetReport) -> Figure:
+    """What each method admits, and how much of it is right, over all and for its worst class."""
+    return _single(report, "methods", draw_methods, (12.5, 5.4))
 
 
 def coverage_figure(report: DatasetReport) -> Figure:
@@ -28,8 +35,8 @@ def coverage_figure(report: DatasetReport) -> Figure:
 
 
 def reliability_figure(report: DatasetReport) -> Figure:
-    """Lower probability against observed frequency, with intervals and the counts behind them."""
-    return _single(report, "reliability", draw_reliability, (7.6, 6.2))
+    """Lower and upper probability against observed frequency, with intervals and the counts behind them."""
+    return _single(report, "reliability", draw_reliability, (10.5, 5.8))
 
 
 def heatmap_figure(report: DatasetReport) -> Figure:
@@ -38,25 +45,32 @@ def heatmap_figure(report: DatasetReport) -> Figure:
 
 
 def summary_figure(report: DatasetReport) -> Figure:
-    """The three charts and the three tables on one sheet."""
-    figure = Figure(figsize=(16, 16), layout="constrained")
-    figure.suptitle(f"{report.name}\n{headline(report)}", fontsize=12.5, parse_math=False)
-    parts: Any = figure.subfigures(3, 2, width_ratios=(1.35, 1), height_ratios=(1.15, 1, 0.9), hspace=0.03, wspace=0.03)
+    """The charts and the tables on one sheet."""
+    figure = Figure(figsize=(17, 30), layout="constrained")
+    words = (f"{report.name}: {extent(report)}", left_out(report), headline(report))
+    figure.suptitle("\n".join(filter(None, words)), fontsize=12.5, parse_math=False)
+    sheets: Any = figure.subfigures(5, 1, height_ratios=(5.8, 4.8, 6.6, 5.8, 5.6), hspace=0.02)
+    beside: Any = sheets[3].subfigures(1, 2, wspace=0.03)
+    below: Any = sheets[4].subfigures(1, 2, wspace=0.03)
+    tables: Any = below[1].subfigures(2, 1, height_ratios=(1.9, 1), hspace=0.02)
     contents = (
-        (draw_coverage, TITLES["coverage"]),
-        (draw_reliability, TITLES["reliability"]),
-        (draw_selective, "Share correct among admitted points"),
-        (draw_heatmap, TITLES["heatmap"]),
-        (draw_partitions, "Partitions of the KNN by q and d, over all and per true class"),
-        (draw_accuracy, "Accuracy of every prediction, over all and per true class"),
+        (sheets[0], draw_methods, TITLES["methods"]),
+        (sheets[1], draw_selective, "Share correct among singletons (admitted points)"),
+        (sheets[2], draw_covered, "What the sets cover"),
+        (beside[0], draw_coverage, TITLES["coverage"]),
+        (beside[1], draw_reliability, TITLES["reliability"]),
+        (below[0], draw_heatmap, TITLES["heatmap"]),
+        (tables[0], draw_partitions, "Partitions of the KNN by q and d, over all and per true class"),
+        (tables[1], draw_accuracy, "Accuracy of every prediction, over all and per true class"),
     )
-    for part, (draw, title) in zip(parts.flat, contents, strict=True):
+    for part, draw, title in contents:
         draw(part, report)
         part.suptitle(title, fontsize=12, fontweight="bold")
     return figure
 
 
 CHARTS: dict[str, Callable[[DatasetReport], Figure]] = {
+    "methods": methods_figure,
     "coverage": coverage_figure,
     "reliability": reliability_figure,
     "heatmap": heatmap_figure,

@@ -14,14 +14,8 @@ from service.core.curves import (
     reliability,
 )
 from service.core.evaluation import EvaluationPoints, PartitionTable, partition_table, standard_methods
-from service.core.tallies import (
-    PointAccuracy,
-    SelectiveAccuracy,
-    Tally,
-    Verdict,
-    point_accuracy,
-    selective_accuracy,
-)
+from service.core.method_measures import ClassTallies, MethodMeasures, PointAccuracy, measure_method, point_accuracy
+from service.core.tallies import Tally, Verdict
 from service.errors import InvalidInputError
 
 KNN = "KNN"
@@ -39,21 +33,16 @@ class AccuracyRow:
     accuracy: PointAccuracy
 
 
-@dataclass(frozen=True, slots=True)
-class MethodRow:
-    """Share correct among the points one method admits."""
-
-    name: str
-    selective: SelectiveAccuracy
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class DatasetReport:
     """One evaluation set, measured.
 
-    alpha: exact decimal; the target is 1 - alpha. accuracy, methods: rows in the order they are shown.
-    reliability: of the plain and of the weighted lower probability, by name. curves_by_true_class,
-    curves_by_predicted_class (C each), curve_overall: by the weighted lower probability. grid: of the KNN.
+    alpha: exact decimal; the target is 1 - alpha. document_count: documents that hold the points, where those of
+    one document are not independent; else None. accuracy, methods: rows in the order they are shown.
+    reliability_lower, reliability_upper: of the plain and of the weighted probabilities, by name.
+    curves_by_true_class, curves_by_predicted_class (C each), curve_overall: by the weighted lower probability.
+    grid: of the KNN. parameters: name and text of what the comparison methods were given or fitted.
+    left_out: rows of the evaluation set that are training or calibration data, and were not evaluated.
     """
 
     name: str
@@ -61,23 +50,27 @@ class DatasetReport:
     alpha: Decimal
     neighbour_count: int
     point_count: int
+    document_count: int | None
     accuracy: tuple[AccuracyRow, ...]
     partitions: PartitionTable
-    methods: tuple[MethodRow, ...]
-    reliability: dict[str, Reliability]
+    methods: tuple[MethodMeasures, ...]
+    reliability_lower: dict[str, Reliability]
+    reliability_upper: dict[str, Reliability]
     curves_by_true_class: tuple[CoverageCurve, ...]
     curves_by_predicted_class: tuple[CoverageCurve, ...]
     curve_overall: CoverageCurve
     grid: AccuracyGrid
+    parameters: tuple[tuple[str, str], ...] = ()
+    left_out: int = 0
 
     @property
     def target(self) -> Decimal:
         """1 - alpha."""
         return 1 - self.alpha
 
-    def method(self, name: str) -> SelectiveAccuracy:
-        """The row of this name."""
-        return next(row.selective for row in self.methods if row.name == name)
+    def method(self, name: str) -> ClassTallies:
+        """Share correct among the singletons of the method of this name, which are what it admits."""
+        return next(row.singletons for row in self.methods if row.name == name)
 
     def shown_classes(self, most: int = MOST_CLASSES) -> tuple[int, ...]:
         """All classes, ascending; of more than `most` only those doing worst under the recommended method.
@@ -91,7 +84,7 @@ class DatasetReport:
         admitted, everything = self.method(RECOMMENDED), self.method(KNN)
 
         def rank(c: int) -> tuple[bool, float]:
-            def judged(measured: SelectiveAccuracy) -> list[float]:
+            def judged(measured: ClassTallies) -> list[float]:
                 tallies: tuple[Tally, Tally] = (measured.per_true_class[c], measured.per_predicted_class[c])
                 return [t.share for t in tallies if t.verdict(self.alpha) is not Verdict.FEW]
 
@@ -108,13 +101,18 @@ def build_dataset_report(
     neighbour_count: int,
     alpha: Decimal,
     match_bins: tuple[int, ...] | None = None,
+    parameters: tuple[tuple[str, str], ...] = (),
+    left_out: int = 0,
 ) -> DatasetReport:
-    """Measure an evaluation set; `match_bins` are lower edges of the bins of q in the heat map."""
+    """Measure an evaluation set.
+
+    match_bins: lower edges of the bins of q in the heat map. parameters, left_out: as `DatasetReport` has them.
+    """
     if len(class_names) != points.class_count:
         raise InvalidInputError(
             f"expected {points.class_count} class names, one a column of the logits, got {len(class_names)}"
         )
-    methods = standard_methods(points, neighbour_count)
+    documents = points.documents
     label, predicted, class_count = points.label, points.predicted, points.class_count
     correct = predicted == label
     predictions = {"network": points.network_predicted, KNN: predicted}
@@ -126,14 +124,19 @@ def build_dataset_report(
         alpha=alpha,
         neighbour_count=neighbour_count,
         point_count=int(label.size),
-        accuracy=tuple(AccuracyRow(who, point_accuracy(label, said, class_count)) for who, said in predictions.items()),
-        partitions=partition_table(points, neighbour_count, alpha),
-        methods=tuple(
-            MethodRow(m.name, selective_accuracy(label, m.decision, m.decision >= 0, class_count)) for m in methods
+        document_count=None if documents is None else documents.count,
+        accuracy=tuple(
+            AccuracyRow(who, point_accuracy(label, said, class_count, documents)) for who, said in predictions.items()
         ),
-        reliability={
-            "plain": reliability(points.lower_plain, correct),
-            "weighted": reliability(points.lower_weighted, correct),
+        partitions=partition_table(points, neighbour_count, alpha),
+        methods=tuple(measure_method(sets, label, documents) for sets in standard_methods(points, neighbour_count)),
+        reliability_lower={
+            "plain": reliability(points.lower_plain, correct, documents),
+            "weighted": reliability(points.lower_weighted, correct, documents),
+        },
+        reliability_upper={
+            "plain": reliability(points.upper_plain, correct, documents),
+            "weighted": reliability(points.upper_weighted, correct, documents),
         },
         curves_by_true_class=coverage_curves(points.lower_weighted, correct, label, class_count),
         curves_by_predicted_class=coverage_curves(points.lower_weighted, correct, predicted, class_count),
@@ -145,4 +148,6 @@ def build_dataset_report(
             neighbour_count,
             match_bins or default_match_bins(neighbour_count),
         ),
+        parameters=parameters,
+        left_out=left_out,
     )

@@ -14,11 +14,12 @@ from matplotlib.figure import FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
-from service.core.curves import CoverageCurve
+from service.core.curves import CoverageCurve, Reliability
 from service.core.tallies import FEW, Tally
 from service.report.dataset import RECOMMENDED, DatasetReport
 from service.report.wording import (
     SIDE_BY_SIDE,
+    few_text,
     match_bin_names,
     share_text,
     shorten,
@@ -35,7 +36,8 @@ CLASS_LOOKS: tuple[tuple[str, LineStyleType], ...] = (
 )
 """As many as `DatasetReport.shown_classes` gives."""
 
-METHOD_LOOKS = {"plain": ("#E69F00", "s"), "weighted": ("#0072B2", "o")}
+VENN_LOOKS = {"plain": ("#E69F00", "s"), "weighted": ("#0072B2", "o")}
+FEW_MARK_COLOUR = "#8a8a8a"
 FEW_COLOUR = "#e9e9e9"
 TARGET_COLOUR = "#555555"
 NAME_WIDTH = 24
@@ -68,7 +70,7 @@ def draw_coverage(figure: FigureBase, report: DatasetReport) -> None:
     drawn = [np.asarray(line.get_ydata()) for axes in (left, right) for line in axes.lines]
     left.set_ylim(max(0.0, np.floor(20 * np.concatenate(drawn).min() - 0.2) / 20), 1.005)
     left.set_xlim(left=0)
-    _name_series(
+    name_series(
         figure,
         [*lines, Line2D([], [], color=TARGET_COLOUR, marker="o", linestyle="none", markersize=8)],
         [
@@ -82,53 +84,36 @@ def draw_coverage(figure: FigureBase, report: DatasetReport) -> None:
 
 
 def draw_reliability(figure: FigureBase, report: DatasetReport) -> None:
-    """Observed frequency over the mean lower probability of each bin, above the points of each bin."""
-    grid = figure.add_gridspec(2, 1, height_ratios=(3.6, 1))
-    upper = figure.add_subplot(grid[0])
-    counts = figure.add_subplot(grid[1], sharex=upper)
-    series: list[Line2D] = []
-    for name, (colour, marker) in METHOD_LOOKS.items():
-        bins = report.reliability[name]
-        for few in (False, True):
-            use = bins.few if few else bins.count >= FEW
-            frequency = bins.frequency[use]
-            drawn = upper.errorbar(
-                bins.mean_lower[use],
-                frequency,
-                yerr=[frequency - bins.interval_low[use], bins.interval_high[use] - frequency],
-                fmt=marker,
-                color=colour,
-                markerfacecolor="white" if few else colour,
-                alpha=0.55 if few else 1.0,
-                capsize=2.5,
-                elinewidth=1.2,
-                markersize=6,
-            )
-            if not few:
-                series.append(drawn[0])
-        counts.stairs(bins.count, bins.edges, color=colour, fill=name == "plain", alpha=0.5, linewidth=1.6)
-        if name == "weighted":
-            counts.stairs(bins.count, bins.edges, color=colour, linewidth=1.8)
-    (diagonal,) = upper.plot([0, 1], [0, 1], color="black", linewidth=1, linestyle="--")
-    edge = upper.axvline(float(report.target), color=TARGET_COLOUR, linewidth=1, linestyle=":")
-    few_mark = Line2D([], [], color=TARGET_COLOUR, marker="o", markerfacecolor="white", linestyle="none")
-    _name_series(
-        figure,
-        [*series, few_mark, diagonal, edge],
-        [
-            "plain",
-            "weighted",
-            f"under {FEW} points",
-            "observed = lower probability",
-            f"target {target_text(report)}",
-        ],
-        columns=3,
+    """Observed frequency over the mean probability of each bin, above the points of each bin.
+
+    Left of the lower, right of the upper Venn probability.
+    """
+    grid = figure.add_gridspec(2, 2, height_ratios=(3.6, 1))
+    panels = (
+        ("Lower: should not lie clearly below", "lower", report.reliability_lower),
+        ("Upper: should not lie clearly above", "upper", report.reliability_upper),
     )
-    upper.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.04), ylabel="observed share correct (95 % interval)")
-    upper.tick_params(labelbottom=False)
-    counts.set(xlabel="lower probability of the predicted class", ylabel="points")
-    upper.grid(alpha=0.25)
-    counts.grid(alpha=0.25, axis="y")
+    series: list[Line2D] = []
+    for column, (title, kind, measured) in enumerate(panels):
+        observed = figure.add_subplot(grid[0, column])
+        counts = figure.add_subplot(grid[1, column], sharex=observed)
+        series = [_draw_bins(observed, counts, measured[name], name) for name in VENN_LOOKS]
+        series += observed.plot([0, 1], [0, 1], color="black", linewidth=1, linestyle="--")
+        series.append(observed.axvline(float(report.target), color=TARGET_COLOUR, linewidth=1, linestyle=":"))
+        observed.set(title=title, xlim=(-0.02, 1.02), ylim=(-0.02, 1.04))
+        observed.tick_params(labelbottom=False)
+        counts.set(xlabel=f"{kind} probability of the predicted class")
+        observed.grid(alpha=0.25)
+        counts.grid(alpha=0.25, axis="y")
+        if column == 0:
+            observed.set_ylabel("observed share correct (95 % interval)")
+            counts.set_ylabel("points")
+    name_series(
+        figure,
+        [*series, few_mark()],
+        [*VENN_LOOKS, "observed = probability", f"target {target_text(report)}", few_text(report)],
+        columns=5,
+    )
 
 
 def draw_heatmap(figure: FigureBase, report: DatasetReport) -> None:
@@ -176,13 +161,40 @@ def _draw_curve(axes: Axes, curve: CoverageCurve, tally: Tally, colour: str, das
         linestyle=dash,
         linewidth=1.8,
     )
-    if tally.count >= FEW:
+    if not tally.is_few:
         axes.plot(tally.count / curve.total, tally.share, "o", color=colour, markeredgecolor="white", ms=8)
     return line
 
 
-def _name_series(figure: FigureBase, lines: Sequence[Line2D], names: Sequence[str], columns: int) -> None:
-    # Below the panels, where it can hide no point.
+def _draw_bins(observed: Axes, counts: Axes, bins: Reliability, name: str) -> Line2D:
+    colour, marker = VENN_LOOKS[name]
+    judged = (bins.count > 0) & ~bins.few
+    for use, edge, face in ((bins.few, FEW_MARK_COLOUR, "white"), (judged, colour, colour)):
+        frequency = bins.frequency[use]
+        observed.errorbar(
+            bins.mean_probability[use],
+            frequency,
+            yerr=[frequency - bins.interval_low[use], bins.interval_high[use] - frequency],
+            fmt=marker,
+            color=edge,
+            markerfacecolor=face,
+            capsize=2.5,
+            elinewidth=1.2,
+            markersize=6,
+        )
+    counts.stairs(bins.count, bins.edges, color=colour, fill=name == "plain", alpha=0.5, linewidth=1.6)
+    if name == "weighted":
+        counts.stairs(bins.count, bins.edges, color=colour, linewidth=1.8)
+    return Line2D([], [], color=colour, marker=marker, linestyle="none")
+
+
+def few_mark() -> Line2D:
+    """What a legend shows of marks of too few points."""
+    return Line2D([], [], color=FEW_MARK_COLOUR, marker="o", markerfacecolor="white", linestyle="none")
+
+
+def name_series(figure: FigureBase, lines: Sequence[Line2D], names: Sequence[str], columns: int) -> None:
+    """A legend below the panels, where it can hide no point, of names as they are."""
     drawn = figure.legend(
         lines, [" "] * len(names), loc="outside lower center", ncols=columns, fontsize=9, frameon=False
     )

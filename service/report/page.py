@@ -6,33 +6,58 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from service.core.tallies import FEW, Verdict
-from service.report.charts import coverage_figure, heatmap_figure, reliability_figure, save_charts, to_svg
+from service.core.tallies import Verdict
+from service.report.charts import (
+    coverage_figure,
+    heatmap_figure,
+    methods_figure,
+    reliability_figure,
+    save_charts,
+    to_svg,
+)
 from service.report.dataset import RECOMMENDED, DatasetReport
 from service.report.wording import (
     MARKS,
     PREDICTED,
+    SETS_NOTE,
+    SIDE_BY_SIDE,
     TRUE,
+    accuracy_cells,
+    accuracy_note,
     class_gap,
+    extent,
+    few_text,
     headline,
     hidden_classes,
+    interval_note,
+    interval_text,
     kind_tallies,
+    left_out,
+    parameters_text,
     share_text,
+    size_name,
+    size_strata,
+    size_tally,
     target_text,
 )
 
 FIGURES = {
+    "methods": (
+        methods_figure,
+        "What each method admits, and how much of it is right. To the right, more is admitted; a mark above the dotted "
+        "target holds it. Left over all points, then of each method the class it does worst on.",
+    ),
     "coverage": (
         coverage_figure,
-        "Coverage against admitted share. From the left, points are admitted in the order of their lower "
+        "Share correct against admitted share. From the left, points are admitted in the order of their lower "
         "probability, the highest first; a curve shows the share correct among those admitted so far. "
         f"A dot is what {RECOMMENDED} admits; it should lie above the dotted target.",
     ),
     "reliability": (
         reliability_figure,
-        "Lower probability against observed frequency. Each mark is a bin of points with a similar lower "
-        "probability; it should not lie clearly below the diagonal. Bars are 95 % Wilson intervals; the "
-        "lower panel shows how many points a bin holds.",
+        "Venn probabilities against observed frequency. Each mark is a bin of points with a similar probability: the "
+        "lower should not lie clearly below the diagonal, the upper not clearly above. The lower panels show how many "
+        "points a bin holds.",
     ),
     "heatmap": (
         heatmap_figure,
@@ -40,6 +65,7 @@ FIGURES = {
         "point is further from the training data.",
     ),
 }
+WITH_INTERVALS = {"methods", "reliability"}
 
 
 def render_page(
@@ -61,21 +87,36 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["share"] = share_text
+    environment.filters |= {"share": share_text, "interval": interval_text, "size": size_name}
+    environment.globals |= {
+        word.__name__: word
+        for word in (
+            accuracy_cells,
+            accuracy_note,
+            class_gap,
+            extent,
+            few_text,
+            headline,
+            hidden_classes,
+            interval_note,
+            kind_tallies,
+            left_out,
+            parameters_text,
+            size_strata,
+            size_tally,
+            target_text,
+        )
+    }
     return environment.get_template("page.html.j2").render(
         title=title,
         facts=facts,
         reports=[(report, _charts(report, f"set{number}")) for number, report in enumerate(reports, start=1)],
         next_steps=next_steps,
         kinds=(TRUE, PREDICTED),
-        kind_tallies=kind_tallies,
-        headline=headline,
-        class_gap=class_gap,
-        hidden_classes=hidden_classes,
-        target_text=target_text,
+        side_by_side=SIDE_BY_SIDE,
+        sets_note=SETS_NOTE,
         marks=MARKS,
         verdicts=Verdict,
-        few=FEW,
     )
 
 
@@ -98,8 +139,10 @@ def write_report(
 
 def _charts(report: DatasetReport, prefix: str) -> list[tuple[Markup, str]]:
     """The charts as SVG, each with its caption."""
-    return [
+    charts = []
+    for name, (draw, words) in FIGURES.items():
+        caption = f"{words} Bars are {interval_note(report)}." if name in WITH_INTERVALS else words
+        svg = to_svg(draw(report), f"{prefix}-{name}", f"{report.name}: {caption}")
         # Safe: matplotlib escapes the text it draws, to_svg the label.
-        (Markup(to_svg(draw(report), f"{prefix}-{name}", f"{report.name}: {caption}")), caption)  # noqa: S704
-        for name, (draw, caption) in FIGURES.items()
-    ]
+        charts.append((Markup(svg), caption))  # noqa: S704
+    return charts

@@ -1,10 +1,12 @@
 """The words and figures that the terminal, the charts and the page have in common."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from math import isnan
 
 from service.core.curves import AccuracyGrid
-from service.core.tallies import FEW, SelectiveAccuracy, Tally, Verdict
+from service.core.method_measures import ClassTallies, MethodMeasures, PointAccuracy
+from service.core.tallies import FEW, Tally, Verdict
 from service.report.dataset import RECOMMENDED, DatasetReport
 
 TRUE, PREDICTED = "true class", "predicted as"
@@ -15,6 +17,15 @@ SIDE_BY_SIDE = 2
 
 ONE_LINE = 4
 """Up to so many classes, a judged cell keeps its two figures on one line."""
+
+SIZES_ON_ONE_LINE, SIZES_ACROSS = 3, 5
+"""Up to so many set sizes, a cell keeps all its figures on one line; a table has at most so many sizes."""
+
+SETS_NOTE = (
+    "The KNN's sets hold its prediction alone. What Venn-ADMIT rejects it says nothing about: such a point counts "
+    "as a set of all classes."
+)
+"""What the sets are of methods that give none themselves."""
 
 MARKS = {Verdict.WELL: "✓", Verdict.UNDER: "✗", Verdict.FEW: "?"}
 
@@ -43,16 +54,64 @@ def tally_text(tally: Tally) -> str:
     return f"{share_text(tally.share)} ({share_text(tally.portion)})"
 
 
-def judged_text(tally: Tally, report: DatasetReport, separator: str = " ") -> str:
-    """Mark, share correct and n/N of a cell, the figures parted by `separator`; a dash without points."""
+def interval_text(interval: tuple[float, float]) -> str:
+    """The ends of an interval, rounded to three digits, without leading zeros.
+
+    >>> [interval_text((0.9074, 0.9931)), interval_text((0.99, 1.0)), interval_text((float("nan"), float("nan")))]
+    ['.907-.993', '.990-1.00', '-']
+    """
+    if isnan(interval[0]):
+        return "-"
+    return "-".join("1.00" if end >= 0.9995 else f"{end:.3f}".removeprefix("0") for end in interval)
+
+
+def judged_share(tally: Tally, report: DatasetReport) -> str:
+    """Mark and share of a cell; a dash without points."""
     if tally.count == 0:
         return "-"
-    return f"{MARKS[tally.verdict(report.alpha)]} {tally_text(tally).replace(' ', separator)}"
+    return f"{MARKS[tally.verdict(report.alpha)]} {share_text(tally.share)}"
 
 
-def kind_tallies(selective: SelectiveAccuracy, kind: str) -> tuple[Tally, ...]:
+def judged_text(tally: Tally, report: DatasetReport, separator: str = " ") -> str:
+    """Mark, share and n/N of a cell, n/N after `separator`; a dash without points."""
+    share = judged_share(tally, report)
+    return f"{share}{separator}({share_text(tally.portion)})" if tally.count else share
+
+
+def accuracy_cells(measured: PointAccuracy, shown: Sequence[int]) -> list[tuple[float, tuple[float, float], bool]]:
+    """Figure, interval and whether it is of too few: accuracy, macro F0.5, accuracy of the shown true classes."""
+    overall, per_class = measured.tallies.overall, [measured.tallies.per_true_class[c] for c in shown]
+    return [
+        (overall.share, overall.interval, overall.is_few),
+        (measured.f_half_macro, measured.f_half_interval, overall.is_few),
+        *((tally.share, tally.interval, tally.is_few) for tally in per_class),
+    ]
+
+
+def kind_tallies(measured: ClassTallies, kind: str) -> tuple[Tally, ...]:
     """The tallies (C,) of `TRUE` or of `PREDICTED` classes."""
-    return selective.per_true_class if kind == TRUE else selective.per_predicted_class
+    return measured.per_true_class if kind == TRUE else measured.per_predicted_class
+
+
+def size_strata(report: DatasetReport) -> list[tuple[int, int]]:
+    """The strata of set sizes, least and most, that a set of some method falls into, ascending."""
+    return sorted({(stratum.least, stratum.most) for row in report.methods for stratum in row.by_size})
+
+
+def size_tally(measures: MethodMeasures, stratum: tuple[int, int]) -> Tally:
+    """Coverage of the sets of one method in a stratum."""
+    of_stratum = {(size.least, size.most): size.covered for size in measures.by_size}
+    return of_stratum.get(stratum, Tally(0, 0, measures.coverage.overall.total))
+
+
+def size_name(stratum: tuple[int, int]) -> str:
+    """A stratum as a heading.
+
+    >>> [size_name((1, 1)), size_name((2, 3))]
+    ['size 1', 'sizes 2-3']
+    """
+    least, most = stratum
+    return f"size {least}" if least == most else f"sizes {least}-{most}"
 
 
 def method_label(name: str) -> str:
@@ -78,12 +137,55 @@ def target_text(report: DatasetReport) -> str:
     return f"{report.target.normalize():f}"
 
 
-def legend(report: DatasetReport) -> str:
-    """What the marks of a judged cell mean."""
+def legend(report: DatasetReport, what: str = "correct") -> str:
+    """What the marks of a judged cell mean; what: that the share is of, such as "correct"."""
     return (
-        f"{MARKS[Verdict.WELL]} at least {target_text(report)} correct,  "
-        f"{MARKS[Verdict.UNDER]} less,  {MARKS[Verdict.FEW]} under {FEW} points,  - none"
+        f"{MARKS[Verdict.WELL]} at least {target_text(report)} {what},  {MARKS[Verdict.UNDER]} less,  "
+        f"{MARKS[Verdict.FEW]} {few_text(report)},  - none"
     )
+
+
+def few_text(report: DatasetReport) -> str:
+    """What is too few to judge."""
+    return f"under {FEW} points" if report.document_count is None else f"under {FEW} documents"
+
+
+def interval_note(report: DatasetReport) -> str:
+    """Which intervals of shares are shown."""
+    if report.document_count is None:
+        return "95 % Wilson intervals"
+    return f"95 % intervals from {report.document_count:,} resampled documents"
+
+
+def accuracy_note(report: DatasetReport) -> str:
+    """Which intervals of accuracies and of F0.5 are shown."""
+    note = interval_note(report)
+    return f"{note}; of F0.5, from resampled points" if report.document_count is None else note
+
+
+def extent(report: DatasetReport) -> str:
+    """How much was evaluated.
+
+    Documents are named where the points of one are not independent.
+    """
+    points = f"{report.point_count:,} labelled point{'' if report.point_count == 1 else 's'}"
+    if report.document_count is None:
+        return points
+    return f"{points} of {report.document_count:,} document{'' if report.document_count == 1 else 's'}"
+
+
+def left_out(report: DatasetReport) -> str:
+    """One sentence where rows of the evaluation set were not evaluated; else nothing."""
+    if report.left_out == 0:
+        return ""
+    subject = "1 row is left out: it is" if report.left_out == 1 else f"{report.left_out:,} rows are left out: they are"
+    return f"{subject} training or calibration data of this calibration."
+
+
+def parameters_text(report: DatasetReport) -> str:
+    """The parameters of the comparison methods, or nothing."""
+    named = "; ".join(f"{name} {text}" for name, text in report.parameters)
+    return f"Parameters of the comparison methods: {named}." if named else ""
 
 
 def hidden_classes(report: DatasetReport, shown: tuple[int, ...]) -> str:

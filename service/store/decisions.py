@@ -1,7 +1,6 @@
 """Decisions: in by binary COPY, out in the order of a job's request."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,15 +9,12 @@ from sqlalchemy import Connection, Row
 from service.core.types import (
     AdmitSets,
     Approximation,
-    BoolArray,
-    FloatArray,
     IntArray,
     Reason,
     Selection,
     VennProbabilities,
 )
 from service.errors import NotFoundError
-from service.store.classifiers import Classifier
 from service.store.copy import (
     BOOL,
     FLOAT8,
@@ -27,42 +23,30 @@ from service.store.copy import (
     TEXT,
     Array,
     Bits,
-    FixedColumn,
     copy_in,
-    copy_out_whole,
     driver_cursor,
 )
 from service.store.jobs import Job
-from service.store.statements import copy_query, statement, stream
+from service.store.statements import statement, stream
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EvaluatedRows:
-    """The labelled rows of a score job, in its order; n of them.
-
-    exemplar_ids, label, network_predicted, decision: (n,) int64, decision -1 where rejected. lower: (n,)
-    float64, NaN where the set is no singleton. included: (n, C) bool, the ADMIT set.
-    """
-
-    exemplar_ids: IntArray
-    label: IntArray
-    network_predicted: IntArray
-    approximation: Approximation
-    included: BoolArray
-    lower: FloatArray
-    decision: IntArray
-
-
-def undecided(connection: Connection, job: Job, exemplar_ids: IntArray) -> IntArray:
-    """Those that have no decision yet under the job's snapshot and options, each once, in the order given."""
+def undecided(
+    connection: Connection,
+    exemplar_ids: IntArray,
+    *,
+    calibration_id: int,
+    weighted: bool,
+    require_full_match: bool,
+) -> IntArray:
+    """Those that have no decision yet under a snapshot and options, each once, in the order given."""
     ids = (
         connection.execute(
             statement("decisions.undecided"),
             {
                 "exemplar_ids": exemplar_ids.tolist(),
-                "calibration_id": job.calibration_id,
-                "weighted": job.weighted,
-                "require_full_match": job.require_full_match,
+                "calibration_id": calibration_id,
+                "weighted": weighted,
+                "require_full_match": require_full_match,
             },
         )
         .scalars()
@@ -154,36 +138,3 @@ def by_id(connection: Connection, decision_id: int) -> Row[Any]:
     if row is None:
         raise NotFoundError(f"there is no decision {decision_id}; report.decision_v1 lists them")
     return row
-
-
-def evaluated_rows(connection: Connection, classifier: Classifier, job_id: int) -> EvaluatedRows:
-    """The labelled rows of a score job."""
-    class_count = classifier.class_count
-    columns: dict[str, FixedColumn] = {
-        "id": INT8,
-        "label": INT4,
-        "network_predicted": INT4,
-        "predicted": INT4,
-        "match_count": INT4,
-        "distance": FLOAT8,
-        "logits": Array(">f8", class_count),
-        "admit_set": Bits(class_count),
-        "lower": FLOAT8,
-        "decision": INT4,
-    }
-    query = copy_query("decisions.evaluation_rows")
-    rows = copy_out_whole(driver_cursor(connection), query, {"job_id": job_id}, columns)
-    return EvaluatedRows(
-        exemplar_ids=rows["id"],
-        label=rows["label"].astype(np.int64),
-        network_predicted=rows["network_predicted"].astype(np.int64),
-        approximation=Approximation(
-            logits=rows["logits"],
-            predicted=rows["predicted"].astype(np.int64),
-            match_count=rows["match_count"].astype(np.int64),
-            distance=rows["distance"],
-        ),
-        included=rows["admit_set"],
-        lower=rows["lower"],
-        decision=rows["decision"].astype(np.int64),
-    )

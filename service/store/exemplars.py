@@ -58,8 +58,8 @@ class StoredExemplars:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SplitKeys:
-    """Who is in a split: ids (n,) int64, the document or else the external id of each, and its external id."""
+class ExemplarKeys:
+    """Names of n exemplars: ids (n,) int64, the document or else the external id of each, and its external id."""
 
     ids: IntArray
     document_keys: list[str]
@@ -276,14 +276,20 @@ def newest_support(connection: Connection, classifier: Classifier) -> int | None
     return newest
 
 
-def split_keys(connection: Connection, classifier: Classifier, split: Split) -> SplitKeys:
+def split_keys(connection: Connection, classifier: Classifier, split: Split) -> ExemplarKeys:
     """A split's exemplars in the order of their external ids, which the order they came in does not show in."""
     rows = connection.execute(statement("exemplars.split_keys"), {"classifier_id": classifier.id, "split": split}).all()
-    return SplitKeys(
+    return ExemplarKeys(
         ids=np.array([row.id for row in rows], dtype=np.int64),
         document_keys=[row.document_key for row in rows],
         row_keys=[row.external_id for row in rows],
     )
+
+
+def keys(connection: Connection, exemplar_ids: IntArray) -> ExemplarKeys:
+    """The names of some exemplars, in the order asked for."""
+    rows = connection.execute(statement("exemplars.keys"), {"exemplar_ids": exemplar_ids.tolist()}).all()
+    return ExemplarKeys(exemplar_ids, [row.document_key for row in rows], [row.external_id for row in rows])
 
 
 def support_blocks(

@@ -35,13 +35,14 @@ def test_the_demo_shows_every_method_on_both_sets(demonstrated: tuple[Program, O
     assert outcome.code == 0, outcome
     for title in SETS.values():
         assert title in outcome.stdout
-    for words in ("network", "localizer", "q = 0", "q = K", "ADMIT", "Venn-ADMIT plain", "Venn-ADMIT weighted"):
+    methods = ("ADMIT", "APS", "RAPS size", "LocalConf_BASE", "Venn-ADMIT plain", "Venn-ADMIT weighted")
+    for words in ("network", "localizer", "q = 0", "q = K", *methods):
         assert outcome.stdout.count(words) >= 2, words
     assert "What to try next" in outcome.stdout
     folder = session_folder / "demo-report"
     assert "<svg" in (folder / "index.html").read_text()
     pictures = sorted(folder.glob("*.png"))
-    assert len(pictures) == 4 * len(SETS)
+    assert len(pictures) == 5 * len(SETS)
     assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)
 
 

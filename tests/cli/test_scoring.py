@@ -223,11 +223,46 @@ def test_evaluate_compares_the_methods(own_calibrated: Program, tmp_path: Path) 
     path = samples.save(tmp_path, "labelled.npz", samples.scored())
     result = own_calibrated("evaluate", NAME, path, "--json", "--report", tmp_path / "report").result
     assert result["points"] == SCORED_ROWS
-    assert set(result["methods"]) >= {"KNN", "ADMIT", "Venn-ADMIT plain", "Venn-ADMIT weighted"}
+    assert list(result["methods"]) == [
+        "KNN",
+        "Conf_BASE",
+        "RAPS adaptiveness",
+        "RAPS size",
+        "APS",
+        "LocalConf_BASE",
+        "ADMIT",
+        "Venn-ADMIT plain",
+        "Venn-ADMIT plain, q = K",
+        "Venn-ADMIT weighted",
+        "Venn-ADMIT weighted, q = K",
+    ]
     admitted = [result["methods"][name]["all"]["n"] for name in ("KNN", "ADMIT", "Venn-ADMIT weighted")]
     assert admitted == sorted(admitted, reverse=True)
     assert admitted[0] == SCORED_ROWS
-    assert (tmp_path / "report" / "index.html").exists()
+    report = tmp_path / "report"
+    assert (report / "index.html").exists()
+    assert json.loads((report / "evaluation.json").read_text()) == result
+    assert len(list(report.glob("*.png"))) == 5
+
+
+def test_evaluate_of_what_a_calibration_has_decided_on(own_calibrated: Program, scored_file: Path) -> None:
+    with nothing_stored(own_calibrated):
+        check_refusal(own_calibrated("evaluate", NAME), 2, "calibration 1 of 'colours' has decided on no labelled")
+    score(own_calibrated, scored_file, "--no-weights", "--q-equals-k")
+    of_decisions = own_calibrated("evaluate", NAME, "--json").result
+    assert of_decisions["name"] == "calibration 1"
+    of_file = own_calibrated("evaluate", NAME, scored_file, "--json").result
+    assert of_decisions == of_file | {"name": "calibration 1"}
+    assert own_calibrated("calibrate", NAME, "--alpha", "0.3", "--kappa", 5).code == 0
+    with nothing_stored(own_calibrated):
+        check_refusal(own_calibrated("evaluate", NAME), 2, "calibration 2 of 'colours' has decided on no labelled")
+    assert own_calibrated("evaluate", NAME, "--calibration", 1, "--json").result == of_decisions
+
+
+def test_evaluate_refuses_what_the_calibration_was_made_with(calibrated: Program, tmp_path: Path) -> None:
+    path = samples.save(tmp_path, "held-out.npz", samples.held_out())
+    with nothing_stored(calibrated):
+        check_refusal(calibrated("evaluate", NAME, path), 2, "all 1,500 labelled rows are training or calibration data")
 
 
 def test_an_id_that_looks_like_markup_can_be_replayed(own_calibrated: Program, tmp_path: Path) -> None:

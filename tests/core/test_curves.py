@@ -32,7 +32,7 @@ class TestReliability:
         bins = reliability(lower, correct, edges=(0.0, 0.25, 0.5, 0.75, 1.0))
         assert bins.count.tolist() == [2, 0, 1, 2]
         assert bins.frequency == pytest.approx([0.5, np.nan, 1.0, 0.5], nan_ok=True)
-        assert bins.mean_lower == pytest.approx([0.15, np.nan, 0.5, 0.95], nan_ok=True)
+        assert bins.mean_probability == pytest.approx([0.15, np.nan, 0.5, 0.95], nan_ok=True)
         assert bins.few.tolist() == [True, False, True, True]
         low, high = wilson_interval([1, 0, 1, 1], [2, 0, 1, 2])
         assert bins.interval_low.tolist() == low.tolist()
@@ -49,10 +49,10 @@ class TestReliability:
         assert bins.count.sum() == (~np.isnan(lower)).sum()
         filled = bins.count > 0
         assert np.nansum(bins.frequency * bins.count) == pytest.approx(correct[~np.isnan(lower)].sum())
-        for inside in (bins.frequency[filled], bins.mean_lower[filled]):
+        for inside in (bins.frequency[filled], bins.mean_probability[filled]):
             assert ((inside >= 0) & (inside <= 1)).all()
-        assert (bins.edges[:-1][filled] <= bins.mean_lower[filled] + 1e-12).all()
-        assert (bins.mean_lower[filled] <= bins.edges[1:][filled] + 1e-12).all()
+        assert (bins.edges[:-1][filled] <= bins.mean_probability[filled] + 1e-12).all()
+        assert (bins.mean_probability[filled] <= bins.edges[1:][filled] + 1e-12).all()
         assert (bins.interval_low[filled] <= bins.frequency[filled]).all()
         assert (bins.frequency[filled] <= bins.interval_high[filled]).all()
 

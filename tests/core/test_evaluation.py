@@ -11,17 +11,21 @@ from hypothesis import strategies as st
 
 from service.core.evaluation import (
     EvaluationPoints,
-    MethodDecisions,
     check_points,
     partition_table,
     standard_methods,
 )
-from service.core.tallies import Tally, selective_accuracy
+from service.core.method_measures import measure_method
+from service.core.tallies import Tally
+from service.core.types import MethodSets
 from service.errors import InvalidInputError
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "sentiment.npz"
 ALPHA = Decimal("0.1")
 K = 3
+APS = MethodSets(
+    "APS", np.array([0, 0, 1, 1, 1, 1]), np.array([[1, 0], [1, 0], [1, 1], [1, 1], [0, 1], [0, 1]], np.bool_)
+)
 
 
 @pytest.fixture
@@ -42,31 +46,40 @@ def points() -> EvaluationPoints:
         logits=logits + 700.0,
         included=np.array([[1, 0], [1, 0], [0, 1], [1, 1], [1, 0], [1, 1]], np.bool_),
         lower_plain=np.array([0.95, 0.92, 0.91, np.nan, 0.5, np.nan]),
+        upper_plain=np.array([0.96, 0.93, 0.92, np.nan, 0.6, np.nan]),
         lower_weighted=np.array([0.94, 0.4, 0.91, np.nan, 0.5, np.nan]),
-        decision_plain=np.array([0, 0, 1, -1, -1, -1]),
-        decision_weighted=np.array([0, -1, 1, -1, -1, -1]),
-        comparisons=(MethodDecisions("APS", np.array([0, 0, -1, -1, 1, 1])),),
+        upper_weighted=np.array([0.97, 0.95, 0.92, np.nan, 0.7, np.nan]),
+        admitted_plain=np.array([1, 1, 1, 0, 0, 0], np.bool_),
+        admitted_weighted=np.array([1, 0, 1, 0, 0, 0], np.bool_),
+        comparisons=(APS,),
     )
 
 
 class TestMethods:
     def test_by_hand(self, points: EvaluationPoints) -> None:
-        decisions = {method.name: method.decision.tolist() for method in standard_methods(points, K)}
-        assert decisions == {
-            "KNN": [0, 0, 1, 1, 0, 1],
-            "ADMIT": [0, 0, 1, -1, 0, -1],
-            "Venn-ADMIT plain": [0, 0, 1, -1, -1, -1],
-            "Venn-ADMIT plain, q = K": [0, 0, -1, -1, -1, -1],
-            "Venn-ADMIT weighted": [0, -1, 1, -1, -1, -1],
-            "Venn-ADMIT weighted, q = K": [0, -1, -1, -1, -1, -1],
-            "APS": [0, 0, -1, -1, 1, 1],
-        }
+        sets = {method.name: method.included.astype(int).tolist() for method in standard_methods(points, K)}
+        zero, one, both = [1, 0], [0, 1], [1, 1]
+        assert list(sets.items()) == [
+            ("KNN", [zero, zero, one, one, zero, one]),
+            ("APS", [zero, zero, both, both, one, one]),
+            ("ADMIT", [zero, zero, one, both, zero, both]),
+            ("Venn-ADMIT plain", [zero, zero, one, both, both, both]),
+            ("Venn-ADMIT plain, q = K", [zero, zero, both, both, both, both]),
+            ("Venn-ADMIT weighted", [zero, both, one, both, both, both]),
+            ("Venn-ADMIT weighted, q = K", [zero, both, both, both, both, both]),
+        ]
+
+    def test_the_prediction_is_that_of_the_method(self, points: EvaluationPoints) -> None:
+        for method in standard_methods(points, K):
+            expected = APS.predicted if method.name == "APS" else points.predicted
+            assert method.predicted.tolist() == expected.tolist()
 
     def test_golden_shares(self) -> None:
         """The measures of real points agree with a count point by point."""
         golden = np.load(GOLDEN)
         label, decision = golden["score_y"].astype(np.int64), golden["score_decision_weighted"]
-        measured = selective_accuracy(label, decision, decision >= 0, class_count=2)
+        included = (golden["score_predicted"][:, None] == np.arange(2)) | (decision < 0)[:, None]
+        measured = measure_method(MethodSets("weighted", golden["score_predicted"], included), label, None).singletons
         admitted = [(int(y), int(c)) for y, c in zip(label, decision, strict=True) if c >= 0]
         assert admitted
         assert measured.overall == Tally(sum(y == c for y, c in admitted), len(admitted), 500)
@@ -145,9 +158,8 @@ class TestChecks:
             ({"predicted": np.array([0, 0, 1, 2, 0, 1])}, "predicted .* got 2 in row 3"),
             ({"localizer_predicted": np.array([0])}, "localizer_predicted must have 6 rows"),
             ({"distance": np.array([1.0])}, "distance must have 6 rows, one a label; got 1"),
-            ({"decision_plain": np.full(6, -2)}, r"decision_plain must lie in \[-1, 2\)"),
+            ({"admitted_plain": np.full(5, True)}, "admitted_plain must have 6 rows"),
             ({"included": np.ones((6, 3), np.bool_)}, r"shape of logits \(6, 2\), got \(6, 3\)"),
-            ({"comparisons": (MethodDecisions("APS", np.full(6, 2)),)}, "decision of 'APS'"),
             ({"label": np.array([], np.int64)}, "at least one labelled point"),
         ],
     )
@@ -162,7 +174,6 @@ def random_points(seed: int, count: int, classes: int) -> EvaluationPoints:
     logits = random.normal(size=(count, classes))
     predicted = logits.argmax(axis=1)
     lower = np.where(random.random(count) < 0.5, random.random(count), np.nan)
-    decision = np.where(lower >= 0.9, predicted, -1)
     return EvaluationPoints(
         label=random.integers(0, classes, count),
         network_predicted=predicted,
@@ -171,9 +182,11 @@ def random_points(seed: int, count: int, classes: int) -> EvaluationPoints:
         match_count=random.integers(0, K + 1, count),
         distance=random.integers(0, 5, count).astype(np.float64),
         logits=logits,
-        included=random.random((count, classes)) < 0.5,
+        included=(random.random((count, classes)) < 0.5) | (predicted[:, None] == np.arange(classes)),
         lower_plain=lower,
+        upper_plain=lower,
         lower_weighted=lower,
-        decision_plain=decision,
-        decision_weighted=decision,
+        upper_weighted=lower,
+        admitted_plain=lower >= 0.9,
+        admitted_weighted=lower >= 0.9,
     )

@@ -2,35 +2,18 @@
 
 from decimal import Decimal
 from math import isnan, sqrt
-from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.tallies import (
-    FEW,
-    Tally,
-    Verdict,
-    point_accuracy,
-    selective_accuracy,
-    wilson_interval,
-)
-from service.core.types import BoolArray, IntArray
+from service.core.documents import Documents
+from service.core.tallies import FEW, Grouping, Tally, Verdict, tally_groupings, wilson_interval
 from service.errors import InvalidInputError
 
 ALPHA = Decimal("0.1")
-CLASSES = 3
 NORMAL_QUANTILE = 1.959963984540054
-
-
-@st.composite
-def decided(draw: st.DrawFn) -> tuple[IntArray, IntArray, BoolArray]:
-    """Labels, predictions (-1 where rejected) and who is admitted."""
-    rows = draw(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.booleans()), min_size=1, max_size=60))
-    label, predicted, admitted = (np.array(column) for column in zip(*rows, strict=True))
-    return label, np.where(admitted, predicted, -1), admitted.astype(np.bool_)
 
 
 class TestTally:
@@ -96,75 +79,52 @@ class TestWilson:
             wilson_interval(1, 2, confidence)
 
 
-class TestSelectiveAccuracy:
+class TestTallyGroupings:
     def test_by_hand(self) -> None:
-        label = np.array([0, 0, 0, 1, 1, 2])
-        predicted = np.array([0, 1, 0, 1, 1, -1])
-        measured = selective_accuracy(label, predicted, np.array([1, 1, 0, 1, 1, 0], np.bool_), CLASSES)
-        assert measured.per_true_class == (Tally(1, 2, 6), Tally(2, 2, 6), Tally(0, 0, 6))
-        assert measured.per_predicted_class == (Tally(1, 1, 6), Tally(2, 3, 6), Tally(0, 0, 6))
-        assert measured.overall == Tally(3, 4, 6)
+        cell = np.array([0, 1, 1, -1, 1])
+        correct = np.array([1, 1, 0, 1, 0], np.bool_)
+        other = Grouping(np.array([-1, -1, 0, 0, 0]), ~correct, 1)
+        assert tally_groupings([Grouping(cell, correct, 3), other], None) == [
+            (Tally(1, 1, 5), Tally(1, 3, 5), Tally(0, 0, 5)),
+            (Tally(2, 3, 5),),
+        ]
 
-    @given(decided())
-    def test_both_views_count_the_same_points(self, points: tuple[IntArray, IntArray, BoolArray]) -> None:
-        label, predicted, admitted = points
-        measured = selective_accuracy(label, predicted, admitted, CLASSES)
-        for view in (measured.per_true_class, measured.per_predicted_class):
-            assert sum(tally.count for tally in view) == measured.overall.count == admitted.sum()
-            assert sum(tally.correct for tally in view) == measured.overall.correct
-            assert all(tally.total == label.size for tally in view)
-            assert all(0 <= tally.correct <= tally.count for tally in view)
-        assert [t.correct for t in measured.per_true_class] == [t.correct for t in measured.per_predicted_class]
+    def test_documents_that_hold_the_points_are_counted(self) -> None:
+        documents = Documents(np.array([0, 0, 1, 1, 2]), 3)
+        cell = np.array([0, 0, 0, 1, -1])
+        ((first, second),) = tally_groupings([Grouping(cell, np.array([1, 0, 1, 1, 1], np.bool_), 2)], documents)
+        assert (first.documents, second.documents) == (2, 1)
 
-    @given(decided(), st.randoms(use_true_random=False))
-    def test_order_does_not_matter(self, points: tuple[IntArray, IntArray, BoolArray], random: Random) -> None:
-        order = list(range(points[0].size))
-        random.shuffle(order)
-        label, predicted, admitted = points
-        assert selective_accuracy(label[order], predicted[order], admitted[order], CLASSES) == selective_accuracy(
-            label, predicted, admitted, CLASSES
-        )
+    def test_few_documents_are_few_however_many_points_they_hold(self) -> None:
+        documents = Documents(np.repeat(np.arange(FEW - 1), 100), FEW - 1)
+        n = documents.code.size
+        ((tally,),) = tally_groupings([Grouping(np.zeros(n, np.int64), np.ones(n, np.bool_), 1)], documents)
+        assert tally.count == 900
+        assert tally.verdict(ALPHA) is Verdict.FEW
 
-    def test_refuses_an_unlabelled_point_by_its_row(self) -> None:
-        with pytest.raises(InvalidInputError, match=r"label must lie in \[0, 3\), got -1 in row 1"):
-            selective_accuracy(np.array([0, -1]), np.array([0, 0]), np.array([True, True]), CLASSES)
+    def test_where_all_are_right_the_documents_are_the_trials(self) -> None:
+        documents = Documents(np.repeat(np.arange(20), 5), 20)
+        for correct in (True, False):
+            ((tally,),) = tally_groupings([Grouping(np.zeros(100, np.int64), np.full(100, correct), 1)], documents)
+            low, high = wilson_interval(20 * correct, 20)
+            assert tally.interval == (float(low), float(high))
 
-    def test_refuses_unequal_lengths(self) -> None:
-        with pytest.raises(InvalidInputError, match="admitted must have 2 rows"):
-            selective_accuracy(np.array([0, 1]), np.array([0, 1]), np.array([True]), CLASSES)
+    def test_tokens_that_agree_within_documents_widen_the_interval(self) -> None:
+        correct = np.repeat(np.arange(40) % 4 > 0, 25)
+        documents = Documents(np.repeat(np.arange(40), 25), 40)
+        cell = np.zeros(1000, np.int64)
+        ((clustered,),) = tally_groupings([Grouping(cell, correct, 1)], documents)
+        ((independent,),) = tally_groupings([Grouping(cell, correct, 1)], None)
+        width = clustered.interval[1] - clustered.interval[0]
+        # 40 documents instead of 1,000 points: five times as wide.
+        assert width == pytest.approx(5 * (independent.interval[1] - independent.interval[0]), rel=0.15)
 
-
-class TestPointAccuracy:
-    def test_by_hand(self) -> None:
-        label = np.array([0, 0, 0, 1, 1, 1, 1, 1])
-        predicted = np.array([0, 0, 1, 1, 1, 1, 1, 0])
-        measured = point_accuracy(label, predicted, class_count=2)
-        # Class 0: precision 2/3, recall 2/3. Class 1: precision 4/5, recall 4/5.
-        assert measured.f_half == pytest.approx([2 / 3, 4 / 5])
-        assert measured.f_half_macro == pytest.approx((2 / 3 + 4 / 5) / 2)
-        assert measured.tallies.overall == Tally(6, 8, 8)
-
-    def test_precision_counts_for_more_than_recall(self) -> None:
-        label = np.array([0, 0, 0, 0, 1])
-        predicted = np.array([0, 1, 1, 1, 1])
-        measured = point_accuracy(label, predicted, class_count=2)
-        # Class 0: precision 1, recall 1/4. Class 1: precision 1/4, recall 1.
-        assert measured.f_half == pytest.approx([0.3125 / (0.25 + 0.25), 0.3125 / (0.0625 + 1)])
-
-    def test_a_class_that_never_occurs_is_left_out_of_the_mean(self) -> None:
-        measured = point_accuracy(np.array([0, 0]), np.array([0, 0]), CLASSES)
-        assert np.isnan(measured.f_half).tolist() == [False, True, True]
-        assert measured.f_half_macro == 1.0
-
-    @given(decided())
-    def test_agrees_with_precision_and_recall(self, points: tuple[IntArray, IntArray, BoolArray]) -> None:
-        label, predicted = points[0], np.maximum(points[1], 0)
-        measured = point_accuracy(label, predicted, CLASSES)
-        for c in range(CLASSES):
-            hits = int(((label == c) & (predicted == c)).sum())
-            if hits:
-                precision, recall = hits / (predicted == c).sum(), hits / (label == c).sum()
-                assert measured.f_half[c] == pytest.approx(1.25 * precision * recall / (0.25 * precision + recall))
-            elif (label == c).any() or (predicted == c).any():
-                assert measured.f_half[c] == 0
-        assert measured.tallies.overall.share == pytest.approx(float((label == predicted).mean()))
+    @settings(max_examples=30, deadline=None)  # each draws a thousand samples
+    @given(st.lists(st.tuples(st.integers(-1, 2), st.booleans(), st.integers(0, 6)), min_size=1, max_size=40))
+    def test_an_interval_holds_its_share(self, rows: list[tuple[int, bool, int]]) -> None:
+        cell, correct, code = (np.array(column) for column in zip(*rows, strict=True))
+        (tallies,) = tally_groupings([Grouping(cell, correct.astype(np.bool_), 3)], Documents(code, 7))
+        for tally in tallies:
+            low, high = tally.interval
+            assert 0 <= low <= high <= 1
+            assert tally.count == 0 or low <= tally.share <= high

@@ -1,11 +1,15 @@
 """Reports to look at: real points of two classes, and made ones of many classes with hostile names."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from service.core.documents import Documents
+from service.core.types import MethodSets
 from service.report.dataset import DatasetReport, build_dataset_report
-from tests.report.samples import ALPHA, HOSTILE_NAMES, golden_points, made_points
+from tests.report.samples import ALPHA, HOSTILE_NAMES, PARAMETERS, compared_points, golden_points, made_points
 
 
 @pytest.fixture(scope="session")
@@ -15,11 +19,47 @@ def sentiment() -> DatasetReport:
 
 
 @pytest.fixture(scope="session")
+def compared() -> DatasetReport:
+    """500 real points, with the comparison methods."""
+    points = compared_points(slice(500))
+    return build_dataset_report("test", ("negative", "positive"), points, 25, ALPHA, parameters=PARAMETERS, left_out=12)
+
+
+@pytest.fixture(scope="session")
+def of_documents() -> DatasetReport:
+    """The same points as if five of them made a document."""
+    points = compared_points(slice(500), Documents(np.arange(500) // 5, 100))
+    return build_dataset_report("test", ("negative", "positive"), points, 25, ALPHA, parameters=PARAMETERS)
+
+
+@pytest.fixture(scope="session")
+def of_few_documents() -> DatasetReport:
+    """90 points of two classes, all right and all admitted, of three documents."""
+    label = [0, 1] * 45
+    points = replace(made_points(label, label, label, 2), documents=Documents(np.arange(90) // 30, 3))
+    return build_dataset_report("few", ("a", "b"), points, 5, ALPHA)
+
+
+@pytest.fixture(scope="session")
 def hostile() -> DatasetReport:
     """Eight classes whose names are markup in one language or another; class c is right in 12 + c of 20."""
     label = [c for c in range(8) for _ in range(20)]
     predicted = [c if i < 12 + c else (c + 1) % 8 for c in range(8) for i in range(20)]
-    return build_dataset_report("<i>$set$", HOSTILE_NAMES, made_points(label, predicted, predicted, 8), 5, ALPHA)
+    points = made_points(label, predicted, predicted, 8)
+    parameters = (("<b>$x", "[red]1 & $2"),)
+    return build_dataset_report("<i>$set$", HOSTILE_NAMES, points, 5, ALPHA, parameters=parameters)
+
+
+@pytest.fixture(scope="session")
+def ten_classes() -> DatasetReport:
+    """Ten classes of 30 points, and a method whose sets have every size."""
+    label = [c for c in range(10) for _ in range(30)]
+    points = made_points(label, label, label, 10)
+    size = np.arange(300) % 10
+    after = (np.arange(10) - np.array(label)[:, None]) % 10  # (n, C)
+    sets = MethodSets("of every size", points.predicted, after <= size[:, None])
+    names = tuple(f"class {c}" for c in range(10))
+    return build_dataset_report("ten", names, replace(points, comparisons=(sets,)), 5, ALPHA)
 
 
 @pytest.fixture

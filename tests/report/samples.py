@@ -1,14 +1,18 @@
 """Points to make reports of: real ones of two classes, and made ones of given labels and decisions."""
 
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 
+from service.core.documents import Documents
 from service.core.evaluation import EvaluationPoints
+from service.core.types import MethodSets
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "sentiment.npz"
 ALPHA = Decimal("0.1")
+PARAMETERS = (("temperature", "0.697"), ("RAPS size", "k_reg 2, lambda 0.01"))
 
 HOSTILE_NAMES = ("<b>bold</b>", "$x_1$ & \\frac", "[red]sea[/red]", "_hidden", '"quoted"', "ordinary", "a" * 60, "-->")
 
@@ -17,6 +21,7 @@ def golden_points(rows: slice) -> EvaluationPoints:
     """Scored real points, as the reference computed them."""
     golden = np.load(GOLDEN)
     score = {name: golden[f"score_{name}"][rows] for name in ("y", "f", "logits", "predicted", "q", "d", "set")}
+    size, upweight = golden["score_category_size"][rows], golden["score_upweight"][rows]
     return EvaluationPoints(
         label=score["y"].astype(np.int64),
         network_predicted=score["f"].argmax(axis=1),
@@ -27,9 +32,11 @@ def golden_points(rows: slice) -> EvaluationPoints:
         logits=score["logits"],
         included=score["set"],
         lower_plain=golden["score_lower_plain"][rows],
+        upper_plain=golden["score_lower_plain"][rows] + 1 / (size + 1),
         lower_weighted=golden["score_lower_weighted"][rows],
-        decision_plain=golden["score_decision_plain"][rows],
-        decision_weighted=golden["score_decision_weighted"][rows],
+        upper_weighted=golden["score_lower_weighted"][rows] + upweight / (size + upweight),
+        admitted_plain=golden["score_decision_plain"][rows] >= 0,
+        admitted_weighted=golden["score_decision_weighted"][rows] >= 0,
     )
 
 
@@ -48,7 +55,27 @@ def made_points(label: list[int], predicted: list[int], decision: list[int], cla
         logits=one_hot * 2.0,
         included=one_hot | ~admitted[:, None],
         lower_plain=lower,
+        upper_plain=lower,
         lower_weighted=lower,
-        decision_plain=np.array(decision),
-        decision_weighted=np.array(decision),
+        upper_weighted=lower,
+        admitted_plain=admitted,
+        admitted_weighted=admitted,
+    )
+
+
+def compared_points(rows: slice, documents: Documents | None = None) -> EvaluationPoints:
+    """`golden_points` with the reference's sets of the five comparison methods, of documents if given."""
+    points, golden = golden_points(rows), np.load(GOLDEN.with_name("baselines.npz"))
+    network, knn = points.network_predicted, points.predicted
+    sets = (
+        ("Conf_BASE", knn, "conf_base_set"),
+        ("RAPS adaptiveness", network, "two_raps_a_set"),
+        ("RAPS size", network, "two_raps_b_set"),
+        ("APS", network, "two_aps_set"),
+        ("LocalConf_BASE", knn, "local_conf_set"),
+    )
+    return replace(
+        points,
+        comparisons=tuple(MethodSets(name, predicted, golden[key][rows]) for name, predicted, key in sets),
+        documents=documents,
     )

@@ -1,6 +1,7 @@
 """What a report measures of an evaluation set, and the sentences about it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,20 @@ import pytest
 from service.core.tallies import Tally
 from service.errors import InvalidInputError
 from service.report.dataset import KNN, RECOMMENDED, DatasetReport, build_dataset_report
-from service.report.wording import class_gap, headline, hidden_classes, legend, match_bin_names
+from service.report.wording import (
+    accuracy_note,
+    class_gap,
+    extent,
+    headline,
+    hidden_classes,
+    interval_note,
+    left_out,
+    legend,
+    match_bin_names,
+    parameters_text,
+    size_strata,
+    size_tally,
+)
 from tests.report.samples import ALPHA, golden_points
 
 Build = Callable[[list[tuple[int, int, int]]], DatasetReport]
@@ -27,6 +41,22 @@ def test_rows_in_the_order_they_are_shown(sentiment: DatasetReport) -> None:
     assert len(sentiment.partitions.rows) == 9
 
 
+def test_comparison_methods_stand_after_the_knn_in_the_order_given(compared: DatasetReport) -> None:
+    assert [row.name for row in compared.methods] == [
+        "KNN",
+        "Conf_BASE",
+        "RAPS adaptiveness",
+        "RAPS size",
+        "APS",
+        "LocalConf_BASE",
+        "ADMIT",
+        "Venn-ADMIT plain",
+        "Venn-ADMIT plain, q = K",
+        "Venn-ADMIT weighted",
+        "Venn-ADMIT weighted, q = K",
+    ]
+
+
 def test_the_parts_agree_with_each_other(sentiment: DatasetReport) -> None:
     points = golden_points(slice(400))
     knn, admitted = sentiment.method(KNN), sentiment.method(RECOMMENDED)
@@ -36,10 +66,31 @@ def test_the_parts_agree_with_each_other(sentiment: DatasetReport) -> None:
     assert sentiment.partitions.rows[-1].overall.tally == knn.overall
     assert sentiment.grid.correct.sum() == correct
     singletons = sentiment.method("ADMIT").overall
-    assert sentiment.curve_overall.count[-1] == singletons.count == sentiment.reliability["weighted"].count.sum()
+    assert sentiment.curve_overall.count[-1] == singletons.count == sentiment.reliability_lower["weighted"].count.sum()
+    assert sentiment.reliability_upper["plain"].count.sum() == singletons.count
     assert sentiment.curve_overall.correct[-1] == singletons.correct
     at_target = int(np.searchsorted(-sentiment.curve_overall.threshold, -0.9, side="right")) - 1
     assert sentiment.curve_overall.count[at_target] == admitted.overall.count
+
+
+def test_sets_of_one_class_cover_what_singletons_get_right(compared: DatasetReport) -> None:
+    for row in compared.methods:
+        assert sum(size.covered.count for size in row.by_size) == row.coverage.overall.count == 500
+        assert sum(size.covered.correct for size in row.by_size) == row.coverage.overall.correct
+        assert size_tally(row, (1, 1)) == row.singletons.overall
+        assert row.mean_size == pytest.approx(2 - row.singletons.overall.portion)
+    assert size_strata(compared) == [(1, 1), (2, 2)]
+    assert size_tally(compared.methods[0], (2, 2)) == Tally(0, 0, 500)
+
+
+def test_intervals_of_documents_are_those_of_every_share(of_documents: DatasetReport, compared: DatasetReport) -> None:
+    assert (of_documents.document_count, compared.document_count) == (100, None)
+    for clustered, plain in zip(of_documents.methods, compared.methods, strict=True):
+        ours, theirs = clustered.singletons.overall, plain.singletons.overall
+        assert (ours.correct, ours.count) == (theirs.correct, theirs.count)
+        assert ours.documents is not None
+        assert theirs.documents is None
+        assert ours.interval != theirs.interval
 
 
 def test_refuses_names_that_do_not_match_the_classes() -> None:
@@ -67,6 +118,32 @@ def test_headline(two_class_report: Build) -> None:
     )
     assert headline(two_class_report([(0, -1, 3)])) == "Venn-ADMIT weighted admits none of 3 points."
     assert "at least 0.9 correct" in legend(report)
+
+
+def test_which_intervals_and_what_is_too_few(compared: DatasetReport, of_documents: DatasetReport) -> None:
+    assert interval_note(compared) == "95 % Wilson intervals"
+    assert accuracy_note(compared) == "95 % Wilson intervals; of F0.5, from resampled points"
+    assert interval_note(of_documents) == accuracy_note(of_documents) == "95 % intervals from 100 resampled documents"
+    assert "? under 10 points," in legend(compared)
+    assert "? under 10 documents," in legend(of_documents)
+    assert (extent(compared), extent(of_documents)) == (
+        "500 labelled points",
+        "500 labelled points of 100 documents",
+    )
+
+
+def test_rows_left_out_are_said(compared: DatasetReport, sentiment: DatasetReport) -> None:
+    assert left_out(compared) == "12 rows are left out: they are training or calibration data of this calibration."
+    one = replace(compared, left_out=1)
+    assert left_out(one) == "1 row is left out: it is training or calibration data of this calibration."
+    assert left_out(sentiment) == ""
+
+
+def test_parameters_of_the_comparison_methods(compared: DatasetReport, sentiment: DatasetReport) -> None:
+    assert parameters_text(compared) == (
+        "Parameters of the comparison methods: temperature 0.697; RAPS size k_reg 2, lambda 0.01."
+    )
+    assert parameters_text(sentiment) == ""
 
 
 class TestClassGap:

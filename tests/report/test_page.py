@@ -8,7 +8,7 @@ import pytest
 
 from service.report.dataset import DatasetReport
 from service.report.page import render_page, write_report
-from service.report.wording import class_gap, headline, share_text
+from service.report.wording import class_gap, headline, interval_text, share_text
 from tests.report.samples import HOSTILE_NAMES
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -94,16 +94,17 @@ def test_names_are_escaped(html: str, page: Page) -> None:
     for name in HOSTILE_NAMES[:6]:
         assert name in page.text
     assert "<i>$set$" in page.text
+    assert "<b>$x [red]1 & $2" in page.text
 
 
 def test_tables_have_captions_and_scopes(page: Page) -> None:
-    assert len(page.all("table")) == len(page.all("caption")) == 6
+    assert len(page.all("table")) == len(page.all("caption")) == 8
     assert all(attributes.get("scope") in {"col", "row", "colgroup", "rowgroup"} for attributes in page.all("th"))
 
 
 def test_charts_are_described(page: Page) -> None:
     charts = page.all("svg")
-    assert len(charts) == len(page.all("figcaption")) == 6
+    assert len(charts) == len(page.all("figcaption")) == 8
     assert all(chart["role"] == "img" and len(chart["aria-label"] or "") > 40 for chart in charts)
 
 
@@ -118,14 +119,40 @@ def test_colour_is_never_the_only_signal(html: str) -> None:
 def test_shows_the_figures(page: Page, sentiment: DatasetReport, hostile: DatasetReport) -> None:
     for row in sentiment.methods:
         assert row.name in page.text
-        for tally in (*row.selective.per_true_class, row.selective.overall):
-            assert f"{share_text(tally.share)} ({share_text(tally.portion)})" in page.text
+        for tally in (*row.singletons.per_true_class, row.singletons.overall):
+            share, portion = share_text(tally.share), share_text(tally.portion)
+            assert f"{share} ({portion}) {interval_text(tally.interval)}" in page.text
+        for tally in (*row.coverage.per_true_class, *row.coverage.per_predicted_class, row.coverage.overall):
+            assert f"{share_text(tally.share)} {interval_text(tally.interval)}" in page.text
+        assert f"{row.name} {row.mean_size:.2f}" in page.text
     for report in (sentiment, hostile):
         assert headline(report) in page.text
         assert class_gap(report) in page.text
     assert "6 of 8 classes shown" in page.text
     assert "What to try next" in page.text
     assert "venn-admit report demo" in page.text
+
+
+def test_all_rows_their_parameters_and_intervals(compared: DatasetReport, of_documents: DatasetReport) -> None:
+    text = Page(render_page("Plain", {}, [compared])).text
+    for row in compared.methods:
+        assert f"{row.name} {row.mean_size:.2f}" in text
+    assert "temperature 0.697; RAPS size k_reg 2, lambda 0.01." in text
+    assert "12 rows are left out" in text
+    assert text.count("95 % Wilson intervals") == 5
+    clustered = Page(render_page("Plain", {}, [of_documents])).text
+    assert clustered.count("95 % intervals from 100 resampled documents") == 5
+    assert "500 labelled points of 100 documents" in clustered
+    assert "under 10 documents" in clustered
+    assert "left out" not in clustered
+
+
+def test_shares_of_few_documents_are_never_coloured_as_good(of_few_documents: DatasetReport) -> None:
+    html = render_page("Few", {}, [of_few_documents])
+    assert '<td class="few"' in html
+    assert '<td class="well"' not in html
+    accuracy = html[html.index("none rejected") : html.index("F0.5 weighs")]
+    assert accuracy.count('class="few"') == accuracy.count("<td") > 0
 
 
 def test_partitions_keep_their_order(page: Page) -> None:
@@ -152,6 +179,7 @@ def test_write_report(tmp_path: Path, sentiment: DatasetReport) -> None:
     paths = write_report(tmp_path / "new" / "folder", "Demo", FACTS, [sentiment], STEPS)
     assert [path.name for path in paths] == [
         "index.html",
+        "test-methods.png",
         "test-coverage.png",
         "test-reliability.png",
         "test-heatmap.png",

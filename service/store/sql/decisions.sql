@@ -62,33 +62,6 @@ WHERE job.id = :job_id
 GROUP BY decision.decision, decision.reason
 ORDER BY decision.decision, decision.reason;
 
--- name: evaluation_rows
--- The labelled rows of a job with what was decided and what the network said.
-SELECT
-    exemplar.id,
-    exemplar.label,
-    exemplar.network_predicted,
-    decision.predicted,
-    decision.match_count,
-    decision.distance,
-    decision.logits,
-    decision.admit_set,
-    coalesce(decision.lower, 'NaN') AS lower,
-    coalesce(decision.decision, -1) AS decision
-FROM job
-INNER JOIN job_row ON job.id = job_row.job_id
-INNER JOIN exemplar ON job_row.exemplar_id = exemplar.id
-INNER JOIN decision
-    ON
-        job.calibration_id = decision.calibration_id
-        AND job_row.exemplar_id = decision.exemplar_id
-        AND job.weighted = decision.weighted
-        AND job.require_full_match = decision.require_full_match
-WHERE
-    job.id = :job_id
-    AND exemplar.label IS NOT NULL
-ORDER BY job_row.row_number;
-
 -- name: decision_by_id
 -- One decision as it is stored.
 SELECT

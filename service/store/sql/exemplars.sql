@@ -112,6 +112,15 @@ WHERE
     AND split = :split
 ORDER BY external_id COLLATE "C";
 
+-- name: keys
+-- External ids and split keys of the exemplars asked for, in the order asked for.
+SELECT
+    exemplar.external_id,
+    coalesce(exemplar.document_id, exemplar.external_id) AS document_key
+FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
+INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
+ORDER BY wanted.position;
+
 -- name: network_logits
 -- The network's logits of the exemplars asked for, in the order asked for.
 SELECT exemplar.network_logits

@@ -1,0 +1,74 @@
+"""Documents as the units of a sample: the tokens of one document are not independent of each other.
+
+Source: the cluster bootstrap, Davison & Hinkley (1997), *Bootstrap Methods and their Application*, section 3.8:
+whole documents are drawn with replacement, as many as there are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from service.core.types import FloatArray, IntArray
+from service.errors import InvalidInputError
+
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Documents:
+    """Which document each of n points is of. code: (n,) int64 in [0, count)."""
+
+    code: IntArray
+    count: int
+
+    def holding(self, rows: IntArray, cell: IntArray, cell_count: int) -> IntArray:
+        """How many documents have a point in each cell, (cell_count,) int64; rows, cell: (m,) int64."""
+        pairs = np.unique(self.code[rows] * cell_count + cell)
+        return np.bincount(pairs % cell_count, minlength=cell_count)
+
+    def resampled_counts(
+        self, rows: IntArray, cell: IntArray, cell_count: int, *, resamples: int = RESAMPLES, seed: int = 0
+    ) -> FloatArray:
+        """Points in each cell, in samples of as many documents drawn with replacement.
+
+        rows: (m,) int64, of the n points; a row may occur in several cells. cell: (m,) int64 in [0, cell_count).
+        Returns (resamples, cell_count) float64, whole numbers. The same seed draws the same documents, whatever
+        the cells are, so that methods are compared on the same samples.
+        """
+        pairs, points = np.unique(self.code[rows] * cell_count + cell, return_counts=True)
+        document, place = pairs // cell_count, pairs % cell_count
+        generator = np.random.default_rng(seed)
+        counts = np.empty((resamples, cell_count))
+        for sample in counts:
+            times = np.bincount(generator.integers(self.count, size=self.count), minlength=self.count)
+            sample[:] = np.bincount(place, weights=times[document] * points, minlength=cell_count)
+        return counts
+
+
+def documents_of(keys: Sequence[str]) -> Documents | None:
+    """The documents of n points by the document's id or else the point's own; None where no two points share one.
+
+    >>> documents_of(["a", "b", "a"]).code.tolist()
+    [0, 1, 0]
+    >>> documents_of(["a", "b"]) is None
+    True
+    """
+    # Sorted, so that the order of the points does not show in which documents are drawn.
+    code = {key: position for position, key in enumerate(sorted(set(keys)))}
+    return None if len(code) == len(keys) else Documents(np.array([code[key] for key in keys]), len(code))
+
+
+def percentile_interval(values: FloatArray, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
+    """Percentile interval of each column of resampled statistics, NaN left out; NaN where a column has none else.
+
+    values: (resamples, s) float64. Returns two arrays (s,).
+    """
+    if not 0 < confidence < 1:
+        raise InvalidInputError(f"confidence must lie in (0, 1), got {confidence}; 0.95 is usual")
+    low, high = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
+    tail = (1 - confidence) / 2
+    for column in np.flatnonzero(~np.isnan(values).all(axis=0)):
+        known = values[:, column][~np.isnan(values[:, column])]
+        low[column], high[column] = np.quantile(known, [tail, 1 - tail])
+    return low, high

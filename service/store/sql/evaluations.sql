@@ -1,0 +1,52 @@
+-- name: labelled
+-- Of the exemplars asked for those with a label, in the order asked for, and whether the snapshot was made with them.
+SELECT
+    wanted.exemplar_id,
+    exemplar.split IN ('train', 'knn')
+    OR EXISTS (
+        SELECT 1
+        FROM calibration_point AS point
+        WHERE
+            point.calibrator_id = :calibrator_id
+            AND point.exemplar_id = wanted.exemplar_id
+            AND point.valid_from <= :number
+            AND (point.valid_until IS NULL OR point.valid_until > :number)
+    ) AS is_seen
+FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
+INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
+WHERE exemplar.label IS NOT NULL
+ORDER BY wanted.position;
+
+-- name: decided
+-- The labelled exemplars that a calibration has decided on, under whichever options.
+SELECT DISTINCT decision.exemplar_id
+FROM decision
+INNER JOIN exemplar ON decision.exemplar_id = exemplar.id
+WHERE
+    decision.calibration_id = :calibration_id
+    AND exemplar.label IS NOT NULL
+ORDER BY decision.exemplar_id;
+
+-- name: decisions
+-- What was decided on the exemplars asked for, weighted and whatever q is, in the order asked for.
+SELECT
+    exemplar.label,
+    exemplar.network_predicted,
+    exemplar.network_logits,
+    decision.predicted,
+    decision.match_count,
+    decision.distance,
+    decision.logits,
+    decision.admit_set,
+    coalesce(decision.lower, 'NaN') AS lower,
+    coalesce(decision.upper, 'NaN') AS upper,
+    decision.decision IS NOT NULL AS is_admitted
+FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
+INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
+INNER JOIN decision
+    ON
+        decision.calibration_id = :calibration_id
+        AND wanted.exemplar_id = decision.exemplar_id
+        AND decision.weighted
+        AND NOT decision.require_full_match
+ORDER BY wanted.position;

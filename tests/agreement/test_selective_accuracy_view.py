@@ -1,0 +1,95 @@
+"""`report.selective_accuracy_v1` and `evaluate` count the same decisions and come to the same figures."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import Engine
+
+from service.core.tallies import Tally
+from service.flows.evaluate import evaluate, request_evaluation_of_decisions
+from service.report.dataset import DatasetReport
+from tests.running import EXAMPLES, Bench, make_reviews
+
+VARIANTS = {
+    "Venn-ADMIT plain": (False, False),
+    "Venn-ADMIT plain, q = K": (False, True),
+    "Venn-ADMIT weighted": (True, False),
+    "Venn-ADMIT weighted, q = K": (True, True),
+}
+
+FIGURES = """
+SELECT correct, admitted, points, documents, share_correct, share_admitted, wilson_low, wilson_high, verdict
+FROM report.selective_accuracy_v1
+WHERE
+    classifier = 'reviews' AND calibration = 1
+    AND weighted = :weighted AND q_equals_k = :q_equals_k AND per = :per AND class IS NOT DISTINCT FROM :class
+"""
+
+
+@pytest.fixture
+def bench(engine: Engine, tmp_path: Path) -> Bench:
+    bench = Bench(engine, tmp_path)
+    make_reviews(bench, held_out_rows=6000)
+    return bench
+
+
+def report_of_decisions(bench: Bench) -> DatasetReport:
+    request = request_evaluation_of_decisions(bench.engine, "reviews", calibration_id=1, chunk_rows=2048)
+    bench.run(request.job_id)
+    return evaluate(bench.engine, bench.cache, request, "all")
+
+
+def check_agreement(bench: Bench, report: DatasetReport, variants: dict[str, tuple[bool, bool]]) -> None:
+    for name, (weighted, q_equals_k) in variants.items():
+        measured = report.method(name)
+        cells: list[tuple[str, int | None, Tally]] = [("all", None, measured.overall)]
+        cells += [("true", c, tally) for c, tally in enumerate(measured.per_true_class)]
+        cells += [("predicted", c, tally) for c, tally in enumerate(measured.per_predicted_class)]
+        for per, number, tally in cells:
+            asked: dict[str, Any] = {"weighted": weighted, "q_equals_k": q_equals_k, "per": per, "class": number}
+            (row,) = bench.rows(FIGURES, **asked)
+            assert (row.correct, row.admitted, row.points) == (tally.correct, tally.count, tally.total)
+            assert row.documents == (tally.count if tally.documents is None else tally.documents)
+            assert row.verdict == tally.verdict(report.alpha)
+            assert row.share_admitted == pytest.approx(tally.portion, rel=1e-12)
+            if tally.count:
+                assert row.share_correct == pytest.approx(tally.share, rel=1e-12)
+                low, high = Tally(tally.correct, tally.count, tally.total).interval
+                assert [row.wilson_low, row.wilson_high] == pytest.approx([low, high], rel=1e-9)
+            else:
+                assert row.share_correct is row.wilson_low is row.wilson_high is None
+
+
+def test_all_variants_on_all_labelled_decisions(bench: Bench) -> None:
+    with np.load(EXAMPLES / "ood.npz") as ood:
+        tweets = {name: values[:800] for name, values in ood.items()}
+    # Documents of several points, points without a label, and points the calibration was made with.
+    tweets["doc"] = np.array([f"tweets-{row // 4}" for row in range(800)])
+    tweets["y"] = np.where(np.arange(800) % 10 == 0, -1, tweets["y"])
+    paths = [EXAMPLES / "test.npz", bench.write("tweets.npz", tweets), bench.folder / "valid.npz"]
+    for path in paths:
+        for weighted in (True, False):
+            bench.score("reviews", path, weighted=weighted)
+    report = report_of_decisions(bench)
+    assert report.point_count == 488 + 720
+    assert report.left_out == 6000
+    assert report.document_count == 488 + 200
+    assert all(report.method(name).overall.count for name in VARIANTS)
+    check_agreement(bench, report, VARIANTS)
+
+
+def test_decisions_made_with_q_equals_k_count_for_that_variant_alone(bench: Bench) -> None:
+    bench.score("reviews", EXAMPLES / "test.npz", require_full_match=True, weighted=False)
+    kept = bench.rows("SELECT DISTINCT weighted, q_equals_k FROM report.selective_accuracy_v1")
+    assert [tuple(row) for row in kept] == [(False, True)]
+    check_agreement(bench, report_of_decisions(bench), {"Venn-ADMIT plain, q = K": (False, True)})
+
+
+def test_each_classifier_and_calibration_counts_its_own(bench: Bench) -> None:
+    bench.score("reviews", EXAMPLES / "test.npz")
+    bench.calibrate("reviews", kappa=60)
+    bench.score("reviews", EXAMPLES / "test.npz")
+    query = "SELECT calibration, points FROM report.selective_accuracy_v1 WHERE per = 'all' ORDER BY calibration"
+    assert [tuple(row) for row in bench.rows(query)] == [(1, 488), (1, 488), (2, 488), (2, 488)]
