@@ -29,7 +29,7 @@ Build = Callable[[list[tuple[int, int, int]]], DatasetReport]
 PNG_START = b"\x89PNG\r\n\x1a\n"
 
 
-@pytest.mark.parametrize("which", ["of_documents", "hostile", "ten_classes"])
+@pytest.mark.parametrize("which", ["hostile", "ten_classes"])
 def test_every_chart_is_saved(which: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     report: DatasetReport = request.getfixturevalue(which)
     paths = save_charts(report, tmp_path)
