@@ -1,4 +1,4 @@
-"""Verbs that set a classifier up: create, ingest, fit, calibrate, export."""
+"""Verbs that set a classifier up and keep it current: create, ingest, label, fit, calibrate, export."""
 
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -16,7 +16,7 @@ Name = Annotated[str, typer.Argument(help="The classifier's name.")]
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
-    for verb in (create, ingest, fit, calibrate, export):
+    for verb in (create, ingest, label, fit, calibrate, export):
         app.command()(verb)
 
 
@@ -66,6 +66,42 @@ def ingest(
         f"{file.name}: {done.rows:,} rows, {done.new:,} new"
         + (f" ({', '.join(f'{key} {value:,}' for key, value in per_split.items())})" if per_split else "")
         + (f", {known:,} already stored." if known else "."),
+    )
+
+
+def label(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="Labels, .csv or .parquet: external_id, label[, selection].")],
+    selection: Annotated[
+        str,
+        typer.Option(
+            help="How the rows were chosen, where the file has no such column: random, which calibrate, or "
+            "selected by someone or by a rule, which never do."
+        ),
+    ] = "random",
+    retract: Annotated[bool, typer.Option("--retract", help="Let an empty label take the stored one back.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Record labels that came for stored exemplars; the next `calibrate` takes them up."""
+    from service.cli.session import open_session
+    from service.flows.label import label as flow
+
+    done = flow(open_session().engine, name, file, selection=selection, retract=retract)
+    joined = {str(split): count for split, count in done.joined.items()}
+    counts = {
+        "new": done.new,
+        "corrected": done.corrected,
+        "retracted": done.retracted,
+        "unchanged": done.unchanged,
+    }
+    calibrating = ", ".join(f"{key} {value:,}" for key, value in sorted(joined.items()))
+    tell(
+        as_json,
+        {"rows": done.rows, **counts, "joined": joined, "left": done.left},
+        f"{file.name}: {done.rows:,} labels, " + ", ".join(f"{value:,} {key}" for key, value in counts.items()) + ".",
+        *([f"Calibrating from now on: {calibrating}."] if joined else []),
+        *([f"Calibrating no longer: {done.left:,}."] if done.left else []),
+        *([f"`venn-admit calibrate {name}` takes them up."] if joined or done.left or done.corrected else []),
     )
 
 

@@ -27,6 +27,7 @@ from service.store.copy import (
     copy_out_whole,
     driver_cursor,
 )
+from service.store.labels import append_events
 from service.store.statements import copy_query, statement, stream
 
 
@@ -214,26 +215,9 @@ def _append(
         },
     )
     labelled = incoming.labels[rows] >= 0
-    _add_label_events(connection, ids[labelled], incoming.labels[rows][labelled], selection=selection, source=source)
+    given = incoming.labels[rows][labelled]
+    append_events(connection, ids[labelled], given, [selection] * len(given), source=source)
     return ids
-
-
-def _add_label_events(
-    connection: Connection, exemplar_ids: IntArray, labels: IntArray, *, selection: str, source: str
-) -> None:
-    n = len(exemplar_ids)
-    if n:
-        copy_in(
-            driver_cursor(connection),
-            "label_event",
-            {"exemplar_id": INT8, "label": INT4, "selection": TEXT, "source": TEXT},
-            {
-                "exemplar_id": exemplar_ids,
-                "label": labels,
-                "selection": [selection.encode()] * n,
-                "source": [source.encode()] * n,
-            },
-        )
 
 
 def _add_first_labels(
@@ -244,7 +228,7 @@ def _add_first_labels(
         for exemplar_id, label in zip(exemplar_ids.tolist(), labels.tolist(), strict=True)
     ]
     connection.execute(statement("exemplars.set_label"), parameters)
-    _add_label_events(connection, exemplar_ids, labels, selection=selection, source=source)
+    append_events(connection, exemplar_ids, labels, [selection] * len(labels), source=source)
 
 
 def lock_ingestion(connection: Connection, classifier: Classifier) -> None:

@@ -1,0 +1,111 @@
+"""Labels as they arrive, for exemplars that are stored: events in a ledger, and what follows from them."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from service.core.splits import assign_splits
+from service.core.types import Split
+from service.errors import ConflictError, NotFoundError
+from service.files.labels import LabelRows, read_labels
+from service.store import classifiers, exemplars, labels
+from service.store.classifiers import Classifier
+from service.store.engine import transaction
+from service.store.labels import LabelEvent, LabelledExemplar
+
+CALIBRATING = (Split.KNN, Split.MC, Split.VP)
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """What became of a file of labels, in rows.
+
+    new: exemplars without a label until then. corrected: with another. retracted: labels taken back.
+    unchanged: what was known already, of which nothing is recorded. joined, left: exemplars that calibrate from now
+    on, by split, and that no longer do.
+    """
+
+    rows: int
+    new: int
+    corrected: int
+    retracted: int
+    unchanged: int
+    joined: dict[Split, int]
+    left: int
+
+
+def label(engine: Engine, name: str, path: Path, *, selection: str, retract: bool) -> Labelled:
+    """Record a file's labels: all of them, or, where something is wrong with one, none.
+
+    A random label makes an exemplar that was stored to be scored calibrate, in the split that its hash gives, as
+    if it had been ingested; a selected one is kept and never calibrates. The latest label counts. Once an exemplar
+    calibrates, a correction of any selection changes its label alone; a label taken back ends it.
+    selection: of rows for which the file names none. retract: whether an empty label takes the stored one back.
+    Raises InvalidInputError for what the file holds, NotFoundError for an id that is not stored, ConflictError for
+    one of a training exemplar that would change.
+    """
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        rows = read_labels(path, class_count=classifier.class_count, selection=selection, retract=retract)
+        # As ingestion does: who is stored, and in which split, stays so until this is done.
+        exemplars.lock_ingestion(connection, classifier)
+        stored = labels.by_external_id(connection, classifier, rows.external_ids)
+        before, events = _events(classifier, rows, stored, path)
+        if events:
+            labels.record(connection, events, source=path.name)
+    return _counts(len(rows.external_ids), before, events)
+
+
+def _events(
+    classifier: Classifier, rows: LabelRows, stored: dict[str, LabelledExemplar], path: Path
+) -> tuple[list[LabelledExemplar], list[LabelEvent]]:
+    """The exemplars that change, and how."""
+    before, events = [], []
+    for row, (external_id, number, selection) in enumerate(
+        zip(rows.external_ids, rows.labels.tolist(), rows.selections, strict=True)
+    ):
+        exemplar = stored.get(external_id)
+        if exemplar is None:
+            raise NotFoundError(
+                f"{path}: row {row}, external_id: classifier {classifier.name!r} has no exemplar {external_id!r}; "
+                "ingest or score it first"
+            )
+        wanted = None if number < 0 else number
+        if exemplar.split == Split.TRAIN and wanted != exemplar.label:
+            raise ConflictError(
+                f"{path}: row {row}, id {external_id!r}: a training exemplar with label {exemplar.label}, whose label "
+                f"the network was trained on, got {'none' if wanted is None else wanted}; leave it out"
+            )
+        split = _split(classifier, exemplar, wanted, selection)
+        if (wanted, split) != (exemplar.label, exemplar.split):
+            before.append(exemplar)
+            events.append(LabelEvent(exemplar.id, wanted, selection, split))
+    return before, events
+
+
+def _split(classifier: Classifier, exemplar: LabelledExemplar, wanted: int | None, selection: str) -> Split:
+    """Where an exemplar belongs once it has the label wanted."""
+    if wanted is None:
+        return Split.SCORED
+    if exemplar.split == Split.SCORED and selection == "random":
+        (split,) = assign_splits(
+            [exemplar.document_key], seed=classifier.seed, knn_share=classifier.knn_share, mc_share=classifier.mc_share
+        )
+        return split
+    return exemplar.split
+
+
+def _counts(rows: int, before: list[LabelledExemplar], events: list[LabelEvent]) -> Labelled:
+    pairs = list(zip(before, events, strict=True))
+    joined = Counter(event.split for was, event in pairs if was.split == Split.SCORED and event.split in CALIBRATING)
+    return Labelled(
+        rows=rows,
+        new=sum(was.label is None for was, _ in pairs),
+        corrected=sum(None not in (was.label, event.label) and was.label != event.label for was, event in pairs),
+        retracted=sum(event.label is None for _, event in pairs),
+        unchanged=rows - len(events),
+        joined=dict(joined),
+        left=sum(was.split in CALIBRATING and event.split == Split.SCORED for was, event in pairs),
+    )

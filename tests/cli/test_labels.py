@@ -1,0 +1,88 @@
+"""`label`: labels that come for what was scored, and what the next calibration makes of them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli import samples
+from tests.cli.conftest import CALIBRATION
+from tests.cli.program import Program, check_refusal, nothing_stored
+from tests.cli.samples import NAME, SCORED_ROWS
+
+
+@pytest.fixture
+def scored(own_calibrated: Program, tmp_path: Path) -> Program:
+    """The program after a file without labels was scored."""
+    path = samples.save(tmp_path, "scored.npz", samples.scored() | {"label": np.full(SCORED_ROWS, -1)})
+    assert own_calibrated("score", NAME, path, "--out", tmp_path / "scores.parquet").code == 0
+    return own_calibrated
+
+
+def labels(folder: Path, rows: range, *, shift: int = 0, empty: bool = False) -> Path:
+    """Write labels of the scored rows, moved on by `shift` classes or left empty."""
+    truth = (samples.scored()["label"] + shift) % samples.CLASS_COUNT
+    lines = [f"scored-{row},{'' if empty else truth[row]}" for row in rows]
+    path = folder / "labels.csv"
+    path.write_text("\n".join(["external_id,label", *lines]) + "\n")
+    return path
+
+
+def test_labels_are_taken_up_by_the_next_calibration(scored: Program, tmp_path: Path) -> None:
+    before = scored("calibrate", NAME, *CALIBRATION, "--json").result
+    told = scored("label", NAME, labels(tmp_path, range(100)), "--json").result
+    assert {key: told[key] for key in ("rows", "new", "corrected", "retracted", "unchanged", "left")} == {
+        "rows": 100,
+        "new": 100,
+        "corrected": 0,
+        "retracted": 0,
+        "unchanged": 0,
+        "left": 0,
+    }
+    assert sum(told["joined"].values()) == 100
+    after = scored("calibrate", NAME, *CALIBRATION, "--json").result
+    assert (after["mc"], after["vp"]) == tuple(before[split] + told["joined"][split] for split in ("mc", "vp"))
+    # Labelled now, they can evaluate the calibration before; but for those in knn, by which it was fitted.
+    evaluated = scored("evaluate", NAME, "--calibration", 1, "--json").result
+    assert (evaluated["points"], evaluated["left_out"]) == (100 - told["joined"]["knn"], told["joined"]["knn"])
+    with nothing_stored(scored):
+        check_refusal(scored("evaluate", NAME), 2, "has decided on no labelled exemplar")
+
+
+def test_label_tells_people(scored: Program, tmp_path: Path) -> None:
+    first = scored("label", NAME, labels(tmp_path, range(50)))
+    assert first.code == 0
+    assert "labels.csv: 50 labels, 50 new, 0 corrected, 0 retracted, 0 unchanged." in first.stdout
+    assert "Calibrating from now on: knn " in first.stdout
+    assert f"`venn-admit calibrate {NAME}` takes them up." in first.stdout
+    corrected = scored("label", NAME, labels(tmp_path, range(40), shift=1)).stdout
+    assert "0 new, 40 corrected" in corrected
+    back = scored("label", NAME, labels(tmp_path, range(30), empty=True), "--retract").stdout
+    assert "30 retracted" in back
+    assert "Calibrating no longer: 30." in back
+    selected = scored("label", NAME, labels(tmp_path, range(30)), "--selection", "selected").stdout
+    assert "30 new" in selected
+    assert "Calibrating" not in selected
+    assert "calibrate" not in selected
+    with nothing_stored(scored):
+        again = scored("label", NAME, labels(tmp_path, range(30)), "--selection", "selected").stdout
+    assert "30 unchanged" in again
+
+
+def test_what_is_refused_records_nothing(scored: Program, tmp_path: Path) -> None:
+    path = labels(tmp_path, range(10))
+    text = path.read_text()
+    for line, code, saying in (
+        ("nobody,1", 3, "row 10, external_id: .* has no exemplar 'nobody'; ingest or score it first"),
+        ("scored-20,3", 2, "row 10, label: expected a class number 0..2, got '3'"),
+        ("scored-20,", 2, "row 10, label: expected a label, got nothing; to take labels back, ask for that"),
+        ("scored-3,1", 2, "rows 3 and 10, external_id: expected every id once"),
+        ("train-0,", 2, "expected a label, got nothing"),
+    ):
+        path.write_text(f"{text}{line}\n")
+        with nothing_stored(scored):
+            check_refusal(scored("label", NAME, path), code, saying)
+    path.write_text(f"{text}train-0,{(samples.train()['label'][0] + 1) % 3}\n")
+    with nothing_stored(scored):
+        check_refusal(scored("label", NAME, path), 2, "id 'train-0': a training exemplar")
+        check_refusal(scored("label", "nothing", path), 3, "no classifier is named 'nothing'")

@@ -1,0 +1,113 @@
+"""Files of labels: what is read of them, and what is refused by its row and column."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from service.errors import InvalidInputError
+from service.files.labels import LabelRows, read_labels
+
+
+def read(path: Path, *, selection: str = "random", retract: bool = False) -> LabelRows:
+    return read_labels(path, class_count=3, selection=selection, retract=retract)
+
+
+def csv(folder: Path, text: str) -> Path:
+    path = folder / "labels.csv"
+    path.write_text(text)
+    return path
+
+
+def parquet(folder: Path, **columns: Any) -> Path:
+    path = folder / "labels.parquet"
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_csv(tmp_path: Path) -> None:
+    rows = read(csv(tmp_path, "label,external_id,selection\n2,007,random\n 0 ,b,selected\n"))
+    assert rows.external_ids == ["007", "b"]
+    assert rows.labels.tolist() == [2, 0]
+    assert rows.selections == ["random", "selected"]
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.int64()])
+def test_parquet(tmp_path: Path, kind: pa.DataType) -> None:
+    rows = read(parquet(tmp_path, external_id=["a", "b"], label=pa.array([1, 2], kind)), selection="selected")
+    assert rows.external_ids == ["a", "b"]
+    assert rows.labels.tolist() == [1, 2]
+    assert rows.selections == ["selected", "selected"]
+
+
+def test_dictionaries_of_text(tmp_path: Path) -> None:
+    ids = pa.array(["a", "b"]).dictionary_encode()
+    assert read(parquet(tmp_path, external_id=ids, label=[0, 0])).external_ids == ["a", "b"]
+
+
+def test_an_empty_label_takes_one_back_where_that_is_asked_for(tmp_path: Path) -> None:
+    for path in (
+        csv(tmp_path, "external_id,label\na,1\nb,\n"),
+        parquet(tmp_path, external_id=["a", "b"], label=pa.array([1, None], pa.int32())),
+    ):
+        assert read(path, retract=True).labels.tolist() == [1, -1]
+        with pytest.raises(InvalidInputError, match=r"row 1, label: expected a label, got nothing"):
+            read(path)
+    none = parquet(tmp_path, external_id=["a"], label=pa.array([None], pa.null()))
+    assert read(none, retract=True).labels.tolist() == [-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "saying"),
+    [
+        ("external_id,label\na,3\n", r"row 0, label: expected a class number 0..2, got '3'"),
+        ("external_id,label\na,-1\n", "row 0, label: expected a class number"),
+        ("external_id,label\na,0\nb,1.0\n", "row 1, label: expected a class number"),
+        ("external_id,label\na,red\n", "got 'red'"),
+        ("external_id,label\na,²\n", "expected a class number"),
+        ("external_id,label\na,99999999999999999999\n", "expected a class number"),
+        ("external_id,label\n,1\n", "row 0, external_id: expected text, got nothing"),
+        ("external_id,label\na,1\nb,0\na,1\n", r"rows 0 and 2, external_id: expected every id once, got 'a' twice"),
+        ("external_id,label,selection\na,1,hard\n", r"row 0, selection: expected random or selected, got 'hard'"),
+        ("external_id,label,selection\na,1,\n", r"row 0, selection: expected random or selected, got ''"),
+        ("external_id,label,note\na,1,x\n", r"columns: expected external_id, label and, .* got .*'note'"),
+        ("id,label\na,1\n", "columns: expected"),
+        ("external_id,label,label\na,1,1\n", "columns: expected"),
+        ("external_id,label\n", "table: expected at least one row"),
+        ("external_id,label\na\n", "expected a readable CSV file"),
+        ("", "expected a readable CSV file"),
+    ],
+)
+def test_csv_is_refused(tmp_path: Path, text: str, saying: str) -> None:
+    with pytest.raises(InvalidInputError, match=saying):
+        read(csv(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("columns", "saying"),
+    [
+        ({"external_id": ["a"], "label": [1.0]}, "column 'label': expected an integer type, got double"),
+        ({"external_id": [7], "label": [1]}, "column 'external_id': expected string, got int64"),
+        ({"external_id": ["a"], "label": [1], "selection": [None]}, "row 0, selection: expected random or selected"),
+        ({"external_id": ["a"], "label": [7]}, "row 0, label: expected a class number 0..2, got 7"),
+    ],
+)
+def test_parquet_is_refused(tmp_path: Path, columns: dict[str, Any], saying: str) -> None:
+    with pytest.raises(InvalidInputError, match=saying):
+        read(parquet(tmp_path, **columns))
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "labels.txt").write_text("external_id,label\n")
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and no more")
+    for name, saying in (
+        ("labels.txt", "a name ending in .csv or .parquet, got '.txt'"),
+        ("broken.parquet", "expected a readable parquet file"),
+        ("missing.csv", "no such file"),
+    ):
+        with pytest.raises(InvalidInputError, match=saying):
+            read(tmp_path / name)
+    with pytest.raises(InvalidInputError, match="selection: expected random or selected, got 'all'"):
+        read(csv(tmp_path, "external_id,label\na,1\n"), selection="all")
