@@ -1,4 +1,4 @@
-"""Sending a job's chunks to workers, and waiting until they are done."""
+"""Sending a job's chunks to workers, waiting until they are done, and ending or reopening a job."""
 
 import time
 from collections.abc import Callable
@@ -28,6 +28,24 @@ def relay(engine: Engine, app: Celery, job_id: int | None = None, resend_seconds
         chunks = jobs.take_unsent(connection, job_id, resend_seconds)
     broker.send(app, chunks)
     return len(chunks)
+
+
+def cancel(engine: Engine, job_id: int) -> None:
+    """End a running job: no further chunk is taken up. Raises NotFoundError, or JobError where it is over."""
+    with transaction(engine) as connection:
+        job = jobs.by_id(connection, job_id)
+        if not jobs.cancel(connection, job_id):
+            raise JobError(f"job {job_id} is {job.state}: only a running job can be cancelled")
+
+
+def reopen(engine: Engine, job_id: int) -> None:
+    """Let a job that failed or was cancelled go on; one that is running or done is left as it is.
+
+    Failed chunks are tried as if for the first time. Raises NotFoundError.
+    """
+    with transaction(engine) as connection:
+        jobs.by_id(connection, job_id)
+        jobs.reopen(connection, job_id)
 
 
 def await_job(

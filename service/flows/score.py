@@ -11,6 +11,7 @@ from service.core.admit import AdmitIndex
 from service.core.decide import Decisions, Localizer, decide
 from service.core.types import Approximation, Float32Array, IntArray, Split
 from service.core.venn_admit import VennIndex
+from service.errors import InvalidInputError
 from service.files.exports import SCORES_SCHEMA, TableWriter
 from service.flows.approximate import Approximated, approximate_points, require_support
 from service.flows.ingest import store_scored
@@ -156,6 +157,14 @@ def score_points(
         else Localizer(snapshot.parameters.eta_loc, queries, snapshot.localizer_vectors),
     )
     return Scored(job, approximated, approximated.approximation, decided)
+
+
+def require_scores(engine: Engine, job_id: int) -> None:
+    """Raise InvalidInputError unless the job scores; NotFoundError where there is none."""
+    with connect(engine) as connection:
+        job = jobs.by_id(connection, job_id)
+    if job.kind != "score":
+        raise InvalidInputError(f"job {job_id} is of kind {job.kind}, expected score: it has no decisions to write")
 
 
 def write_scores(engine: Engine, job_id: int, out: Path) -> None:

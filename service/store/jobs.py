@@ -1,11 +1,12 @@
 """Jobs and their chunks: the record of work to do. A message to a worker is only a wake-up."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from service.core.types import IntArray
 from service.errors import NotFoundError
@@ -147,6 +148,35 @@ def fail(connection: Connection, claimed: Claim, *, error: str, max_attempts: in
 def progress(connection: Connection, job_id: int) -> Progress:
     row = connection.execute(statement("jobs.job_progress"), {"job_id": job_id}).one()
     return Progress(row.state, row.error, row.row_count, int(row.rows_done))
+
+
+def summaries(
+    connection: Connection, *, most: int, classifier_id: int | None = None, job_id: int | None = None
+) -> Sequence[Row[Any]]:
+    """The newest jobs, or the one asked for: what each is, its state and how far it is; newest first."""
+    parameters = {"most": most, "classifier_id": classifier_id, "job_id": job_id}
+    return connection.execute(statement("jobs.jobs"), parameters).all()
+
+
+def chunks(connection: Connection, job_id: int) -> Sequence[Row[Any]]:
+    """The chunks of a job in order: state, attempts, worker and last error of each."""
+    return connection.execute(statement("jobs.job_chunks"), {"job_id": job_id}).all()
+
+
+def cancel(connection: Connection, job_id: int) -> bool:
+    """Let no further chunk of a running job be claimed; False where it is not running."""
+    connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
+    return connection.execute(statement("jobs.cancel_job"), {"job_id": job_id}).one_or_none() is not None
+
+
+def reopen(connection: Connection, job_id: int) -> bool:
+    """Let a failed or cancelled job run again, from the chunks that are not done; False where it is neither."""
+    connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
+    if connection.execute(statement("jobs.reopen_job"), {"job_id": job_id}).one_or_none() is None:
+        return False
+    connection.execute(statement("jobs.reopen_chunks"), {"job_id": job_id})
+    connection.execute(statement("jobs.settle_job"), {"job_id": job_id})
+    return True
 
 
 def database_identity(connection: Connection) -> str:

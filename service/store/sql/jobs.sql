@@ -244,3 +244,81 @@ FOR UPDATE;
 SELECT format('%s-%s', control.system_identifier, pg_database.oid) AS identity
 FROM pg_control_system() AS control, pg_database
 WHERE pg_database.datname = current_database();
+
+-- name: jobs
+-- The newest jobs, of one classifier or of all, and how far each is.
+SELECT
+    job.id AS job,
+    classifier.name AS classifier,
+    job.kind,
+    job.state,
+    job.calibration_id AS calibration,
+    job.row_count AS rows,
+    count(chunk.ordinal) AS chunks,
+    job.error,
+    job.created_at,
+    job.finished_at,
+    -- Of bigint, which sum() would leave.
+    coalesce(sum(chunk.end_row - chunk.first_row) FILTER (WHERE chunk.state = 'done'), 0)::bigint AS rows_done,
+    count(chunk.ordinal) FILTER (WHERE chunk.state = 'failed') AS chunks_failed,
+    coalesce(max(chunk.attempts), 0) AS most_attempts
+FROM job
+INNER JOIN classifier ON job.classifier_id = classifier.id
+LEFT JOIN job_chunk AS chunk ON job.id = chunk.job_id
+WHERE
+    (CAST(:job_id AS bigint) IS NULL OR job.id = :job_id)
+    AND (CAST(:classifier_id AS integer) IS NULL OR job.classifier_id = :classifier_id)
+GROUP BY job.id, classifier.name
+ORDER BY job.id DESC
+LIMIT :most;
+
+-- name: job_chunks
+-- The chunks of a job: who has or had each, how often, and what went wrong last.
+SELECT
+    ordinal AS chunk,
+    first_row,
+    end_row,
+    state,
+    attempts,
+    worker,
+    lease_until,
+    error,
+    finished_at
+FROM job_chunk
+WHERE job_id = :job_id
+ORDER BY ordinal;
+
+-- name: cancel_job
+-- No further chunk of it can be claimed; no row where it is over.
+UPDATE job
+SET
+    state = 'cancelled',
+    finished_at = now()
+WHERE
+    id = :job_id
+    AND state = 'running'
+RETURNING id;
+
+-- name: reopen_job
+-- A failed or cancelled job runs again.
+UPDATE job
+SET
+    state = 'running',
+    error = NULL,
+    finished_at = NULL
+WHERE
+    id = :job_id
+    AND state IN ('failed', 'cancelled')
+RETURNING id;
+
+-- name: reopen_chunks
+-- With its failed chunks as if they had never been tried, and the others that are not done to be sent anew.
+UPDATE job_chunk
+SET
+    state = CASE state WHEN 'failed' THEN 'pending' ELSE state END,
+    attempts = CASE state WHEN 'failed' THEN 0 ELSE attempts END,
+    sent_at = NULL,
+    finished_at = NULL
+WHERE
+    job_id = :job_id
+    AND state <> 'done';

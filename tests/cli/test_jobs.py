@@ -1,0 +1,83 @@
+"""`jobs`: what was asked for, how far it is, and seeing it through."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from service.flows.score import request_score
+from service.store.engine import create_engine
+from tests.cli import samples
+from tests.cli.program import Program, check_refusal, nothing_stored
+from tests.cli.samples import NAME, SCORED_ROWS
+
+
+@pytest.fixture
+def scored_file(tmp_path: Path) -> Path:
+    return samples.save(tmp_path, "scored.npz", samples.scored())
+
+
+def interrupted(program: Program, path: Path) -> int:
+    """Record a job that nobody computes, as if the program that asked for it had been killed."""
+    engine = create_engine(program.url)
+    try:
+        return request_score(
+            engine,
+            NAME,
+            path,
+            weighted=True,
+            require_full_match=False,
+            calibration_id=None,
+            chunk_rows=64,
+            on_rows=lambda _: None,
+        ).job_id
+    finally:
+        engine.dispose()
+
+
+def test_an_interrupted_job_is_seen_through_to_the_same_file(
+    own_calibrated: Program, scored_file: Path, tmp_path: Path
+) -> None:
+    job = interrupted(own_calibrated, scored_file)
+    shown = own_calibrated("jobs", "show", job, "--json").result
+    assert (shown["state"], shown["rows_done"], shown["rows"], shown["chunks"]) == ("running", 0, SCORED_ROWS, 4)
+    assert [chunk["state"] for chunk in shown["chunk_list"]] == ["pending"] * 4
+    assert own_calibrated("jobs", "cancel", job, "--json").result == {"job": job, "state": "cancelled"}
+
+    told = own_calibrated("jobs", "resume", job, "--out", tmp_path / "resumed.parquet", "--json").result
+    assert (told["state"], told["rows_done"], told["calibration"]) == ("done", SCORED_ROWS, 1)
+    assert own_calibrated("score", NAME, scored_file, "--out", tmp_path / "anew.parquet").code == 0
+    assert pq.read_table(tmp_path / "resumed.parquet").equals(pq.read_table(tmp_path / "anew.parquet"))
+    assert own_calibrated("jobs", "resume", job, "--out", tmp_path / "again.parquet").code == 0
+    assert (tmp_path / "again.parquet").read_bytes() == (tmp_path / "resumed.parquet").read_bytes()
+
+
+def test_list(own_calibrated: Program, scored_file: Path) -> None:
+    job = interrupted(own_calibrated, scored_file)
+    newest, *others = own_calibrated("jobs", "list", "--json").result["jobs"]
+    assert (newest["job"], newest["classifier"], newest["kind"], newest["state"]) == (job, NAME, "score", "running")
+    assert newest["created_at"] is not None
+    assert newest["finished_at"] is None
+    assert {other["state"] for other in others} == {"done"}
+    assert own_calibrated("jobs", "list", NAME, "--most", 1, "--json").result["jobs"] == [newest]
+    told = own_calibrated("jobs", "list").stdout
+    assert [f"{job}", NAME, "score", "running", "0", f"{SCORED_ROWS}", "0", "0"] in [
+        line.split() for line in told.splitlines()
+    ]
+    assert "4 chunks, 0 failed" in own_calibrated("jobs", "show", job).stdout
+
+
+def test_no_job_yet(program: Program) -> None:
+    assert program("jobs", "list").stdout == "No job yet.\n"
+    assert program("jobs", "list", "--json").result == {"jobs": []}
+
+
+def test_refusals(calibrated: Program, tmp_path: Path) -> None:
+    with nothing_stored(calibrated):
+        for verb in ("show", "cancel", "resume"):
+            check_refusal(calibrated("jobs", verb, 999), 3, "there is no job 999")
+        check_refusal(calibrated("jobs", "cancel", 1), 6, "job 1 is done: only a running job can be cancelled")
+        check_refusal(calibrated("jobs", "list", "nothing"), 3, "no classifier is named 'nothing'")
+        out = tmp_path / "scores.parquet"
+        check_refusal(calibrated("jobs", "resume", 1, "--out", out), 2, "job 1 is of kind approximate, expected score")
+    assert not out.exists()
