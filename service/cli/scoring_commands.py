@@ -115,7 +115,8 @@ def evaluate_decisions(session: Any, name: str, calibration: int | None) -> Any:
 def _compare(session: Any, request: Any, title: str) -> Any:
     from service.flows.evaluate import evaluate as flow
 
-    run_job_with_progress(session, request.job_id, f"Scoring {title}")
+    if request.job_id is not None:
+        run_job_with_progress(session, request.job_id, f"Scoring {title}")
     with messages.status("Comparing the methods"):
         return flow(session.engine, session.cache, request, title)
 

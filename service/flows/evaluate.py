@@ -36,7 +36,7 @@ _BLOCK_ROWS = 16_384
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluationRequest:
-    """What is to be evaluated, and the job that decides on what of it is not decided yet.
+    """What is to be evaluated, and the job that decides on what of it is not decided yet; None where all is.
 
     labelled: the points; those the calibration was made with are left out.
     """
@@ -44,7 +44,7 @@ class EvaluationRequest:
     classifier: Classifier
     calibration_id: int
     labelled: evaluations.Labelled
-    job_id: int
+    job_id: int | None
 
 
 def request_evaluation_of_file(
@@ -174,6 +174,8 @@ def _request(
     undecided = decisions.undecided(
         connection, labelled.ids, calibration_id=calibration.id, weighted=True, require_full_match=False
     )
+    if not undecided.size:
+        return EvaluationRequest(classifier, calibration.id, labelled, None)
     job_id = jobs.add_job(
         connection,
         classifier,
