@@ -28,13 +28,15 @@ _ETA_LOC = 5.0
 
 def measure(large: bool) -> Iterator[Measurement]:
     case = _Case.draw()
-    pi = softmax(case.scored)
+    # Of all the points that a method ranks: those it is calibrated on, and those it gives sets.
+    logits = np.concatenate([case.knn_logits, case.scored])
+    pi = softmax(logits)
     size = f"{_SCORED:,} by {_CALIBRATING:,}, C={_CLASS_COUNT}"
 
     def beside_sort(what: str, work: Work) -> Measurement:
-        return compare(what, size, "np.sort of softmax", work, lambda: np.sort(pi, axis=1), turns=7)
+        return compare(what, size, "np.sort of both softmax", work, lambda: np.sort(pi, axis=1), turns=7)
 
-    yield beside_sort("the softmax itself", lambda: softmax(case.scored))
+    yield beside_sort("the softmax itself", lambda: softmax(logits))
     yield beside_sort("Conf_BASE", case.conf_base)
     yield beside_sort("APS", case.aps)
     yield beside_sort("RAPS, both lambdas tuned", case.raps)
