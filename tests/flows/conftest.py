@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from service.store.engine import create_engine
 from tests.conftest import fresh_database
-from tests.running import Bench, make_reviews
+from tests.running import Bench, Golden, make_reviews
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +24,16 @@ def logged() -> Iterator[list[MutableMapping[str, Any]]]:
 def bench(engine: Engine, tmp_path: Path) -> Bench:
     """A migrated, empty database, for the test alone."""
     return Bench(engine, tmp_path)
+
+
+@pytest.fixture
+def edge(bench: Bench) -> Bench:
+    """The classifier `edge` of the golden file, calibrated, with `score.npz` to score."""
+    golden = Golden("edge")
+    golden.prepare(bench, "edge")
+    bench.calibrate("edge", **golden.settings)
+    bench.write("score.npz", golden.exemplars("score"))
+    return bench
 
 
 @pytest.fixture(scope="session")

@@ -25,16 +25,6 @@ from tests.running import EXAMPLES, Bench, ChunkLimits, Golden
 EXPIRED = ChunkLimits(lease_seconds=0)
 
 
-@pytest.fixture
-def edge(bench: Bench) -> Bench:
-    """The classifier `edge` of the golden file, calibrated, with `score.npz` to score."""
-    golden = Golden("edge")
-    golden.prepare(bench, "edge")
-    bench.calibrate("edge", **golden.settings)
-    bench.write("score.npz", golden.exemplars("score"))
-    return bench
-
-
 def request(bench: Bench, **asked: Any) -> int:
     """A job that scores the 160 rows of `score.npz` in chunks of 60."""
     return bench.request_score("edge", bench.folder / "score.npz", chunk_rows=60, **asked).job_id

@@ -8,19 +8,9 @@ from service.flows.chunks import ChunkRunner
 from service.flows.jobs import cancel, reopen
 from service.store import jobs
 from service.store.engine import connect
-from tests.running import Bench, ChunkLimits, Golden
+from tests.running import Bench, ChunkLimits
 
 NOTHING_WORKS = ChunkLimits(max_attempts=0)
-
-
-@pytest.fixture
-def edge(bench: Bench) -> Bench:
-    """The classifier `edge` of the golden file, calibrated, with `score.npz` to score."""
-    golden = Golden("edge")
-    golden.prepare(bench, "edge")
-    bench.calibrate("edge", **golden.settings)
-    bench.write("score.npz", golden.exemplars("score"))
-    return bench
 
 
 def request(bench: Bench) -> int:
