@@ -136,6 +136,18 @@ def test_without_a_penalty_raps_is_aps(seed: int, class_count: int) -> None:
     np.testing.assert_array_equal(adaptive_sets(logits, draws, 1.3, raps), expected)
 
 
+@pytest.mark.parametrize("penalty", [0.01, 0.5])
+def test_with_two_classes_and_k_reg_2_raps_is_aps_on_real_data(penalty: float) -> None:
+    with np.load(GOLDEN) as golden:
+        scores = label_scores(
+            golden["two_f_cal"], golden["two_y_cal"], golden["two_u_cal"], float(golden["two_temperature"])
+        )
+        expected = golden["two_aps_set"]
+        raps = AdaptiveRule(2, penalty, conformal_threshold(scores.score(2, penalty), ALPHA))
+        found = adaptive_sets(golden["two_f"], golden["two_u"], float(golden["two_temperature"]), raps)
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_a_penalty_makes_sets_smaller_where_it_applies() -> None:
     with np.load(GOLDEN) as golden:
         logits, label, draws = golden["ten_f_cal"], golden["ten_y_cal"], golden["ten_u_cal"]
