@@ -31,6 +31,21 @@ Arrays = dict[str, Any]
 EXAMPLES = Path(__file__).parents[1] / "examples" / "sentiment_small"
 GOLDEN = Path(__file__).parent / "golden"
 
+# The rows of an evaluation, in the order of the paper's table.
+METHODS = [
+    "KNN",
+    "Conf_BASE",
+    "RAPS adaptiveness",
+    "RAPS size",
+    "APS",
+    "LocalConf_BASE",
+    "ADMIT",
+    "Venn-ADMIT plain",
+    "Venn-ADMIT plain, q = K",
+    "Venn-ADMIT weighted",
+    "Venn-ADMIT weighted, q = K",
+]
+
 # Of the size that a fit on the bundled reviews gives.
 REVIEW_PARAMETERS = KnnParameters(beta=np.array([-0.16, -0.23]), gamma=np.array([0.25, 0.25]), eta=4.7)
 REVIEW_ETA_LOC = 0.6

@@ -102,7 +102,10 @@ def tally_groupings(groupings: Sequence[Grouping], documents: Documents | None) 
         tallies = [Tally(c, n, total) for c, n in zip(correct.tolist(), count.tolist(), strict=True)]
     else:
         holding = documents.holding(row, cell, cells)
-        low, high = _document_interval(documents, row, cell, hit, cells)
+        resampled = documents.resampled_counts(
+            np.concatenate([row, row[hit]]), np.concatenate([cell, cell[hit] + cells]), 2 * cells
+        )
+        low, high = _document_interval(correct, count, holding, resampled)
         tallies = [
             Tally(int(correct[i]), int(count[i]), total, int(holding[i]), (float(low[i]), float(high[i])))
             for i in range(cells)
@@ -111,23 +114,21 @@ def tally_groupings(groupings: Sequence[Grouping], documents: Documents | None) 
 
 
 def _document_interval(
-    documents: Documents, row: IntArray, cell: IntArray, hit: BoolArray, cells: int
+    correct: IntArray, count: IntArray, holding: IntArray, resampled: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Interval of each cell's share, (cells,) twice.
+
+    correct, count, holding: (cells,), holding being the documents that hold the points. resampled: (resamples,
+    2 cells), counts of the points of each cell, then of those that are right.
 
     Where all or none of a cell's points are right every sample says the same, which is no certainty: there it
     is Wilson's, of as many trials as documents hold the points.
     """
-    resampled = documents.resampled_counts(
-        np.concatenate([row, row[hit]]), np.concatenate([cell, cell[hit] + cells]), 2 * cells
-    )
-    count, correct = resampled[:, :cells], resampled[:, cells:]
-    low, high = percentile_interval(np.where(count > 0, correct / np.maximum(count, 1), np.nan))
-    n, right = np.bincount(cell, minlength=cells), np.bincount(cell[hit], minlength=cells)
-    holding = documents.holding(row, cell, cells)
-    unanimous = (right == 0) | (right == n)  # cells without points among them
-    few_low, few_high = wilson_interval(np.where(right > 0, holding, 0), holding)
-    share = right / np.maximum(n, 1)
+    points, right = np.split(resampled, 2, axis=1)
+    low, high = percentile_interval(np.where(points > 0, right / np.maximum(points, 1), np.nan))
+    unanimous = (correct == 0) | (correct == count)  # cells without points among them
+    few_low, few_high = wilson_interval(np.where(correct > 0, holding, 0), holding)
+    share = correct / np.maximum(count, 1)
     return (
         np.where(unanimous, few_low, np.minimum(low, share)),
         np.where(unanimous, few_high, np.maximum(high, share)),

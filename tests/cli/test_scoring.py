@@ -15,6 +15,7 @@ from tests.cli.conftest import CALIBRATION
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_COUNT, NAME, SCORED_ROWS, K
 from tests.files.samples import SUFFIXES, Columns
+from tests.running import METHODS
 
 Rows = list[dict[str, Any]]
 
@@ -223,19 +224,7 @@ def test_evaluate_compares_the_methods(own_calibrated: Program, tmp_path: Path) 
     path = samples.save(tmp_path, "labelled.npz", samples.scored())
     result = own_calibrated("evaluate", NAME, path, "--json", "--report", tmp_path / "report").result
     assert result["points"] == SCORED_ROWS
-    assert list(result["methods"]) == [
-        "KNN",
-        "Conf_BASE",
-        "RAPS adaptiveness",
-        "RAPS size",
-        "APS",
-        "LocalConf_BASE",
-        "ADMIT",
-        "Venn-ADMIT plain",
-        "Venn-ADMIT plain, q = K",
-        "Venn-ADMIT weighted",
-        "Venn-ADMIT weighted, q = K",
-    ]
+    assert list(result["methods"]) == METHODS
     admitted = [result["methods"][name]["all"]["n"] for name in ("KNN", "ADMIT", "Venn-ADMIT weighted")]
     assert admitted == sorted(admitted, reverse=True)
     assert admitted[0] == SCORED_ROWS

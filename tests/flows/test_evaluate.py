@@ -16,7 +16,7 @@ from service.flows.evaluate import (
 )
 from service.report.dataset import DatasetReport
 from service.report.payload import report_payload
-from tests.running import EXAMPLES, Arrays, Bench
+from tests.running import EXAMPLES, METHODS, Arrays, Bench
 
 HELD_OUT_ROWS = 16_000
 
@@ -66,19 +66,7 @@ def test_venn_admit_rows_are_the_decisions_of_score(reviews: Bench) -> None:
 
 def test_all_methods_in_the_order_of_the_paper(reviews: Bench) -> None:
     report = run(reviews, request_file(reviews, reviews.write("tweets.npz", tweets())))
-    assert [method.name for method in report.methods] == [
-        "KNN",
-        "Conf_BASE",
-        "RAPS adaptiveness",
-        "RAPS size",
-        "APS",
-        "LocalConf_BASE",
-        "ADMIT",
-        "Venn-ADMIT plain",
-        "Venn-ADMIT plain, q = K",
-        "Venn-ADMIT weighted",
-        "Venn-ADMIT weighted, q = K",
-    ]
+    assert [method.name for method in report.methods] == METHODS
     assert [row.name for row in report.accuracy] == ["network", "KNN", "localizer"]
 
 

@@ -24,6 +24,7 @@ from service.report.wording import (
     size_tally,
 )
 from tests.report.samples import ALPHA, golden_points
+from tests.running import METHODS
 
 Build = Callable[[list[tuple[int, int, int]]], DatasetReport]
 
@@ -42,19 +43,7 @@ def test_rows_in_the_order_they_are_shown(sentiment: DatasetReport) -> None:
 
 
 def test_comparison_methods_stand_after_the_knn_in_the_order_given(compared: DatasetReport) -> None:
-    assert [row.name for row in compared.methods] == [
-        "KNN",
-        "Conf_BASE",
-        "RAPS adaptiveness",
-        "RAPS size",
-        "APS",
-        "LocalConf_BASE",
-        "ADMIT",
-        "Venn-ADMIT plain",
-        "Venn-ADMIT plain, q = K",
-        "Venn-ADMIT weighted",
-        "Venn-ADMIT weighted, q = K",
-    ]
+    assert [row.name for row in compared.methods] == METHODS
 
 
 def test_the_parts_agree_with_each_other(sentiment: DatasetReport) -> None:
