@@ -4,6 +4,7 @@
 settings name, so both go to the same place.
 """
 
+import time
 from typing import Any
 
 from alembic import context
@@ -15,6 +16,7 @@ from service.store.tables import SCHEMA, metadata
 
 # An arbitrary number of our own: whoever holds this advisory lock is migrating.
 MIGRATION_LOCK = 0x76_65_6E_6E
+LOCK_POLL_SECONDS = 0.1
 
 
 def is_ours(_object: object, name: str | None, type_: str, reflected: bool, _compare_to: object) -> bool:
@@ -41,8 +43,16 @@ def configure(connection: Connection | None, **options: Any) -> None:
     )
 
 
+def lock(connection: Connection) -> None:
+    """Wait to be the only migrator, outside of any statement: an index built CONCURRENTLY waits for all of those."""
+    while not connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": MIGRATION_LOCK}).scalar_one():
+        connection.rollback()
+        time.sleep(LOCK_POLL_SECONDS)
+    connection.rollback()
+
+
 def migrate(connection: Connection) -> None:
-    connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": MIGRATION_LOCK})
+    lock(connection)
     try:
         connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
         connection.commit()

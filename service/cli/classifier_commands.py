@@ -80,13 +80,16 @@ def label(
         ),
     ] = "random",
     retract: Annotated[bool, typer.Option("--retract", help="Let an empty label take the stored one back.")] = False,
+    join_train: Annotated[
+        bool, typer.Option("--join-train", help="Let the exemplars, whose labels are selected, train the KNN.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Record labels that came for stored exemplars; the next `calibrate` takes them up."""
     from service.cli.session import open_session
     from service.flows.label import label as flow
 
-    done = flow(open_session().engine, name, file, selection=selection, retract=retract)
+    done = flow(open_session().engine, name, file, selection=selection, retract=retract, join_train=join_train)
     joined = {str(split): count for split, count in done.joined.items()}
     counts = {
         "new": done.new,
@@ -94,13 +97,13 @@ def label(
         "retracted": done.retracted,
         "unchanged": done.unchanged,
     }
-    calibrating = ", ".join(f"{key} {value:,}" for key, value in sorted(joined.items()))
+    in_use = ", ".join(f"{key} {value:,}" for key, value in sorted(joined.items()))
     tell(
         as_json,
         {"rows": done.rows, **counts, "joined": joined, "left": done.left},
         f"{file.name}: {done.rows:,} labels, " + ", ".join(f"{value:,} {key}" for key, value in counts.items()) + ".",
-        *([f"Calibrating from now on: {calibrating}."] if joined else []),
-        *([f"Calibrating no longer: {done.left:,}."] if done.left else []),
+        *([f"In use from now on: {in_use}."] if joined else []),
+        *([f"In use no longer: {done.left:,}."] if done.left else []),
         *([f"`venn-admit calibrate {name}` takes them up."] if joined or done.left or done.corrected else []),
     )
 

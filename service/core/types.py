@@ -30,6 +30,10 @@ class Split(StrEnum):
     SCORED = "scored"
 
 
+HELD_OUT_SPLITS = (Split.KNN, Split.MC, Split.VP)
+"""Those that held-out labelled exemplars are divided into."""
+
+
 class Reason(StrEnum):
     """Why a prediction was rejected; the first that applies, in this order."""
 

@@ -1,4 +1,8 @@
-"""Neighbours and KNN approximations of stored points: what is missing is computed, what is there is used."""
+"""Neighbours and KNN approximations of stored points: what is missing is computed, what is there is used.
+
+Where the training exemplars have changed since a point's neighbours were stored, only those added are searched, and
+the point's list is merged with them; only a list that holds an exemplar that was removed is searched anew.
+"""
 
 from dataclasses import dataclass
 
@@ -6,58 +10,75 @@ import numpy as np
 from sqlalchemy import Connection, Engine
 
 from service.core.approximation import approximate
-from service.core.neighbors import exact_neighbours
-from service.core.types import Approximation, IntArray, Neighbours, Split
+from service.core.neighbors import exact_neighbours, merge_neighbours
+from service.core.types import Approximation, BoolArray, Float32Array, IntArray, Neighbours, Split
 from service.errors import NotReadyError
-from service.store import approximations, exemplars
+from service.store import approximations, exemplars, support
 from service.store.approximations import StoredNeighbours, StoredParameters
 from service.store.array_cache import ArrayCache, CachedSupport
 from service.store.classifiers import Classifier
 from service.store.engine import connect
+from service.store.support import SupportChanges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Approximated:
-    """Points with up-to-date neighbours and, where parameters were given, their approximation.
+    """Points with neighbours and, where parameters were given, their approximation, at a support version.
 
-    exemplar_ids: (n,) int64. new_neighbours: the lists that were computed. approximation: of all n points, in
-    order, or None without parameters. new_rows: the positions whose approximation was computed, int64.
+    classifier: as it was then. exemplar_ids: (n,) int64. new_neighbours: the lists that are new or changed.
+    changed_ids: points whose list, or a label in it, changed, int64. approximation: of all n points, in order, or
+    None without parameters. new_rows: the positions whose approximation was computed, int64.
     """
 
     classifier: Classifier
     exemplar_ids: IntArray
-    complete_to: int
     new_neighbours: StoredNeighbours
+    changed_ids: IntArray
     parameters: StoredParameters | None
     approximation: Approximation | None
     new_rows: IntArray
 
     def apply(self, connection: Connection) -> None:
-        """Store what is new."""
+        """Store what is new; SupportChangedError where the training exemplars are others by now."""
+        support.lock_for_results(connection, self.classifier)
+        if len(self.changed_ids):
+            approximations.delete_outdated_approximations(connection, self.classifier, self.changed_ids)
         if len(self.new_neighbours.exemplar_ids):
-            approximations.write_neighbours(connection, self.classifier, self.new_neighbours, self.complete_to)
+            approximations.write_neighbours(connection, self.classifier, self.new_neighbours)
         if self.parameters is not None and self.approximation is not None and len(self.new_rows):
             approximations.write_approximations(
                 connection,
                 self.classifier,
                 self.exemplar_ids[self.new_rows],
                 take_rows(self.approximation, self.new_rows),
-                self.complete_to,
                 self.parameters.id,
             )
 
 
-def require_support(connection: Connection, classifier: Classifier) -> int:
-    """The id of the newest training exemplar; NotReadyError where there are fewer than K."""
+def require_support(connection: Connection, classifier: Classifier) -> None:
+    """Raise NotReadyError where there are fewer than K training exemplars."""
     count = exemplars.split_counts(connection, classifier)[Split.TRAIN]
     if count < classifier.neighbour_count:
         raise NotReadyError(
             f"classifier {classifier.name!r} has {count} training exemplars, its KNN needs at least "
             f"K = {classifier.neighbour_count}: ingest more with --split train"
         )
-    newest = exemplars.newest_support(connection, classifier)
-    assert newest is not None
-    return newest
+
+
+def points_to_approximate(
+    connection: Connection, classifier: Classifier, splits: list[Split], parameters: StoredParameters | None
+) -> IntArray:
+    """The points that a job must compute so that all neighbour lists are up to date; ascending ids, int64.
+
+    Besides, those of some splits that have no approximation under the parameters, or no neighbours where none are
+    given.
+    """
+    missing = (
+        approximations.without_neighbours(connection, classifier, splits)
+        if parameters is None
+        else approximations.without_approximation(connection, classifier, splits, parameters.id)
+    )
+    return np.union1d(missing, approximations.outdated_neighbours(connection, classifier))
 
 
 def approximate_points(
@@ -71,30 +92,127 @@ def approximate_points(
 ) -> Approximated:
     """Neighbours of n points, and their approximation under the parameters given.
 
-    exemplar_ids: (n,) int64, each once. memory_budget: bytes of temporaries of the search.
+    exemplar_ids: (n,) int64, each once. memory_budget: bytes of temporaries of the search. Raises
+    SupportChangedError where the training exemplars are no longer those that `classifier` was read with.
     """
-    support = cache.support(engine, classifier)
-    complete_to = int(support.ids[-1])
     with connect(engine) as connection:
-        known = approximations.read_neighbours(connection, classifier, exemplar_ids, complete_to)
-        lacking = exemplar_ids[~np.isin(exemplar_ids, known.exemplar_ids)]
-        vectors = exemplars.vectors(connection, classifier, lacking)
-        stored_ids, stored = (
-            (exemplar_ids[:0], None)
-            if parameters is None
-            else approximations.read_approximations(connection, classifier, exemplar_ids, complete_to, parameters.id)
-        )
+        # One view of what is stored and of the training exemplars it was computed from.
+        connection.execution_options(isolation_level="REPEATABLE READ")
+        with connection.begin():
+            support.require_version(connection, classifier)
+            known = approximations.read_neighbours(connection, classifier, exemplar_ids)
+            oldest = int(known.complete_to.min(initial=classifier.support_version))
+            changes = support.changes_after(connection, classifier, oldest)
+            stored_ids, stored = (
+                (exemplar_ids[:0], None)
+                if parameters is None
+                else approximations.read_approximations(connection, classifier, exemplar_ids, parameters.id)
+            )
+    search = _Search(engine, classifier, cache.support(engine, classifier), memory_budget)
+    merged, changed_lists, changed_labels = search.bring_up_to_date(known, changes)
+    lacking = exemplar_ids[~np.isin(exemplar_ids, merged.exemplar_ids)]
+    found = search.among_all(lacking)
 
-    found = exact_neighbours(vectors, support.vectors, classifier.neighbour_count, memory_budget=memory_budget)
-    new_neighbours = StoredNeighbours(lacking, support.ids[found.indices], found.distances)
-    new_rows = np.flatnonzero(~np.isin(exemplar_ids, stored_ids))
+    searched_again = lacking[np.isin(lacking, known.exemplar_ids)]
+    changed_ids = np.concatenate([merged.exemplar_ids[changed_lists | changed_labels], searched_again])
+    kept = ~np.isin(stored_ids, changed_ids)
+    new_rows = np.flatnonzero(~np.isin(exemplar_ids, stored_ids[kept]))
     approximation = None
     if parameters is not None and stored is not None:
-        neighbours = neighbours_in_order(_joined(known, new_neighbours), exemplar_ids[new_rows], support)
-        computed = approximate(neighbours, support.support, parameters.knn)
-        ids = np.concatenate([stored_ids, exemplar_ids[new_rows]])
-        approximation = take_rows(_concatenated(stored, computed), positions(ids, exemplar_ids))
-    return Approximated(classifier, exemplar_ids, complete_to, new_neighbours, parameters, approximation, new_rows)
+        neighbours = neighbours_in_order(_joined(merged, found), exemplar_ids[new_rows], search.support)
+        computed = approximate(neighbours, search.support.support, parameters.knn)
+        ids = np.concatenate([stored_ids[kept], exemplar_ids[new_rows]])
+        approximation = take_rows(
+            _concatenated(take_rows(stored, np.flatnonzero(kept)), computed), positions(ids, exemplar_ids)
+        )
+    return Approximated(
+        classifier,
+        exemplar_ids,
+        _joined(_lists(merged, np.flatnonzero(changed_lists)), found),
+        changed_ids,
+        parameters,
+        approximation,
+        new_rows,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """Searches of stored points among the training exemplars."""
+
+    engine: Engine
+    classifier: Classifier
+    support: CachedSupport
+    memory_budget: int
+
+    def among_all(self, exemplar_ids: IntArray) -> StoredNeighbours:
+        """The neighbours of some points, (n, K)."""
+        found = self._nearest(exemplar_ids, self.support.vectors)
+        return self._stored(exemplar_ids, found)
+
+    def bring_up_to_date(
+        self, known: StoredNeighbours, changes: SupportChanges
+    ) -> tuple[StoredNeighbours, BoolArray, BoolArray]:
+        """Merge n lists with the training exemplars added since; those that hold a removed one are left out.
+
+        Returns m <= n lists, and (m,) bool each: whether the list changed, and whether a label in it did.
+        """
+        parts = []
+        for complete_to in np.unique(known.complete_to).tolist():
+            lists = _lists(known, np.flatnonzero(known.complete_to == complete_to))
+            removed = changes.ids("removed", after=complete_to)
+            lists = _lists(lists, np.flatnonzero(~_holding(lists, removed)))
+            merged = self._merge(lists, changes.ids("added", after=complete_to), complete_to)
+            changed = (merged.neighbour_ids != lists.neighbour_ids).any(axis=1)
+            parts.append((merged, changed, _holding(merged, changes.ids("relabelled", after=complete_to))))
+        merged = _lists(known, np.empty(0, dtype=np.int64))
+        for part, _, _ in parts:
+            merged = _joined(merged, part)
+        none = np.empty(0, dtype=np.bool_)
+        return (
+            merged,
+            np.concatenate([none, *(changed for _, changed, _ in parts)]),
+            np.concatenate([none, *(relabelled for _, _, relabelled in parts)]),
+        )
+
+    def _merge(self, lists: StoredNeighbours, added_ids: IntArray, complete_to: int) -> StoredNeighbours:
+        """Lists of n points, complete to a version, with the training exemplars that came after it."""
+        ids = self.support.ids
+        added = np.flatnonzero((ids > complete_to) | np.isin(ids, added_ids))
+        if not added.size or not lists.exemplar_ids.size:
+            return lists
+        found = self._nearest(lists.exemplar_ids, self.support.vectors[added])
+        return self._stored(
+            lists.exemplar_ids,
+            merge_neighbours(
+                Neighbours(indices=np.searchsorted(ids, lists.neighbour_ids), distances=lists.distances),
+                Neighbours(indices=added[found.indices], distances=found.distances),
+            ),
+        )
+
+    def _nearest(self, exemplar_ids: IntArray, vectors: Float32Array) -> Neighbours:
+        with connect(self.engine) as connection:
+            queries = exemplars.vectors(connection, self.classifier, exemplar_ids)
+        count = min(self.classifier.neighbour_count, len(vectors))
+        return exact_neighbours(queries, vectors, count, memory_budget=self.memory_budget)
+
+    def _stored(self, exemplar_ids: IntArray, found: Neighbours) -> StoredNeighbours:
+        version = np.full(len(exemplar_ids), self.classifier.support_version)
+        return StoredNeighbours(exemplar_ids, self.support.ids[found.indices], found.distances, version)
+
+
+def _holding(lists: StoredNeighbours, neighbour_ids: IntArray) -> BoolArray:
+    """Whether each list holds any of some training exemplars, (n,)."""
+    return np.asarray(np.isin(lists.neighbour_ids, neighbour_ids).any(axis=1))
+
+
+def _lists(stored: StoredNeighbours, rows: IntArray) -> StoredNeighbours:
+    return StoredNeighbours(
+        exemplar_ids=stored.exemplar_ids[rows],
+        neighbour_ids=stored.neighbour_ids[rows],
+        distances=stored.distances[rows],
+        complete_to=stored.complete_to[rows],
+    )
 
 
 def take_rows(approximation: Approximation, rows: IntArray) -> Approximation:
@@ -120,6 +238,7 @@ def _joined(first: StoredNeighbours, second: StoredNeighbours) -> StoredNeighbou
         exemplar_ids=np.concatenate([first.exemplar_ids, second.exemplar_ids]),
         neighbour_ids=np.concatenate([first.neighbour_ids, second.neighbour_ids]),
         distances=np.concatenate([first.distances, second.distances]),
+        complete_to=np.concatenate([first.complete_to, second.complete_to]),
     )
 
 

@@ -10,9 +10,9 @@ from sqlalchemy import Connection, Engine
 from service.core.admit import AdmitIndex, smallest_class_count
 from service.core.approximation import nonconformity
 from service.core.bands import BandRadius, band_radius, bin_of
-from service.core.types import CalibrationPoints, CalibratorSettings, IntArray, Split
+from service.core.types import HELD_OUT_SPLITS, CalibrationPoints, CalibratorSettings, IntArray, Split
 from service.errors import NotReadyError
-from service.flows.approximate import require_support
+from service.flows.approximate import points_to_approximate, require_support
 from service.store import approximations, calibrations, classifiers, exemplars, jobs
 from service.store.approximations import StoredParameters
 from service.store.calibrations import ChangedRows
@@ -52,18 +52,16 @@ def request_approximations(engine: Engine, name: str, settings_of: SettingsOf, *
         classifier = classifiers.by_name(connection, name)
         settings_of(classifier)
         parameters = _require_parameters(connection, classifier)
-        newest = require_support(connection, classifier)
+        require_support(connection, classifier)
         _require_classes(connection, classifier)
-        lacking = approximations.lacking_approximation(
-            connection, classifier, [Split.KNN, Split.MC, Split.VP], newest, parameters.id
-        )
         return jobs.add_job(
             connection,
             classifier,
             kind="approximate",
-            exemplar_ids=lacking,
+            exemplar_ids=points_to_approximate(connection, classifier, list(HELD_OUT_SPLITS), parameters),
             chunk_rows=chunk_rows,
             knn_parameters_id=parameters.id,
+            completes_neighbours=True,
         )
 
 
@@ -82,6 +80,7 @@ def calibrate(engine: Engine, name: str, settings_of: SettingsOf, *, reason: str
         with connect(engine) as connection:
             connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
+                classifier = classifiers.by_id(connection, classifier.id)
                 calibrated = _calibrate(connection, classifier, settings, reason)
     # After both: a transaction that is open still would keep the new rows from being taken for visible to all.
     calibrations.vacuum_points(engine)
@@ -90,9 +89,8 @@ def calibrate(engine: Engine, name: str, settings_of: SettingsOf, *, reason: str
 
 def _calibrate(connection: Connection, classifier: Classifier, settings: CalibratorSettings, reason: str) -> Calibrated:
     parameters = _require_parameters(connection, classifier)
-    newest = require_support(connection, classifier)
-    splits = [Split.MC, Split.VP]
-    lacking = approximations.lacking_approximation(connection, classifier, splits, newest, parameters.id)
+    require_support(connection, classifier)
+    lacking = points_to_approximate(connection, classifier, [Split.MC, Split.VP], parameters)
     if len(lacking):
         raise NotReadyError(
             f"{len(lacking)} points of {classifier.name!r} arrived or changed meanwhile and have no approximation "

@@ -16,6 +16,10 @@ from service.flows.score import Snapshot, load_snapshot, score_points
 from service.store import approximations, classifiers, jobs
 from service.store.array_cache import ArrayCache
 from service.store.engine import connect, transaction
+from service.store.support import SupportChangedError
+
+# Of a chunk whose training exemplars change while it is computed, before that counts as an attempt gone wrong.
+_TRIES = 3
 
 log = structlog.get_logger()
 
@@ -89,7 +93,14 @@ class ChunkRunner:
             )
 
     def _compute_and_apply(self, claim: jobs.Claim) -> bool:
-        result = self._compute(claim)
+        for _ in range(_TRIES):
+            try:
+                return self._apply(claim, self._compute(claim))
+            except SupportChangedError as error:
+                changed = error
+        raise changed
+
+    def _apply(self, claim: jobs.Claim, result: _Result) -> bool:
         with connect(self._engine) as connection, connection.begin() as open_transaction:
             result.apply(connection)
             finished = jobs.finish(connection, claim)

@@ -20,7 +20,7 @@ from service.core.documents import documents_of
 from service.core.evaluation import EvaluationPoints
 from service.core.localizer import localizer_logits
 from service.core.types import FloatArray, Split
-from service.errors import InvalidInputError
+from service.errors import InvalidInputError, NotReadyError
 from service.flows.approximate import positions, require_support
 from service.flows.ingest import store_scored
 from service.flows.score import Snapshot, load_snapshot
@@ -216,10 +216,14 @@ def _calibration_data(connection: Connection, classifier: Classifier, snapshot: 
 
 def _vp_logits(connection: Connection, classifier: Classifier, snapshot: Snapshot) -> FloatArray:
     """KNN's logits of the snapshot's vp, (n_vp, C) float64, in the order of its localizer vectors."""
-    blocks = list(approximations.split_blocks(connection, classifier, Split.VP, snapshot.parameters.id, _BLOCK_ROWS))
-    ids = np.concatenate([block.exemplar_ids for block in blocks])
-    logits = np.concatenate([block.approximation.logits for block in blocks])
-    ordered: FloatArray = logits[positions(ids, snapshot.vp.exemplar_ids[snapshot.venn.order])]
+    wanted = snapshot.vp.exemplar_ids[snapshot.venn.order]
+    ids, approximation = approximations.read_approximations(connection, classifier, wanted, snapshot.parameters.id)
+    if len(ids) != len(wanted):
+        raise NotReadyError(
+            f"{len(wanted) - len(ids):,} points of calibration {snapshot.calibration.id} have other neighbours by now, "
+            "and no approximation under its parameters: evaluate with a newer calibration"
+        )
+    ordered: FloatArray = approximation.logits[positions(ids, wanted)]
     return ordered
 
 

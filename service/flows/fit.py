@@ -10,9 +10,9 @@ from service.core.approximation import approximate
 from service.core.approximation_training import fit_knn
 from service.core.localizer import pairwise_distances
 from service.core.localizer_training import fit_localizer, localizer_rows
-from service.core.types import KnnParameters, Neighbours, Split, TrainingEpoch
+from service.core.types import HELD_OUT_SPLITS, KnnParameters, Neighbours, Split, TrainingEpoch
 from service.errors import InvalidInputError, NotReadyError
-from service.flows.approximate import neighbours_in_order, require_support
+from service.flows.approximate import neighbours_in_order, points_to_approximate, require_support
 from service.store import approximations, classifiers, exemplars, jobs
 from service.store.approximations import FitRecord, StoredParameters
 from service.store.array_cache import ArrayCache, CachedSupport
@@ -20,8 +20,6 @@ from service.store.classifiers import Classifier
 from service.store.engine import connect, transaction
 
 OnEpoch = Callable[[str, TrainingEpoch], None]
-
-HELD_OUT_SPLITS = [Split.KNN, Split.MC, Split.VP]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +34,7 @@ def request_neighbours(engine: Engine, name: str, *, chunk_rows: int) -> int:
     """Record the job that finds the neighbours a fit needs; its key. Raises NotReadyError where data lack."""
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-        newest = require_support(connection, classifier)
+        require_support(connection, classifier)
         _require_data(exemplars.split_counts(connection, classifier), classifier)
         classes = exemplars.split_classes(connection, classifier, Split.TRAIN)
         if len(classes) < 2:
@@ -44,14 +42,14 @@ def request_neighbours(engine: Engine, name: str, *, chunk_rows: int) -> int:
                 f"all training exemplars of {classifier.name!r} have label {classes[0]}, expected two classes or more; "
                 "ingest training exemplars of the others"
             )
-        lacking = approximations.lacking_neighbours(connection, classifier, [Split.KNN, Split.VP], newest)
         return jobs.add_job(
             connection,
             classifier,
             kind="approximate",
-            exemplar_ids=lacking,
+            exemplar_ids=points_to_approximate(connection, classifier, [Split.KNN, Split.VP], None),
             chunk_rows=chunk_rows,
             knn_parameters_id=None,
+            completes_neighbours=True,
         )
 
 
@@ -130,10 +128,10 @@ def _split_neighbours(
 ) -> tuple[exemplars.ExemplarKeys, Neighbours]:
     with connect(engine) as connection:
         keys = exemplars.split_keys(connection, classifier, split)
-        stored = approximations.read_neighbours(connection, classifier, keys.ids, int(support.ids[-1]))
-    if len(stored.exemplar_ids) != len(keys.ids):
+        stored = approximations.read_neighbours(connection, classifier, keys.ids)
+    if len(stored.exemplar_ids) != len(keys.ids) or (stored.complete_to != classifier.support_version).any():
         raise NotReadyError(
-            f"exemplars of {classifier.name!r} arrived during the fit, so neighbours in split {split} are out "
-            "of date: run the fit again"
+            f"exemplars of {classifier.name!r} arrived or changed during the fit, so neighbours in split {split} are "
+            "out of date: run the fit again"
         )
     return keys, neighbours_in_order(stored, keys.ids, support)

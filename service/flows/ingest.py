@@ -13,7 +13,7 @@ from service.core.splits import assign_splits
 from service.core.types import IntArray, Split
 from service.errors import InvalidInputError
 from service.files import ExemplarBatch, read_exemplars
-from service.store import classifiers, exemplars
+from service.store import classifiers, exemplars, support
 from service.store.classifiers import Classifier
 from service.store.engine import transaction
 
@@ -42,7 +42,7 @@ def ingest(engine: Engine, name: str, path: Path, split: str, *, on_rows: OnRows
     if split not in (HELD_OUT, Split.TRAIN, Split.KNN, Split.MC, Split.VP):
         raise InvalidInputError(f"unknown split {split!r}: expected train, held-out, knn, mc or vp")
     per_split: Counter[Split] = Counter()
-    rows = new = 0
+    rows = new = newest_support = 0
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         exemplars.lock_ingestion(connection, classifier)
@@ -50,11 +50,14 @@ def ingest(engine: Engine, name: str, path: Path, split: str, *, on_rows: OnRows
             _require_labels(path, batch, split)
             splits = _splits(classifier, batch, split)
             stored = store_batch(connection, classifier, batch, splits, selection="random", source=path.name)
-            per_split.update(splits[row] for row in stored.new_rows.tolist())
+            new_splits = [splits[row] for row in stored.new_rows.tolist()]
+            per_split.update(new_splits)
+            if Split.TRAIN in new_splits:
+                newest_support = int(stored.ids.max())
             rows, new = rows + len(splits), new + len(stored.new_rows)
             on_rows(len(splits))
         if per_split[Split.TRAIN]:
-            exemplars.renew_support_revision(connection, classifier)
+            support.renew(connection, classifier, newest_support)
     return Ingested(rows=rows, new=new, new_per_split=dict(per_split))
 
 

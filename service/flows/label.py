@@ -7,15 +7,14 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from service.core.splits import assign_splits
-from service.core.types import Split
-from service.errors import ConflictError, NotFoundError
+from service.core.types import HELD_OUT_SPLITS, Split
+from service.errors import ConflictError, InvalidInputError, NotFoundError
 from service.files.labels import LabelRows, read_labels
-from service.store import classifiers, exemplars, labels
+from service.store import classifiers, exemplars, labels, support
 from service.store.classifiers import Classifier
 from service.store.engine import transaction
 from service.store.labels import LabelEvent, LabelledExemplar
-
-CALIBRATING = (Split.KNN, Split.MC, Split.VP)
+from service.store.support import SupportChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +22,8 @@ class Labelled:
     """What became of a file of labels, in rows.
 
     new: exemplars without a label until then. corrected: with another. retracted: labels taken back.
-    unchanged: what was known already, of which nothing is recorded. joined, left: exemplars that calibrate from now
-    on, by split, and that no longer do.
+    unchanged: what was known already, of which nothing is recorded. joined, left: exemplars that train the KNN or
+    calibrate from now on, by split, and that no longer do.
     """
 
     rows: int
@@ -36,15 +35,18 @@ class Labelled:
     left: int
 
 
-def label(engine: Engine, name: str, path: Path, *, selection: str, retract: bool) -> Labelled:
+def label(
+    engine: Engine, name: str, path: Path, *, selection: str, retract: bool, join_train: bool = False
+) -> Labelled:
     """Record a file's labels: all of them, or, where something is wrong with one, none.
 
     A random label makes an exemplar that was stored to be scored calibrate, in the split that its hash gives, as
     if it had been ingested; a selected one is kept and never calibrates. The latest label counts. Once an exemplar
-    calibrates, a correction of any selection changes its label alone; a label taken back ends it.
+    calibrates or trains, a correction of any selection changes its label alone; a label taken back ends it.
     selection: of rows for which the file names none. retract: whether an empty label takes the stored one back.
+    join_train: whether selected exemplars become training exemplars of the KNN.
     Raises InvalidInputError for what the file holds, NotFoundError for an id that is not stored, ConflictError for
-    one of a training exemplar that would change.
+    one that calibrates and would train.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
@@ -52,14 +54,17 @@ def label(engine: Engine, name: str, path: Path, *, selection: str, retract: boo
         # As ingestion does: who is stored, and in which split, stays so until this is done.
         exemplars.lock_ingestion(connection, classifier)
         stored = labels.by_external_id(connection, classifier, rows.external_ids)
-        before, events = _events(classifier, rows, stored, path)
+        before, events = _events(classifier, rows, stored, path, join_train=join_train)
         if events:
             labels.record(connection, events, source=path.name)
+        changes = _support_changes(before, events)
+        if changes:
+            support.change(connection, classifier, changes)
     return _counts(len(rows.external_ids), before, events)
 
 
 def _events(
-    classifier: Classifier, rows: LabelRows, stored: dict[str, LabelledExemplar], path: Path
+    classifier: Classifier, rows: LabelRows, stored: dict[str, LabelledExemplar], path: Path, *, join_train: bool
 ) -> tuple[list[LabelledExemplar], list[LabelEvent]]:
     """The exemplars that change, and how."""
     before, events = [], []
@@ -73,16 +78,23 @@ def _events(
                 "ingest or score it first"
             )
         wanted = None if number < 0 else number
-        if exemplar.split == Split.TRAIN and wanted != exemplar.label:
-            raise ConflictError(
-                f"{path}: row {row}, id {external_id!r}: a training exemplar with label {exemplar.label}, whose label "
-                f"the network was trained on, got {'none' if wanted is None else wanted}; leave it out"
-            )
-        split = _split(classifier, exemplar, wanted, selection)
+        if join_train:
+            _check_may_train(exemplar, wanted, selection, f"{path}: row {row}, id {external_id!r}")
+        split = Split.TRAIN if join_train else _split(classifier, exemplar, wanted, selection)
         if (wanted, split) != (exemplar.label, exemplar.split):
             before.append(exemplar)
             events.append(LabelEvent(exemplar.id, wanted, selection, split))
     return before, events
+
+
+def _check_may_train(exemplar: LabelledExemplar, wanted: int | None, selection: str, where: str) -> None:
+    if exemplar.split in HELD_OUT_SPLITS:
+        raise ConflictError(f"{where}: it calibrates, in split {exemplar.split}, and cannot train too; leave it out")
+    if wanted is None or selection != "selected":
+        got = "none" if wanted is None else f"one that is {selection}"
+        raise InvalidInputError(
+            f"{where}: expected a selected label to join the training exemplars, got {got}; random ones calibrate"
+        )
 
 
 def _split(classifier: Classifier, exemplar: LabelledExemplar, wanted: int | None, selection: str) -> Split:
@@ -97,9 +109,26 @@ def _split(classifier: Classifier, exemplar: LabelledExemplar, wanted: int | Non
     return exemplar.split
 
 
+def _support_changes(before: list[LabelledExemplar], events: list[LabelEvent]) -> list[SupportChange]:
+    """What the events mean for the training exemplars."""
+    changes = []
+    for was, event in zip(before, events, strict=True):
+        if Split.TRAIN not in (was.split, event.split):
+            continue
+        if was.split != Split.TRAIN:
+            changes.append(SupportChange(was.id, "added", None))
+        elif event.split != Split.TRAIN:
+            changes.append(SupportChange(was.id, "removed", was.label))
+        else:
+            changes.append(SupportChange(was.id, "relabelled", was.label))
+    return changes
+
+
 def _counts(rows: int, before: list[LabelledExemplar], events: list[LabelEvent]) -> Labelled:
     pairs = list(zip(before, events, strict=True))
-    joined = Counter(event.split for was, event in pairs if was.split == Split.SCORED and event.split in CALIBRATING)
+    joined: Counter[Split] = Counter(
+        event.split for was, event in pairs if was.split == Split.SCORED and event.split != Split.SCORED
+    )
     return Labelled(
         rows=rows,
         new=sum(was.label is None for was, _ in pairs),
@@ -107,5 +136,5 @@ def _counts(rows: int, before: list[LabelledExemplar], events: list[LabelEvent])
         retracted=sum(event.label is None for _, event in pairs),
         unchanged=rows - len(events),
         joined=dict(joined),
-        left=sum(was.split in CALIBRATING and event.split == Split.SCORED for was, event in pairs),
+        left=sum(was.split != Split.SCORED and event.split == Split.SCORED for was, event in pairs),
     )

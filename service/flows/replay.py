@@ -12,8 +12,8 @@ from service.core.decide import Localizer, decide
 from service.core.neighbors import exact_neighbours
 from service.core.types import FloatArray, Reason, Support
 from service.flows.score import load_snapshot
-from service.store import classifiers, decisions, exemplars
-from service.store.array_cache import ArrayCache
+from service.store import classifiers, decisions, exemplars, support
+from service.store.array_cache import ArrayCache, CachedSupport
 from service.store.classifiers import Classifier
 from service.store.engine import connect
 
@@ -44,13 +44,10 @@ def replay(engine: Engine, cache: ArrayCache, decision_id: int) -> Replayed:
         classifier = classifiers.by_id(connection, row.classifier_id)
         query = exemplars.vectors(connection, classifier, np.array([row.exemplar_id]))
     snapshot = load_snapshot(engine, cache, classifier, row.calibration_id)
-    support = cache.support(engine, classifier)
-    then = int(np.searchsorted(support.ids, row.complete_to, side="right"))
+    then = _support_at(engine, cache.support(engine, classifier), classifier, row.complete_to)
 
-    found = exact_neighbours(query, support.vectors[:then], classifier.neighbour_count)
-    approximation = approximate(
-        found, Support(support.support.logits[:then], support.support.labels[:then]), snapshot.parameters.knn
-    )
+    found = exact_neighbours(query, then.vectors, classifier.neighbour_count)
+    approximation = approximate(found, then.support, snapshot.parameters.knn)
     decided = decide(
         snapshot.admit,
         snapshot.venn,
@@ -80,7 +77,7 @@ def replay(engine: Engine, cache: ArrayCache, decision_id: int) -> Replayed:
     }
     stored = {field: row._mapping[field] for field in computed}
     with connect(engine) as connection:
-        neighbours = exemplars.described(connection, support.ids[found.indices[0]])
+        neighbours = exemplars.described(connection, then.ids[found.indices[0]])
     return Replayed(
         classifier=classifier,
         external_id=row.external_id,
@@ -91,6 +88,30 @@ def replay(engine: Engine, cache: ArrayCache, decision_id: int) -> Replayed:
         differing=tuple(field for field in computed if computed[field] != stored[field]),
         neighbours=tuple(neighbours),
         distances=found.distances[0],
+    )
+
+
+def _support_at(engine: Engine, now: CachedSupport, classifier: Classifier, version: int) -> CachedSupport:
+    """The training exemplars as they were at a version: what changed since is taken back, and none is newer."""
+    with connect(engine) as connection:
+        changes = support.changes_after(connection, classifier, version)
+        # Newest first, so the oldest change counts; -1 where it was no training exemplar until then.
+        label_then = dict(zip(changes.exemplar_ids.tolist(), changes.labels_before.tolist(), strict=True))
+        if not label_then:
+            rows = int(np.searchsorted(now.ids, version, side="right"))
+            labelled = Support(now.support.logits[:rows], now.support.labels[:rows])
+            return CachedSupport(now.ids[:rows], now.vectors[:rows], labelled)
+        back = np.array([key for key, label in label_then.items() if label >= 0 and key <= version], dtype=np.int64)
+        vectors = exemplars.vectors(connection, classifier, back)
+        logits = exemplars.network_logits(connection, classifier, back)
+    same = np.flatnonzero((now.ids <= version) & ~np.isin(now.ids, changes.exemplar_ids))
+    ids = np.concatenate([now.ids[same], back])
+    order = np.argsort(ids)
+    labels = np.concatenate([now.support.labels[same], [label_then[key] for key in back.tolist()]]).astype(np.int64)
+    return CachedSupport(
+        ids=ids[order],
+        vectors=np.concatenate([now.vectors[same], vectors])[order],
+        support=Support(np.concatenate([now.support.logits[same], logits])[order], labels[order]),
     )
 
 

@@ -63,11 +63,9 @@ class Scored:
             connection,
             self.job,
             self.approximated.exemplar_ids,
-            self.approximated.complete_to,
+            self.approximated.classifier.support_version,
             self.approximation,
-            self.decided.sets,
-            self.decided.probabilities,
-            self.decided.selection,
+            self.decided,
         )
 
 
@@ -136,8 +134,8 @@ def score_points(
             connection,
             exemplar_ids,
             calibration_id=snapshot.calibration.id,
-            weighted=bool(job.weighted),
-            require_full_match=bool(job.require_full_match),
+            weighted=job.weighted,
+            require_full_match=job.require_full_match,
         )
         queries = exemplars.vectors(connection, classifier, wanted) if job.weighted else None
     approximated = approximate_points(

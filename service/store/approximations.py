@@ -8,6 +8,7 @@ import numpy as np
 from sqlalchemy import Connection, Row
 
 from service.core.types import Approximation, FloatArray, IntArray, KnnParameters, Split, TrainingEpoch
+from service.store import support
 from service.store.classifiers import Classifier
 from service.store.copy import FLOAT8, INT4, INT8, Array, FixedColumn, copy_in, copy_out, copy_out_whole, driver_cursor
 from service.store.statements import copy_query, statement, stream
@@ -15,11 +16,16 @@ from service.store.statements import copy_query, statement, stream
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredNeighbours:
-    """Neighbour lists of n points: exemplar_ids (n,), neighbour_ids (n, K) int64, distances (n, K) float64."""
+    """Neighbour lists of n points.
+
+    exemplar_ids: (n,) int64. neighbour_ids: (n, K) int64, distances: (n, K) float64, nearest first. complete_to: (n,)
+    int64, the support version that each is complete to.
+    """
 
     exemplar_ids: IntArray
     neighbour_ids: IntArray
     distances: FloatArray
+    complete_to: IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,50 +57,61 @@ class LabelledApproximations:
     approximation: Approximation
 
 
-def lacking_neighbours(
-    connection: Connection, classifier: Classifier, splits: list[Split], newest_support: int
+def without_neighbours(connection: Connection, classifier: Classifier, splits: list[Split]) -> IntArray:
+    """Ids of the points of some splits that have no neighbours yet."""
+    parameters = {"classifier_id": classifier.id, "splits": splits}
+    return _ids(connection, "approximations.without_neighbours", parameters)
+
+
+def without_approximation(
+    connection: Connection, classifier: Classifier, splits: list[Split], knn_parameters_id: int
 ) -> IntArray:
-    """Ids of the points whose neighbours are missing or not up to date."""
-    parameters = {"classifier_id": classifier.id, "splits": splits, "newest_support": newest_support}
-    ids = connection.execute(statement("approximations.lacking_neighbours"), parameters).scalars().all()
-    return np.array(ids, dtype=np.int64)
+    """Ids of the points of some splits that have no approximation under the given parameters yet."""
+    parameters = {"classifier_id": classifier.id, "splits": splits, "knn_parameters_id": knn_parameters_id}
+    return _ids(connection, "approximations.without_approximation", parameters)
 
 
-def lacking_approximation(
-    connection: Connection, classifier: Classifier, splits: list[Split], newest_support: int, knn_parameters_id: int
-) -> IntArray:
-    """Ids of the points whose approximation under the given parameters is missing or not up to date."""
-    parameters = {
-        "classifier_id": classifier.id,
-        "splits": splits,
-        "newest_support": newest_support,
-        "knn_parameters_id": knn_parameters_id,
-    }
-    ids = connection.execute(statement("approximations.lacking_approximation"), parameters).scalars().all()
-    return np.array(ids, dtype=np.int64)
+def outdated_neighbours(connection: Connection, classifier: Classifier) -> IntArray:
+    """Ids of the points, of any split, whose neighbours or their labels the training exemplars may have changed.
+
+    Where training exemplars only left or were relabelled, that is the points which have them among their neighbours.
+    """
+    complete_to, version = classifier.neighbours_complete_to, classifier.support_version
+    if complete_to == version:
+        return np.empty(0, dtype=np.int64)
+    if support.grew_after(connection, classifier, complete_to):
+        parameters = {"classifier_id": classifier.id, "support_version": version}
+        return _ids(connection, "approximations.outdated_neighbours", parameters)
+    changed = support.changes_after(connection, classifier, complete_to).exemplar_ids
+    return _ids(
+        connection,
+        "approximations.outdated_neighbours_holding",
+        {"neighbour_ids": changed.tolist(), "support_version": version},
+    )
 
 
-def read_neighbours(
-    connection: Connection, classifier: Classifier, exemplar_ids: IntArray, newest_support: int
-) -> StoredNeighbours:
-    """The up-to-date neighbour lists there are, of some exemplars, in no particular order."""
+def _ids(connection: Connection, query: str, parameters: dict[str, Any]) -> IntArray:
+    return np.array(connection.execute(statement(query), parameters).scalars().all(), dtype=np.int64)
+
+
+def read_neighbours(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> StoredNeighbours:
+    """The neighbour lists there are, of some exemplars, in no particular order."""
     k = classifier.neighbour_count
     columns: dict[str, FixedColumn] = {
         "exemplar_id": INT8,
         "neighbour_ids": Array(">i8", k),
         "distances": Array(">f8", k),
+        "complete_to": INT8,
     }
-    parameters = {"exemplar_ids": exemplar_ids.tolist(), "newest_support": newest_support}
+    parameters = {"exemplar_ids": exemplar_ids.tolist(), "classifier_id": classifier.id}
     query = copy_query("approximations.neighbours")
     rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
-    return StoredNeighbours(rows["exemplar_id"], rows["neighbour_ids"], rows["distances"])
+    return StoredNeighbours(rows["exemplar_id"], rows["neighbour_ids"], rows["distances"], rows["complete_to"])
 
 
-def write_neighbours(
-    connection: Connection, classifier: Classifier, found: StoredNeighbours, newest_support: int
-) -> None:
+def write_neighbours(connection: Connection, classifier: Classifier, found: StoredNeighbours) -> None:
     """Store neighbour lists in place of older ones."""
-    k, n = classifier.neighbour_count, len(found.exemplar_ids)
+    k = classifier.neighbour_count
     connection.execute(statement("approximations.delete_neighbours"), {"exemplar_ids": found.exemplar_ids.tolist()})
     copy_in(
         driver_cursor(connection),
@@ -102,7 +119,7 @@ def write_neighbours(
         {"exemplar_id": INT8, "complete_to": INT8, "neighbour_ids": Array(">i8", k), "distances": Array(">f8", k)},
         {
             "exemplar_id": found.exemplar_ids,
-            "complete_to": np.full(n, newest_support),
+            "complete_to": found.complete_to,
             "neighbour_ids": found.neighbour_ids,
             "distances": found.distances,
         },
@@ -131,15 +148,10 @@ def read_approximations(
     connection: Connection,
     classifier: Classifier,
     exemplar_ids: IntArray,
-    newest_support: int,
     knn_parameters_id: int,
 ) -> tuple[IntArray, Approximation]:
-    """The up-to-date approximations there are, of some exemplars: ids and values, in no particular order."""
-    parameters = {
-        "exemplar_ids": exemplar_ids.tolist(),
-        "newest_support": newest_support,
-        "knn_parameters_id": knn_parameters_id,
-    }
+    """The approximations there are, of some exemplars: ids and values, in no particular order."""
+    parameters = {"exemplar_ids": exemplar_ids.tolist(), "knn_parameters_id": knn_parameters_id}
     columns: dict[str, FixedColumn] = {"exemplar_id": INT8, **_approximation_columns(classifier)}
     query = copy_query("approximations.approximations")
     rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
@@ -151,7 +163,6 @@ def write_approximations(
     classifier: Classifier,
     exemplar_ids: IntArray,
     approximation: Approximation,
-    newest_support: int,
     knn_parameters_id: int,
 ) -> None:
     """Store approximations in place of older ones under the same parameters."""
@@ -172,12 +183,20 @@ def write_approximations(
         {
             "knn_parameters_id": np.full(n, knn_parameters_id),
             "exemplar_id": exemplar_ids,
-            "complete_to": np.full(n, newest_support),
+            "complete_to": np.full(n, classifier.support_version),
             "predicted": approximation.predicted,
             "match_count": approximation.match_count,
             "distance": approximation.distance,
             "logits": approximation.logits,
         },
+    )
+
+
+def delete_outdated_approximations(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> None:
+    """Delete, under any parameters, what was computed from older training exemplars for some points."""
+    connection.execute(
+        statement("approximations.delete_outdated_approximations"),
+        {"exemplar_ids": exemplar_ids.tolist(), "support_version": classifier.support_version},
     )
 
 

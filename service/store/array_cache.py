@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine
 
 from service.core.types import Float32Array, IntArray, Split, Support
 from service.errors import DatabaseError, NotReadyError
-from service.store import classifiers, exemplars
+from service.store import exemplars, support
 from service.store.calibrations import Calibration
 from service.store.classifiers import Classifier
 from service.store.engine import connect
@@ -40,14 +40,17 @@ class ArrayCache:
         self._folder = folder
 
     def support(self, engine: Engine, classifier: Classifier) -> CachedSupport:
-        """The training exemplars at the classifier's `support_revision`, which must be the current one."""
+        """The training exemplars as they were when `classifier` was read.
+
+        Raises SupportChangedError where they changed since, unless they are kept here.
+        """
 
         def fill(folder: Path) -> None:
             # One snapshot for the count, the rows and the vectors.
             with connect(engine) as connection:
                 connection.execution_options(isolation_level="REPEATABLE READ")
                 with connection.begin():
-                    _require_revision(connection, classifier)
+                    support.require_version(connection, classifier)
                     _write_support(connection, classifier, folder)
 
         folder = self._entry(f"support-{classifier.id}", str(classifier.support_revision), fill)
@@ -122,11 +125,6 @@ def _still_there(folder: Path) -> Iterator[None]:
 
 def _block_rows(classifier: Classifier) -> int:
     return max(1, _BLOCK_BYTES // (4 * max(classifier.dimension, classifier.class_count)))
-
-
-def _require_revision(connection: Connection, classifier: Classifier) -> None:
-    if classifiers.by_id(connection, classifier.id).support_revision != classifier.support_revision:
-        raise NotReadyError(f"training exemplars of {classifier.name!r} arrived while they were being read: try again")
 
 
 def _write_support(connection: Connection, classifier: Classifier, folder: Path) -> None:

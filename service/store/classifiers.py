@@ -13,7 +13,11 @@ from service.store.statements import statement
 
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """A stored classifier. dimension is D, neighbour_count K; the shares are of held-out labelled points."""
+    """A stored classifier. dimension is D, neighbour_count K; the shares are of held-out labelled points.
+
+    support_version: of its training exemplars; neighbours_complete_to: the version that all stored neighbour lists
+    are complete to at least.
+    """
 
     id: int
     name: str
@@ -24,6 +28,8 @@ class Classifier:
     mc_share: Decimal
     seed: int
     support_revision: UUID
+    support_version: int
+    neighbours_complete_to: int
 
     @property
     def class_count(self) -> int:

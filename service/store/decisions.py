@@ -6,14 +6,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row
 
-from service.core.types import (
-    AdmitSets,
-    Approximation,
-    IntArray,
-    Reason,
-    Selection,
-    VennProbabilities,
-)
+from service.core.decide import Decisions
+from service.core.types import Approximation, IntArray, Reason
 from service.errors import NotFoundError
 from service.store.copy import (
     BOOL,
@@ -34,9 +28,9 @@ def undecided(
     connection: Connection,
     exemplar_ids: IntArray,
     *,
-    calibration_id: int,
-    weighted: bool,
-    require_full_match: bool,
+    calibration_id: int | None,
+    weighted: bool | None,
+    require_full_match: bool | None,
 ) -> IntArray:
     """Those that have no decision yet under a snapshot and options, each once, in the order given."""
     ids = (
@@ -61,14 +55,24 @@ def write(
     exemplar_ids: IntArray,
     complete_to: int,
     approximation: Approximation,
-    sets: AdmitSets,
-    probabilities: VennProbabilities,
-    selection: Selection,
+    decided: Decisions,
 ) -> None:
-    """Append the decisions of n exemplars with their evidence."""
-    n, class_count = sets.included.shape
+    """Append the decisions of n exemplars with their evidence, but for those that were decided on meanwhile.
+
+    The caller keeps other results out: see `support.lock_for_results`.
+    """
+    wanted = undecided(
+        connection,
+        exemplar_ids,
+        calibration_id=job.calibration_id,
+        weighted=job.weighted,
+        require_full_match=job.require_full_match,
+    )
+    rows = np.isin(exemplar_ids, wanted)
+    n, class_count = int(rows.sum()), decided.sets.included.shape[1]
+    sets, probabilities, selection = decided.sets, decided.probabilities, decided.selection
     reasons = [reason.encode() for reason in Reason]
-    no_singleton = ~sets.singleton
+    no_singleton = ~sets.singleton[rows]
     copy_in(
         driver_cursor(connection),
         "decision",
@@ -94,29 +98,29 @@ def write(
         },
         {
             "calibration_id": np.full(n, job.calibration_id),
-            "exemplar_id": exemplar_ids,
+            "exemplar_id": exemplar_ids[rows],
             "weighted": np.full(n, job.weighted),
             "require_full_match": np.full(n, job.require_full_match),
             "complete_to": np.full(n, complete_to),
-            "predicted": approximation.predicted,
-            "match_count": approximation.match_count,
-            "distance": approximation.distance,
-            "logits": approximation.logits,
-            "admit_set": sets.included,
-            "band_size": sets.band_size,
-            "threshold": sets.threshold,
-            "category_size": probabilities.category_size,
-            "upweight": probabilities.upweight,
-            "lower": probabilities.lower,
-            "upper": probabilities.upper,
-            "decision": selection.decision,
-            "reason": [None if code < 0 else reasons[code] for code in selection.reason.tolist()],
+            "predicted": approximation.predicted[rows],
+            "match_count": approximation.match_count[rows],
+            "distance": approximation.distance[rows],
+            "logits": approximation.logits[rows],
+            "admit_set": sets.included[rows],
+            "band_size": sets.band_size[rows],
+            "threshold": sets.threshold[rows],
+            "category_size": probabilities.category_size[rows],
+            "upweight": probabilities.upweight[rows],
+            "lower": probabilities.lower[rows],
+            "upper": probabilities.upper[rows],
+            "decision": selection.decision[rows],
+            "reason": [None if code < 0 else reasons[code] for code in selection.reason[rows].tolist()],
         },
         nulls={
             "upweight": no_singleton,
             "lower": no_singleton,
             "upper": no_singleton,
-            "decision": selection.decision < 0,
+            "decision": selection.decision[rows] < 0,
         },
     )
 

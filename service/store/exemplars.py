@@ -235,10 +235,6 @@ def lock_ingestion(connection: Connection, classifier: Classifier) -> None:
     connection.execute(statement("classifiers.lock_ingestion"), {"classifier_id": classifier.id})
 
 
-def renew_support_revision(connection: Connection, classifier: Classifier) -> None:
-    connection.execute(statement("classifiers.renew_support_revision"), {"classifier_id": classifier.id})
-
-
 def split_counts(connection: Connection, classifier: Classifier) -> dict[Split, int]:
     """How many exemplars each split holds, empty ones included."""
     rows = connection.execute(statement("exemplars.split_counts"), {"classifier_id": classifier.id})
@@ -250,14 +246,6 @@ def split_classes(connection: Connection, classifier: Classifier, split: Split) 
     """The labels that occur in a split, ascending."""
     parameters = {"classifier_id": classifier.id, "split": split}
     return list(connection.execute(statement("exemplars.split_classes"), parameters).scalars())
-
-
-def newest_support(connection: Connection, classifier: Classifier) -> int | None:
-    """The id of the newest training exemplar; None where there is none."""
-    newest: int | None = connection.execute(
-        statement("exemplars.newest_support"), {"classifier_id": classifier.id}
-    ).scalar_one()
-    return newest
 
 
 def split_keys(connection: Connection, classifier: Classifier, split: Split) -> ExemplarKeys:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row
 
 from service.core.types import IntArray
 from service.errors import NotFoundError
+from service.store import support
 from service.store.classifiers import Classifier
 from service.store.copy import INT4, INT8, copy_in, driver_cursor
 from service.store.statements import statement
@@ -61,11 +62,16 @@ def add_job(
     exemplar_ids: IntArray,
     chunk_rows: int,
     knn_parameters_id: int | None,
+    completes_neighbours: bool = False,
     calibration_id: int | None = None,
     weighted: bool | None = None,
     require_full_match: bool | None = None,
 ) -> int:
-    """Record a job with its rows, in the order given, and its chunks; a job without rows is done at once."""
+    """Record a job with its rows, in the order given, and its chunks; a job without rows is done at once.
+
+    completes_neighbours: whether its rows are all those whose neighbours are out of date, so that once it is done
+    none is, as of the support version that `classifier` was read with.
+    """
     n = len(exemplar_ids)
     job_id: int = connection.execute(
         statement("jobs.add_job"),
@@ -76,6 +82,7 @@ def add_job(
             "calibration_id": calibration_id,
             "weighted": weighted,
             "require_full_match": require_full_match,
+            "support_version": classifier.support_version if completes_neighbours else None,
             "row_count": n,
         },
     ).scalar_one()
@@ -87,6 +94,8 @@ def add_job(
             {"job_id": np.full(n, job_id), "row_number": np.arange(n), "exemplar_id": exemplar_ids},
         )
         connection.execute(statement("jobs.add_chunks"), {"job_id": job_id, "chunk_rows": chunk_rows, "row_count": n})
+    else:
+        support.complete_neighbours(connection, job_id)
     return job_id
 
 
@@ -133,6 +142,7 @@ def finish(connection: Connection, claimed: Claim) -> bool:
     if finished is None:
         return False
     connection.execute(statement("jobs.settle_job"), {"job_id": claimed.job_id})
+    support.complete_neighbours(connection, claimed.job_id)
     return True
 
 

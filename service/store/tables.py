@@ -72,6 +72,20 @@ classifier = Table(
         server_default=func.gen_random_uuid(),
         comment="Changes with every change of the training exemplars; names their cached copy.",
     ),
+    Column(
+        "support_version",
+        BigInteger,
+        nullable=False,
+        server_default=text("0"),
+        comment="Of the training exemplars: ascends with every change, in one sequence with exemplar ids.",
+    ),
+    Column(
+        "neighbours_complete_to",
+        BigInteger,
+        nullable=False,
+        server_default=text("0"),
+        comment="Support version that all neighbour lists stored are complete to, whatever their rows say.",
+    ),
     _created_at("it was created"),
     CheckConstraint("char_length(name) BETWEEN 1 AND 100", name="name"),
     CheckConstraint("cardinality(class_names) >= 2", name="class_names"),
@@ -131,14 +145,30 @@ label_event = Table(
     comment="Append-only ledger of labels. Only random ones calibrate: a chosen set is not like the traffic.",
 )
 
+support_change = Table(
+    "support_change",
+    metadata,
+    Column("classifier_id", ForeignKey(classifier.c.id), nullable=False, comment="Whose training exemplars."),
+    Column("version", BigInteger, nullable=False, comment="Support version from which on it holds."),
+    Column("exemplar_id", ForeignKey(exemplar.c.id), nullable=False, comment="What changed."),
+    Column("kind", Text, nullable=False, comment="added, removed or relabelled."),
+    Column("label_before", Integer, comment="Label until then; null where it was no training exemplar."),
+    PrimaryKeyConstraint("classifier_id", "version", "exemplar_id"),
+    CheckConstraint("kind IN ('added', 'removed', 'relabelled')", name="kind"),
+    CheckConstraint("(kind = 'added') = (label_before IS NULL)", name="label_before"),
+    comment="Changes of training exemplars but their ingestion, whose version is the exemplar's id.",
+)
+
 neighbours = Table(
     "neighbours",
     metadata,
     Column("exemplar_id", ForeignKey(exemplar.c.id), primary_key=True, comment="The point."),
-    Column("complete_to", BigInteger, nullable=False, comment="Newest training exemplar that was searched."),
+    Column("complete_to", BigInteger, nullable=False, comment="Support version it was complete to when written."),
     Column("neighbour_ids", ARRAY(BigInteger), nullable=False, comment="K training exemplars, nearest first."),
     Column("distances", ARRAY(Double), nullable=False, comment="Their Euclidean distances, ascending."),
     CheckConstraint("cardinality(neighbour_ids) = cardinality(distances)", name="lengths"),
+    # Whose lists hold a training exemplar that was removed or relabelled.
+    Index(None, "neighbour_ids", postgresql_using="gin"),
     comment="The exact K nearest training exemplars of each held-out or scored point, under any parameters.",
 )
 
@@ -184,7 +214,7 @@ approximation = Table(
     metadata,
     Column("knn_parameters_id", ForeignKey(knn_parameters.c.id), nullable=False, comment="Under which parameters."),
     Column("exemplar_id", ForeignKey(exemplar.c.id), nullable=False, comment="The point."),
-    Column("complete_to", BigInteger, nullable=False, comment="That of the neighbours it was computed from."),
+    Column("complete_to", BigInteger, nullable=False, comment="Support version it was computed at."),
     Column("predicted", Integer, nullable=False, comment="argmax KNN, ties to the lower class."),
     Column("match_count", Integer, nullable=False, comment="q, matches among consecutive nearest neighbours."),
     Column("distance", Double, nullable=False, comment="d, distance to the nearest training exemplar."),
@@ -294,6 +324,7 @@ job = Table(
     Column("calibration_id", ForeignKey(calibration.c.id), comment="Snapshot to score with; null for other kinds."),
     Column("weighted", Boolean, comment="Score: whether the Venn probabilities are up-weighted; null otherwise."),
     Column("require_full_match", Boolean, comment="Score: whether q < K is rejected; null otherwise."),
+    Column("support_version", BigInteger, comment="Neighbour lists are all complete to it once done; null: not all."),
     Column("row_count", Integer, nullable=False, comment="Rows in job_row."),
     Column("error", Text, comment="Why it failed."),
     _created_at("it was requested"),
@@ -350,7 +381,7 @@ decision = Table(
     Column("exemplar_id", ForeignKey(exemplar.c.id), nullable=False, comment="What was decided on."),
     Column("weighted", Boolean, nullable=False, comment="Whether up-weighted by the localizer."),
     Column("require_full_match", Boolean, nullable=False, comment="Whether q < K was rejected."),
-    Column("complete_to", BigInteger, nullable=False, comment="Newest training exemplar its neighbours are from."),
+    Column("complete_to", BigInteger, nullable=False, comment="Support version it was decided at."),
     Column("predicted", Integer, nullable=False, comment="KNN's prediction."),
     Column("match_count", Integer, nullable=False, comment="q."),
     Column("distance", Double, nullable=False, comment="d."),

@@ -147,11 +147,10 @@ def real_case(bench: Bench, calibration_id: int, count: int) -> Case:
         classifier = classifiers.by_name(connection, "reviews")
         calibration = calibrations.by_id(connection, classifier, calibration_id)
         mc, vp = (calibrations.read_points(connection, calibration, split) for split in (Split.MC, Split.VP))
-        newest = bench.value("SELECT max(id) FROM exemplar WHERE split = 'train'")
         scored = bench.rows("SELECT id FROM exemplar WHERE split = 'scored' ORDER BY id LIMIT :count", count=count)
         ids = np.array([row.id for row in scored])
         found, approximation = approximations.read_approximations(
-            connection, classifier, ids, newest, calibration.knn_parameters_id
+            connection, classifier, ids, calibration.knn_parameters_id
         )
     assert len(found) == count
     return Case(classifier, calibration, mc, vp, approximation)

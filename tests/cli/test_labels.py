@@ -53,13 +53,13 @@ def test_label_tells_people(scored: Program, tmp_path: Path) -> None:
     first = scored("label", NAME, labels(tmp_path, range(50)))
     assert first.code == 0
     assert "labels.csv: 50 labels, 50 new, 0 corrected, 0 retracted, 0 unchanged." in first.stdout
-    assert "Calibrating from now on: knn " in first.stdout
+    assert "In use from now on: knn " in first.stdout
     assert f"`venn-admit calibrate {NAME}` takes them up." in first.stdout
     corrected = scored("label", NAME, labels(tmp_path, range(40), shift=1)).stdout
     assert "0 new, 40 corrected" in corrected
     back = scored("label", NAME, labels(tmp_path, range(30), empty=True), "--retract").stdout
     assert "30 retracted" in back
-    assert "Calibrating no longer: 30." in back
+    assert "In use no longer: 30." in back
     selected = scored("label", NAME, labels(tmp_path, range(30)), "--selection", "selected").stdout
     assert "30 new" in selected
     assert "Calibrating" not in selected

@@ -348,8 +348,8 @@ class TestLaterTrainingExemplars:
         assert without_calibration(early.table) != without_calibration(grown.table)
         assert decisions(bench)[: len(kept)] == kept
         stale = bench.value(
-            "SELECT count(*) FROM neighbours JOIN exemplar ON exemplar_id = exemplar.id WHERE complete_to <"
-            " (SELECT max(id) FROM exemplar AS s WHERE s.classifier_id = exemplar.classifier_id AND split = 'train')"
+            "SELECT count(*) FROM classifier WHERE neighbours_complete_to IS DISTINCT FROM"
+            " (SELECT max(id) FROM exemplar WHERE classifier_id = classifier.id AND split = 'train')"
         )
         assert stale == 0
 

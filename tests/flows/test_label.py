@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from service.core.splits import assign_splits
-from service.errors import ConflictError, InvalidInputError, NotFoundError
+from service.errors import InvalidInputError, NotFoundError
 from service.flows.label import Labelled, label
 from tests.running import EXAMPLES, Arrays, Bench
 
@@ -171,13 +171,6 @@ class TestRefusals:
 
     def test_an_id_that_is_not_stored(self, scored: Bench) -> None:
         self.check(scored, {"nobody": 1}, NotFoundError, r"row 1, external_id: .* has no exemplar 'nobody'")
-
-    def test_another_label_of_a_training_exemplar(self, scored: Bench) -> None:
-        external_id = scored.value("SELECT external_id FROM exemplar WHERE split = 'train' LIMIT 1")
-        _, number = state(scored, external_id)
-        assert number is not None
-        self.check(scored, {external_id: 1 - number}, ConflictError, f"training exemplar with label {number}")
-        assert give(scored, {external_id: number}).unchanged == 1
 
     def test_a_label_that_is_no_class(self, scored: Bench) -> None:
         self.check(scored, {IDS[1]: 2}, InvalidInputError, r"row 1, label: expected a class number 0..1")

@@ -258,7 +258,6 @@ def test_the_support_in_order_of_ingestion(connection: Connection, classifier: C
     np.testing.assert_array_equal(np.concatenate([block[2] for block in found]), expected)
     vectors = np.concatenate(list(exemplars.support_vector_blocks(connection, classifier, block_rows)))
     np.testing.assert_array_equal(vectors, np.concatenate([part.vectors for part in parts]))
-    assert exemplars.newest_support(connection, classifier) == ids[-1][-1]
 
 
 def test_split_keys_do_not_show_the_order_of_arrival(connection: Connection, classifier: Classifier) -> None:
@@ -280,7 +279,6 @@ def test_counts_and_classes(connection: Connection, classifier: Classifier) -> N
     assert counts == {Split.TRAIN: 0, Split.KNN: 0, Split.MC: 3, Split.VP: 1, Split.SCORED: 0}
     classes = [exemplars.split_classes(connection, classifier, split) for split in (Split.MC, Split.VP, Split.KNN)]
     assert classes == [[0, 1], [1], []]
-    assert exemplars.newest_support(connection, classifier) is None
 
 
 def test_a_split_that_calibrates_needs_labels(engine: Engine) -> None:

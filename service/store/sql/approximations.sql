@@ -1,38 +1,64 @@
--- name: lacking_neighbours
--- Points, of the given splits, whose neighbours are missing or older than the newest training exemplar.
+-- name: without_neighbours
+-- Points, of the given splits, that have no neighbours yet.
 SELECT exemplar.id
 FROM exemplar
-LEFT JOIN neighbours ON exemplar.id = neighbours.exemplar_id
 WHERE
     exemplar.classifier_id = :classifier_id
     AND exemplar.split = ANY(:splits)
-    AND neighbours.complete_to IS DISTINCT FROM :newest_support
+    AND NOT EXISTS (
+        SELECT 1
+        FROM neighbours
+        WHERE neighbours.exemplar_id = exemplar.id
+    )
 ORDER BY exemplar.id;
 
--- name: lacking_approximation
--- Points, of the given splits, without an approximation from up-to-date neighbours under the given parameters.
+-- name: without_approximation
+-- Points, of the given splits, that have no approximation under the given parameters yet.
 SELECT exemplar.id
 FROM exemplar
-LEFT JOIN approximation
-    ON
-        exemplar.id = approximation.exemplar_id
-        AND approximation.knn_parameters_id = :knn_parameters_id
 WHERE
     exemplar.classifier_id = :classifier_id
     AND exemplar.split = ANY(:splits)
-    AND approximation.complete_to IS DISTINCT FROM :newest_support
+    AND NOT EXISTS (
+        SELECT 1
+        FROM approximation
+        WHERE
+            approximation.knn_parameters_id = :knn_parameters_id
+            AND approximation.exemplar_id = exemplar.id
+    )
 ORDER BY exemplar.id;
 
--- name: neighbours
--- Stored up-to-date neighbours of the exemplars asked for; those without are left out.
-SELECT
-    exemplar_id,
-    neighbour_ids,
-    distances
+-- name: outdated_neighbours
+-- Points whose neighbours are older than the training exemplars.
+SELECT exemplar.id
+FROM exemplar
+INNER JOIN neighbours ON exemplar.id = neighbours.exemplar_id
+WHERE
+    exemplar.classifier_id = :classifier_id
+    AND neighbours.complete_to < :support_version
+ORDER BY exemplar.id;
+
+-- name: outdated_neighbours_holding
+-- Those of them that have one of the exemplars given among their neighbours.
+SELECT exemplar_id
 FROM neighbours
 WHERE
-    exemplar_id = ANY(:exemplar_ids ::bigint[])
-    AND complete_to = :newest_support;
+    neighbour_ids && :neighbour_ids ::bigint[]
+    AND complete_to < :support_version
+ORDER BY exemplar_id;
+
+-- name: neighbours
+-- Stored neighbours of the exemplars asked for, and what they are complete to; those without are left out.
+SELECT
+    neighbours.exemplar_id,
+    neighbours.neighbour_ids,
+    neighbours.distances,
+    greatest(neighbours.complete_to, classifier.neighbours_complete_to) AS complete_to
+FROM neighbours
+CROSS JOIN classifier
+WHERE
+    neighbours.exemplar_id = ANY(:exemplar_ids ::bigint[])
+    AND classifier.id = :classifier_id;
 
 -- name: delete_neighbours
 -- Room for new lists.
@@ -40,7 +66,7 @@ DELETE FROM neighbours
 WHERE exemplar_id = ANY(:exemplar_ids);
 
 -- name: approximations
--- Stored up-to-date approximations of the exemplars asked for; those without are left out.
+-- Stored approximations of the exemplars asked for; those without are left out.
 SELECT
     exemplar_id,
     predicted,
@@ -50,8 +76,7 @@ SELECT
 FROM approximation
 WHERE
     exemplar_id = ANY(:exemplar_ids ::bigint[])
-    AND knn_parameters_id = :knn_parameters_id
-    AND complete_to = :newest_support;
+    AND knn_parameters_id = :knn_parameters_id;
 
 -- name: delete_approximations
 -- Room for new ones.
@@ -59,6 +84,13 @@ DELETE FROM approximation
 WHERE
     exemplar_id = ANY(:exemplar_ids)
     AND knn_parameters_id = :knn_parameters_id;
+
+-- name: delete_outdated_approximations
+-- Those of points whose neighbours, or their labels, have changed, under any parameters.
+DELETE FROM approximation
+WHERE
+    exemplar_id = ANY(:exemplar_ids)
+    AND complete_to < :support_version;
 
 -- name: split_approximations
 -- The approximations of a split in order of ingestion, each with its label.

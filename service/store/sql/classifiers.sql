@@ -20,7 +20,9 @@ SELECT
     knn_share,
     mc_share,
     seed,
-    support_revision
+    support_revision,
+    support_version,
+    neighbours_complete_to
 FROM classifier
 WHERE name = :name;
 
@@ -35,7 +37,9 @@ SELECT
     knn_share,
     mc_share,
     seed,
-    support_revision
+    support_revision,
+    support_version,
+    neighbours_complete_to
 FROM classifier
 WHERE id = :classifier_id;
 
@@ -48,9 +52,3 @@ ORDER BY name;
 -- name: lock_ingestion
 -- One ingestion a classifier at a time: ids then ascend in the order in which exemplars become visible.
 SELECT pg_advisory_xact_lock(1, :classifier_id);
-
--- name: renew_support_revision
--- The training exemplars changed: cached copies of them are out of date.
-UPDATE classifier
-SET support_revision = gen_random_uuid()
-WHERE id = :classifier_id;

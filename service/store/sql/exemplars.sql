@@ -40,14 +40,6 @@ WHERE
     AND split = :split
 ORDER BY label;
 
--- name: newest_support
--- Up to which training exemplar a search must go; null where there is none.
-SELECT max(id) AS exemplar_id
-FROM exemplar
-WHERE
-    classifier_id = :classifier_id
-    AND split = 'train';
-
 -- name: support
 -- The training exemplars in order of ingestion, but for their vectors.
 SELECT

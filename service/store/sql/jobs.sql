@@ -8,6 +8,7 @@ INSERT INTO job (
     calibration_id,
     weighted,
     require_full_match,
+    support_version,
     row_count,
     finished_at
 )
@@ -19,6 +20,7 @@ VALUES (
     :calibration_id,
     :weighted,
     :require_full_match,
+    :support_version,
     :row_count,
     CASE WHEN :row_count > 0 THEN NULL ELSE now() END
 )

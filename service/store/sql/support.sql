@@ -1,0 +1,89 @@
+-- name: next_version
+-- Above all versions and all exemplar ids before it.
+SELECT nextval(pg_get_serial_sequence('exemplar', 'id'));
+
+-- name: renew
+-- The training exemplars changed: cached copies of them are out of date.
+UPDATE classifier
+SET
+    support_revision = gen_random_uuid(),
+    support_version = :version
+WHERE id = :classifier_id;
+
+-- name: record_changes
+-- Training exemplars that were added, removed or relabelled in one go.
+INSERT INTO support_change (classifier_id, version, exemplar_id, kind, label_before)
+SELECT
+    :classifier_id,
+    :version,
+    changed.exemplar_id,
+    changed.kind,
+    changed.label_before
+FROM unnest(:exemplar_ids ::bigint[], :kinds ::text[], :labels_before ::integer[])
+    AS changed (exemplar_id, kind, label_before);
+
+-- name: changes
+-- What changed after a version, but by ingestion; the newest first.
+SELECT
+    version,
+    exemplar_id,
+    kind,
+    label_before
+FROM support_change
+WHERE
+    classifier_id = :classifier_id
+    AND version > :version
+ORDER BY version DESC, exemplar_id ASC;
+
+-- name: grew
+-- Whether training exemplars came after a version.
+SELECT
+    EXISTS (
+        SELECT 1
+        FROM exemplar
+        WHERE
+            classifier_id = :classifier_id
+            AND split = 'train'
+            AND id > :version
+    )
+    OR EXISTS (
+        SELECT 1
+        FROM support_change
+        WHERE
+            classifier_id = :classifier_id
+            AND version > :version
+            AND kind = 'added'
+    ) AS grew;
+
+-- name: move_vectors
+-- Among the training exemplars, or out of them: each vector changes its partition.
+UPDATE exemplar_vector
+SET support = :support
+WHERE
+    classifier_id = :classifier_id
+    AND support <> :support
+    AND exemplar_id = ANY(:exemplar_ids);
+
+-- name: version
+-- That of the training exemplars now.
+SELECT support_version
+FROM classifier
+WHERE id = :classifier_id;
+
+-- name: lock_for_results
+-- Results of one classifier are written one transaction at a time, and while its training exemplars stay as they are.
+SELECT support_version
+FROM classifier
+WHERE id = :classifier_id
+FOR NO KEY UPDATE;
+
+-- name: complete_neighbours
+-- A job brought all neighbour lists up to its support version.
+UPDATE classifier
+SET neighbours_complete_to = job.support_version
+FROM job
+WHERE
+    job.id = :job_id
+    AND job.state = 'done'
+    AND classifier.id = job.classifier_id
+    AND job.support_version > classifier.neighbours_complete_to;
