@@ -13,18 +13,18 @@ from service.core.drift import QUANTILES, Outcome, Shift
 from service.core.label_budget import Shortfall
 from service.core.types import FloatArray, IntArray, Reason, Split
 from service.report.calibration import CalibrationReport
-from service.report.wording import share_text, shorten
+from service.report.wording import SIDE_BY_SIDE, share_text, shorten
 
 SHOWN_CLASSES = 3
 """So many classes have columns of their own; of more, those with the fewest points in mc."""
 
-NAMES_WIDTH = 20
-"""Characters of class names that stand side by side."""
+NAME_WIDTH = 8
+"""Characters of a class name over a column."""
 
 REASON_HEADS = {
-    Reason.BAND_BELOW_KAPPA: "band below\nkappa",
+    Reason.BAND_BELOW_KAPPA: "band\nbelow\nkappa",
     Reason.SET_NOT_SINGLETON: "set not a\nsingleton",
-    Reason.PROBABILITY_BELOW_THRESHOLD: "probability\nbelow threshold",
+    Reason.PROBABILITY_BELOW_THRESHOLD: "probability\nbelow\nthreshold",
     Reason.MATCH_COUNT_BELOW_K: "q below\nK",
 }
 
@@ -124,8 +124,9 @@ def _stored(report: CalibrationReport) -> Section:
 
 def _partitions(report: CalibrationReport) -> Section:
     partitions, shown = report.partitions, _shown_classes(report)
-    names = [shorten(report.class_names[c], NAMES_WIDTH // len(shown)) for c in shown]
-    heads = (*(f"mc\n{name}" for name in names), *(f"vp\n{name}" for name in names))
+    names = [shorten(report.class_names[c], NAME_WIDTH) for c in shown]
+    vp_apart = len(report.class_names) <= SIDE_BY_SIDE
+    heads = (*(f"mc\n{name}" for name in names), *((f"vp\n{name}" for name in names) if vp_apart else ("vp",)))
 
     def row(name: str, bins: slice, groups: slice) -> tuple[str, ...]:
         def total(counts: IntArray) -> int:
@@ -134,7 +135,8 @@ def _partitions(report: CalibrationReport) -> Section:
         vp, singletons = total(partitions.vp_count), total(partitions.singleton)
         return (
             name,
-            *(f"{total(count[:, :, c]):,}" for count in (partitions.mc_count, partitions.vp_count) for c in shown),
+            *(f"{total(partitions.mc_count[:, :, c]):,}" for c in shown),
+            *((f"{total(partitions.vp_count[:, :, c]):,}" for c in shown) if vp_apart else (f"{vp:,}",)),
             _ratio(total(partitions.usable), vp),
             _ratio(singletons, vp),
             _ratio(total(partitions.right), singletons),
@@ -231,7 +233,7 @@ def _label_budget(report: CalibrationReport) -> Section:
     title, budget, shown = "Labels that points with a band below kappa lack", report.budget, _shown_classes(report)
     if budget is None:
         return Section(title, ("No point was rejected because its band is below kappa.",))
-    names = [shorten(report.class_names[c], NAMES_WIDTH // len(shown)) for c in shown]
+    names = [shorten(report.class_names[c], NAME_WIDTH) for c in shown]
 
     def row(name: str, shortfall: Shortfall) -> tuple[str, ...]:
         lacking = (f"{int(shortfall.lacking[c]):,}" for c in shown)

@@ -1,5 +1,6 @@
 """`report`: as text that fits a terminal, as JSON, and what it refuses."""
 
+import json
 from pathlib import Path
 
 from tests.cli import samples
@@ -47,6 +48,17 @@ def test_text(own_calibrated: Program, tmp_path: Path) -> None:
     assert "What to do next\n" in "\n".join(line.rstrip() for line in told.stdout.splitlines())
     retired = own_calibrated("report", NAME, "--calibration", 1)
     assert retired.stdout == told.stdout
+
+
+def test_page(calibrated: Program, tmp_path: Path) -> None:
+    folder = tmp_path / "report"
+    assert f"The report is in {folder / 'index.html'}." in calibrated("report", NAME, "--out", folder).stdout
+    told = calibrated("report", NAME, "--out", folder, "--json").result
+    assert json.loads((folder / "report.json").read_text()) == told
+    assert f"{NAME}: calibration 1" in (folder / "index.html").read_text(encoding="utf-8")
+    refused = calibrated("report", NAME, "--json", "--out", folder / "report.json")
+    assert refused.code == 2
+    assert "expected a folder for the report" in refused.stderr
 
 
 def test_refusals(calibrated: Program, ingested: Program) -> None:
