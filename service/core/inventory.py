@@ -23,7 +23,7 @@ class LabelSelection:
 class SnapshotChanges:
     """How the labelled points of mc and vp, as they are now, differ from those of a snapshot.
 
-    arrived: not in it. changed: in it with another label. left: in it, and no longer in mc or vp.
+    arrived: not in it. changed: in it with another label or in the other split. left: in it, and no longer in mc or vp.
     """
 
     arrived: int

@@ -70,18 +70,20 @@ class CalibrationReport:
 
     def advice(self) -> list[str]:
         """What to do next, a sentence each; nothing where all is as it should be."""
+        if not self.snapshot.is_current:
+            return [f"This calibration is retired: `venn-admit report {self.classifier}` shows what is current."]
         found = []
-        if not self.snapshot.parameters_are_current:
-            found.append(
-                f"Newer KNN parameters are in use than this calibration's: `venn-admit calibrate {self.classifier}` "
-                "calibrates with them."
-            )
         if self.changes.total:
             found.append(
                 f"{self.changes.total:,} labelled points arrived, changed or left: `venn-admit calibrate "
                 f"{self.classifier}`, with the settings above, takes them up."
             )
-        if self.agreement.grown(self.agreement.held_out):
+        if not self.snapshot.parameters_are_current:
+            found.append(
+                f"Newer KNN parameters are in use than this calibration's: `venn-admit calibrate {self.classifier}` "
+                "calibrates with them."
+            )
+        elif self.agreement.grown(self.agreement.held_out):
             found.append(
                 "KNN and network differ more often on mc and vp than at the fit, by more than chance: "
                 f"`venn-admit fit {self.classifier}`, then calibrate."

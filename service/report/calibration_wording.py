@@ -83,7 +83,10 @@ def sections(report: CalibrationReport) -> list[Section]:
 
 def advice_text(report: CalibrationReport) -> list[str]:
     """What to do next, or that nothing is."""
-    return report.advice() or ["Nothing: no labels wait to be taken up, and KNN and network agree as at the fit."]
+    if advice := report.advice():
+        return advice
+    nothing = "Nothing: no labels wait to be taken up"
+    return [f"{nothing}." if report.agreement.at_fit is None else f"{nothing}, and discrepancies have not grown."]
 
 
 def time_text(time: datetime) -> str:
@@ -164,8 +167,10 @@ def _partitions(report: CalibrationReport) -> Section:
 def _drift(report: CalibrationReport) -> Section:
     title, drift = "What was decided since, against vp", report.drift
     left_out = (
-        f"{report.seen_count:,} exemplars decided on are left out: they are training or calibration data.",
-    ) * bool(report.seen_count)
+        (f"{report.seen_count:,} exemplars decided on are left out: they are training or calibration data.",)
+        if report.seen_count
+        else ()
+    )
     if drift is None:
         return Section(title, ("Nothing else was decided with this calibration yet.", *left_out))
 

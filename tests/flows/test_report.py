@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
+from service.core.discrepancies import discrepancies_of_documents
+from service.core.drift import kolmogorov_smirnov
 from service.core.types import KnnParameters, Reason, Split, TrainingEpoch
 from service.errors import NotFoundError, NotReadyError
 from service.flows.label import label
@@ -88,6 +90,7 @@ def test_labels_that_came_since_are_counted_until_they_calibrate(scored: Bench) 
     old = report(scored, calibration_id=1)
     assert not old.snapshot.is_current
     assert old.changes == changes
+    assert old.advice() == ["This calibration is retired: `venn-admit report reviews` shows what is current."]
 
 
 def test_corrections_and_labels_taken_back(reviews: Bench) -> None:
@@ -143,6 +146,32 @@ def test_drift_against_a_direct_computation(scored: Bench) -> None:
         assert outcome.admitted == reasons.get(None, 0)
         assert outcome.rejected == tuple(reasons.get(reason, 0) for reason in Reason)
         assert outcome.points == sum(reasons.values())
+
+
+def test_points_of_a_document_count_as_one(reviews: Bench) -> None:
+    arrays = tweets() | {"y": np.full(COUNT, -1), "doc": np.array([f"doc-{row // 8}" for row in range(COUNT)])}
+    reviews.score("reviews", reviews.write("tokens.npz", arrays))
+    found = report(reviews)
+    assert found.drift is not None
+    of_vp = "SELECT sum(n) ^ 2 / sum(n ^ 2) FROM (SELECT count(*) AS n FROM exemplar {} GROUP BY {}) AS document"
+    vp_size = reviews.value(of_vp.format("WHERE split = 'vp'", "coalesce(document_id, external_id)"))
+    vp = reviews.rows("SELECT distance FROM calibration_point WHERE split = 'vp'")
+    decided = reviews.rows("SELECT distance FROM decision")
+    expected = kolmogorov_smirnov(
+        np.array([row.distance for row in vp]), np.array([row.distance for row in decided]), float(vp_size), COUNT / 8
+    )
+    assert found.drift.distance.test == expected
+    documents = reviews.rows(
+        "SELECT count(*) AS points, count(*) FILTER (WHERE predicted <> network_predicted) AS differing "
+        "FROM exemplar INNER JOIN approximation ON exemplar_id = exemplar.id "
+        "WHERE split = 'scored' GROUP BY document_id"
+    )
+    points, differing = (np.array([row[i] for row in documents]) for i in range(2))
+    scored = found.agreement.scored
+    assert (scored.points, scored.differing) == (COUNT, differing.sum())
+    assert scored.design_effect == pytest.approx(
+        discrepancies_of_documents(points, differing, np.ones(len(points), dtype=np.int64)).design_effect
+    )
 
 
 def test_what_the_snapshot_was_made_with_is_left_out(reviews: Bench) -> None:

@@ -152,7 +152,10 @@ def test_advice(two_classes: CalibrationReport) -> None:
     assert "`venn-admit fit made`, then calibrate" in text
     given = replace(two_classes, agreement=replace(grown, at_fit=None))
     assert "there is no fit to compare with" in shown(given)
+    assert "Nothing: no labels wait to be taken up.\n" in shown(given) + "\n"
     assert given.advice() == []
+    retired = replace(due, snapshot=replace(due.snapshot, is_current=False))
+    assert retired.advice() == ["This calibration is retired: `venn-admit report made` shows what is current."]
 
 
 def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, hostile: CalibrationReport) -> None:
