@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from service import __version__
-from service.cli import classifier_commands, job_commands, operation_commands, scoring_commands
+from service.cli import classifier_commands, job_commands, operation_commands, report_command, scoring_commands
 from service.errors import VennAdmitError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 classifier_commands.register(app)
 scoring_commands.register(app)
+report_command.register(app)
 job_commands.register(app)
 operation_commands.register(app)
 

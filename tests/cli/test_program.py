@@ -31,6 +31,7 @@ VERBS = (
     ("calibrate",),
     ("score",),
     ("evaluate",),
+    ("report",),
     ("replay",),
     ("export",),
     ("demo",),

@@ -1,0 +1,45 @@
+"""`venn-admit report`: how a calibration stands."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from service.cli.classifier_commands import Name
+from service.cli.output import Json, messages, output, tell
+from service.cli.scoring_commands import Calibration
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the program."""
+    app.command()(report)
+
+
+def report(
+    name: Name,
+    calibration: Calibration = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the report as an HTML page and JSON.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show how a calibration stands: partitions, drift, discrepancies, and the labels it lacks."""
+    from service.cli.session import open_session
+    from service.flows.report import report as flow
+    from service.report.calibration_payload import calibration_payload
+    from service.report.calibration_tables import calibration_tables
+
+    session = open_session()
+    with messages.status("Reading the calibration"):
+        found = flow(session.engine, name, calibration_id=calibration)
+    payload = calibration_payload(found)
+    if as_json:
+        tell(True, payload)
+    else:
+        output.print(calibration_tables(found))
+    if out is not None:
+        from service.files.exports import write_json
+        from service.report.calibration_page import write_calibration_page
+
+        page = write_calibration_page(found, out)
+        write_json(out / "report.json", payload)
+        if not as_json:
+            output.print(f"The report is in {page}.", highlight=False, soft_wrap=True)

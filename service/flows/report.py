@@ -1,0 +1,137 @@
+"""How a calibration stands: what is stored, its partitions, drift, discrepancies, and the labels it lacks."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine
+
+from service.core.bands import bin_of
+from service.core.calibration_partitions import calibration_partitions
+from service.core.discrepancies import Discrepancies
+from service.core.documents import Documents, documents_of
+from service.core.drift import DecidedPoints, drift
+from service.core.inventory import Inventory, SnapshotChanges
+from service.core.label_budget import LabelBudget, label_budget
+from service.core.types import IntArray, Split
+from service.report.calibration import Agreement, CalibrationReport, SnapshotFacts
+from service.store import calibrations, classifiers, exemplars, reports
+from service.store.calibrations import Calibration, SnapshotPoints
+from service.store.classifiers import Classifier
+from service.store.engine import connect
+from service.store.reports import SnapshotOrigin
+
+
+def report(engine: Engine, name: str, *, calibration_id: int | None) -> CalibrationReport:
+    """Everything a report shows, from one view of the data; nothing is written.
+
+    calibration_id: the snapshot to report on; None: the current one. Raises NotFoundError for a name or number that
+    is not stored, NotReadyError before the first calibration.
+    """
+    with connect(engine) as connection:
+        connection.execution_options(isolation_level="REPEATABLE READ")
+        with connection.begin():
+            gathered = _gather(connection, name, calibration_id)
+    return _measure(gathered)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Gathered:
+    """What a report rests on; the documents are of vp, and of the exemplars decided on, each once."""
+
+    classifier: Classifier
+    calibration: Calibration
+    origin: SnapshotOrigin
+    mc: SnapshotPoints
+    vp: SnapshotPoints
+    held_out: Discrepancies
+    scored: Discrepancies
+    decided: DecidedPoints
+    vp_documents: Documents | None
+    decided_documents: Documents | None
+    inventory: Inventory
+    changes: SnapshotChanges
+
+
+def _gather(connection: Connection, name: str, calibration_id: int | None) -> _Gathered:
+    classifier = classifiers.by_name(connection, name)
+    calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+    vp = calibrations.read_points(connection, calibration, Split.VP)
+    held_out, scored = reports.discrepancies(connection, calibration)
+    decided = reports.decided_points(connection, classifier, calibration)
+    return _Gathered(
+        classifier=classifier,
+        calibration=calibration,
+        origin=reports.snapshot_origin(connection, calibration),
+        mc=calibrations.read_points(connection, calibration, Split.MC),
+        vp=vp,
+        held_out=held_out,
+        scored=scored,
+        decided=decided,
+        vp_documents=_documents(connection, vp.exemplar_ids),
+        decided_documents=_documents(connection, decided.exemplar_ids[decided.first_rows]),
+        inventory=reports.inventory(connection, classifier),
+        changes=reports.snapshot_changes(connection, calibration),
+    )
+
+
+def _documents(connection: Connection, exemplar_ids: IntArray) -> Documents | None:
+    return documents_of(exemplars.keys(connection, exemplar_ids).document_keys)
+
+
+def _measure(gathered: _Gathered) -> CalibrationReport:
+    classifier, calibration, decided = gathered.classifier, gathered.calibration, gathered.decided
+    return CalibrationReport(
+        classifier=classifier.name,
+        class_names=classifier.class_names,
+        neighbour_count=classifier.neighbour_count,
+        mc_share=classifier.mc_share,
+        snapshot=_facts(calibration, gathered.origin),
+        inventory=gathered.inventory,
+        changes=gathered.changes,
+        partitions=calibration_partitions(
+            gathered.mc.points,
+            gathered.vp.points,
+            gathered.vp.singleton,
+            class_count=classifier.class_count,
+            settings=calibration.settings,
+            omega=calibration.radius.omega,
+        ),
+        agreement=Agreement(_at_fit(gathered.origin, gathered.held_out), gathered.held_out, gathered.scored),
+        drift=drift(gathered.vp.points, decided, gathered.vp_documents, gathered.decided_documents)
+        if len(decided.exemplar_ids)
+        else None,
+        seen_count=decided.seen_count,
+        budget=_budget(classifier, calibration, decided),
+    )
+
+
+def _facts(calibration: Calibration, origin: SnapshotOrigin) -> SnapshotFacts:
+    return SnapshotFacts(
+        id=calibration.id,
+        created_at=origin.created_at,
+        reason=origin.reason,
+        is_current=origin.is_current,
+        parameters_are_current=origin.parameters_are_current,
+        settings=calibration.settings,
+        radius=calibration.radius,
+        mc_count=calibration.mc_count,
+        vp_count=calibration.vp_count,
+    )
+
+
+def _at_fit(origin: SnapshotOrigin, held_out: Discrepancies) -> Discrepancies | None:
+    """Those of the dev half; the design effect of its documents is that of those held out beside it."""
+    if origin.dev_count is None or origin.dev_discrepancies is None:
+        return None
+    return Discrepancies(origin.dev_discrepancies, origin.dev_count, held_out.design_effect)
+
+
+def _budget(classifier: Classifier, calibration: Calibration, decided: DecidedPoints) -> LabelBudget | None:
+    starved = decided.starved_rows
+    if not len(starved):
+        return None
+    return label_budget(
+        decided.band_size[starved],
+        bin_of(decided.match_count[starved], calibration.settings.bin_edges),
+        kappa=calibration.settings.kappa,
+        label_count=calibration.mc_count / float(classifier.mc_share),
+    )
