@@ -4,12 +4,15 @@ An entry is named by a revision, a UUID the database changes whenever the conten
 never out of date: it is there and right, or it is not there. It appears by a rename, whole.
 """
 
+import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from sqlalchemy import Connection, Engine
@@ -22,6 +25,12 @@ from service.store.classifiers import Classifier
 from service.store.engine import connect
 
 _BLOCK_BYTES = 32 << 20
+# Two: while workers go over to the newest, some still read the one before.
+_KEPT = 2
+_TRIES = 5
+_ABANDONED_NS = 24 * 3600 * 10**9
+
+_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +43,7 @@ class CachedSupport:
 
 
 class ArrayCache:
-    """The cache in one folder. Entries of a classifier that a newer one replaces are deleted."""
+    """The cache in one folder. Of each owner's entries those used last are kept, the others are deleted."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -53,8 +62,7 @@ class ArrayCache:
                     support.require_version(connection, classifier)
                     _write_support(connection, classifier, folder)
 
-        folder = self._entry(f"support-{classifier.id}", str(classifier.support_revision), fill)
-        with _still_there(folder):
+        def read(folder: Path) -> CachedSupport:
             return CachedSupport(
                 ids=np.load(folder / "ids.npy"),
                 vectors=np.load(folder / "vectors.npy", mmap_mode="r"),
@@ -62,6 +70,8 @@ class ArrayCache:
                     logits=np.load(folder / "logits.npy", mmap_mode="r"), labels=np.load(folder / "labels.npy")
                 ),
             )
+
+        return self._open(f"support-{classifier.id}", str(classifier.support_revision), fill, read)
 
     def localizer_vectors(
         self, engine: Engine, classifier: Classifier, calibration: Calibration, exemplar_ids: IntArray
@@ -79,14 +89,25 @@ class ArrayCache:
                     vectors[part] = exemplars.vectors(connection, classifier, exemplar_ids[part])
             vectors.flush()
 
-        folder = self._entry(f"localizer-{calibration.calibrator_id}", str(calibration.revision), fill)
-        with _still_there(folder):
+        def read(folder: Path) -> Float32Array:
             vectors: Float32Array = np.load(folder / "vectors.npy", mmap_mode="r")
-        return vectors
+            return vectors
+
+        return self._open(f"localizer-{calibration.calibrator_id}", str(calibration.revision), fill, read)
+
+    def _open(self, owner: str, revision: str, fill: Callable[[Path], None], read: Callable[[Path], _Read]) -> _Read:
+        for _ in range(_TRIES):
+            folder = self._entry(owner, revision, fill)
+            try:
+                return read(folder)
+            except FileNotFoundError:  # another process deleted it, to which others were newer
+                continue
+        raise NotReadyError(f"{self._folder}: other processes replace {owner} faster than it can be read; try again")
 
     def _entry(self, owner: str, revision: str, fill: Callable[[Path], None]) -> Path:
         target = self._folder / f"{owner}-{revision}"
         if target.is_dir():
+            _mark_used(target)
             return target
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -104,23 +125,29 @@ class ArrayCache:
                 raise DatabaseError(f"{target} cannot be written: {error}; see whether the disk is full") from error
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        self._delete_replaced(owner, target)
+        _mark_used(target)
+        self._delete_least_used(owner)
         return target
 
-    def _delete_replaced(self, owner: str, current: Path) -> None:
-        for entry in self._folder.glob(f"{owner}-*"):
+    def _delete_least_used(self, owner: str) -> None:
+        for entry in sorted(self._folder.glob(f"{owner}-*"), key=_used_at, reverse=True)[_KEPT:]:
             # The process that still maps an entry keeps its data until it lets go.
-            if entry != current:
-                shutil.rmtree(entry, ignore_errors=True)
+            shutil.rmtree(entry, ignore_errors=True)
+        for draft in self._folder.glob(".draft-*"):
+            if time.time_ns() - _used_at(draft) > _ABANDONED_NS:  # by a process that was killed
+                shutil.rmtree(draft, ignore_errors=True)
 
 
-@contextmanager
-def _still_there(folder: Path) -> Iterator[None]:
-    """Another process deletes an entry once there is a newer one, maybe just before this one opens it."""
+def _mark_used(entry: Path) -> None:
+    with suppress(FileNotFoundError):
+        os.utime(entry)
+
+
+def _used_at(entry: Path) -> int:
     try:
-        yield
-    except FileNotFoundError as error:
-        raise NotReadyError(f"{folder} was replaced by a newer copy just now: try again") from error
+        return entry.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _block_rows(classifier: Classifier) -> int:
