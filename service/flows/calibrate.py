@@ -4,18 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Connection, Engine
 
 from service.core.admit import AdmitIndex, smallest_class_count
 from service.core.approximation import nonconformity
 from service.core.bands import BandRadius, band_radius, bin_of
+from service.core.calibration_rows import CalibrationRows, join_points, join_rows, rows_of_split
 from service.core.types import CalibrationPoints, CalibratorSettings, IntArray, Split
 from service.errors import NotReadyError
 from service.flows.approximate import require_support
 from service.store import approximations, calibrations, classifiers, exemplars, jobs
 from service.store.approximations import StoredParameters
-from service.store.calibrations import ChangedRows
+from service.store.calibration_points import ChangedRows, vacuum_points
 from service.store.classifiers import Classifier
 from service.store.engine import connect, transaction
 
@@ -78,13 +78,14 @@ def calibrate(engine: Engine, name: str, settings_of: SettingsOf, *, reason: str
         settings = settings_of(classifier)
         # Held until the snapshot is committed, by a transaction of its own: the view of the data that the
         # other one takes must not be older than the lock.
-        calibrations.lock_calibration(guard, classifier)
+        calibrations.lock_calibrator(guard, classifier, settings)
         with connect(engine) as connection:
             connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
                 calibrated = _calibrate(connection, classifier, settings, reason)
-    # After both: a transaction that is open still would keep the new rows from being taken for visible to all.
-    calibrations.vacuum_points(engine)
+    if calibrated.changed.opened or calibrated.changed.closed:
+        # After both: a transaction that is open still would keep the new rows from being taken for visible to all.
+        vacuum_points(engine)
     return calibrated
 
 
@@ -109,23 +110,16 @@ def _calibrate(connection: Connection, classifier: Classifier, settings: Calibra
         )
     admit = AdmitIndex(mc, class_count=classifier.class_count, settings=settings, omega=radius.omega)
 
-    vp = _admit_sets_of_vp(connection, classifier, parameters, admit)
+    vp = _admit_sets_of_vp(connection, classifier, parameters, settings, admit)
 
-    calibrations.create_incoming_points(connection)
     mc_bins = bin_of(mc.match_count, settings.bin_edges)
-    calibrations.gather_points(connection, mc_ids, Split.MC, mc, mc_bins, None)
-    for block in vp:
-        bins = bin_of(block.points.match_count, settings.bin_edges)
-        included = np.unpackbits(block.packed_sets, axis=1, count=classifier.class_count).astype(np.bool_)
-        calibrations.gather_points(connection, block.exemplar_ids, Split.VP, block.points, bins, included)
-    calibrator_id = calibrations.ensure_calibrator(connection, classifier, settings)
+    mc_rows = rows_of_split(mc_ids, mc, mc_bins, None, class_count=classifier.class_count)
     calibration_id, changed = calibrations.publish(
         connection,
-        calibrator_id,
+        calibrations.ensure_calibrator(connection, classifier, settings),
+        join_rows([mc_rows, *(block.rows for block in vp)]),
         knn_parameters_id=parameters.id,
         radius=radius,
-        mc_count=len(mc_ids),
-        vp_count=sum(len(block.exemplar_ids) for block in vp),
         reason=reason,
     )
     smallest = np.concatenate([block.smallest_class_count for block in vp])
@@ -144,17 +138,19 @@ def _calibrate(connection: Connection, classifier: Classifier, settings: Calibra
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SetBlock:
-    """A block of vp with its ADMIT sets, a bit a class; logits, which are large, are gone."""
+    """A block of vp with its ADMIT sets; logits, which are large, are gone."""
 
-    exemplar_ids: IntArray
-    points: CalibrationPoints
-    packed_sets: npt.NDArray[np.uint8]
+    rows: CalibrationRows
     smallest_class_count: IntArray
     singleton_count: int
 
 
 def _admit_sets_of_vp(
-    connection: Connection, classifier: Classifier, parameters: StoredParameters, admit: AdmitIndex
+    connection: Connection,
+    classifier: Classifier,
+    parameters: StoredParameters,
+    settings: CalibratorSettings,
+    admit: AdmitIndex,
 ) -> list[_SetBlock]:
     found = []
     for block in approximations.split_blocks(connection, classifier, Split.VP, parameters.id, _block_rows(classifier)):
@@ -162,11 +158,12 @@ def _admit_sets_of_vp(
         sets = admit.sets(
             approximation.logits, approximation.predicted, approximation.match_count, approximation.distance
         )
+        bins = bin_of(approximation.match_count, settings.bin_edges)
         found.append(
             _SetBlock(
-                exemplar_ids=block.exemplar_ids,
-                points=_points(block),
-                packed_sets=np.packbits(sets.included, axis=1),
+                rows=rows_of_split(
+                    block.exemplar_ids, _points(block), bins, sets.included, class_count=classifier.class_count
+                ),
                 smallest_class_count=smallest_class_count(sets.band_size),
                 singleton_count=int(sets.singleton.sum()),
             )
@@ -217,10 +214,4 @@ def _read_points(
     for block in approximations.split_blocks(connection, classifier, split, parameters.id, _block_rows(classifier)):
         ids.append(block.exemplar_ids)
         points.append(_points(block))
-    return np.concatenate(ids), CalibrationPoints(
-        label=np.concatenate([part.label for part in points]),
-        predicted=np.concatenate([part.predicted for part in points]),
-        match_count=np.concatenate([part.match_count for part in points]),
-        distance=np.concatenate([part.distance for part in points]),
-        score=np.concatenate([part.score for part in points]),
-    )
+    return np.concatenate(ids), join_points(points)

@@ -9,14 +9,15 @@ from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, Engine, Row
+from sqlalchemy import Connection, Row
 
 from service.core.bands import BandRadius
+from service.core.calibration_rows import CalibrationRows
 from service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
 from service.errors import NotFoundError, NotReadyError
+from service.store.calibration_points import ChangedRows, write_changes
 from service.store.classifiers import Classifier
-from service.store.copy import BOOL, FLOAT8, INT4, INT8, TEXT, Bits, FixedColumn, copy_in, copy_out_whole, driver_cursor
-from service.store.engine import connect
+from service.store.copy import BOOL, FLOAT8, INT4, INT8, FixedColumn, copy_out_whole, driver_cursor
 from service.store.statements import copy_query, statement, stream
 
 
@@ -43,14 +44,6 @@ class SnapshotPoints:
     exemplar_ids: IntArray
     points: CalibrationPoints
     singleton: BoolArray
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedRows:
-    """What a new snapshot wrote: rows closed because they no longer hold, and rows opened."""
-
-    closed: int
-    opened: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,89 +89,54 @@ def ensure_calibrator(connection: Connection, classifier: Classifier, settings: 
     return calibrator_id
 
 
-def lock_calibration(connection: Connection, classifier: Classifier) -> None:
-    connection.execute(statement("calibrations.lock_calibration"), {"classifier_id": classifier.id})
+def lock_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> None:
+    """Wait until nobody else calibrates under these settings; held to the end of the transaction."""
+    connection.execute(statement("calibrations.lock_calibrator"), {"lock_key": _lock_key(classifier, settings)})
 
 
-def gather_points(
-    connection: Connection,
-    exemplar_ids: IntArray,
-    split: Split,
-    points: CalibrationPoints,
-    bins: IntArray,
-    admit_sets: BoolArray | None,
-) -> None:
-    """Send the rows of one split of the next snapshot; `create_incoming_points` comes before."""
-    n = len(exemplar_ids)
-    columns: dict[str, Any] = {
-        "exemplar_id": INT8,
-        "split": TEXT,
-        "label": INT4,
-        "predicted": INT4,
-        "match_count": INT4,
-        "bin": INT4,
-        "distance": FLOAT8,
-        "score": FLOAT8,
-    }
-    values: dict[str, Any] = {
-        "exemplar_id": exemplar_ids,
-        "split": [split.encode()] * n,
-        "label": points.label,
-        "predicted": points.predicted,
-        "match_count": points.match_count,
-        "bin": bins,
-        "distance": points.distance,
-        "score": points.score,
-    }
-    if admit_sets is not None:
-        columns["admit_set"] = Bits(admit_sets.shape[1])
-        values["admit_set"] = admit_sets
-    copy_in(driver_cursor(connection), "incoming_point", columns, values)
+def try_lock_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> bool:
+    """The same without waiting; False where somebody else has the lock."""
+    parameters = {"lock_key": _lock_key(classifier, settings)}
+    locked: bool = connection.execute(statement("calibrations.try_lock_calibrator"), parameters).scalar_one()
+    return locked
 
 
-def create_incoming_points(connection: Connection) -> None:
-    connection.execute(statement("calibrations.create_incoming_points"))
+def _lock_key(classifier: Classifier, settings: CalibratorSettings) -> int:
+    """Of what a calibrator is, for it may not exist yet; 32 bits. Two that share one wait for each other."""
+    identity = classifier.id.to_bytes(4, "big") + settings_digest(settings)
+    return int.from_bytes(blake2b(identity, digest_size=4).digest(), "big", signed=True)
 
 
 def publish(
     connection: Connection,
     calibrator_id: int,
+    rows: CalibrationRows,
     *,
     knn_parameters_id: int,
     radius: BandRadius,
-    mc_count: int,
-    vp_count: int,
     reason: str,
 ) -> tuple[int, ChangedRows]:
-    """Make the gathered rows the current snapshot, writing only those that changed; the new key and the counts."""
+    """Make these rows the current snapshot, writing only those that changed; the new key and the counts."""
     number = (
         connection.execute(statement("calibrations.latest_number"), {"calibrator_id": calibrator_id}).scalar_one() + 1
     )
-    of_number = {"calibrator_id": calibrator_id, "number": number}
-    connection.execute(statement("calibrations.analyze_incoming_points"))
-    closed = connection.execute(statement("calibrations.close_changed_points"), of_number).rowcount
-    opened = connection.execute(statement("calibrations.open_changed_points"), of_number).rowcount
+    changed = write_changes(connection, calibrator_id, number, rows)
     connection.execute(statement("calibrations.retire_calibration"), {"calibrator_id": calibrator_id})
+    vp_count = int(rows.in_vp.sum())
     calibration_id: int = connection.execute(
         statement("calibrations.add_calibration"),
         {
-            **of_number,
+            "calibrator_id": calibrator_id,
+            "number": number,
             "knn_parameters_id": knn_parameters_id,
             "s_hat": radius.s_hat,
             "omega": radius.omega,
-            "mc_count": mc_count,
+            "mc_count": len(rows.in_vp) - vp_count,
             "vp_count": vp_count,
             "reason": reason,
         },
     ).scalar_one()
-    return calibration_id, ChangedRows(closed=closed, opened=opened)
-
-
-def vacuum_points(engine: Engine) -> None:
-    """Let band queries read the index alone from now on, rather than once autovacuum has come by."""
-    with connect(engine) as connection:
-        connection.execution_options(isolation_level="AUTOCOMMIT")
-        connection.execute(statement("calibrations.vacuum_points"))
+    return calibration_id, changed
 
 
 def _calibration(row: Row[Any]) -> Calibration:

@@ -6,9 +6,13 @@ VALUES (:classifier_id, :settings_digest, :alpha, :delta, :kappa, :bin_edges, :t
 ON CONFLICT (classifier_id, settings_digest) DO UPDATE SET kappa = excluded.kappa
 RETURNING id;
 
--- name: lock_calibration
--- One recalibration of a classifier at a time.
-SELECT pg_advisory_xact_lock(2, :classifier_id);
+-- name: lock_calibrator
+-- One recalibration at a time under a setting.
+SELECT pg_advisory_xact_lock(2, :lock_key);
+
+-- name: try_lock_calibrator
+-- The same, where nobody else has it.
+SELECT pg_try_advisory_xact_lock(2, :lock_key);
 
 -- name: latest_number
 -- The number of the newest snapshot; 0 before the first.
@@ -49,85 +53,6 @@ VALUES (
     'current'
 )
 RETURNING id;
-
--- name: create_incoming_points
--- Where the rows of the next snapshot gather before they are compared.
-CREATE TEMPORARY TABLE incoming_point (
-    exemplar_id bigint NOT NULL,
-    split text NOT NULL,
-    label integer NOT NULL,
-    predicted integer NOT NULL,
-    match_count integer NOT NULL,
-    bin integer NOT NULL,
-    distance double precision NOT NULL,
-    score double precision NOT NULL,
-    admit_set bit varying
-) ON COMMIT DROP;
-
--- name: analyze_incoming_points
--- Without statistics the comparison would be planned for a small table.
-ANALYZE incoming_point;
-
--- name: close_changed_points
--- Open rows that the next snapshot no longer holds as they are.
-UPDATE calibration_point AS point
-SET valid_until = :number
-WHERE
-    point.calibrator_id = :calibrator_id
-    AND point.valid_until IS NULL
-    AND NOT EXISTS (
-        SELECT 1
-        FROM incoming_point AS incoming
-        WHERE
-            incoming.exemplar_id = point.exemplar_id
-            AND incoming.split = point.split
-            AND incoming.label = point.label
-            AND incoming.predicted = point.predicted
-            AND incoming.match_count = point.match_count
-            AND incoming.bin = point.bin
-            AND incoming.distance = point.distance
-            AND incoming.score = point.score
-            AND incoming.admit_set IS NOT DISTINCT FROM point.admit_set
-    );
-
--- name: open_changed_points
--- Rows of the next snapshot that are new or differ from those before.
-INSERT INTO calibration_point (
-    calibrator_id,
-    exemplar_id,
-    valid_from,
-    split,
-    label,
-    predicted,
-    match_count,
-    bin,
-    distance,
-    score,
-    admit_set
-)
-SELECT
-    :calibrator_id,
-    incoming.exemplar_id,
-    :number,
-    incoming.split,
-    incoming.label,
-    incoming.predicted,
-    incoming.match_count,
-    incoming.bin,
-    incoming.distance,
-    incoming.score,
-    incoming.admit_set
-FROM incoming_point AS incoming
-WHERE
-    NOT EXISTS (
-        SELECT 1
-        FROM calibration_point AS point
-        WHERE
-            point.calibrator_id = :calibrator_id
-            AND point.exemplar_id = incoming.exemplar_id
-            AND point.valid_until IS NULL
-    )
-ORDER BY incoming.split, incoming.bin, incoming.distance;
 
 -- name: latest_calibration
 -- The snapshot that was made last, under whichever setting.
@@ -213,8 +138,3 @@ WHERE
     AND point.valid_from <= :number
     AND (point.valid_until IS NULL OR point.valid_until > :number)
 ORDER BY point.exemplar_id;
-
--- name: vacuum_points
--- Mark pages all-visible, without which an index-only scan visits the table, and refresh the statistics;
--- not waited for where somebody else is at it already.
-VACUUM (ANALYZE, SKIP_LOCKED) calibration_point;
