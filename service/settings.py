@@ -42,6 +42,9 @@ class Settings(BaseSettings):
     chunk_rows: int = Field(default=2048, ge=1, description="Rows of a job that one worker claims at a time.")
     lease_seconds: int = Field(default=600, ge=1, description="Time after which a claimed chunk may be claimed again.")
     max_attempts: int = Field(default=3, ge=1, description="Claims of a chunk before it counts as failed.")
+    retry_seconds: float = Field(
+        default=1.0, ge=0, allow_inf_nan=False, description="Wait before a second claim; doubled for each further one."
+    )
     memory_budget_mb: int = Field(
         default=512, ge=16, description="MiB of temporary arrays that one computation may take."
     )

@@ -116,7 +116,7 @@ def _calibrate(connection: Connection, classifier: Classifier, settings: Calibra
     mc_rows = rows_of_split(mc_ids, mc, mc_bins, None, class_count=classifier.class_count)
     calibration_id, changed = calibrations.publish(
         connection,
-        calibrations.ensure_calibrator(connection, classifier, settings),
+        calibrations.choose_calibrator(connection, classifier, settings),
         join_rows([mc_rows, *(block.rows for block in vp)]),
         knn_parameters_id=parameters.id,
         radius=radius,

@@ -72,10 +72,10 @@ def settings_digest(settings: CalibratorSettings) -> bytes:
     return blake2b(repr(canonical).encode(), digest_size=16).digest()
 
 
-def ensure_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> int:
-    """The key of the calibrator with these settings, made where it is new."""
+def choose_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> int:
+    """The key of the calibrator with these settings, made where it is new, which is the one in use from now on."""
     calibrator_id: int = connection.execute(
-        statement("calibrations.ensure_calibrator"),
+        statement("calibrations.choose_calibrator"),
         {
             "classifier_id": classifier.id,
             "settings_digest": settings_digest(settings),
@@ -161,25 +161,32 @@ def _calibration(row: Row[Any]) -> Calibration:
 
 
 def latest(connection: Connection, classifier: Classifier) -> Calibration:
-    """The current snapshot of the calibrator that was calibrated last; NotReadyError before the first."""
-    row = connection.execute(
-        statement("calibrations.latest_calibration"), {"classifier_id": classifier.id}
-    ).one_or_none()
-    if row is None:
-        raise NotReadyError(
-            f"classifier {classifier.name!r} has no calibration yet: run `venn-admit calibrate {classifier.name}`"
-        )
-    return _calibration(row)
+    """The current snapshot of the calibrator that was chosen last; NotReadyError before the first."""
+    of_classifier = {"classifier_id": classifier.id}
+    while True:
+        latest_id = connection.execute(statement("calibrations.latest_calibration"), of_classifier).scalar_one_or_none()
+        if latest_id is None:
+            raise NotReadyError(
+                f"classifier {classifier.name!r} has no calibration yet: run `venn-admit calibrate {classifier.name}`"
+            )
+        found = _read(connection, latest_id)
+        if found is not None:
+            return found
+        # Retired and deleted in between: there is a newer one.
 
 
 def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -> Calibration:
-    """One snapshot of a classifier; NotFoundError where it has none of that number."""
-    row = connection.execute(
-        statement("calibrations.calibration_by_id"), {"calibration_id": calibration_id}
-    ).one_or_none()
-    if row is None or row.classifier_id != classifier.id:
+    """One snapshot of a classifier, kept until the transaction ends; NotFoundError where it has none of that number."""
+    found = _read(connection, calibration_id)
+    if found is None or found.classifier_id != classifier.id:
         raise NotFoundError(f"classifier {classifier.name!r} has no calibration {calibration_id}")
-    return _calibration(row)
+    return found
+
+
+def _read(connection: Connection, calibration_id: int) -> Calibration | None:
+    parameters = {"calibration_id": calibration_id}
+    row = connection.execute(statement("calibrations.calibration_by_id"), parameters).one_or_none()
+    return None if row is None else _calibration(row)
 
 
 def read_points(connection: Connection, calibration: Calibration, split: Split) -> SnapshotPoints:

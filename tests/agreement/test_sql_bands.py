@@ -213,7 +213,7 @@ def publish(
     for ids, points, included in ((mc_ids, scenario.mc, None), (vp_ids, scenario.vp, sets.included)):
         bins = bin_of(points.match_count, settings_now.bin_edges)
         parts.append(rows_of_split(ids, points, bins, included, class_count=scenario.class_count))
-    calibrator_id = calibrations.ensure_calibrator(connection, classifier, settings_now)
+    calibrator_id = calibrations.choose_calibrator(connection, classifier, settings_now)
     calibration_id, _ = calibrations.publish(
         connection,
         calibrator_id,

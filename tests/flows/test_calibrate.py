@@ -270,7 +270,7 @@ class TestWhatCountsAsAChange:
                 parts.append(rows_of_split(ids[rows], part, bins[rows], owned, class_count=3))
             _, changed = calibrations.publish(
                 connection,
-                calibrations.ensure_calibrator(connection, classifier, make_settings(3, 5)),
+                calibrations.choose_calibrator(connection, classifier, make_settings(3, 5)),
                 join_rows(parts),
                 knn_parameters_id=parameters.id,
                 radius=BandRadius(0.1, 0.1),

@@ -102,7 +102,7 @@ def publish_points(connection: Connection, count: int) -> Calibration:
     )
     calibration_id, _ = calibrations.publish(
         connection,
-        calibrations.ensure_calibrator(connection, classifier, make_settings(CLASSES, K)),
+        calibrations.choose_calibrator(connection, classifier, make_settings(CLASSES, K)),
         join_rows(parts),
         knn_parameters_id=parameters.id,
         radius=BandRadius(s_hat=0.05, omega=0.05),

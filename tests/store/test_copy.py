@@ -177,7 +177,7 @@ def test_fixed_columns_come_back(
 def test_packed_bits_are_the_same_bits(cursor: Cursor, length: int) -> None:
     values = np.random.default_rng(length).random((20, length)) < 0.5
     packed = np.packbits(values, axis=1)
-    rows = {"row": np.arange(len(values)), "bits": packed}
+    rows: dict[str, Any] = {"row": np.arange(len(values)), "bits": packed}
     copy_in(cursor, "types", {"row": INT4, "bits": PackedBits(length)}, rows)
     query = "SELECT bits FROM types ORDER BY row"
     for column, expected in ((Bits(length), values), (PackedBits(length), packed)):

@@ -1,9 +1,8 @@
--- name: ensure_calibrator
--- A setting, new or known.
-INSERT INTO calibrator (classifier_id, settings_digest, alpha, delta, kappa, bin_edges, thresholds)
-VALUES (:classifier_id, :settings_digest, :alpha, :delta, :kappa, :bin_edges, :thresholds)
--- An update that changes nothing, so that the known row is returned too.
-ON CONFLICT (classifier_id, settings_digest) DO UPDATE SET kappa = excluded.kappa
+-- name: choose_calibrator
+-- A setting, new or known, is the one in use from now on.
+INSERT INTO calibrator (classifier_id, settings_digest, alpha, delta, kappa, bin_edges, thresholds, chosen_at)
+VALUES (:classifier_id, :settings_digest, :alpha, :delta, :kappa, :bin_edges, :thresholds, clock_timestamp())
+ON CONFLICT (classifier_id, settings_digest) DO UPDATE SET chosen_at = excluded.chosen_at
 RETURNING id;
 
 -- name: lock_calibrator
@@ -55,33 +54,18 @@ VALUES (
 RETURNING id;
 
 -- name: latest_calibration
--- The snapshot that was made last, under whichever setting.
-SELECT
-    calibration.id,
-    calibration.number,
-    calibration.revision,
-    calibration.knn_parameters_id,
-    calibration.s_hat,
-    calibration.omega,
-    calibration.mc_count,
-    calibration.vp_count,
-    calibrator.id AS calibrator_id,
-    calibrator.classifier_id,
-    calibrator.alpha,
-    calibrator.delta,
-    calibrator.kappa,
-    calibrator.bin_edges,
-    calibrator.thresholds
+-- The current snapshot of the calibrator in use.
+SELECT calibration.id
 FROM calibration
 INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
 WHERE
     calibrator.classifier_id = :classifier_id
     AND calibration.state = 'current'
-ORDER BY calibration.id DESC
+ORDER BY calibrator.chosen_at DESC, calibrator.id DESC
 LIMIT 1;
 
 -- name: calibration_by_id
--- One snapshot.
+-- One snapshot, which is not deleted before the transaction ends.
 SELECT
     calibration.id,
     calibration.number,
@@ -100,7 +84,8 @@ SELECT
     calibrator.thresholds
 FROM calibration
 INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
-WHERE calibration.id = :calibration_id;
+WHERE calibration.id = :calibration_id
+FOR KEY SHARE OF calibration;
 
 -- name: snapshot_points
 -- One split of a snapshot, as it was, in the order of its bands.
