@@ -10,7 +10,7 @@ from service.core.splits import assign_splits
 from service.core.types import Split
 from service.errors import ConflictError, NotFoundError
 from service.files.labels import LabelRows, read_labels
-from service.store import classifiers, exemplars, labels
+from service.store import classifiers, exemplars, labels, recalibrations
 from service.store.classifiers import Classifier
 from service.store.engine import transaction
 from service.store.labels import LabelEvent, LabelledExemplar
@@ -24,7 +24,7 @@ class Labelled:
 
     new: exemplars without a label until then. corrected: with another. retracted: labels taken back.
     unchanged: what was known already, of which nothing is recorded. joined, left: exemplars that calibrate from now
-    on, by split, and that no longer do.
+    on, by split, and that no longer do. recalibrations: calibrators that are to be recalibrated for it.
     """
 
     rows: int
@@ -34,6 +34,7 @@ class Labelled:
     unchanged: int
     joined: dict[Split, int]
     left: int
+    recalibrations: int
 
 
 def label(engine: Engine, name: str, path: Path, *, selection: str, retract: bool) -> Labelled:
@@ -55,7 +56,9 @@ def label(engine: Engine, name: str, path: Path, *, selection: str, retract: boo
         before, events = _events(classifier, rows, stored, path)
         if events:
             labels.record(connection, events, source=path.name)
-    return _counts(len(rows.external_ids), before, events)
+        touched = {was.split for was in before} | {event.split for event in events}
+        requests = recalibrations.request(connection, classifier, "labels") if touched & recalibrations.BEARING else 0
+    return _counts(len(rows.external_ids), before, events, requests)
 
 
 def _events(
@@ -97,7 +100,7 @@ def _split(classifier: Classifier, exemplar: LabelledExemplar, wanted: int | Non
     return exemplar.split
 
 
-def _counts(rows: int, before: list[LabelledExemplar], events: list[LabelEvent]) -> Labelled:
+def _counts(rows: int, before: list[LabelledExemplar], events: list[LabelEvent], requests: int) -> Labelled:
     pairs = list(zip(before, events, strict=True))
     joined = Counter(event.split for was, event in pairs if was.split == Split.SCORED and event.split in CALIBRATING)
     return Labelled(
@@ -108,4 +111,5 @@ def _counts(rows: int, before: list[LabelledExemplar], events: list[LabelEvent])
         unchanged=rows - len(events),
         joined=dict(joined),
         left=sum(was.split in CALIBRATING and event.split == Split.SCORED for was, event in pairs),
+        recalibrations=requests,
     )

@@ -118,6 +118,11 @@ def _append(
     copy_in(driver_cursor(connection), "calibration_point", columns, values, nulls={"admit_set": ~in_vp})
 
 
+def delete_unheld(connection: Connection, calibrator_id: int) -> None:
+    """Delete the rows that none of the calibrator's snapshots holds."""
+    connection.execute(statement("calibration_points.delete_unheld_points"), {"calibrator_id": calibrator_id})
+
+
 def vacuum_points(engine: Engine) -> None:
     """Let band queries read the index alone from now on, rather than once autovacuum has come by."""
     with connect(engine) as connection:

@@ -15,7 +15,7 @@ from service.core.bands import BandRadius
 from service.core.calibration_rows import CalibrationRows
 from service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
 from service.errors import NotFoundError, NotReadyError
-from service.store.calibration_points import ChangedRows, write_changes
+from service.store.calibration_points import ChangedRows, delete_unheld, write_changes
 from service.store.classifiers import Classifier
 from service.store.copy import BOOL, FLOAT8, INT4, INT8, FixedColumn, copy_out_whole, driver_cursor
 from service.store.statements import copy_query, statement, stream
@@ -139,6 +139,28 @@ def publish(
     return calibration_id, changed
 
 
+def delete_old(connection: Connection, calibrator_id: int, keep: int) -> None:
+    """Delete snapshots before the last `keep`, and rows that no other holds; not what decisions or jobs refer to.
+
+    The transaction is to see what others have committed, statement by statement.
+    """
+    parameters = {"calibrator_id": calibrator_id, "keep": keep}
+    old = list(connection.execute(statement("calibrations.lock_old_calibrations"), parameters).scalars())
+    if old and connection.execute(statement("calibrations.delete_calibrations"), {"calibration_ids": old}).rowcount:
+        delete_unheld(connection, calibrator_id)
+
+
+def settings_of(row: Row[Any]) -> CalibratorSettings:
+    """The settings in a row with the columns of a calibrator."""
+    return CalibratorSettings(
+        alpha=Decimal(row.alpha),
+        delta=row.delta,
+        kappa=row.kappa,
+        bin_edges=tuple(row.bin_edges),
+        thresholds=tuple(row.thresholds),
+    )
+
+
 def _calibration(row: Row[Any]) -> Calibration:
     return Calibration(
         id=row.id,
@@ -147,13 +169,7 @@ def _calibration(row: Row[Any]) -> Calibration:
         number=row.number,
         revision=row.revision,
         knn_parameters_id=row.knn_parameters_id,
-        settings=CalibratorSettings(
-            alpha=Decimal(row.alpha),
-            delta=row.delta,
-            kappa=row.kappa,
-            bin_edges=tuple(row.bin_edges),
-            thresholds=tuple(row.thresholds),
-        ),
+        settings=settings_of(row),
         radius=BandRadius(s_hat=row.s_hat, omega=row.omega),
         mc_count=row.mc_count,
         vp_count=row.vp_count,

@@ -25,6 +25,21 @@ WHERE
     AND point.exemplar_id = closed.exemplar_id
     AND point.valid_until IS NULL;
 
+-- name: delete_unheld_points
+-- Closed rows of which no snapshot is left that holds them.
+DELETE FROM calibration_point AS point
+WHERE
+    point.calibrator_id = :calibrator_id
+    AND point.valid_until IS NOT NULL
+    AND NOT EXISTS (
+        SELECT 1
+        FROM calibration
+        WHERE
+            calibration.calibrator_id = point.calibrator_id
+            AND calibration.number >= point.valid_from
+            AND calibration.number < point.valid_until
+    );
+
 -- name: vacuum_points
 -- Mark pages all-visible, without which an index-only scan visits the table, and refresh the statistics;
 -- not waited for where somebody else is at it already.

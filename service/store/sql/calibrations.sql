@@ -123,3 +123,33 @@ WHERE
     AND point.valid_from <= :number
     AND (point.valid_until IS NULL OR point.valid_until > :number)
 ORDER BY point.exemplar_id;
+
+-- name: lock_old_calibrations
+-- Snapshots before the last so many, but for those that somebody reads or is about to refer to.
+SELECT id
+FROM calibration
+WHERE
+    calibrator_id = :calibrator_id
+    AND number <= (
+        SELECT max(newest.number)
+        FROM calibration AS newest
+        WHERE newest.calibrator_id = :calibrator_id
+    ) - :keep
+ORDER BY id
+FOR UPDATE SKIP LOCKED;
+
+-- name: delete_calibrations
+-- Those of the snapshots that no decision and no job refers to.
+DELETE FROM calibration
+WHERE
+    id = ANY(:calibration_ids ::bigint[])
+    AND NOT EXISTS (
+        SELECT 1
+        FROM decision
+        WHERE decision.calibration_id = calibration.id
+    )
+    AND NOT EXISTS (
+        SELECT 1
+        FROM job
+        WHERE job.calibration_id = calibration.id
+    );
