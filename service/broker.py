@@ -22,6 +22,7 @@ from service.store.jobs import database_identity
 
 RUN_CHUNK = "workers.tasks.run_chunk"
 SWEEP = "workers.tasks.sweep"
+RECALIBRATE = "workers.tasks.recalibrate"
 
 _DATABASE_TRANSPORT = "venn-admit-database"
 

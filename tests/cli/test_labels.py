@@ -54,7 +54,7 @@ def test_label_tells_people(scored: Program, tmp_path: Path) -> None:
     assert first.code == 0
     assert "labels.csv: 50 labels, 50 new, 0 corrected, 0 retracted, 0 unchanged." in first.stdout
     assert "Calibrating from now on: knn " in first.stdout
-    assert f"`venn-admit calibrate {NAME}` takes them up." in first.stdout
+    assert f"A recalibration is due: `venn-admit recalibrate {NAME}`, or wait for beat." in first.stdout
     corrected = scored("label", NAME, labels(tmp_path, range(40), shift=1)).stdout
     assert "0 new, 40 corrected" in corrected
     back = scored("label", NAME, labels(tmp_path, range(30), empty=True), "--retract").stdout
@@ -63,7 +63,7 @@ def test_label_tells_people(scored: Program, tmp_path: Path) -> None:
     selected = scored("label", NAME, labels(tmp_path, range(30)), "--selection", "selected").stdout
     assert "30 new" in selected
     assert "Calibrating" not in selected
-    assert "calibrate" not in selected
+    assert "recalibrat" not in selected
     with nothing_stored(scored):
         again = scored("label", NAME, labels(tmp_path, range(30)), "--selection", "selected").stdout
     assert "30 unchanged" in again
