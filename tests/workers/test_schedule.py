@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from celery import Celery
 from sqlalchemy import Engine
 
 from service import broker
@@ -89,6 +90,16 @@ def test_the_task_takes_what_is_due_a_step_further(
     assert tasks.recalibrate() == 1
     assert tasks.recalibrate() == 0
     assert value(engine, "SELECT max(number) FROM calibration") == 2
+
+
+def test_what_beat_sends_does_not_wait_behind_chunks(url: str, engine: Engine, sender: Celery, tmp_path: Path) -> None:
+    nowhere = [(10**9, ordinal) for ordinal in range(300)]
+    change_label(engine, tmp_path)
+    broker.send(sender, nowhere)
+    sender.send_task(broker.RECALIBRATE)
+    with running_worker(url, tmp_path / "worker", recalibrate_quiet_seconds=0) as worker:
+        wait_until(lambda: worker.of_event("recalibrated"), "a second snapshot")
+        assert len(worker.of_event("chunk is finished, waits, or another worker has it")) < 100
 
 
 def test_beat_and_a_worker_keep_a_calibration_current(url: str, engine: Engine, tmp_path: Path) -> None:
