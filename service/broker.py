@@ -1,7 +1,7 @@
-"""Celery's side of a job: the one message there is, and the conventions both its ends share.
+"""Celery's side of a job: its messages, and the conventions both their ends share.
 
-A message says "look at this chunk" and nothing more; what there is to do, and whether it is done, is in
-the database (service/store/jobs.py).
+A message says "look at this chunk", or at what is due, and nothing more; what there is to do, and whether it is done,
+is in the database (service/store/jobs.py).
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from queue import Empty
 from typing import Any
 
 from celery import Celery
+from kombu import Exchange, Queue
 from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES, virtual
 from sqlalchemy import Connection, Engine, make_url
@@ -22,6 +23,7 @@ from service.store.jobs import database_identity
 
 RUN_CHUNK = "workers.tasks.run_chunk"
 SWEEP = "workers.tasks.sweep"
+RECALIBRATE = "workers.tasks.recalibrate"
 
 _DATABASE_TRANSPORT = "venn-admit-database"
 
@@ -103,8 +105,10 @@ def make_app(url: str, *, queue: str, lease_seconds: float) -> Celery:
 
     A message is acknowledged after its work, and goes back to the queue with a worker that is lost; a
     process takes one at a time; results are rows, so there is no result backend. Past the lease a chunk may
-    be another worker's, so that is also the limit of a task's time.
+    be another worker's, so that is also the limit of a task's time. What beat sends has a queue of its own: a worker
+    takes from both in turn, so it does not wait behind the chunks of a large job.
     """
+    upkeep = f"{queue}-upkeep"
     app = Celery("venn-admit", broker=url)
     app.conf.update(
         accept_content=["json"],
@@ -114,6 +118,8 @@ def make_app(url: str, *, queue: str, lease_seconds: float) -> Celery:
         task_reject_on_worker_lost=True,
         task_time_limit=lease_seconds,
         task_default_queue=queue,
+        task_queues=[Queue(name, Exchange(name), routing_key=name) for name in (queue, upkeep)],
+        task_routes={task: {"queue": upkeep, "routing_key": upkeep} for task in (SWEEP, RECALIBRATE)},
         worker_prefetch_multiplier=1,
         worker_hijack_root_logger=False,
         broker_connection_retry_on_startup=True,
@@ -127,9 +133,10 @@ def make_app(url: str, *, queue: str, lease_seconds: float) -> Celery:
 
 
 def prepare(app: Celery) -> None:
-    """See that the broker answers, and make the queue."""
+    """See that the broker answers, and make the queues."""
     with _reachable(app), app.connection_for_write() as broker:
-        app.amqp.queues[app.conf.task_default_queue](broker.default_channel).declare()
+        for queue in app.conf.task_queues:
+            queue(broker.default_channel).declare()
 
 
 @contextmanager

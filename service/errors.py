@@ -35,6 +35,10 @@ class NotReadyError(VennAdmitError):
     exit_code = 4
 
 
+class OutdatedError(NotReadyError):
+    """What an earlier step computed does not cover data that came or changed since; that step is to be run again."""
+
+
 class DatabaseError(VennAdmitError):
     """The database cannot be reached or started, or refused a statement."""
 

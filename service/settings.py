@@ -42,6 +42,27 @@ class Settings(BaseSettings):
     chunk_rows: int = Field(default=2048, ge=1, description="Rows of a job that one worker claims at a time.")
     lease_seconds: int = Field(default=600, ge=1, description="Time after which a claimed chunk may be claimed again.")
     max_attempts: int = Field(default=3, ge=1, description="Claims of a chunk before it counts as failed.")
+    retry_seconds: float = Field(
+        default=1.0, ge=0, allow_inf_nan=False, description="Wait before a second claim; doubled for each further one."
+    )
+    recalibrate_quiet_seconds: float = Field(
+        default=30.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="For how long no further labels or data have come when a recalibration starts by itself.",
+    )
+    recalibrate_wait_seconds: float = Field(
+        default=300.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="Time after the first of them when it starts even while more come.",
+    )
+    keep_calibrations: int | None = Field(
+        default=None,
+        ge=1,
+        description="Snapshots of a setting that are kept, the last ones, beside all that decisions or jobs refer to; "
+        "unset: all.",
+    )
     memory_budget_mb: int = Field(
         default=512, ge=16, description="MiB of temporary arrays that one computation may take."
     )

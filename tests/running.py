@@ -57,6 +57,7 @@ class ChunkLimits:
 
     lease_seconds: int = 600
     max_attempts: int = 3
+    retry_seconds: float = 0.0
     memory_budget_mb: int = 64
 
 

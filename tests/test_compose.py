@@ -82,7 +82,7 @@ def test_the_schema_comes_after_the_server_and_before_all_else(services: dict[st
 
 def test_the_worker_and_beat_are_started(services: dict[str, Any]) -> None:
     assert services["worker"]["command"] == ["venn-admit", "worker"]
-    assert services["beat"]["command"][:4] == ["celery", "--app", "workers.schedule", "beat"]
+    assert services["beat"]["command"] == ["venn-admit", "beat"]
 
 
 def test_every_volume_that_is_used_is_declared(compose: dict[str, Any], services: dict[str, Any]) -> None:

@@ -24,6 +24,8 @@ def test_nothing_need_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.broker_url is None
     assert settings.worker_concurrency is None
     assert (settings.chunk_rows, settings.lease_seconds, settings.max_attempts) == (2048, 600, 3)
+    assert (settings.recalibrate_quiet_seconds, settings.recalibrate_wait_seconds) == (30, 300)
+    assert (settings.retry_seconds, settings.keep_calibrations) == (1, None)
 
 
 def test_home_is_in_the_users_data_folder_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,6 +66,11 @@ def test_home_becomes_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         ("VENN_ADMIT_CHUNK_ROWS", "many"),
         ("VENN_ADMIT_LEASE_SECONDS", "-1"),
         ("VENN_ADMIT_MAX_ATTEMPTS", "1.5"),
+        ("VENN_ADMIT_RETRY_SECONDS", "-1"),
+        ("VENN_ADMIT_RETRY_SECONDS", "inf"),
+        ("VENN_ADMIT_RECALIBRATE_QUIET_SECONDS", "-1"),
+        ("VENN_ADMIT_RECALIBRATE_WAIT_SECONDS", "nan"),
+        ("VENN_ADMIT_KEEP_CALIBRATIONS", "0"),
         ("VENN_ADMIT_MEMORY_BUDGET_MB", "1"),
         ("VENN_ADMIT_WORKER_CONCURRENCY", "0"),
         ("VENN_ADMIT_STATEMENT_TIMEOUT_SECONDS", "-1"),

@@ -1,8 +1,9 @@
-"""`python -m workers` is `celery --quiet --app workers.app worker`, but takes no code from the current folder."""
+"""`python -m workers worker` or `... beat` runs Celery's command, but takes no code from the current folder."""
 
 import sys
 
+import workers.schedule  # noqa: F401 - tells the application what beat starts
 from workers.app import app
 
 if __name__ == "__main__":
-    sys.exit(app.start(["--quiet", "worker", *sys.argv[1:]]))
+    sys.exit(app.start(["--quiet", *sys.argv[1:]]))

@@ -1,11 +1,48 @@
-"""What beat starts: `celery -A workers.schedule beat`.
+"""What beat starts, and when it does: `venn-admit beat`.
 
-The sweeper bounds how long a lost message or a dead worker can hold a job up.
+The sweeper bounds how long a lost message or a dead worker can hold a job up; recalibration is looked after often,
+which costs one statement where nothing is due.
 """
 
+from typing import Any
+
+import structlog
+from celery.beat import PersistentScheduler
+
 from service import broker
-from workers.app import app
+from service.errors import DatabaseError
+from service.store import jobs
+from service.store.engine import connect
+from workers.app import app, engine
 
 SWEEP_SECONDS = 30.0
+RECALIBRATE_SECONDS = 5.0
 
-app.conf.beat_schedule = {"sweep": {"task": broker.SWEEP, "schedule": SWEEP_SECONDS}}
+log = structlog.get_logger()
+
+
+class LiveScheduler(PersistentScheduler):  # type: ignore[misc] # Celery has no types
+    """Sends nothing while no worker is up to take it: brokers keep messages, which would pile up."""
+
+    def apply_entry(self, entry: Any, producer: Any = None) -> None:
+        """Send one task, which is due."""
+        try:
+            with connect(engine) as connection:
+                live = jobs.live_workers(connection)
+        except DatabaseError as error:
+            log.warning("cannot tell whether workers are up", task=entry.task, error=str(error))
+            return
+        if live:
+            super().apply_entry(entry, producer=producer)
+
+
+def _every(seconds: float, task: str) -> dict[str, Any]:
+    """A task that no worker starts once the next is due."""
+    return {"task": task, "schedule": seconds, "options": {"expires": seconds}}
+
+
+app.conf.beat_scheduler = f"{__name__}:{LiveScheduler.__qualname__}"
+app.conf.beat_schedule = {
+    "sweep": _every(SWEEP_SECONDS, broker.SWEEP),
+    "recalibrate": _every(RECALIBRATE_SECONDS, broker.RECALIBRATE),
+}

@@ -2,7 +2,8 @@
 
 from service import broker
 from service.flows.jobs import relay
-from workers.app import app, chunk_runner, engine
+from service.flows.recalibrate import recalibrate_due
+from workers.app import app, chunk_runner, engine, settings
 
 
 @app.task(name=broker.RUN_CHUNK)
@@ -15,3 +16,17 @@ def run_chunk(job_id: int, ordinal: int) -> int:
 def sweep_jobs() -> int:
     """Send again what no live lease covers; how many messages were sent."""
     return relay(engine, app)
+
+
+@app.task(name=broker.RECALIBRATE)
+def recalibrate() -> int:
+    """Take the recalibrations that are due a step further; how many."""
+    steps = recalibrate_due(
+        engine,
+        app,
+        chunk_rows=settings.chunk_rows,
+        quiet_seconds=settings.recalibrate_quiet_seconds,
+        wait_seconds=settings.recalibrate_wait_seconds,
+        keep=settings.keep_calibrations,
+    )
+    return len(steps)

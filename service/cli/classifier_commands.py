@@ -62,10 +62,17 @@ def ingest(
     known = done.rows - done.new
     tell(
         as_json,
-        {"rows": done.rows, "new": done.new, "already_stored": known, "new_per_split": per_split},
+        {
+            "rows": done.rows,
+            "new": done.new,
+            "already_stored": known,
+            "new_per_split": per_split,
+            "recalibrations_due": done.recalibrations,
+        },
         f"{file.name}: {done.rows:,} rows, {done.new:,} new"
         + (f" ({', '.join(f'{key} {value:,}' for key, value in per_split.items())})" if per_split else "")
         + (f", {known:,} already stored." if known else "."),
+        *_due(name, done.recalibrations),
     )
 
 
@@ -85,7 +92,7 @@ def label(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Record labels that came for stored exemplars; the next `calibrate` takes them up."""
+    """Record labels that came for stored exemplars; the next recalibration takes them up."""
     from service.cli.session import open_session
     from service.flows.label import label as flow
 
@@ -100,12 +107,23 @@ def label(
     in_use = ", ".join(f"{key} {value:,}" for key, value in sorted(joined.items()))
     tell(
         as_json,
-        {"rows": done.rows, **counts, "joined": joined, "left": done.left},
+        {
+            "rows": done.rows,
+            **counts,
+            "joined": joined,
+            "left": done.left,
+            "recalibrations_due": done.recalibrations,
+        },
         f"{file.name}: {done.rows:,} labels, " + ", ".join(f"{value:,} {key}" for key, value in counts.items()) + ".",
         *([f"In use from now on: {in_use}."] if joined else []),
         *([f"In use no longer: {done.left:,}."] if done.left else []),
-        *([f"`venn-admit calibrate {name}` takes them up."] if joined or done.left or done.corrected else []),
+        *_due(name, done.recalibrations),
     )
+
+
+def _due(name: str, recalibrations: int) -> list[str]:
+    """The line that says so where calibrators are out of date."""
+    return [f"A recalibration is due: `venn-admit recalibrate {name}`, or wait for beat."] if recalibrations else []
 
 
 def fit(
@@ -193,7 +211,13 @@ def calibrate(
     job_id = request_approximations(session.engine, name, settings_of, chunk_rows=session.settings.chunk_rows)
     run_job_with_progress(session, job_id, "Approximating")
     with messages.status("Calibrating"):
-        done = flow(session.engine, name, settings_of, reason="asked for on the command line")
+        done = flow(
+            session.engine,
+            name,
+            settings_of,
+            reason="asked for on the command line",
+            keep=session.settings.keep_calibrations,
+        )
     if done.usable_count == 0:
         hint = (
             f"--kappa {done.largest_kappa} would leave some; coarser --q-bins or a larger --delta would leave more"

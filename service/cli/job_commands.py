@@ -57,7 +57,9 @@ def show(job: JobNumber, as_json: Json = False) -> None:
         return
     tell(False, {}, _headline(summary), *([f"Error: {summary['error']}"] if summary["error"] else []))
     if chunks:
-        output.print(_table(chunks, ("chunk", "first_row", "end_row", "state", "attempts", "worker", "error")))
+        waiting = ["not_before"] if any(chunk["not_before"] for chunk in chunks) else []
+        columns = ("chunk", "first_row", "end_row", "state", "attempts", *waiting, "worker", "error")
+        output.print(_table(chunks, columns))
 
 
 def cancel(job: JobNumber, as_json: Json = False) -> None:

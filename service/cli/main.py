@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from service import __version__
-from service.cli import classifier_commands, job_commands, operation_commands, report_command, scoring_commands
+from service.cli import (
+    classifier_commands,
+    job_commands,
+    operation_commands,
+    recalibration_command,
+    report_command,
+    scoring_commands,
+)
 from service.errors import VennAdmitError
 
 app = typer.Typer(
@@ -21,6 +28,7 @@ app = typer.Typer(
     "least 1 - alpha of the time (ADMIT and Venn-ADMIT, Schmaltz & Rasooly 2022).",
 )
 classifier_commands.register(app)
+recalibration_command.register(app)
 scoring_commands.register(app)
 report_command.register(app)
 job_commands.register(app)

@@ -1,16 +1,20 @@
-"""Verbs that run the service: worker, db upgrade, db status."""
+"""Verbs that run the service: worker, beat, db upgrade, db status."""
 
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from service.cli.output import Json, tell
 
+if TYPE_CHECKING:
+    from service.cli.session import Session
+
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
     app.command()(worker)
+    app.command()(beat)
     db = typer.Typer(no_args_is_help=True, help="Bring the database schema up to date, or see whether it is.")
     db.command()(upgrade)
     db.command()(status)
@@ -22,13 +26,30 @@ def worker(
 ) -> None:
     """Run a worker that computes the chunks of jobs, until it is stopped."""
     from service.cli.session import open_session
-    from service.cli.worker_process import worker_command, worker_environment
+    from service.cli.worker_process import worker_command
 
     session = open_session()
-    command = worker_command(concurrency or session.settings.worker_concurrency)
+    _become(session, worker_command(concurrency or session.settings.worker_concurrency))
+
+
+def beat() -> None:
+    """Run the scheduler, until it is stopped: workers sweep up lost messages and recalibrate. One is enough."""
+    from service.cli.session import open_session
+    from service.cli.worker_process import beat_command
+
+    session = open_session()
+    session.require_home()
+    _become(session, beat_command(session.settings.home))
+
+
+def _become(session: "Session", command: list[str]) -> None:
+    """Run a command in place of this process, so that whoever supervises it supervises the command.
+
+    The embedded Postgres stays up in between: it outlives the process that started it, and the command takes it over.
+    """
+    from service.cli.worker_process import worker_environment
+
     session.engine.dispose()
-    # In place of this process, so that whoever supervises it supervises the worker. The embedded Postgres
-    # stays up in between: it outlives the process that started it, and the worker takes it over.
     os.execve(command[0], command, worker_environment())  # noqa: S606 - our own command
 
 

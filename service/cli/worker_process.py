@@ -1,4 +1,4 @@
-"""A worker as a process: how it is started, and one that a verb starts for itself."""
+"""A worker as a process, and beat: how they are started, and a worker that a verb starts for itself."""
 
 import atexit
 import os
@@ -17,12 +17,20 @@ STOP_SECONDS = 60.0
 
 def worker_command(concurrency: int | None) -> list[str]:
     """The command that runs a Celery worker with as many processes, one a CPU where None is given."""
-    # Without the current folder among those that Python imports from: it may have a `workers` of its own.
-    command = [sys.executable, "-P", "-m", "workers"]
     # Workers tell each other nothing: what they need to know is in the database.
     alone = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     options = ["--loglevel", "INFO", "-n", f"venn-admit-{os.getpid()}@%h"]
-    return [*command, *alone, *options, *(["--concurrency", str(concurrency)] if concurrency else [])]
+    return [*_celery("worker"), *alone, *options, *(["--concurrency", str(concurrency)] if concurrency else [])]
+
+
+def beat_command(home: Path) -> list[str]:
+    """The command that runs Celery's beat, which keeps in a file in the home when it last sent what."""
+    return [*_celery("beat"), "--loglevel", "INFO", "--schedule", str(home / "beat-schedule")]
+
+
+def _celery(command: str) -> list[str]:
+    # Without the current folder among those that Python imports from: it may have a `workers` of its own.
+    return [sys.executable, "-P", "-m", "workers", command]
 
 
 def worker_environment() -> dict[str, str]:

@@ -4,18 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Connection, Engine
 
 from service.core.admit import AdmitIndex, smallest_class_count
 from service.core.approximation import nonconformity
 from service.core.bands import BandRadius, band_radius, bin_of
+from service.core.calibration_rows import CalibrationRows, join_points, join_rows, rows_of_split
 from service.core.types import HELD_OUT_SPLITS, CalibrationPoints, CalibratorSettings, IntArray, Split
-from service.errors import NotReadyError
+from service.errors import NotReadyError, OutdatedError
 from service.flows.approximate import points_to_approximate, require_support
-from service.store import approximations, calibrations, classifiers, exemplars, jobs
+from service.store import approximations, calibrations, classifiers, exemplars, jobs, recalibrations
 from service.store.approximations import StoredParameters
-from service.store.calibrations import ChangedRows
+from service.store.calibration_points import ChangedRows, vacuum_points
 from service.store.classifiers import Classifier
 from service.store.engine import connect, transaction
 
@@ -32,6 +32,7 @@ class Calibrated:
     largest that leaves any, 0 where every band of vp lacks a class altogether.
     """
 
+    calibrator_id: int
     calibration_id: int
     settings: CalibratorSettings
     radius: BandRadius
@@ -51,48 +52,106 @@ def request_approximations(engine: Engine, name: str, settings_of: SettingsOf, *
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         settings_of(classifier)
-        parameters = _require_parameters(connection, classifier)
-        require_support(connection, classifier)
-        _require_classes(connection, classifier)
-        return jobs.add_job(
-            connection,
-            classifier,
-            kind="approximate",
-            exemplar_ids=points_to_approximate(connection, classifier, list(HELD_OUT_SPLITS), parameters),
-            chunk_rows=chunk_rows,
-            knn_parameters_id=parameters.id,
-            completes_neighbours=True,
-        )
+        lacking, parameters = lacking_points(connection, classifier)
+        return add_approximation_job(connection, classifier, lacking, parameters, chunk_rows=chunk_rows)
 
 
-def calibrate(engine: Engine, name: str, settings_of: SettingsOf, *, reason: str) -> Calibrated:
-    """Compute a snapshot from one view of the data and make it current; others keep theirs until then.
+def lacking_points(connection: Connection, classifier: Classifier) -> tuple[IntArray, StoredParameters]:
+    """Held-out points without an up-to-date approximation, and the parameters it is to be of.
 
-    settings_of: gives the settings for the classifier, or raises InvalidInputError. Raises NotReadyError where
-    data or approximations lack. Nothing is stored then.
+    Raises NotReadyError before the first fit, and where mc or vp hold too little to calibrate with.
+    """
+    parameters = _require_parameters(connection, classifier)
+    require_support(connection, classifier)
+    _require_classes(connection, classifier)
+    return points_to_approximate(connection, classifier, list(HELD_OUT_SPLITS), parameters), parameters
+
+
+def add_approximation_job(
+    connection: Connection,
+    classifier: Classifier,
+    exemplar_ids: IntArray,
+    parameters: StoredParameters,
+    *,
+    chunk_rows: int,
+) -> int:
+    """Record the job that approximates these points; its key."""
+    return jobs.add_job(
+        connection,
+        classifier,
+        kind="approximate",
+        exemplar_ids=exemplar_ids,
+        chunk_rows=chunk_rows,
+        knn_parameters_id=parameters.id,
+        completes_neighbours=True,
+    )
+
+
+def calibrate(
+    engine: Engine, name: str, settings_of: SettingsOf, *, reason: str, keep: int | None = None
+) -> Calibrated:
+    """Compute a snapshot from one view of the data and make it current, and its setting the one in use.
+
+    Readers keep the snapshot before until then. settings_of: gives the settings for the classifier, or raises
+    InvalidInputError. keep: how many snapshots of the setting to keep, beside those that decisions or jobs refer to;
+    None: all. Raises NotReadyError where data or approximations lack. Nothing is stored then.
     """
     with transaction(engine) as guard:
         classifier = classifiers.by_name(guard, name)
         settings = settings_of(classifier)
-        # Held until the snapshot is committed, by a transaction of its own: the view of the data that the
-        # other one takes must not be older than the lock.
-        calibrations.lock_calibration(guard, classifier)
-        with connect(engine) as connection:
-            connection.execution_options(isolation_level="REPEATABLE READ")
-            with connection.begin():
-                classifier = classifiers.by_id(connection, classifier.id)
-                calibrated = _calibrate(connection, classifier, settings, reason)
-    # After both: a transaction that is open still would keep the new rows from being taken for visible to all.
-    calibrations.vacuum_points(engine)
+        calibrations.lock_calibrator(guard, classifier, settings)
+        calibrated = take_snapshot(guard, classifier, settings, reason=reason, keep=keep)
+    vacuum_changed(engine, calibrated)
     return calibrated
 
 
-def _calibrate(connection: Connection, classifier: Classifier, settings: CalibratorSettings, reason: str) -> Calibrated:
+def take_snapshot(
+    guard: Connection,
+    classifier: Classifier,
+    settings: CalibratorSettings,
+    *,
+    reason: str,
+    keep: int | None,
+    calibrator_id: int | None = None,
+) -> Calibrated:
+    """Make a snapshot, and settle what follows from it: the request it serves, and which older ones are kept.
+
+    guard: a transaction that holds the calibrator's lock. calibrator_id: None to make the setting the one in use,
+    and to add it where it is new. Raises OutdatedError where approximations lack, NotReadyError where data do.
+    """
+    # Read before the data are, so that a request that comes in between is not taken for served.
+    requested_at = recalibrations.requested_at(guard, classifier, settings)
+    # A transaction of its own: the view of the data that it takes must not be older than the lock.
+    with connect(guard.engine) as connection:
+        connection.execution_options(isolation_level="REPEATABLE READ")
+        with connection.begin():
+            classifier = classifiers.by_id(connection, classifier.id)
+            calibrated = _calibrate(connection, classifier, settings, calibrator_id, reason)
+    # Of this one no statement sees less than what is committed, requests and decisions of meanwhile included.
+    if requested_at is not None:
+        recalibrations.serve(guard, calibrated.calibrator_id, requested_at)
+    if keep is not None:
+        calibrations.delete_old(guard, calibrated.calibrator_id, keep)
+    return calibrated
+
+
+def vacuum_changed(engine: Engine, calibrated: Calibrated) -> None:
+    """Make the rows of a snapshot quick to read, once the transactions that wrote it and guarded it are over.
+
+    One that is open still would keep the new rows from being taken for visible to all.
+    """
+    if calibrated.changed.opened or calibrated.changed.closed:
+        vacuum_points(engine)
+
+
+def _calibrate(
+    connection: Connection, classifier: Classifier, settings: CalibratorSettings, calibrator_id: int | None, reason: str
+) -> Calibrated:
     parameters = _require_parameters(connection, classifier)
     require_support(connection, classifier)
     lacking = points_to_approximate(connection, classifier, [Split.MC, Split.VP], parameters)
     if len(lacking):
-        raise NotReadyError(
+        raise OutdatedError(
             f"{len(lacking)} points of {classifier.name!r} arrived or changed meanwhile and have no approximation "
             "yet: run the calibration again"
         )
@@ -107,27 +166,23 @@ def _calibrate(connection: Connection, classifier: Classifier, settings: Calibra
         )
     admit = AdmitIndex(mc, class_count=classifier.class_count, settings=settings, omega=radius.omega)
 
-    vp = _admit_sets_of_vp(connection, classifier, parameters, admit)
+    vp = _admit_sets_of_vp(connection, classifier, parameters, settings, admit)
 
-    calibrations.create_incoming_points(connection)
     mc_bins = bin_of(mc.match_count, settings.bin_edges)
-    calibrations.gather_points(connection, mc_ids, Split.MC, mc, mc_bins, None)
-    for block in vp:
-        bins = bin_of(block.points.match_count, settings.bin_edges)
-        included = np.unpackbits(block.packed_sets, axis=1, count=classifier.class_count).astype(np.bool_)
-        calibrations.gather_points(connection, block.exemplar_ids, Split.VP, block.points, bins, included)
-    calibrator_id = calibrations.ensure_calibrator(connection, classifier, settings)
+    mc_rows = rows_of_split(mc_ids, mc, mc_bins, None, class_count=classifier.class_count)
+    if calibrator_id is None:
+        calibrator_id = calibrations.choose_calibrator(connection, classifier, settings)
     calibration_id, changed = calibrations.publish(
         connection,
         calibrator_id,
+        join_rows([mc_rows, *(block.rows for block in vp)]),
         knn_parameters_id=parameters.id,
         radius=radius,
-        mc_count=len(mc_ids),
-        vp_count=sum(len(block.exemplar_ids) for block in vp),
         reason=reason,
     )
     smallest = np.concatenate([block.smallest_class_count for block in vp])
     return Calibrated(
+        calibrator_id,
         calibration_id,
         settings,
         radius,
@@ -142,17 +197,19 @@ def _calibrate(connection: Connection, classifier: Classifier, settings: Calibra
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SetBlock:
-    """A block of vp with its ADMIT sets, a bit a class; logits, which are large, are gone."""
+    """A block of vp with its ADMIT sets; logits, which are large, are gone."""
 
-    exemplar_ids: IntArray
-    points: CalibrationPoints
-    packed_sets: npt.NDArray[np.uint8]
+    rows: CalibrationRows
     smallest_class_count: IntArray
     singleton_count: int
 
 
 def _admit_sets_of_vp(
-    connection: Connection, classifier: Classifier, parameters: StoredParameters, admit: AdmitIndex
+    connection: Connection,
+    classifier: Classifier,
+    parameters: StoredParameters,
+    settings: CalibratorSettings,
+    admit: AdmitIndex,
 ) -> list[_SetBlock]:
     found = []
     for block in approximations.split_blocks(connection, classifier, Split.VP, parameters.id, _block_rows(classifier)):
@@ -160,11 +217,12 @@ def _admit_sets_of_vp(
         sets = admit.sets(
             approximation.logits, approximation.predicted, approximation.match_count, approximation.distance
         )
+        bins = bin_of(approximation.match_count, settings.bin_edges)
         found.append(
             _SetBlock(
-                exemplar_ids=block.exemplar_ids,
-                points=_points(block),
-                packed_sets=np.packbits(sets.included, axis=1),
+                rows=rows_of_split(
+                    block.exemplar_ids, _points(block), bins, sets.included, class_count=classifier.class_count
+                ),
                 smallest_class_count=smallest_class_count(sets.band_size),
                 singleton_count=int(sets.singleton.sum()),
             )
@@ -215,10 +273,4 @@ def _read_points(
     for block in approximations.split_blocks(connection, classifier, split, parameters.id, _block_rows(classifier)):
         ids.append(block.exemplar_ids)
         points.append(_points(block))
-    return np.concatenate(ids), CalibrationPoints(
-        label=np.concatenate([part.label for part in points]),
-        predicted=np.concatenate([part.predicted for part in points]),
-        match_count=np.concatenate([part.match_count for part in points]),
-        distance=np.concatenate([part.distance for part in points]),
-        score=np.concatenate([part.score for part in points]),
-    )
+    return np.concatenate(ids), join_points(points)

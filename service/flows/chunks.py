@@ -34,6 +34,9 @@ class ChunkSettings(Protocol):
     def max_attempts(self) -> int: ...
 
     @property
+    def retry_seconds(self) -> float: ...
+
+    @property
     def memory_budget_mb(self) -> int: ...
 
 
@@ -55,7 +58,7 @@ class ChunkRunner:
     def run(self, job_id: int, ordinal: int) -> int:
         """Compute one chunk; how many of its rows were settled, 0 where it was not to be had or went wrong.
 
-        An error is recorded with the chunk, which is tried again or, after the last attempt, failed.
+        An error is recorded with the chunk, which is tried again after a while or, after the last attempt, failed.
         """
         chunk_log = log.bind(job=job_id, chunk=ordinal, worker=self._worker)
         with transaction(self._engine) as connection:
@@ -63,8 +66,9 @@ class ChunkRunner:
                 connection, job_id, ordinal, worker=self._worker, lease_seconds=self._settings.lease_seconds
             )
         if claim is None:
-            chunk_log.info("chunk is finished, or another worker has it")
+            chunk_log.info("chunk is finished, waits, or another worker has it")
             return 0
+        chunk_log = chunk_log.bind(classifier=claim.classifier, attempt=claim.attempts)
         try:
             self._check_attempts(claim)
             finished = self._compute_and_apply(claim)
@@ -75,11 +79,12 @@ class ChunkRunner:
                     claim,
                     error=f"{type(error).__name__}: {error}",
                     max_attempts=self._settings.max_attempts,
+                    retry_seconds=self._settings.retry_seconds,
                 )
-            chunk_log.exception("chunk went wrong", attempt=claim.attempts, chunk_state=state)
+            chunk_log.exception("chunk went wrong", chunk_state=state)
             return 0
         if not finished:
-            chunk_log.warning("lease was lost, result is dropped", attempt=claim.attempts)
+            chunk_log.warning("lease was lost, result is dropped")
             return 0
         chunk_log.info("chunk is done", rows=claim.end_row - claim.first_row)
         return claim.end_row - claim.first_row

@@ -13,7 +13,7 @@ from service.core.splits import assign_splits
 from service.core.types import IntArray, Split
 from service.errors import InvalidInputError
 from service.files import ExemplarBatch, read_exemplars
-from service.store import classifiers, exemplars, support
+from service.store import classifiers, exemplars, recalibrations, support
 from service.store.classifiers import Classifier
 from service.store.engine import transaction
 
@@ -25,11 +25,15 @@ OnRows = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What became of a file: its rows, how many were new, and the new ones per split."""
+    """What became of a file: its rows, how many were new, and the new ones per split.
+
+    recalibrations: calibrators that are to be recalibrated for it.
+    """
 
     rows: int
     new: int
     new_per_split: dict[Split, int]
+    recalibrations: int
 
 
 def ingest(engine: Engine, name: str, path: Path, split: str, *, on_rows: OnRows) -> Ingested:
@@ -58,7 +62,11 @@ def ingest(engine: Engine, name: str, path: Path, split: str, *, on_rows: OnRows
             on_rows(len(splits))
         if per_split[Split.TRAIN]:
             support.renew(connection, classifier, newest_support)
-    return Ingested(rows=rows, new=new, new_per_split=dict(per_split))
+        requests = 0
+        if per_split.keys() & recalibrations.BEARING:
+            what = "training data" if per_split[Split.TRAIN] else "held-out data"
+            requests = recalibrations.request(connection, classifier, what)
+    return Ingested(rows=rows, new=new, new_per_split=dict(per_split), recalibrations=requests)
 
 
 def store_scored(connection: Connection, classifier: Classifier, path: Path, on_rows: OnRows) -> IntArray:

@@ -10,7 +10,7 @@ from service.core.splits import assign_splits
 from service.core.types import HELD_OUT_SPLITS, Split
 from service.errors import ConflictError, InvalidInputError, NotFoundError
 from service.files.labels import LabelRows, read_labels
-from service.store import classifiers, exemplars, labels, support
+from service.store import classifiers, exemplars, labels, recalibrations, support
 from service.store.classifiers import Classifier
 from service.store.engine import transaction
 from service.store.labels import LabelEvent, LabelledExemplar
@@ -23,7 +23,7 @@ class Labelled:
 
     new: exemplars without a label until then. corrected: with another. retracted: labels taken back.
     unchanged: what was known already, of which nothing is recorded. joined, left: exemplars that train the KNN or
-    calibrate from now on, by split, and that no longer do.
+    calibrate from now on, by split, and that no longer do. recalibrations: calibrators that are to be recalibrated.
     """
 
     rows: int
@@ -33,6 +33,7 @@ class Labelled:
     unchanged: int
     joined: dict[Split, int]
     left: int
+    recalibrations: int
 
 
 def label(
@@ -60,7 +61,9 @@ def label(
         changes = _support_changes(before, events)
         if changes:
             support.change(connection, classifier, changes)
-    return _counts(len(rows.external_ids), before, events)
+        touched = {was.split for was in before} | {event.split for event in events}
+        requests = recalibrations.request(connection, classifier, "labels") if touched & recalibrations.BEARING else 0
+    return _counts(len(rows.external_ids), before, events, requests)
 
 
 def _events(
@@ -124,7 +127,7 @@ def _support_changes(before: list[LabelledExemplar], events: list[LabelEvent]) -
     return changes
 
 
-def _counts(rows: int, before: list[LabelledExemplar], events: list[LabelEvent]) -> Labelled:
+def _counts(rows: int, before: list[LabelledExemplar], events: list[LabelEvent], requests: int) -> Labelled:
     pairs = list(zip(before, events, strict=True))
     joined: Counter[Split] = Counter(
         event.split for was, event in pairs if was.split == Split.SCORED and event.split != Split.SCORED
@@ -137,4 +140,5 @@ def _counts(rows: int, before: list[LabelledExemplar], events: list[LabelEvent])
         unchanged=rows - len(events),
         joined=dict(joined),
         left=sum(was.split != Split.SCORED and event.split == Split.SCORED for was, event in pairs),
+        recalibrations=requests,
     )

@@ -9,14 +9,15 @@ from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, Engine, Row
+from sqlalchemy import Connection, Row
 
 from service.core.bands import BandRadius
+from service.core.calibration_rows import CalibrationRows
 from service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
 from service.errors import NotFoundError, NotReadyError
+from service.store.calibration_points import ChangedRows, delete_unheld, write_changes
 from service.store.classifiers import Classifier
-from service.store.copy import BOOL, FLOAT8, INT4, INT8, TEXT, Bits, FixedColumn, copy_in, copy_out_whole, driver_cursor
-from service.store.engine import connect
+from service.store.copy import BOOL, FLOAT8, INT4, INT8, FixedColumn, copy_out_whole, driver_cursor
 from service.store.statements import copy_query, statement, stream
 
 
@@ -45,14 +46,6 @@ class SnapshotPoints:
     singleton: BoolArray
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedRows:
-    """What a new snapshot wrote: rows closed because they no longer hold, and rows opened."""
-
-    closed: int
-    opened: int
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class BandEvidence:
     """What one point's decision rests on, per class; see the statement `bands.band_evidence`.
@@ -79,10 +72,10 @@ def settings_digest(settings: CalibratorSettings) -> bytes:
     return blake2b(repr(canonical).encode(), digest_size=16).digest()
 
 
-def ensure_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> int:
-    """The key of the calibrator with these settings, made where it is new."""
+def choose_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> int:
+    """The key of the calibrator with these settings, made where it is new, which is the one in use from now on."""
     calibrator_id: int = connection.execute(
-        statement("calibrations.ensure_calibrator"),
+        statement("calibrations.choose_calibrator"),
         {
             "classifier_id": classifier.id,
             "settings_digest": settings_digest(settings),
@@ -96,89 +89,76 @@ def ensure_calibrator(connection: Connection, classifier: Classifier, settings: 
     return calibrator_id
 
 
-def lock_calibration(connection: Connection, classifier: Classifier) -> None:
-    connection.execute(statement("calibrations.lock_calibration"), {"classifier_id": classifier.id})
+def lock_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> None:
+    """Wait until nobody else calibrates under these settings; held to the end of the transaction."""
+    connection.execute(statement("calibrations.lock_calibrator"), {"lock_key": _lock_key(classifier, settings)})
 
 
-def gather_points(
-    connection: Connection,
-    exemplar_ids: IntArray,
-    split: Split,
-    points: CalibrationPoints,
-    bins: IntArray,
-    admit_sets: BoolArray | None,
-) -> None:
-    """Send the rows of one split of the next snapshot; `create_incoming_points` comes before."""
-    n = len(exemplar_ids)
-    columns: dict[str, Any] = {
-        "exemplar_id": INT8,
-        "split": TEXT,
-        "label": INT4,
-        "predicted": INT4,
-        "match_count": INT4,
-        "bin": INT4,
-        "distance": FLOAT8,
-        "score": FLOAT8,
-    }
-    values: dict[str, Any] = {
-        "exemplar_id": exemplar_ids,
-        "split": [split.encode()] * n,
-        "label": points.label,
-        "predicted": points.predicted,
-        "match_count": points.match_count,
-        "bin": bins,
-        "distance": points.distance,
-        "score": points.score,
-    }
-    if admit_sets is not None:
-        columns["admit_set"] = Bits(admit_sets.shape[1])
-        values["admit_set"] = admit_sets
-    copy_in(driver_cursor(connection), "incoming_point", columns, values)
+def try_lock_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> bool:
+    """The same without waiting; False where somebody else has the lock."""
+    parameters = {"lock_key": _lock_key(classifier, settings)}
+    locked: bool = connection.execute(statement("calibrations.try_lock_calibrator"), parameters).scalar_one()
+    return locked
 
 
-def create_incoming_points(connection: Connection) -> None:
-    connection.execute(statement("calibrations.create_incoming_points"))
+def _lock_key(classifier: Classifier, settings: CalibratorSettings) -> int:
+    """Of what a calibrator is, for it may not exist yet; 32 bits. Two that share one wait for each other."""
+    identity = classifier.id.to_bytes(4, "big") + settings_digest(settings)
+    return int.from_bytes(blake2b(identity, digest_size=4).digest(), "big", signed=True)
 
 
 def publish(
     connection: Connection,
     calibrator_id: int,
+    rows: CalibrationRows,
     *,
     knn_parameters_id: int,
     radius: BandRadius,
-    mc_count: int,
-    vp_count: int,
     reason: str,
 ) -> tuple[int, ChangedRows]:
-    """Make the gathered rows the current snapshot, writing only those that changed; the new key and the counts."""
+    """Make these rows the current snapshot, writing only those that changed; the new key and the counts."""
     number = (
         connection.execute(statement("calibrations.latest_number"), {"calibrator_id": calibrator_id}).scalar_one() + 1
     )
-    of_number = {"calibrator_id": calibrator_id, "number": number}
-    connection.execute(statement("calibrations.analyze_incoming_points"))
-    closed = connection.execute(statement("calibrations.close_changed_points"), of_number).rowcount
-    opened = connection.execute(statement("calibrations.open_changed_points"), of_number).rowcount
+    changed = write_changes(connection, calibrator_id, number, rows)
     connection.execute(statement("calibrations.retire_calibration"), {"calibrator_id": calibrator_id})
+    vp_count = int(rows.in_vp.sum())
     calibration_id: int = connection.execute(
         statement("calibrations.add_calibration"),
         {
-            **of_number,
+            "calibrator_id": calibrator_id,
+            "number": number,
             "knn_parameters_id": knn_parameters_id,
             "s_hat": radius.s_hat,
             "omega": radius.omega,
-            "mc_count": mc_count,
+            "mc_count": len(rows.in_vp) - vp_count,
             "vp_count": vp_count,
             "reason": reason,
         },
     ).scalar_one()
-    return calibration_id, ChangedRows(closed=closed, opened=opened)
+    return calibration_id, changed
 
 
-def vacuum_points(engine: Engine) -> None:
-    """Let band queries read the index alone from now on, rather than once autovacuum has come by."""
-    with connect(engine) as connection:
-        connection.execution_options(isolation_level="AUTOCOMMIT")
-        connection.execute(statement("calibrations.vacuum_points"))
+def delete_old(connection: Connection, calibrator_id: int, keep: int) -> None:
+    """Delete snapshots before the last `keep`, and rows that no other holds; not what decisions or jobs refer to.
+
+    The transaction is to see what others have committed, statement by statement.
+    """
+    parameters = {"calibrator_id": calibrator_id, "keep": keep}
+    old = list(connection.execute(statement("calibrations.lock_old_calibrations"), parameters).scalars())
+    if old and connection.execute(statement("calibrations.delete_calibrations"), {"calibration_ids": old}).rowcount:
+        delete_unheld(connection, calibrator_id)
+
+
+def settings_of(row: Row[Any]) -> CalibratorSettings:
+    """The settings in a row with the columns of a calibrator."""
+    return CalibratorSettings(
+        alpha=Decimal(row.alpha),
+        delta=row.delta,
+        kappa=row.kappa,
+        bin_edges=tuple(row.bin_edges),
+        thresholds=tuple(row.thresholds),
+    )
 
 
 def _calibration(row: Row[Any]) -> Calibration:
@@ -189,13 +169,7 @@ def _calibration(row: Row[Any]) -> Calibration:
         number=row.number,
         revision=row.revision,
         knn_parameters_id=row.knn_parameters_id,
-        settings=CalibratorSettings(
-            alpha=Decimal(row.alpha),
-            delta=row.delta,
-            kappa=row.kappa,
-            bin_edges=tuple(row.bin_edges),
-            thresholds=tuple(row.thresholds),
-        ),
+        settings=settings_of(row),
         radius=BandRadius(s_hat=row.s_hat, omega=row.omega),
         mc_count=row.mc_count,
         vp_count=row.vp_count,
@@ -203,25 +177,32 @@ def _calibration(row: Row[Any]) -> Calibration:
 
 
 def latest(connection: Connection, classifier: Classifier) -> Calibration:
-    """The current snapshot of the calibrator that was calibrated last; NotReadyError before the first."""
-    row = connection.execute(
-        statement("calibrations.latest_calibration"), {"classifier_id": classifier.id}
-    ).one_or_none()
-    if row is None:
-        raise NotReadyError(
-            f"classifier {classifier.name!r} has no calibration yet: run `venn-admit calibrate {classifier.name}`"
-        )
-    return _calibration(row)
+    """The current snapshot of the calibrator that was chosen last; NotReadyError before the first."""
+    of_classifier = {"classifier_id": classifier.id}
+    while True:
+        latest_id = connection.execute(statement("calibrations.latest_calibration"), of_classifier).scalar_one_or_none()
+        if latest_id is None:
+            raise NotReadyError(
+                f"classifier {classifier.name!r} has no calibration yet: run `venn-admit calibrate {classifier.name}`"
+            )
+        found = _read(connection, latest_id)
+        if found is not None:
+            return found
+        # Retired and deleted in between: there is a newer one.
 
 
 def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -> Calibration:
-    """One snapshot of a classifier; NotFoundError where it has none of that number."""
-    row = connection.execute(
-        statement("calibrations.calibration_by_id"), {"calibration_id": calibration_id}
-    ).one_or_none()
-    if row is None or row.classifier_id != classifier.id:
+    """One snapshot of a classifier, kept until the transaction ends; NotFoundError where it has none of that number."""
+    found = _read(connection, calibration_id)
+    if found is None or found.classifier_id != classifier.id:
         raise NotFoundError(f"classifier {classifier.name!r} has no calibration {calibration_id}")
-    return _calibration(row)
+    return found
+
+
+def _read(connection: Connection, calibration_id: int) -> Calibration | None:
+    parameters = {"calibration_id": calibration_id}
+    row = connection.execute(statement("calibrations.calibration_by_id"), parameters).one_or_none()
+    return None if row is None else _calibration(row)
 
 
 def read_points(connection: Connection, calibration: Calibration, split: Split) -> SnapshotPoints:

@@ -106,6 +106,23 @@ class Bits:
 
 
 @dataclass(frozen=True, slots=True)
+class PackedBits:
+    """`bit varying` of a fixed length, from and to (n, ceil(length / 8)) uint8, as `np.packbits` has it."""
+
+    length: int
+
+    @property
+    def wire(self) -> np.dtype[np.void]:
+        return Bits(self.length).wire
+
+    def fill(self, wire: npt.NDArray[np.void], values: npt.NDArray[np.generic]) -> None:
+        wire["length"], wire["value"] = self.length, values
+
+    def take(self, wire: npt.NDArray[np.void]) -> npt.NDArray[np.generic]:
+        return wire["value"].copy()
+
+
+@dataclass(frozen=True, slots=True)
 class Bytes:
     """text, jsonb or bytea, from a sequence of n bytes or None, each as the type sends itself. Write only."""
 
@@ -115,7 +132,7 @@ BYTEA = Bytes()
 JSONB = Bytes()  # each value starts with the version byte 1
 
 
-FixedColumn = Scalar | Array | Vector | Bits
+FixedColumn = Scalar | Array | Vector | Bits | PackedBits
 Column = FixedColumn | Bytes
 Values = npt.NDArray[np.generic] | Sequence[bytes | None]
 

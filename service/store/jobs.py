@@ -15,6 +15,9 @@ from service.store.classifiers import Classifier
 from service.store.copy import INT4, INT8, copy_in, driver_cursor
 from service.store.statements import statement
 
+# For how long a chunk that goes wrong waits at most before it is tried again.
+MAX_RETRY_SECONDS = 60.0
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -34,10 +37,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A lease on a chunk: only a result that comes with its token counts."""
+    """A lease on a chunk of a classifier's job: only a result that comes with its token counts."""
 
     job_id: int
     ordinal: int
+    classifier: str
     lease_token: UUID
     attempts: int
     first_row: int
@@ -107,14 +111,14 @@ def take_unsent(connection: Connection, job_id: int | None, resend_seconds: floa
 
 
 def claim(connection: Connection, job_id: int, ordinal: int, *, worker: str, lease_seconds: float) -> Claim | None:
-    """Lease a chunk; None where it is finished, cancelled or held by another worker."""
+    """Lease a chunk; None where it is finished, cancelled, held by another worker or to be tried again later."""
     row = connection.execute(
         statement("jobs.claim_chunk"),
         {"job_id": job_id, "ordinal": ordinal, "worker": worker, "lease_seconds": lease_seconds},
     ).one_or_none()
     if row is None:
         return None
-    return Claim(job_id, ordinal, row.lease_token, row.attempts, row.first_row, row.end_row)
+    return Claim(job_id, ordinal, row.classifier, row.lease_token, row.attempts, row.first_row, row.end_row)
 
 
 def by_id(connection: Connection, job_id: int) -> Job:
@@ -146,10 +150,20 @@ def finish(connection: Connection, claimed: Claim) -> bool:
     return True
 
 
-def fail(connection: Connection, claimed: Claim, *, error: str, max_attempts: int) -> str | None:
-    """Give a chunk back after an error; its new state, `pending` or `failed`, or None where the lease was lost."""
+def fail(connection: Connection, claimed: Claim, *, error: str, max_attempts: int, retry_seconds: float) -> str | None:
+    """Give a chunk back after an error; its new state, `pending` or `failed`, or None where the lease was lost.
+
+    retry_seconds: for how long it waits after the first attempt; twice as long after each further one, but no more
+    than a minute.
+    """
     connection.execute(statement("jobs.lock_job"), {"job_id": claimed.job_id})
-    parameters = {**_of_claim(claimed), "error": error, "max_attempts": max_attempts}
+    parameters = {
+        **_of_claim(claimed),
+        "error": error,
+        "max_attempts": max_attempts,
+        "retry_seconds": retry_seconds,
+        "most_seconds": MAX_RETRY_SECONDS,
+    }
     state: str | None = connection.execute(statement("jobs.fail_chunk"), parameters).scalar_one_or_none()
     connection.execute(statement("jobs.settle_job"), {"job_id": claimed.job_id})
     return state

@@ -235,6 +235,13 @@ calibrator = Table(
     Column("bin_edges", ARRAY(Integer), nullable=False, comment="Lower edges of the bins of q, the first 0."),
     Column("thresholds", ARRAY(Numeric), nullable=False, comment="Least lower probability per predicted class."),
     _created_at("it was first asked for"),
+    Column(
+        "chosen_at",
+        DateTime(timezone=True),
+        nullable=False,
+        server_default=func.now(),
+        comment="When `calibrate` last asked for it; the latest of a classifier's is the one in use.",
+    ),
     # Of the digest: a thousand thresholds do not fit an index.
     UniqueConstraint("classifier_id", "settings_digest"),
     CheckConstraint("alpha > 0 AND alpha < 1", name="alpha"),
@@ -365,12 +372,39 @@ job_chunk = Table(
     Column("worker", Text, comment="Who claimed it last."),
     Column("error", Text, comment="What went wrong last."),
     Column("finished_at", DateTime(timezone=True), comment="When it was done or failed."),
+    Column(
+        "not_before",
+        DateTime(timezone=True),
+        comment="Before which it is not tried again; null where it need not wait.",
+    ),
     PrimaryKeyConstraint("job_id", "ordinal"),
     CheckConstraint("state IN ('pending', 'running', 'done', 'failed')", name="state"),
     CheckConstraint("end_row > first_row", name="rows"),
     CheckConstraint("(state = 'running') = (lease_token IS NOT NULL)", name="lease"),
     Index("job_chunk_open_idx", "job_id", "ordinal", postgresql_where=text("state IN ('pending', 'running')")),
     comment="A run of a job's rows that one worker computes and writes in one transaction.",
+)
+
+recalibration_request = Table(
+    "recalibration_request",
+    metadata,
+    Column("calibrator_id", ForeignKey(calibrator.c.id), primary_key=True, comment="What is to be recalibrated."),
+    Column(
+        "first_requested_at",
+        DateTime(timezone=True),
+        nullable=False,
+        comment="When what is not served yet was first asked for.",
+    ),
+    Column("last_requested_at", DateTime(timezone=True), nullable=False, comment="When it was last asked for."),
+    Column("reason", Text, nullable=False, comment="What changed, such as labels."),
+    Column(
+        "job_id",
+        ForeignKey(job.c.id),
+        comment="The job that brings approximations up to date; null where none was recorded yet.",
+    ),
+    Column("error", Text, comment="Why it could not be served; it then waits for the next request, or for a person."),
+    CheckConstraint("first_requested_at <= last_requested_at", name="requested"),
+    comment="Recalibrations that are due or will be: requests are gathered, one row a calibrator.",
 )
 
 decision = Table(

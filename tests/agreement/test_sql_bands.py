@@ -17,6 +17,7 @@ from sqlalchemy import Connection, text
 from service.core.admit import AdmitIndex
 from service.core.approximation import softmax
 from service.core.bands import BandRadius, bin_of
+from service.core.calibration_rows import join_rows, rows_of_split
 from service.core.decide import decide
 from service.core.types import Approximation, CalibrationPoints, IntArray, Reason, Split
 from service.core.venn_admit import VennIndex
@@ -207,21 +208,17 @@ def publish(
     sets = admit.sets(view.logits, view.predicted, view.match_count, view.distance)
     n_mc, n_vp = len(scenario.mc.label), len(scenario.vp.label)
     mc_ids, vp_ids = exemplar_ids[:n_mc], exemplar_ids[n_mc : n_mc + n_vp]
-    calibrations.create_incoming_points(connection)
-    for ids, split, points, included in (
-        (mc_ids, Split.MC, scenario.mc, None),
-        (vp_ids, Split.VP, scenario.vp, sets.included),
-    ):
+    parts = []
+    for ids, points, included in ((mc_ids, scenario.mc, None), (vp_ids, scenario.vp, sets.included)):
         bins = bin_of(points.match_count, settings_now.bin_edges)
-        calibrations.gather_points(connection, ids, split, points, bins, included)
-    calibrator_id = calibrations.ensure_calibrator(connection, classifier, settings_now)
+        parts.append(rows_of_split(ids, points, bins, included, class_count=scenario.class_count))
+    calibrator_id = calibrations.choose_calibrator(connection, classifier, settings_now)
     calibration_id, _ = calibrations.publish(
         connection,
         calibrator_id,
+        join_rows(parts),
         knn_parameters_id=connection.execute(text("SELECT min(id) FROM knn_parameters")).scalar_one(),
         radius=BandRadius(s_hat=scenario.omega, omega=scenario.omega),
-        mc_count=n_mc,
-        vp_count=n_vp,
         reason="made up",
     )
     return (

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from service.flows.score import request_score
-from service.store.engine import create_engine
+from service.store.engine import create_engine, transaction
 from tests.cli import samples
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import NAME, SCORED_ROWS
@@ -65,6 +65,20 @@ def test_list(own_calibrated: Program, scored_file: Path) -> None:
         line.split() for line in told.splitlines()
     ]
     assert "4 chunks, 0 failed" in own_calibrated("jobs", "show", job).stdout
+
+
+def test_show_says_until_when_a_chunk_waits(own_calibrated: Program, scored_file: Path) -> None:
+    job = interrupted(own_calibrated, scored_file)
+    assert "not before" not in own_calibrated("jobs", "show", job).stdout
+    engine = create_engine(own_calibrated.url)
+    with transaction(engine) as connection:
+        connection.exec_driver_sql("UPDATE job_chunk SET not_before = '2040-05-06 07:08Z' WHERE ordinal = 2")
+    engine.dispose()
+    chunks = own_calibrated("jobs", "show", job, "--json").result["chunk_list"]
+    assert [chunk["not_before"] is None for chunk in chunks[-4:]] == [True, True, False, True]
+    shown = own_calibrated("jobs", "show", job).stdout
+    assert "not before" in shown
+    assert "2040-05-0" in shown
 
 
 def test_no_job_yet(program: Program) -> None:

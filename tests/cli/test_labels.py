@@ -54,7 +54,7 @@ def test_label_tells_people(scored: Program, tmp_path: Path) -> None:
     assert first.code == 0
     assert "labels.csv: 50 labels, 50 new, 0 corrected, 0 retracted, 0 unchanged." in first.stdout
     assert "In use from now on: knn " in first.stdout
-    assert f"`venn-admit calibrate {NAME}` takes them up." in first.stdout
+    assert f"A recalibration is due: `venn-admit recalibrate {NAME}`, or wait for beat." in first.stdout
     corrected = scored("label", NAME, labels(tmp_path, range(40), shift=1)).stdout
     assert "0 new, 40 corrected" in corrected
     back = scored("label", NAME, labels(tmp_path, range(30), empty=True), "--retract").stdout
@@ -62,8 +62,8 @@ def test_label_tells_people(scored: Program, tmp_path: Path) -> None:
     assert "In use no longer: 30." in back
     selected = scored("label", NAME, labels(tmp_path, range(30)), "--selection", "selected").stdout
     assert "30 new" in selected
-    assert "Calibrating" not in selected
-    assert "calibrate" not in selected
+    assert "In use" not in selected
+    assert "recalibrat" not in selected
     with nothing_stored(scored):
         again = scored("label", NAME, labels(tmp_path, range(30)), "--selection", "selected").stdout
     assert "30 unchanged" in again
@@ -82,7 +82,22 @@ def test_what_is_refused_records_nothing(scored: Program, tmp_path: Path) -> Non
         path.write_text(f"{text}{line}\n")
         with nothing_stored(scored):
             check_refusal(scored("label", NAME, path), code, saying)
-    path.write_text(f"{text}train-0,{(samples.train()['label'][0] + 1) % 3}\n")
+    path.write_text(text)
     with nothing_stored(scored):
-        check_refusal(scored("label", NAME, path), 2, "id 'train-0': a training exemplar")
+        check_refusal(scored("label", NAME, path, "--join-train"), 2, "row 0, id 'scored-0': expected a selected label")
         check_refusal(scored("label", "nothing", path), 3, "no classifier is named 'nothing'")
+
+
+def test_selected_exemplars_join_the_training_data(scored: Program, tmp_path: Path) -> None:
+    told = scored("label", NAME, labels(tmp_path, range(20)), "--selection", "selected", "--join-train")
+    assert "In use from now on: train 20." in told.stdout
+    assert scored("recalibrate", NAME).code == 0
+    relabelled = tmp_path / "relabelled.csv"
+    relabelled.write_text(f"external_id,label\ntrain-0,{(samples.train()['label'][0] + 1) % 3}\ntrain-1,\n")
+    told = scored("label", NAME, relabelled, "--retract", "--json").result
+    assert {key: told[key] for key in ("corrected", "retracted", "left", "recalibrations_due")} == {
+        "corrected": 1,
+        "retracted": 1,
+        "left": 1,
+        "recalibrations_due": 1,
+    }

@@ -50,6 +50,7 @@ def test_ingest_twice_stores_nothing_twice_and_says_so(ingested: Program, tmp_pa
             "new": 0,
             "already_stored": TRAIN_ROWS,
             "new_per_split": {},
+            "recalibrations_due": 0,
         }
         told = ingested("ingest", NAME, held_out, "--split", "held-out")
     assert (told.code, told.stdout) == (0, f"held-out{suffix}: 1,500 rows, 0 new, 1,500 already stored.\n")

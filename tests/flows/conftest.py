@@ -5,11 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from celery import Celery
 from sqlalchemy import Engine, make_url
 from structlog.testing import capture_logs
 
+from service import broker
+from service.flows.recalibrate import Step, recalibrate_due
 from service.store.engine import create_engine
 from tests.conftest import fresh_database
+from tests.flows.recalibration import QUIET, WAIT, Due
 from tests.running import Bench, Golden, make_reviews
 
 
@@ -55,3 +59,25 @@ def reviews(server_url: str, reviews_template: str, tmp_path: Path) -> Iterator[
         engine = create_engine(url)
         yield Bench(engine, tmp_path)
         engine.dispose()
+
+
+@pytest.fixture
+def unattended_app(edge: Bench) -> Iterator[Celery]:
+    """What messages are sent by; nobody takes them."""
+    url = broker.broker_url(None, edge.engine.url.render_as_string(hide_password=False))
+    app = broker.make_app(url, queue="q", lease_seconds=60)
+    broker.prepare(app)
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def due(edge: Bench, unattended_app: Celery) -> Due:
+    """One look at what is due, as beat has workers take."""
+
+    def look(*, keep: int | None = None) -> list[Step]:
+        return recalibrate_due(
+            edge.engine, unattended_app, chunk_rows=100, quiet_seconds=QUIET, wait_seconds=WAIT, keep=keep
+        )
+
+    return look

@@ -11,13 +11,15 @@ import pytest
 from sqlalchemy import text
 
 from service.core.bands import BandRadius
+from service.core.calibration_rows import join_rows, rows_of_split
 from service.core.calibrator_settings import make_settings
 from service.core.types import BoolArray, CalibrationPoints, IntArray, KnnParameters, Split
 from service.errors import InvalidInputError, NotFoundError, NotReadyError
 from service.flows.calibrate import calibrate, request_approximations
 from service.flows.export import Export
 from service.store import approximations, calibrations, classifiers
-from service.store.calibrations import Calibration, ChangedRows
+from service.store.calibration_points import ChangedRows
+from service.store.calibrations import Calibration
 from service.store.engine import connect, transaction
 from service.store.statements import statement
 from tests.plans.plans import explain, kinds, scans
@@ -261,18 +263,17 @@ class TestWhatCountsAsAChange:
             parameters = approximations.current_parameters(connection, classifier)
             assert parameters is not None
             ids = np.array(connection.execute(text("SELECT id FROM exemplar ORDER BY id LIMIT 4")).scalars().all())
-            calibrations.create_incoming_points(connection)
+            parts = []
             for rows, owner in ((slice(0, 1), split), (slice(1, 4), Split.VP)):
                 part = CalibrationPoints(*(getattr(points, field.name)[rows] for field in fields(points)))
                 owned = sets[rows] if owner == Split.VP else None
-                calibrations.gather_points(connection, ids[rows], owner, part, bins[rows], owned)
+                parts.append(rows_of_split(ids[rows], part, bins[rows], owned, class_count=3))
             _, changed = calibrations.publish(
                 connection,
-                calibrations.ensure_calibrator(connection, classifier, make_settings(3, 5)),
+                calibrations.choose_calibrator(connection, classifier, make_settings(3, 5)),
+                join_rows(parts),
                 knn_parameters_id=parameters.id,
                 radius=BandRadius(0.1, 0.1),
-                mc_count=4,
-                vp_count=4,
                 reason="test",
             )
         return changed
@@ -342,6 +343,23 @@ def test_one_at_a_time(edge: Bench) -> None:
     assert sorted(one.changed.opened for one in done) == [0, 0, POINTS]
     numbers = edge.rows("SELECT number, state FROM calibration ORDER BY id")
     assert [tuple(row) for row in numbers] == [(1, "retired"), (2, "retired"), (3, "current")]
+
+
+def test_another_setting_does_not_wait(edge: Bench) -> None:
+    """A lock is of one calibrator, whether or not that was there before."""
+    calibrated(edge)
+    with transaction(edge.engine) as connection:
+        classifier = classifiers.by_name(connection, "edge")
+        for kappa in (EDGE.settings["kappa"], 5):
+            calibrations.lock_calibrator(
+                connection, classifier, make_settings(3, 5, **(EDGE.settings | {"kappa": kappa}))
+            )
+        with transaction(edge.engine) as other:
+            settings = make_settings(3, 5, **EDGE.settings)
+            assert not calibrations.try_lock_calibrator(other, classifier, settings)
+        assert calibrated(edge, kappa=4)[0].number == 1
+    with transaction(edge.engine) as other:
+        assert calibrations.try_lock_calibrator(other, classifier, settings)
 
 
 @pytest.mark.parametrize("omega", [0.1, math.inf])

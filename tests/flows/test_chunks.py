@@ -1,7 +1,7 @@
 """Chunks: computed once however often they are delivered, whoever holds them, in any size and order."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import Engine, Row
 
 from service.core.calibrator_settings import make_settings
+from service.flows import jobs as jobs_flow
 from service.flows.calibrate import request_approximations
 from service.flows.chunks import ChunkRunner
 from service.flows.export import Export
@@ -44,6 +45,13 @@ def chunk(bench: Bench, job_id: int, ordinal: int = 0) -> Row[Any]:
 def job(bench: Bench, job_id: int) -> Row[Any]:
     (row,) = bench.rows("SELECT state, error, finished_at FROM job WHERE id = :job_id", job_id=job_id)
     return row
+
+
+def unsent(bench: Bench) -> list[int]:
+    """The chunks that are given a message now, whenever they had one last."""
+    with transaction(bench.engine) as connection:
+        connection.exec_driver_sql("UPDATE job_chunk SET sent_at = NULL")
+        return [ordinal for _, ordinal in jobs.take_unsent(connection, None, 60.0)]
 
 
 def decisions(bench: Bench) -> list[tuple[Any, ...]]:
@@ -138,7 +146,7 @@ class TestLease:
         assert (chunk(edge, job_id).worker, chunk(edge, job_id).attempts) == ("here", 2)
         with transaction(edge.engine) as connection:
             assert not jobs.finish(connection, claim)
-            assert jobs.fail(connection, claim, error="too late", max_attempts=3) is None
+            assert jobs.fail(connection, claim, error="too late", max_attempts=3, retry_seconds=0) is None
         assert chunk(edge, job_id).state == "done"
 
     @pytest.mark.parametrize("kind", ["score", "approximate"])
@@ -223,6 +231,51 @@ class TestErrors:
         assert job(edge, job_id).state == "failed"
         assert job(edge, job_id).error.startswith("DatabaseError: the cache folder")
         assert len(decisions(edge)) == 100
+
+    def test_a_poisoned_chunk_waits_longer_after_each_attempt(
+        self, edge: Bench, tmp_path: Path, logged: list[MutableMapping[str, Any]]
+    ) -> None:
+        """Twice as long, a minute at most; other chunks do not wait, and the job says in the end what was wrong."""
+        (tmp_path / "file").touch()
+        limits = ChunkLimits(max_attempts=5, retry_seconds=8.0)
+        poisoned = ChunkRunner(edge.engine, ArrayCache(tmp_path / "file"), limits, worker="broken")
+        job_id = request(edge)
+        waits = []
+        for attempt in range(1, 5):
+            assert poisoned.run(job_id, 1) == 0
+            waits.append(edge.value("SELECT extract(epoch FROM not_before - now()) FROM job_chunk WHERE ordinal = 1"))
+            assert 1 not in unsent(edge)
+            assert poisoned.run(job_id, 1) == 0
+            assert (chunk(edge, job_id, 1).state, chunk(edge, job_id, 1).attempts) == ("pending", attempt)
+            with transaction(edge.engine) as connection:
+                connection.exec_driver_sql("UPDATE job_chunk SET not_before = now() WHERE ordinal = 1")
+            assert 1 in unsent(edge)
+        for wait, expected in zip(waits, (8, 16, 32, 60), strict=True):
+            assert expected - 5 < wait <= expected
+
+        assert [runner(edge).run(job_id, ordinal) for ordinal in (0, 2)] == [60, 40]
+        assert job(edge, job_id).state == "running"
+        assert poisoned.run(job_id, 1) == 0
+        found = chunk(edge, job_id, 1)
+        assert (found.state, found.attempts, found.not_before) == ("failed", 5, None)
+        assert [chunk(edge, job_id, ordinal).state for ordinal in (0, 2)] == ["done", "done"]
+        assert (job(edge, job_id).state, job(edge, job_id).error) == ("failed", found.error)
+        errors = [entry for entry in logged if entry["event"] == "chunk went wrong"]
+        assert [entry["attempt"] for entry in errors] == [1, 2, 3, 4, 5]
+        assert {(entry["job"], entry["chunk"], entry["classifier"]) for entry in errors} == {(job_id, 1, "edge")}
+
+        jobs_flow.reopen(edge.engine, job_id)
+        edge.run(job_id, [1])
+        assert chunk(edge, job_id, 1).attempts == 1
+
+    def test_a_job_that_is_reopened_does_not_wait(self, edge: Bench, broken: ChunkRunner) -> None:
+        job_id = request(edge)
+        broken.run(job_id, 0)
+        with transaction(edge.engine) as connection:
+            connection.exec_driver_sql("UPDATE job_chunk SET not_before = now() + interval '1 hour' WHERE ordinal = 0")
+        jobs_flow.cancel(edge.engine, job_id)
+        jobs_flow.reopen(edge.engine, job_id)
+        edge.run(job_id)
 
     def test_a_chunk_that_ends_its_workers_fails_too(self, edge: Bench) -> None:
         """Killed for memory, a worker records nothing: its claims alone tell."""

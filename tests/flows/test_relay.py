@@ -86,5 +86,5 @@ def test_a_chunk_that_went_wrong_is_sent_again_at_once(engine: Engine, job: int)
     unsent(engine)
     claimed = claim(engine, job, 1)
     with transaction(engine) as connection:
-        assert jobs.fail(connection, claimed, error="disk full", max_attempts=3) == "pending"
+        assert jobs.fail(connection, claimed, error="disk full", max_attempts=3, retry_seconds=0) == "pending"
     assert unsent(engine) == [1]

@@ -14,12 +14,27 @@ from alembic.config import Config
 from pytest_alembic import MigrationContext, tests
 from sqlalchemy import Connection, Engine, text
 
-from service.store import classifiers, schema
+from service.store import calibrations, classifiers, schema
 from service.store.engine import connect, create_engine, transaction
 from service.store.tables import SCHEMA, metadata
 
 ROWS = (Path(__file__).parent / "rows_at_0004.sql").read_text()
 FACTS = (Path(__file__).parent / "facts.sql").read_text()
+
+# A second setting, tried once between two calibrations under the first.
+LATER_CALIBRATOR = """
+INSERT INTO venn_admit.calibrator (classifier_id, settings_digest, alpha, delta, kappa, bin_edges, thresholds)
+VALUES (1, '\\x01', 0.1, 1, 2, '{0,1}', '{0.9,0.95}');
+
+UPDATE venn_admit.calibration SET state = 'retired';
+
+INSERT INTO venn_admit.calibration (
+    calibrator_id, number, knn_parameters_id, s_hat, omega, mc_count, vp_count, reason, state, created_at
+)
+VALUES
+(2, 1, 1, 0.1, 0.1, 1, 1, 'other', 'current', now() + interval '1 minute'),
+(1, 2, 1, 0.1, 'Infinity', 1, 1, 'again', 'current', now() + interval '2 minutes');
+"""
 
 UNCOMMENTED = """
 SELECT c.relname || coalesce('.' || a.attname, '')
@@ -33,6 +48,19 @@ WHERE
         obj_description(c.oid, 'pg_class') IS NULL
         OR col_description(c.oid, a.attnum) IS NULL
     )
+"""
+
+# Of tables that are there whatever classifiers there are.
+COLUMNS = """
+SELECT c.relname AS table, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) AS columns
+FROM pg_class AS c
+INNER JOIN pg_attribute AS a ON c.oid = a.attrelid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE
+    c.relnamespace = to_regnamespace('venn_admit')
+    AND c.relkind IN ('r', 'p')
+    AND NOT c.relispartition
+    AND c.relname <> 'alembic_version'
+GROUP BY c.relname
 """
 
 
@@ -89,27 +117,17 @@ def facts(engine: Engine) -> set[tuple[str, str]]:
         return {(name, fact) for name, fact in connection.execute(text(FACTS))}
 
 
-def columns_of_tables(engine: Engine) -> dict[str, list[str]]:
-    """The columns of all our tables."""
-    query = (
-        "SELECT table_name, column_name FROM information_schema.columns "
-        f"WHERE table_schema = '{SCHEMA}' AND table_name NOT LIKE 'exemplar_vector_%' ORDER BY table_name, column_name"
-    )
-    found: dict[str, list[str]] = {}
+def columns(engine: Engine) -> dict[str, str]:
+    """Of each table, its columns."""
     with connect(engine) as connection:
-        for table, column in connection.execute(text(query)):
-            if table != "alembic_version":
-                found.setdefault(table, []).append(column)
-    return found
+        return {row.table: row.columns for row in connection.execute(text(COLUMNS))}
 
 
-def table_contents(engine: Engine, columns: dict[str, list[str]]) -> dict[str, list[str]]:
-    """The rows of some tables, by some of their columns."""
+def table_contents(engine: Engine, columns: dict[str, str]) -> dict[str, list[str]]:
+    """The rows of the tables, of their columns given."""
     with connect(engine) as connection:
         return {
-            table: sorted(
-                connection.execute(text(f"SELECT row({', '.join(names)})::text FROM {SCHEMA}.{table}")).scalars()
-            )
+            table: sorted(connection.execute(text(f"SELECT ({names})::text FROM {SCHEMA}.{table}")).scalars())
             for table, names in columns.items()
         }
 
@@ -157,12 +175,12 @@ def test_rows_survive_the_way_to_head(engine: Engine, empty: Engine) -> None:
     move(empty, "0004")
     with transaction(empty) as connection:
         run_script(connection, ROWS)
-    columns = columns_of_tables(empty)
-    before = table_contents(empty, columns)
+    old = columns(empty)
+    before = table_contents(empty, old)
     assert all(before.values()), "each table has a row"
 
     move(empty, "head")
-    assert table_contents(empty, columns) == before
+    assert table_contents(empty, old) == before
     with connect(empty) as connection:
         versions = connection.execute(text("SELECT support_version FROM classifier ORDER BY id")).scalars().all()
         newest = connection.execute(
@@ -173,6 +191,18 @@ def test_rows_survive_the_way_to_head(engine: Engine, empty: Engine) -> None:
     with connect(empty) as connection:
         for view in ("calibration_v1", "partition_v1", "decision_v1", "job_v1"):
             assert connection.execute(text(f"SELECT count(*) FROM report.{view}")).scalar_one() > 0
+
+
+def test_the_calibrator_calibrated_last_is_the_one_in_use(empty: Engine) -> None:
+    """As it was before there was a column to say so."""
+    move(empty, "0004")
+    with transaction(empty) as connection:
+        run_script(connection, ROWS)
+        run_script(connection, LATER_CALIBRATOR)
+    move(empty, "head")
+    with connect(empty) as connection:
+        latest = calibrations.latest(connection, classifiers.by_name(connection, "old"))
+    assert (latest.settings.kappa, latest.number) == (1, 2)
 
 
 def test_the_way_back_leaves_nothing(empty: Engine) -> None:

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from service.core.bands import BandRadius
+from service.core.calibration_rows import join_rows, rows_of_split
 from service.core.calibrator_settings import make_settings
 from service.core.types import CalibrationPoints, KnnParameters, Split
 from service.store import approximations, calibrations, classifiers
@@ -80,7 +81,7 @@ def publish_points(connection: Connection, count: int) -> Calibration:
     )
     ids = np.array(connection.execute(text("SELECT id FROM exemplar ORDER BY id")).scalars().all())
     rng = np.random.default_rng(5)
-    calibrations.create_incoming_points(connection)
+    parts = []
     for split, rows in ((Split.MC, ids[0::2]), (Split.VP, ids[1::2])):
         n = len(rows)
         predicted = rng.integers(0, CLASSES, n)
@@ -94,17 +95,17 @@ def publish_points(connection: Connection, count: int) -> Calibration:
         )
         sets = rng.random((n, CLASSES)) < 0.3
         sets[np.arange(n), predicted] = True
-        calibrations.gather_points(connection, rows, split, points, match_count, sets if split == Split.VP else None)
+        included = sets if split == Split.VP else None
+        parts.append(rows_of_split(rows, points, match_count, included, class_count=CLASSES))
     parameters = approximations.add_parameters(
         connection, classifier, KnnParameters(np.zeros(CLASSES), np.ones(CLASSES), 1.0), 1.0, None
     )
     calibration_id, _ = calibrations.publish(
         connection,
-        calibrations.ensure_calibrator(connection, classifier, make_settings(CLASSES, K)),
+        calibrations.choose_calibrator(connection, classifier, make_settings(CLASSES, K)),
+        join_rows(parts),
         knn_parameters_id=parameters.id,
         radius=BandRadius(s_hat=0.05, omega=0.05),
-        mc_count=len(ids[0::2]),
-        vp_count=len(ids[1::2]),
         reason="test",
     )
     return calibrations.by_id(connection, classifier, calibration_id)

@@ -26,6 +26,7 @@ from service.store.copy import (
     Column,
     Cursor,
     FixedColumn,
+    PackedBits,
     Vector,
     copy_in,
     copy_out,
@@ -170,6 +171,18 @@ def test_fixed_columns_come_back(
     kept = values[~nulls]
     assert [len(block) for block in blocks[:-1]] == [block_rows] * (len(blocks) - 1)
     assert_bits_equal(np.concatenate([values[:0], *blocks]), kept)
+
+
+@pytest.mark.parametrize("length", [1, 8, BITS, 17])
+def test_packed_bits_are_the_same_bits(cursor: Cursor, length: int) -> None:
+    values = np.random.default_rng(length).random((20, length)) < 0.5
+    packed = np.packbits(values, axis=1)
+    rows: dict[str, Any] = {"row": np.arange(len(values)), "bits": packed}
+    copy_in(cursor, "types", {"row": INT4, "bits": PackedBits(length)}, rows)
+    query = "SELECT bits FROM types ORDER BY row"
+    for column, expected in ((Bits(length), values), (PackedBits(length), packed)):
+        (block,) = copy_out(cursor, query, {}, {"bits": column}, 100)
+        assert_bits_equal(block["bits"], expected)
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

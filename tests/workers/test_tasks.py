@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from service import broker
 from service.settings import get_settings
 from service.store.engine import transaction
-from tests.workers.samples import CHUNK_ROWS, SCORED_ROWS, progress, request_score, rows, value, written
+from tests.workers.samples import CHUNK_ROWS, NAME, SCORED_ROWS, progress, request_score, rows, value, written
 
 CHUNKS = SCORED_ROWS // CHUNK_ROWS
 # Which chunks the messages that wait are for, as Celery shows arguments.
@@ -59,9 +59,9 @@ def test_a_chunk_is_computed_once_however_often_it_is_run(
 
     assert tasks.run_chunk(job_id, 3) == 0
     assert written(engine) == before
-    assert [(entry["event"], entry["job"], entry["chunk"]) for entry in logged] == [
-        ("chunk is done", job_id, 3),
-        ("chunk is finished, or another worker has it", job_id, 3),
+    assert [(entry["event"], entry["job"], entry["chunk"], entry.get("classifier")) for entry in logged] == [
+        ("chunk is done", job_id, 3, NAME),
+        ("chunk is finished, waits, or another worker has it", job_id, 3, None),
     ]
 
 

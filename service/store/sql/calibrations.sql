@@ -1,14 +1,17 @@
--- name: ensure_calibrator
--- A setting, new or known.
-INSERT INTO calibrator (classifier_id, settings_digest, alpha, delta, kappa, bin_edges, thresholds)
-VALUES (:classifier_id, :settings_digest, :alpha, :delta, :kappa, :bin_edges, :thresholds)
--- An update that changes nothing, so that the known row is returned too.
-ON CONFLICT (classifier_id, settings_digest) DO UPDATE SET kappa = excluded.kappa
+-- name: choose_calibrator
+-- A setting, new or known, is the one in use from now on.
+INSERT INTO calibrator (classifier_id, settings_digest, alpha, delta, kappa, bin_edges, thresholds, chosen_at)
+VALUES (:classifier_id, :settings_digest, :alpha, :delta, :kappa, :bin_edges, :thresholds, clock_timestamp())
+ON CONFLICT (classifier_id, settings_digest) DO UPDATE SET chosen_at = excluded.chosen_at
 RETURNING id;
 
--- name: lock_calibration
--- One recalibration of a classifier at a time.
-SELECT pg_advisory_xact_lock(2, :classifier_id);
+-- name: lock_calibrator
+-- One recalibration at a time under a setting.
+SELECT pg_advisory_xact_lock(2, :lock_key);
+
+-- name: try_lock_calibrator
+-- The same, where nobody else has it.
+SELECT pg_try_advisory_xact_lock(2, :lock_key);
 
 -- name: latest_number
 -- The number of the newest snapshot; 0 before the first.
@@ -50,113 +53,19 @@ VALUES (
 )
 RETURNING id;
 
--- name: create_incoming_points
--- Where the rows of the next snapshot gather before they are compared.
-CREATE TEMPORARY TABLE incoming_point (
-    exemplar_id bigint NOT NULL,
-    split text NOT NULL,
-    label integer NOT NULL,
-    predicted integer NOT NULL,
-    match_count integer NOT NULL,
-    bin integer NOT NULL,
-    distance double precision NOT NULL,
-    score double precision NOT NULL,
-    admit_set bit varying
-) ON COMMIT DROP;
-
--- name: analyze_incoming_points
--- Without statistics the comparison would be planned for a small table.
-ANALYZE incoming_point;
-
--- name: close_changed_points
--- Open rows that the next snapshot no longer holds as they are.
-UPDATE calibration_point AS point
-SET valid_until = :number
-WHERE
-    point.calibrator_id = :calibrator_id
-    AND point.valid_until IS NULL
-    AND NOT EXISTS (
-        SELECT 1
-        FROM incoming_point AS incoming
-        WHERE
-            incoming.exemplar_id = point.exemplar_id
-            AND incoming.split = point.split
-            AND incoming.label = point.label
-            AND incoming.predicted = point.predicted
-            AND incoming.match_count = point.match_count
-            AND incoming.bin = point.bin
-            AND incoming.distance = point.distance
-            AND incoming.score = point.score
-            AND incoming.admit_set IS NOT DISTINCT FROM point.admit_set
-    );
-
--- name: open_changed_points
--- Rows of the next snapshot that are new or differ from those before.
-INSERT INTO calibration_point (
-    calibrator_id,
-    exemplar_id,
-    valid_from,
-    split,
-    label,
-    predicted,
-    match_count,
-    bin,
-    distance,
-    score,
-    admit_set
-)
-SELECT
-    :calibrator_id,
-    incoming.exemplar_id,
-    :number,
-    incoming.split,
-    incoming.label,
-    incoming.predicted,
-    incoming.match_count,
-    incoming.bin,
-    incoming.distance,
-    incoming.score,
-    incoming.admit_set
-FROM incoming_point AS incoming
-WHERE
-    NOT EXISTS (
-        SELECT 1
-        FROM calibration_point AS point
-        WHERE
-            point.calibrator_id = :calibrator_id
-            AND point.exemplar_id = incoming.exemplar_id
-            AND point.valid_until IS NULL
-    )
-ORDER BY incoming.split, incoming.bin, incoming.distance;
-
 -- name: latest_calibration
--- The snapshot that was made last, under whichever setting.
-SELECT
-    calibration.id,
-    calibration.number,
-    calibration.revision,
-    calibration.knn_parameters_id,
-    calibration.s_hat,
-    calibration.omega,
-    calibration.mc_count,
-    calibration.vp_count,
-    calibrator.id AS calibrator_id,
-    calibrator.classifier_id,
-    calibrator.alpha,
-    calibrator.delta,
-    calibrator.kappa,
-    calibrator.bin_edges,
-    calibrator.thresholds
+-- The current snapshot of the calibrator in use.
+SELECT calibration.id
 FROM calibration
 INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
 WHERE
     calibrator.classifier_id = :classifier_id
     AND calibration.state = 'current'
-ORDER BY calibration.id DESC
+ORDER BY calibrator.chosen_at DESC, calibrator.id DESC
 LIMIT 1;
 
 -- name: calibration_by_id
--- One snapshot.
+-- One snapshot, which is not deleted before the transaction ends.
 SELECT
     calibration.id,
     calibration.number,
@@ -175,7 +84,8 @@ SELECT
     calibrator.thresholds
 FROM calibration
 INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
-WHERE calibration.id = :calibration_id;
+WHERE calibration.id = :calibration_id
+FOR KEY SHARE OF calibration;
 
 -- name: snapshot_points
 -- One split of a snapshot, as it was, in the order of its bands.
@@ -214,7 +124,32 @@ WHERE
     AND (point.valid_until IS NULL OR point.valid_until > :number)
 ORDER BY point.exemplar_id;
 
--- name: vacuum_points
--- Mark pages all-visible, without which an index-only scan visits the table, and refresh the statistics;
--- not waited for where somebody else is at it already.
-VACUUM (ANALYZE, SKIP_LOCKED) calibration_point;
+-- name: lock_old_calibrations
+-- Snapshots before the last so many, but for those that somebody reads or is about to refer to.
+SELECT id
+FROM calibration
+WHERE
+    calibrator_id = :calibrator_id
+    AND number <= (
+        SELECT max(newest.number)
+        FROM calibration AS newest
+        WHERE newest.calibrator_id = :calibrator_id
+    ) - :keep
+ORDER BY id
+FOR UPDATE SKIP LOCKED;
+
+-- name: delete_calibrations
+-- Those of the snapshots that no decision and no job refers to.
+DELETE FROM calibration
+WHERE
+    id = ANY(:calibration_ids ::bigint[])
+    AND NOT EXISTS (
+        SELECT 1
+        FROM decision
+        WHERE decision.calibration_id = calibration.id
+    )
+    AND NOT EXISTS (
+        SELECT 1
+        FROM job
+        WHERE job.calibration_id = calibration.id
+    );

@@ -64,6 +64,7 @@ due AS (
         job.state = 'running'
         AND (CAST(:job_id AS bigint) IS NULL OR job.id = :job_id)
         AND chunk.state IN ('pending', 'running')
+        AND (chunk.not_before IS NULL OR chunk.not_before <= now())
         AND (
             chunk.sent_at IS NULL
             OR (
@@ -91,17 +92,20 @@ WHERE
 RETURNING job_chunk.job_id, job_chunk.ordinal;
 
 -- name: claim_chunk
--- Lease a chunk that is free; no row where another worker holds it or it is finished.
+-- Lease a chunk that is free; no row where another worker holds it, it is finished, or it is to wait.
 WITH free AS (
     SELECT
         chunk.job_id,
-        chunk.ordinal
+        chunk.ordinal,
+        classifier.name AS classifier
     FROM job_chunk AS chunk
     INNER JOIN job ON chunk.job_id = job.id
+    INNER JOIN classifier ON job.classifier_id = classifier.id
     WHERE
         chunk.job_id = :job_id
         AND chunk.ordinal = :ordinal
         AND job.state = 'running'
+        AND (chunk.not_before IS NULL OR chunk.not_before <= now())
         AND (
             chunk.state = 'pending'
             OR (chunk.state = 'running' AND chunk.lease_until < now())
@@ -115,12 +119,13 @@ SET
     attempts = attempts + 1,
     lease_token = gen_random_uuid(),
     lease_until = now() + make_interval(secs => :lease_seconds),
+    not_before = NULL,
     worker = :worker
 FROM free
 WHERE
     job_chunk.job_id = free.job_id
     AND job_chunk.ordinal = free.ordinal
-RETURNING job_chunk.lease_token, job_chunk.attempts, job_chunk.first_row, job_chunk.end_row;
+RETURNING job_chunk.lease_token, job_chunk.attempts, job_chunk.first_row, job_chunk.end_row, free.classifier;
 
 -- name: job
 -- What a job asks for and how it stands.
@@ -164,10 +169,15 @@ WHERE
 RETURNING ordinal;
 
 -- name: fail_chunk
--- An attempt went wrong: back to pending, or failed for good after the last attempt.
+-- An attempt went wrong: back to pending, to wait twice as long after each, or failed for good after the last.
 UPDATE job_chunk
 SET
     state = CASE WHEN attempts < :max_attempts THEN 'pending' ELSE 'failed' END,
+    not_before
+    = CASE
+        WHEN attempts < :max_attempts
+            THEN now() + make_interval(secs => least(:retry_seconds * 2.0 ^ least(attempts - 1, 30), :most_seconds))
+    END,
     sent_at = NULL,
     lease_token = NULL,
     lease_until = NULL,
@@ -284,6 +294,7 @@ SELECT
     attempts,
     worker,
     lease_until,
+    not_before,
     error,
     finished_at
 FROM job_chunk
@@ -320,6 +331,7 @@ SET
     state = CASE state WHEN 'failed' THEN 'pending' ELSE state END,
     attempts = CASE state WHEN 'failed' THEN 0 ELSE attempts END,
     sent_at = NULL,
+    not_before = NULL,
     finished_at = NULL
 WHERE
     job_id = :job_id

@@ -1,0 +1,46 @@
+-- name: open_points
+-- The rows of the current snapshot; a point of mc, which has no ADMIT set, with an empty one.
+SELECT
+    exemplar_id,
+    split = 'vp' AS in_vp,
+    label,
+    predicted,
+    match_count,
+    bin,
+    distance,
+    score,
+    coalesce(admit_set, CAST(repeat('0', :class_count) AS bit varying)) AS admit_set
+FROM calibration_point
+WHERE
+    calibrator_id = :calibrator_id
+    AND valid_until IS NULL;
+
+-- name: close_points
+-- Open rows that the snapshot of this number no longer holds.
+UPDATE calibration_point AS point
+SET valid_until = :number
+FROM unnest(:exemplar_ids ::bigint[]) AS closed (exemplar_id)
+WHERE
+    point.calibrator_id = :calibrator_id
+    AND point.exemplar_id = closed.exemplar_id
+    AND point.valid_until IS NULL;
+
+-- name: delete_unheld_points
+-- Closed rows of which no snapshot is left that holds them.
+DELETE FROM calibration_point AS point
+WHERE
+    point.calibrator_id = :calibrator_id
+    AND point.valid_until IS NOT NULL
+    AND NOT EXISTS (
+        SELECT 1
+        FROM calibration
+        WHERE
+            calibration.calibrator_id = point.calibrator_id
+            AND calibration.number >= point.valid_from
+            AND calibration.number < point.valid_until
+    );
+
+-- name: vacuum_points
+-- Mark pages all-visible, without which an index-only scan visits the table, and refresh the statistics;
+-- not waited for where somebody else is at it already.
+VACUUM (ANALYZE, SKIP_LOCKED) calibration_point;

@@ -1,0 +1,115 @@
+-- name: request_recalibration
+-- Every calibrator of a classifier that has a snapshot is to have another; what waits already is not doubled.
+INSERT INTO recalibration_request AS request (calibrator_id, first_requested_at, last_requested_at, reason)
+SELECT
+    calibrator.id,
+    first_requested_at,
+    first_requested_at AS last_requested_at,
+    :reason
+FROM calibrator
+INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
+CROSS JOIN clock_timestamp() AS first_requested_at
+WHERE
+    calibrator.classifier_id = :classifier_id
+    AND calibration.state = 'current'
+ORDER BY calibrator.id
+ON CONFLICT (calibrator_id) DO UPDATE
+    SET
+        -- Later than any before, whatever the clock says: it tells requests apart.
+        last_requested_at = greatest(clock_timestamp(), request.last_requested_at + interval '1 microsecond'),
+        reason
+        = CASE
+            WHEN excluded.reason = ANY(string_to_array(request.reason, ', ')) THEN request.reason
+            ELSE request.reason || ', ' || excluded.reason
+        END,
+        job_id = CASE WHEN request.error IS NULL THEN request.job_id END,
+        error = NULL
+RETURNING calibrator_id;
+
+-- name: due_requests
+-- Requests whose turn it is: without another for a while, or waiting for long, or with a job to follow.
+SELECT
+    request.calibrator_id,
+    request.last_requested_at,
+    request.reason,
+    request.job_id,
+    job.state AS job_state,
+    job.error AS job_error,
+    calibrator.classifier_id,
+    calibrator.alpha,
+    calibrator.delta,
+    calibrator.kappa,
+    calibrator.bin_edges,
+    calibrator.thresholds
+FROM recalibration_request AS request
+INNER JOIN calibrator ON request.calibrator_id = calibrator.id
+LEFT JOIN job ON request.job_id = job.id
+WHERE
+    request.error IS NULL
+    AND (
+        request.job_id IS NOT NULL
+        OR request.last_requested_at <= now() - make_interval(secs => :quiet_seconds)
+        OR request.first_requested_at <= now() - make_interval(secs => :wait_seconds)
+    )
+    AND (CAST(:classifier_id AS integer) IS NULL OR calibrator.classifier_id = :classifier_id)
+    AND (CAST(:calibrator_id AS integer) IS NULL OR calibrator.id = :calibrator_id)
+ORDER BY request.first_requested_at, request.calibrator_id;
+
+-- name: requested_at
+-- When recalibration under a setting was last asked for; no row where it was not.
+SELECT request.last_requested_at
+FROM recalibration_request AS request
+INNER JOIN calibrator ON request.calibrator_id = calibrator.id
+WHERE
+    calibrator.classifier_id = :classifier_id
+    AND calibrator.settings_digest = :settings_digest;
+
+-- name: await_job
+-- A request has its job, or none any more.
+UPDATE recalibration_request
+SET job_id = :job_id
+WHERE calibrator_id = :calibrator_id;
+
+-- name: delete_request
+-- What was asked for until then is served.
+DELETE FROM recalibration_request
+WHERE
+    calibrator_id = :calibrator_id
+    AND last_requested_at = :requested_at;
+
+-- name: renew_request
+-- What was asked for since then is a request of its own.
+UPDATE recalibration_request
+SET
+    first_requested_at = last_requested_at,
+    job_id = NULL
+WHERE calibrator_id = :calibrator_id;
+
+-- name: fail_request
+-- It cannot be served, unless what was asked for since then makes a difference.
+UPDATE recalibration_request
+SET error = :error
+WHERE
+    calibrator_id = :calibrator_id
+    AND last_requested_at = :requested_at;
+
+-- name: retry_requests
+-- Those that could not be served, or whose job came to nothing, are to be tried again.
+UPDATE recalibration_request AS request
+SET
+    error = NULL,
+    job_id = NULL
+FROM calibrator
+WHERE
+    request.calibrator_id = calibrator.id
+    AND (CAST(:classifier_id AS integer) IS NULL OR calibrator.classifier_id = :classifier_id)
+    AND (
+        request.error IS NOT NULL
+        OR EXISTS (
+            SELECT 1
+            FROM job
+            WHERE
+                job.id = request.job_id
+                AND job.state IN ('failed', 'cancelled')
+        )
+    );

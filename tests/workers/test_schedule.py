@@ -1,0 +1,136 @@
+"""Beat: what it sends, and that a worker which is up recalibrates by it."""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from celery import Celery
+from sqlalchemy import Engine
+
+from service import broker
+from service.flows.label import label
+from service.settings import get_settings
+from service.store import jobs
+from service.store.engine import connect
+from tests.workers.processes import await_workers, kill_session, running_worker, wait_until
+from tests.workers.samples import NAME, exemplars, rows, value
+
+SENT = "SELECT payload -> 'headers' ->> 'task' AS task, payload -> 'headers' ->> 'expires' AS expires FROM message"
+HELD_OUT = 2000
+
+
+@pytest.fixture
+def schedule(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """`workers.schedule` as beat on the database `url` has it: it takes the settings where it is imported."""
+    monkeypatch.setenv("VENN_ADMIT_DATABASE_URL", url)
+    get_settings.cache_clear()
+    modules = ("workers.app", "workers.tasks", "workers.schedule")
+    for name in modules:
+        sys.modules.pop(name, None)
+    module = importlib.import_module("workers.schedule")
+    broker.prepare(module.app)
+    yield module
+    module.app.close()
+    module.engine.dispose()
+    for name in modules:
+        sys.modules.pop(name, None)
+
+
+@contextmanager
+def pretended_worker(engine: Engine) -> Iterator[None]:
+    """Within it, a worker counts as up."""
+    with connect(engine) as connection:
+        jobs.announce_worker(connection)
+        yield
+        connection.invalidate()
+
+
+def change_label(engine: Engine, folder: Path) -> str:
+    """Give a held-out exemplar of vp another label; its id."""
+    external_id: str = value(engine, "SELECT min(external_id) FROM exemplar WHERE split = 'vp'")
+    number = int(exemplars("held-out", HELD_OUT)["y"][int(external_id.rpartition("-")[2])])
+    path = folder / "labels.csv"
+    path.write_text(f"external_id,label\n{external_id},{(number + 1) % 3}\n")
+    assert label(engine, NAME, path, selection="random", retract=False).recalibrations == 1
+    return external_id
+
+
+def test_nothing_is_sent_while_no_worker_is_up(schedule: ModuleType, engine: Engine, tmp_path: Path) -> None:
+    scheduler = schedule.LiveScheduler(app=schedule.app, schedule_filename=str(tmp_path / "beat"))
+    entries = [scheduler.schedule[name] for name in ("sweep", "recalibrate")]
+    for entry in entries:
+        scheduler.apply_entry(entry)
+    assert rows(engine, SENT) == []
+    with pretended_worker(engine):
+        for entry in entries:
+            scheduler.apply_entry(entry)
+    sent = rows(engine, SENT)
+    assert [message.task for message in sent] == [broker.SWEEP, broker.RECALIBRATE]
+    assert all(message.expires for message in sent)
+    scheduler.close()
+
+
+def test_the_task_takes_what_is_due_a_step_further(
+    schedule: ModuleType, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = importlib.import_module("workers.tasks")
+    assert tasks.app is schedule.app
+    assert tasks.recalibrate() == 0
+    change_label(engine, tmp_path)
+    assert tasks.recalibrate() == 0, "more may come"
+    eager = tasks.settings.model_copy(update={"recalibrate_quiet_seconds": 0.0})
+    monkeypatch.setattr(tasks, "settings", eager)
+    assert tasks.recalibrate() == 1
+    assert tasks.recalibrate() == 0
+    assert value(engine, "SELECT max(number) FROM calibration") == 2
+
+
+def test_what_beat_sends_does_not_wait_behind_chunks(url: str, engine: Engine, sender: Celery, tmp_path: Path) -> None:
+    nowhere = [(10**9, ordinal) for ordinal in range(300)]
+    change_label(engine, tmp_path)
+    broker.send(sender, nowhere)
+    sender.send_task(broker.RECALIBRATE)
+    with running_worker(url, tmp_path / "worker", recalibrate_quiet_seconds=0) as worker:
+        wait_until(lambda: worker.of_event("recalibrated"), "a second snapshot")
+        assert len(worker.of_event("chunk is finished, waits, or another worker has it")) < 100
+
+
+def test_beat_and_a_worker_keep_a_calibration_current(url: str, engine: Engine, tmp_path: Path) -> None:
+    home = tmp_path / "beat"
+    settings = {"VENN_ADMIT_DATABASE_URL": url, "VENN_ADMIT_HOME": str(home)}
+    home.mkdir()
+    with (
+        running_worker(url, tmp_path / "worker", recalibrate_quiet_seconds=0) as worker,
+        (home / "log").open("wb") as log,
+    ):
+        await_workers(engine, 1)
+        external_id = change_label(engine, tmp_path)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "service.cli", "beat"],
+            env=os.environ | settings,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            wait_until(lambda: value(engine, "SELECT max(number) FROM calibration") == 2, "a second snapshot")
+            process.terminate()
+            assert process.wait(30) == 0
+        finally:
+            kill_session(process.pid)
+            process.wait()
+        (entry,) = worker.of_event("recalibrated")
+    assert (entry["classifier"], entry["reason"], entry["rows_opened"]) == (NAME, "labels", 1)
+    opened = "SELECT external_id FROM calibration_point JOIN exemplar ON exemplar_id = exemplar.id WHERE valid_from = 2"
+    assert [row.external_id for row in rows(engine, opened)] == [external_id]
+    assert list(home.glob("beat-schedule*"))
+    said = [json.loads(line) for line in (home / "log").read_text().splitlines() if line.startswith("{")]
+    assert {line["level"] for line in said} <= {"info"}
