@@ -23,6 +23,7 @@ class Subject(StrEnum):
     LOCALIZER = "localizer"
     BASELINES = "baselines"
     STORAGE = "storage"
+    RECALIBRATION = "recalibration"
     STARTUP = "startup"
 
 
@@ -52,6 +53,8 @@ def _table(measurements: list[Measurement]) -> Table:
         table.add_column(heading)
     for heading in ("ours", "peer", "ratio", "peak ours", "peak peer"):
         table.add_column(heading, justify="right")
+    if any(found.note for found in measurements):
+        table.add_column("note")
     for found in measurements:
         table.add_row(
             found.what,
@@ -62,6 +65,7 @@ def _table(measurements: list[Measurement]) -> Table:
             f"{found.ratio:.2f}" if found.ratio < 10 else f"{found.ratio:,.0f}",
             _memory(found.ours_peak),
             _memory(found.peer_peak),
+            *([found.note] if len(table.columns) > 8 else []),
         )
     return table
 

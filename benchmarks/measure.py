@@ -20,6 +20,7 @@ class Measurement:
     what, size, against: what is measured, on how much, and what its peer is. ours, peer: seconds, medians of
     several turns. ratio: the median of peer's time / ours, turn by turn; above 1 ours is the faster.
     ours_peak, peer_peak: bytes by which this process grew at most, results included; None where unknown.
+    note: what else there is to say.
     """
 
     what: str
@@ -30,6 +31,7 @@ class Measurement:
     ratio: float
     ours_peak: int | None = None
     peer_peak: int | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ _TURNS = 5
 
 def measure(large: bool) -> Iterator[Measurement]:
     row_count = 100_000 if large else 10_000
-    with _folder() as folder, _database(folder / "home") as engine:
-        path = _write_exemplars(folder, row_count)
+    with folder() as files, database(files / "home") as engine:
+        path = _write_exemplars(files, row_count)
         with transaction(engine) as connection:
             for number in range(_TURNS + 1):
                 connection.execute(
@@ -48,7 +48,7 @@ def measure(large: bool) -> Iterator[Measurement]:
             )
         rows = _rows_as_sent(engine, path)
         yield _measure_ingest(engine, path, row_count, rows)
-        yield _measure_support(engine, folder, row_count)
+        yield _measure_support(engine, files, row_count)
 
 
 def _measure_ingest(engine: Engine, path: Path, row_count: int, rows: bytes) -> Measurement:
@@ -64,29 +64,31 @@ def _measure_ingest(engine: Engine, path: Path, row_count: int, rows: bytes) -> 
     )
 
 
-def _measure_support(engine: Engine, folder: Path, row_count: int) -> Measurement:
+def _measure_support(engine: Engine, files: Path, row_count: int) -> Measurement:
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, "bench-0")
     return compare(
         "support into a memory map",
         f"{row_count:,}, D={_DIMENSION}",
         "COPY of a bare table",
-        lambda: ArrayCache(Path(tempfile.mkdtemp(dir=folder))).support(engine, classifier),
+        lambda: ArrayCache(Path(tempfile.mkdtemp(dir=files))).support(engine, classifier),
         lambda: _read_bare(engine, "bare_0"),
         turns=_TURNS,
     )
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def folder() -> Iterator[Path]:
+    """A folder to work in, that the embedded server may enter."""
     with tempfile.TemporaryDirectory(prefix="venn-admit-bench-") as name:
-        folder = Path(name).resolve()
-        folder.chmod(0o755)  # root runs the embedded server as another user
-        yield folder
+        path = Path(name).resolve()
+        path.chmod(0o755)  # root runs the embedded server as another user
+        yield path
 
 
 @contextmanager
-def _database(home: Path) -> Iterator[Engine]:
+def database(home: Path) -> Iterator[Engine]:
+    """An embedded server of its own, migrated."""
     url = start_embedded(home)
     try:
         upgrade(url)
@@ -99,9 +101,9 @@ def _database(home: Path) -> Iterator[Engine]:
         stop_embedded(home)
 
 
-def _write_exemplars(folder: Path, row_count: int) -> Path:
+def _write_exemplars(files: Path, row_count: int) -> Path:
     view, label = draw_view(generator(), row_count, _CLASS_COUNT, 25)
-    path = folder / "exemplars.npz"
+    path = files / "exemplars.npz"
     np.savez(path, r=draw_vectors(row_count, _DIMENSION), f=view.logits.astype(np.float32), y=label)
     return path
 

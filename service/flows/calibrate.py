@@ -29,7 +29,8 @@ class Calibrated:
     """A new snapshot.
 
     usable_count: points of vp whose band holds at least kappa points of every class. largest_kappa: the
-    largest that leaves any, 0 where every band of vp lacks a class altogether.
+    largest that leaves any, 0 where every band of vp lacks a class altogether. left_out: points of mc and vp that
+    wait for the next snapshot, because they came while their approximations were computed.
     """
 
     calibrator_id: int
@@ -42,6 +43,7 @@ class Calibrated:
     usable_count: int
     largest_kappa: int
     changed: ChangedRows
+    left_out: int
 
 
 def request_approximations(engine: Engine, name: str, settings_of: SettingsOf, *, chunk_rows: int) -> int:
@@ -113,11 +115,13 @@ def take_snapshot(
     reason: str,
     keep: int | None,
     calibrator_id: int | None = None,
+    leave_out: bool = False,
 ) -> Calibrated:
     """Make a snapshot, and settle what follows from it: the request it serves, and which older ones are kept.
 
     guard: a transaction that holds the calibrator's lock. calibrator_id: None to make the setting the one in use,
-    and to add it where it is new. Raises OutdatedError where approximations lack, NotReadyError where data do.
+    and to add it where it is new. leave_out: whether points without an approximation wait for the next snapshot;
+    else they raise OutdatedError, as training data that changed do always. Raises NotReadyError where data lack.
     """
     # Read before the data are, so that a request that comes in between is not taken for served.
     requested_at = recalibrations.requested_at(guard, classifier, settings)
@@ -126,10 +130,10 @@ def take_snapshot(
         connection.execution_options(isolation_level="REPEATABLE READ")
         with connection.begin():
             classifier = classifiers.by_id(connection, classifier.id)
-            calibrated = _calibrate(connection, classifier, settings, calibrator_id, reason)
+            calibrated = _calibrate(connection, classifier, settings, calibrator_id, reason, leave_out=leave_out)
     # Of this one no statement sees less than what is committed, requests and decisions of meanwhile included.
     if requested_at is not None:
-        recalibrations.serve(guard, calibrated.calibrator_id, requested_at)
+        recalibrations.serve(guard, calibrated.calibrator_id, requested_at, whole=not calibrated.left_out)
     if keep is not None:
         calibrations.delete_old(guard, calibrated.calibrator_id, keep)
     return calibrated
@@ -145,15 +149,22 @@ def vacuum_changed(engine: Engine, calibrated: Calibrated) -> None:
 
 
 def _calibrate(
-    connection: Connection, classifier: Classifier, settings: CalibratorSettings, calibrator_id: int | None, reason: str
+    connection: Connection,
+    classifier: Classifier,
+    settings: CalibratorSettings,
+    calibrator_id: int | None,
+    reason: str,
+    *,
+    leave_out: bool,
 ) -> Calibrated:
     parameters = _require_parameters(connection, classifier)
     require_support(connection, classifier)
-    lacking = points_to_approximate(connection, classifier, [Split.MC, Split.VP], parameters)
-    if len(lacking):
+    left_out = approximations.without_approximation(connection, classifier, [Split.MC, Split.VP], parameters.id)
+    outdated = approximations.outdated_neighbours(connection, classifier)
+    if len(outdated) or (len(left_out) and not leave_out):
         raise OutdatedError(
-            f"{len(lacking)} points of {classifier.name!r} arrived or changed meanwhile and have no approximation "
-            "yet: run the calibration again"
+            f"{len(left_out) + len(outdated)} points of {classifier.name!r} arrived or changed meanwhile and have no "
+            "approximation yet: run the calibration again"
         )
     _require_classes(connection, classifier)
     mc_ids, mc = _read_points(connection, classifier, Split.MC, parameters)
@@ -192,6 +203,7 @@ def _calibrate(
         usable_count=int((smallest >= settings.kappa).sum()),
         largest_kappa=int(smallest.max()),
         changed=changed,
+        left_out=len(left_out),
     )
 
 

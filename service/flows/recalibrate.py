@@ -145,6 +145,7 @@ def _search_or_snapshot(guard: Connection, request: RecalibrationRequest, *, chu
         reason=request.reason,
         keep=keep,
         calibrator_id=request.calibrator_id,
+        leave_out=True,
     )
     return Step(request, Outcome.RECALIBRATED, calibrated=calibrated)
 

@@ -85,13 +85,13 @@ def await_job(connection: Connection, calibrator_id: int, job_id: int | None) ->
     connection.execute(statement("recalibrations.await_job"), {"calibrator_id": calibrator_id, "job_id": job_id})
 
 
-def serve(connection: Connection, calibrator_id: int, requested_at: datetime) -> None:
-    """A snapshot holds all that was asked for until then; what was asked for since stays a request."""
+def serve(connection: Connection, calibrator_id: int, requested_at: datetime, *, whole: bool) -> None:
+    """A snapshot holds all that was asked for until then, or not the whole; the rest stays a request."""
     of_calibrator = {"calibrator_id": calibrator_id}
-    served = connection.execute(
-        statement("recalibrations.delete_request"), of_calibrator | {"requested_at": requested_at}
-    )
-    if not served.rowcount:
+    if whole:
+        parameters = of_calibrator | {"requested_at": requested_at}
+        whole = bool(connection.execute(statement("recalibrations.delete_request"), parameters).rowcount)
+    if not whole:
         connection.execute(statement("recalibrations.renew_request"), of_calibrator)
 
 

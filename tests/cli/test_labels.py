@@ -94,8 +94,8 @@ def test_selected_exemplars_join_the_training_data(scored: Program, tmp_path: Pa
     assert scored("recalibrate", NAME).code == 0
     relabelled = tmp_path / "relabelled.csv"
     relabelled.write_text(f"external_id,label\ntrain-0,{(samples.train()['label'][0] + 1) % 3}\ntrain-1,\n")
-    told = scored("label", NAME, relabelled, "--retract", "--json").result
-    assert {key: told[key] for key in ("corrected", "retracted", "left", "recalibrations_due")} == {
+    result = scored("label", NAME, relabelled, "--retract", "--json").result
+    assert {key: result[key] for key in ("corrected", "retracted", "left", "recalibrations_due")} == {
         "corrected": 1,
         "retracted": 1,
         "left": 1,

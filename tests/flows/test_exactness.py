@@ -18,28 +18,14 @@ from service.core.types import KnnParameters
 from service.errors import NotReadyError
 from service.flows.label import label
 from service.flows.replay import replay
+from tests.from_scratch import current_points, store_again, stored_exemplars
 from tests.running import Arrays, Bench
 
 DIMENSION, CLASSES, K = 3, 2, 4
 PARAMETERS = KnnParameters(beta=np.array([0.1, -0.2]), gamma=np.array([0.3, 0.4]), eta=1.5)
+ETA_LOC = 0.7
 CALIBRATOR: dict[str, Any] = {"kappa": 3, "bin_edges": (0, 1, 4)}
 
-CURRENT = """
-SELECT external_id, point.split, point.label, point.predicted, match_count, distance, score, admit_set
-FROM calibration_point AS point
-INNER JOIN exemplar ON exemplar.id = point.exemplar_id
-INNER JOIN classifier ON classifier.id = exemplar.classifier_id
-WHERE classifier.name = :name AND valid_until IS NULL
-ORDER BY external_id
-"""
-STORED = """
-SELECT exemplar.id, external_id, split, label, network_logits, r::real[] AS r
-FROM exemplar
-INNER JOIN classifier ON classifier.id = exemplar.classifier_id
-INNER JOIN exemplar_vector AS stored ON stored.exemplar_id = exemplar.id AND stored.classifier_id = classifier.id
-WHERE name = :name
-ORDER BY exemplar.id
-"""
 LISTS = """
 SELECT exemplar.id, neighbour_ids, distances, neighbours.complete_to
 FROM neighbours
@@ -78,7 +64,7 @@ class Life(RuleBasedStateMachine):
         self.bench.create(self.name, dimension=DIMENSION, class_count=CLASSES, neighbour_count=K)
         self.ingest("train", self.points(seed, 12))
         self.ingest("held-out", self.points(seed + 1, 60))
-        self.bench.adopt(self.name, PARAMETERS)
+        self.bench.adopt(self.name, PARAMETERS, ETA_LOC)
         self.calibrate()
 
     def points(self, seed: int, n: int) -> Arrays:
@@ -152,28 +138,17 @@ class Life(RuleBasedStateMachine):
     def calibrate(self) -> None:
         outcome = calibrated(self.bench, self.name)
         again = f"{self.name}-again"
-        stored = self.bench.rows(STORED, name=self.name)
         if outcome == "done":
-            self.check_lists(stored)
-        self.bench.create(again, dimension=DIMENSION, class_count=CLASSES, neighbour_count=K)
-        for split in ("train", "knn", "mc", "vp"):
-            part = [row for row in stored if row.split == split]
-            if part:
-                arrays = {
-                    "id": np.array([row.external_id for row in part]),
-                    "r": np.array([row.r for row in part], dtype=np.float32),
-                    "f": np.array([row.network_logits for row in part], dtype=np.float32),
-                    "y": np.array([row.label for row in part]),
-                }
-                self.bench.ingest(again, self.bench.write("again.npz", arrays), split)
-        self.bench.adopt(again, PARAMETERS)
+            self.check_lists()
+        store_again(self.bench, self.name, again, PARAMETERS, ETA_LOC)
         assert calibrated(self.bench, again) == outcome
         if outcome == "done":
-            assert self.bench.rows(CURRENT, name=self.name) == self.bench.rows(CURRENT, name=again)
+            assert current_points(self.bench, self.name) == current_points(self.bench, again)
         self.forget(again)
 
-    def check_lists(self, stored: list[Any]) -> None:
+    def check_lists(self) -> None:
         """Every list stored, of points scored long ago too, is that of a search of all training exemplars now."""
+        stored = stored_exemplars(self.bench, self.name)
         vectors = {row.id: np.array(row.r) for row in stored}
         training = [row.id for row in stored if row.split == "train"]
         for row in self.bench.rows(LISTS, name=self.name):

@@ -143,16 +143,34 @@ class TestNewPoints:
         assert (made.calibrated.changed.closed, made.calibrated.changed.opened) == (0, count)
         assert edge.rows(REQUEST) == []
 
-    def test_that_arrive_while_the_job_runs_are_searched_by_another(self, edge: Bench, due: Due) -> None:
+    def test_that_arrive_while_the_job_runs_wait_for_the_next(self, edge: Bench, due: Due) -> None:
+        count = more(edge)
+        age(edge, QUIET)
+        (started,) = due()
+        assert started.job_id is not None
+        late = more(edge, "late")
+        edge.run(started.job_id)
+        (made,) = due()
+        assert made.calibrated is not None
+        assert (made.calibrated.changed.opened, made.calibrated.left_out) == (count, late)
+        assert only_request(edge).job_id is None
+        assert due() == [], "not quiet yet"
+        age(edge, QUIET)
+        (again,) = due()
+        assert again.job_id is not None
+        edge.run(again.job_id)
+        assert outcomes(due()) == [Outcome.RECALIBRATED]
+        assert edge.rows(REQUEST) == []
+
+    def test_no_snapshot_is_made_while_training_data_change(self, edge: Bench, due: Due) -> None:
         more(edge)
         age(edge, QUIET)
         (started,) = due()
         assert started.job_id is not None
-        more(edge, "late")
         edge.run(started.job_id)
+        more(edge, "training", "train")
         assert outcomes(due()) == [Outcome.OUTDATED]
         assert only_request(edge).job_id is None
-        assert due() == [], "not quiet yet"
         age(edge, QUIET)
         (again,) = due()
         assert again.job_id is not None

@@ -16,6 +16,9 @@ DIMENSION = 16
 CLASS_COUNT = 3
 SCORED_ROWS = 1200
 CHUNK_ROWS = 50
+PARAMETERS = KnnParameters(beta=np.zeros(CLASS_COUNT), gamma=np.ones(CLASS_COUNT), eta=1.5)
+ETA_LOC = 0.5
+SETTINGS: dict[str, Any] = {"kappa": 20, "bin_edges": (0, 1, 10)}
 
 # Everything that a job writes, but surrogate keys and times; numbers as text are exact.
 WRITTEN = {
@@ -41,8 +44,8 @@ def make_clusters(bench: Bench) -> None:
     bench.create(NAME, dimension=DIMENSION, class_count=CLASS_COUNT, neighbour_count=10)
     bench.ingest(NAME, bench.write("train.npz", exemplars("train", 600)), "train")
     bench.ingest(NAME, bench.write("held-out.npz", exemplars("held-out", 2000)), "held-out")
-    bench.adopt(NAME, KnnParameters(beta=np.zeros(CLASS_COUNT), gamma=np.ones(CLASS_COUNT), eta=1.5), eta_loc=0.5)
-    bench.calibrate(NAME, kappa=20, bin_edges=(0, 1, 10))
+    bench.adopt(NAME, PARAMETERS, ETA_LOC)
+    bench.calibrate(NAME, **SETTINGS)
 
 
 def request_score(engine: Engine, folder: Path, *, chunk_rows: int = CHUNK_ROWS) -> int:

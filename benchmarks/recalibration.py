@@ -1,0 +1,183 @@
+"""A recalibration after labels have arrived, against a rebuild of the same calibration from scratch.
+
+The labels are of exemplars that were stored and never computed, so their neighbours are part of it. Beside the time:
+the rows that were written, and the bytes of the write-ahead log.
+"""
+
+import csv
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import Engine, text
+
+from benchmarks.data import draw_vectors, generator
+from benchmarks.measure import Measurement
+from benchmarks.storage import database, folder
+from service.core.calibrator_settings import make_settings
+from service.core.types import CalibratorSettings, Float32Array, IntArray, KnnParameters
+from service.flows.calibrate import calibrate, request_approximations
+from service.flows.chunks import ChunkRunner
+from service.flows.create import create
+from service.flows.fit import adopt_parameters
+from service.flows.ingest import HELD_OUT, ingest, store_scored
+from service.flows.label import label
+from service.flows.recalibrate import recalibrate_step, retry_and_list
+from service.store import classifiers
+from service.store.array_cache import ArrayCache
+from service.store.engine import connect, transaction
+
+_DIMENSION = 128
+_CLASS_COUNT = 3
+_K = 25
+_KAPPA = 100
+_CHUNK_ROWS = 2048
+_NAME = "bench"
+
+
+@dataclass(frozen=True)
+class _Limits:
+    lease_seconds: int = 3600
+    max_attempts: int = 1
+    retry_seconds: float = 1.0
+    memory_budget_mb: int = 512
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """What was done took so many seconds, rows written and bytes of the write-ahead log."""
+
+    seconds: float
+    rows: int
+    log_bytes: int
+
+
+def measure(large: bool) -> Iterator[Measurement]:
+    points, support = (250_000, 50_000) if large else (25_000, 5_000)
+    counts = [1, 100, 1_000, 10_000]
+    with folder() as files, database(files / "home") as engine:
+        service = _Service.of(engine, files, points, support, sum(counts))
+        rebuilt = service.cost(service.rebuild)
+        yield _line("rebuild from scratch", f"{points:,} points, support {support:,}, D={_DIMENSION}", rebuilt, rebuilt)
+        for count in counts:
+            service.give_labels(count)
+            yield _line("recalibrate", f"after {count:,} labels", service.cost(service.recalibrate), rebuilt)
+
+
+def _line(what: str, size: str, ours: _Cost, rebuilt: _Cost) -> Measurement:
+    return Measurement(
+        what=what,
+        size=size,
+        against="the rebuild",
+        ours=ours.seconds,
+        peer=rebuilt.seconds,
+        ratio=rebuilt.seconds / ours.seconds,
+        note=f"{ours.rows:,} rows written, {ours.log_bytes / 2**20:,.1f} MiB of WAL",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Service:
+    """A classifier with its data stored, and exemplars that wait for labels."""
+
+    engine: Engine
+    files: Path
+    runner: ChunkRunner
+    waiting: list[tuple[str, int]]
+
+    @classmethod
+    def of(cls, engine: Engine, files: Path, points: int, support: int, waiting: int) -> "_Service":
+        vectors = draw_vectors(points + support + waiting, _DIMENSION)
+        logits, labels = _network(vectors)
+        create(engine, _NAME, tuple(map(str, range(_CLASS_COUNT))), dimension=_DIMENSION, neighbour_count=_K, seed=0)
+        ends = np.cumsum([support, points, waiting])
+        for part, split, rows in zip(
+            ("train", "held-out", "waiting"),
+            ("train", HELD_OUT, None),
+            np.split(np.arange(ends[-1]), ends[:-1]),
+            strict=True,
+        ):
+            path = files / f"{part}.npz"
+            known = np.full(len(rows), -1) if split is None else labels[rows]
+            names = np.array([f"{part}-{row}" for row in range(len(rows))])
+            np.savez(path, r=vectors[rows], f=logits[rows], y=known, id=names)
+            if split is None:
+                with transaction(engine) as connection:
+                    store_scored(connection, classifiers.by_name(connection, _NAME), path, lambda _rows: None)
+                to_come = list(zip(names.tolist(), labels[rows].tolist(), strict=True))
+            else:
+                ingest(engine, _NAME, path, split, on_rows=lambda _rows: None)
+        adopt_parameters(engine, _NAME, KnnParameters(np.zeros(_CLASS_COUNT), np.full(_CLASS_COUNT, 0.5), 5.0), 1.0)
+        runner = ChunkRunner(engine, ArrayCache(files / "cache"), _Limits(), worker="benchmark")
+        return cls(engine, files, runner, to_come)
+
+    def rebuild(self) -> int:
+        """Neighbours of every point, approximations and a first snapshot; the rows that are written."""
+        job_id = request_approximations(self.engine, _NAME, lambda _: _settings(), chunk_rows=_CHUNK_ROWS)
+        computed = self._run(job_id)
+        done = calibrate(self.engine, _NAME, lambda _: _settings(), reason="from scratch")
+        return 2 * computed + done.changed.opened
+
+    def give_labels(self, count: int) -> None:
+        path = self.files / "labels.csv"
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(("external_id", "label"))
+            writer.writerows(self.waiting[:count])
+        del self.waiting[:count]
+        label(self.engine, _NAME, path, selection="random", retract=False)
+
+    def recalibrate(self) -> int:
+        """Serve the request that the labels made; the rows that are written."""
+        written = 0
+        while requests := retry_and_list(self.engine, _NAME):
+            step = recalibrate_step(
+                self.engine,
+                requests[0],
+                chunk_rows=_CHUNK_ROWS,
+                quiet_seconds=0,
+                wait_seconds=0,
+                keep=None,
+                wait=True,
+            )
+            assert step is not None
+            assert step.error is None, step.error
+            if step.job_id is not None:
+                written += 2 * self._run(step.job_id)
+            if step.calibrated is not None:
+                written += step.calibrated.changed.closed + step.calibrated.changed.opened
+        return written
+
+    def cost(self, work: Callable[[], int]) -> _Cost:
+        """Of a step that returns the rows it wrote."""
+        before = self._log_position()
+        start = time.perf_counter()
+        rows = work()
+        return _Cost(time.perf_counter() - start, rows, self._log_position() - before)
+
+    def _run(self, job_id: int) -> int:
+        """Compute a job's chunks here; its rows, each of which has a list and an approximation."""
+        with connect(self.engine) as connection:
+            chunks = connection.execute(text("SELECT ordinal FROM job_chunk WHERE job_id = :job"), {"job": job_id})
+            ordinals = list(chunks.scalars())
+        return sum(self.runner.run(job_id, ordinal) for ordinal in ordinals)
+
+    def _log_position(self) -> int:
+        with connect(self.engine) as connection:
+            return int(connection.execute(text("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")).scalar_one())
+
+
+def _settings() -> CalibratorSettings:
+    return make_settings(_CLASS_COUNT, _K, kappa=_KAPPA)
+
+
+def _network(vectors: Float32Array) -> tuple[Float32Array, IntArray]:
+    """Logits (n, C) float32 that follow the vectors, and labels (n,) int64 that the logits mostly tell."""
+    rng = generator()
+    directions = rng.standard_normal((vectors.shape[1], _CLASS_COUNT))
+    logits = (vectors - vectors.mean(axis=0)) @ directions
+    logits *= 3 / logits.std()
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    return logits.astype(np.float32), labels.astype(np.int64)
