@@ -5,12 +5,14 @@ the rows that were written, and the bytes of the write-ahead log.
 """
 
 import csv
+import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import structlog
 from sqlalchemy import Engine, text
 
 from benchmarks.data import draw_vectors, generator
@@ -57,13 +59,15 @@ class _Cost:
 def measure(large: bool) -> Iterator[Measurement]:
     points, support = (250_000, 50_000) if large else (25_000, 5_000)
     counts = [1, 100, 1_000, 10_000]
+    # Each chunk says what became of it, which is for a worker's log.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     with folder() as files, database(files / "home") as engine:
         service = _Service.of(engine, files, points, support, sum(counts))
         rebuilt = service.cost(service.rebuild)
         yield _line("rebuild from scratch", f"{points:,} points, support {support:,}, D={_DIMENSION}", rebuilt, rebuilt)
         for count in counts:
             service.give_labels(count)
-            yield _line("recalibrate", f"after {count:,} labels", service.cost(service.recalibrate), rebuilt)
+            yield _line("recalibrate", f"labels that came: {count:,}", service.cost(service.recalibrate), rebuilt)
 
 
 def _line(what: str, size: str, ours: _Cost, rebuilt: _Cost) -> Measurement:
