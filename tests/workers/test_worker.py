@@ -152,6 +152,18 @@ def test_connections_that_were_lost_are_made_again(url: str, engine: Engine, sen
         complete(engine, sender, request_score(engine, tmp_path, chunk_rows=SCORED_ROWS))
 
 
+def test_a_worker_whose_idle_process_was_killed_goes_on(
+    url: str, engine: Engine, sender: Celery, tmp_path: Path
+) -> None:
+    with running_worker(url, tmp_path / "home") as worker:
+        await_workers(engine, 1)
+        wait_until(lambda: worker.of_event(f"{worker.name} ready."), "the worker is ready")
+        (_, child) = worker.family()
+        child.kill()
+        wait_until(lambda: ended([child]) and len(worker.family()) == 2, "another process takes its place")
+        complete(engine, sender, request_score(engine, tmp_path, chunk_rows=SCORED_ROWS))
+
+
 def test_messages_of_a_requester_that_was_killed_are_worked_off(
     url: str, engine: Engine, sender: Celery, tmp_path: Path
 ) -> None:
