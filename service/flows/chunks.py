@@ -72,7 +72,10 @@ class ChunkRunner:
                     error=f"{type(error).__name__}: {error}",
                     max_attempts=self._settings.max_attempts,
                 )
-            chunk_log.exception("chunk went wrong", attempt=claim.attempts, chunk_state=state)
+            if state is None:  # what it would have written is there by now, which is an error of its own
+                chunk_log.warning("lease was lost, result is dropped", attempt=claim.attempts, error=str(error))
+            else:
+                chunk_log.exception("chunk went wrong", attempt=claim.attempts, chunk_state=state)
             return 0
         if not finished:
             chunk_log.warning("lease was lost, result is dropped", attempt=claim.attempts)
