@@ -91,6 +91,7 @@ class DatabaseTransport(virtual.Transport):
 
     def _deliver_waiting(self) -> None:
         """Hand over what waits, as much of it as the consumer takes."""
+        assert self.cycle is not None
         with suppress(Empty):
             while True:
                 self.cycle.get(self._deliver)
