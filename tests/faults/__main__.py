@@ -1,6 +1,7 @@
 """`python -m tests.faults`: faults at random for minutes, counted; exits with 1 where a row is not as it should be."""
 
 import argparse
+import signal
 import sys
 
 from rich.console import Console
@@ -23,6 +24,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="draws the faults; their effect depends on the moment too")
     parser.add_argument("--broker", metavar="URL", help="redis://... or amqp://...; without it, the database")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that workers and server are ended too
     console = Console()
 
     def report(run: Soak) -> None:

@@ -4,13 +4,14 @@ import random
 import time
 from collections import Counter
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psutil
 from sqlalchemy import Row, text
 
 from service.store.engine import connect
-from tests.faults.fleet import Fleet
+from tests.faults.fleet import LEASE_SECONDS, Fleet
 from tests.faults.server import Server
 from tests.faults.workload import open_jobs
 from tests.workers.processes import WorkerProcess, wait_until
@@ -18,7 +19,7 @@ from tests.workers.processes import WorkerProcess, wait_until
 REFUSED = "lease was lost, result is dropped"
 
 # Of the chunks being computed.
-CLAIMED = "SELECT job_id, ordinal, worker, lease_token FROM job_chunk WHERE state = 'running' AND lease_until > now()"
+CLAIMED = "SELECT job_id, ordinal, worker, lease_until FROM job_chunk WHERE state = 'running' AND lease_until > now()"
 CHUNK = "SELECT state, worker FROM job_chunk WHERE job_id = :job_id AND ordinal = :ordinal"
 FINISHED = "SELECT count(*) FROM job_chunk WHERE state = 'done'"
 # How long a kill waits for a process to have a chunk.
@@ -64,8 +65,10 @@ class Disturbances:
 
     def pause(self) -> None:
         """Stop a worker in a chunk until another has finished that chunk; continued, its late write is refused."""
+        # An older lease may be of a chunk given up: without Postgres, no error could be recorded.
+        since = datetime.now(UTC)
         while open_jobs(self._fleet.engine):
-            stopped = self._stop_in_chunk()
+            stopped = self._stop_in_chunk(since)
             if stopped is not None and self._late_write_is_refused(*stopped):
                 self._counts["workers paused"] += 1
                 self._counts["late writes refused"] += 1
@@ -109,8 +112,8 @@ class Disturbances:
                 return pid, children[pid]
         return self._rng.choice(list(children.items())) if children else None
 
-    def _stop_in_chunk(self) -> tuple[WorkerProcess, psutil.Process, Row[Any]] | None:
-        """Stop a worker that computes a chunk; None where it was not to be had before it was done."""
+    def _stop_in_chunk(self, since: datetime) -> tuple[WorkerProcess, psutil.Process, Row[Any]] | None:
+        """Stop a worker that computes a chunk claimed since then; None where it was done too soon."""
         target = self._target()
         if target is None:
             return None
@@ -119,7 +122,7 @@ class Disturbances:
             for process in worker.family():
                 process.suspend()
             for chunk in self._claimed():
-                if pid_of(chunk) == pid:
+                if pid_of(chunk) == pid and chunk.lease_until > since + timedelta(seconds=LEASE_SECONDS):
                     return worker, psutil.Process(pid), chunk
         resume(worker)
         return None

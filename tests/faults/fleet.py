@@ -132,7 +132,13 @@ def _clear(fleet: Fleet) -> None:
     for worker in list(fleet.workers):
         fleet.kill(worker)
     with fleet.app.connection_for_write() as connection:
-        queue = fleet.app.amqp.queues[fleet.app.conf.task_default_queue](connection.default_channel)
+        channel = connection.default_channel
+        queue = fleet.app.amqp.queues[fleet.app.conf.task_default_queue](channel)
+        if connection.transport.driver_type == "redis":  # else what a killed worker had goes back to a queue of nobody
+            for tag, message in channel.client.hgetall(channel.unacked_key).items():
+                if queue.name.encode() in message:
+                    channel.client.hdel(channel.unacked_key, tag)
+                    channel.client.zrem(channel.unacked_index_key, tag)
         queue.declare()  # only who declared it knows its bindings, which go with it
         queue.delete()
         queue.exchange.delete()

@@ -18,7 +18,7 @@ from tests.faults.workload import Comparison, Row, Size, compare, open_jobs, rec
 SIZE = Size(rows=1600, chunk_rows=16)
 WORKERS = 4
 # Most chunks that are done between two faults.
-STRIDE = 6
+STRIDE = 3
 # How often each fault is drawn, out of a hundred.
 WEIGHTS = {"kill_child": 60, "kill_worker": 26, "flush": 5, "restart_postgres": 5, "pause": 4}
 
