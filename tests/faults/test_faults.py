@@ -95,3 +95,10 @@ def test_the_late_write_of_a_paused_worker_is_refused(
         disturbances.pause()
         check()
     assert counts == {"workers paused": 1, "late writes refused": 1}
+
+
+def test_rows_that_are_lost_doubled_or_other_are_told_apart() -> None:
+    calm = Counter({("decision", "(1)", "a"): 1, ("decision", "(2)", "b"): 1, ("job", "(1)", "done"): 1})
+    disturbed = Counter({("decision", "(1)", "a"): 2, ("job", "(1)", "failed"): 1})
+    assert compare(calm, disturbed) == Comparison(rows=3, lost=1, doubled=1, differing=1)
+    assert compare(calm, calm) == Comparison(rows=3, lost=0, doubled=0, differing=0)

@@ -55,10 +55,6 @@ class Comparison:
     doubled: int
     differing: int
 
-    @property
-    def equal(self) -> bool:
-        return self.rows > 0 and not (self.lost or self.doubled or self.differing)
-
 
 @contextmanager
 def recorded_jobs(server_url: str, folder: Path, size: Size) -> Iterator[str]:
