@@ -32,6 +32,10 @@ test: lint ## lint, then all tests but those that need a broker
 test-servers: $(VENV)/.dev ## the tests that need Redis or RabbitMQ; BROKERS=redis for one of them
 	$(BIN)/python -m pytest -m "servers and ($(BROKERS))"
 
+.PHONY: soak
+soak: $(VENV)/.dev ## 200 kills and other faults, counted; SOAK="--kills 50 --broker redis://..." for others
+	$(BIN)/python -m tests.faults $(SOAK)
+
 .PHONY: lint
 lint: $(VENV)/.dev ## style, types, import directions, SQL, what migrations lock
 	$(BIN)/ruff check

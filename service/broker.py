@@ -5,7 +5,7 @@ is in the database (service/store/jobs.py).
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from queue import Empty
 from typing import Any
@@ -59,12 +59,19 @@ class DatabaseTransport(virtual.Transport):
     """
 
     Channel = _DatabaseChannel
+    # With an event loop, a worker has a pipe to each of its children. Without, they share one under a lock, and
+    # a child that is killed while it waits there takes the lock along: none would ever get a message again.
+    implements = virtual.Transport.implements.extend(asynchronous=True)
     can_parse_url = True
     driver_type = "postgresql"
     driver_name = "psycopg"
     connection_errors: tuple[Any, ...] = (*virtual.Transport.connection_errors, DatabaseError)
     # Often enough for chunks of a tenth of a second; one look is one statement.
     polling_interval = 0.1
+
+    def __init__(self, client: Any) -> None:
+        super().__init__(client)
+        self._looks: list[Any] = []  # what event loops repeat until the connection is closed
 
     @cached_property
     def engine(self) -> Engine:
@@ -76,13 +83,20 @@ class DatabaseTransport(virtual.Transport):
             return super().establish_connection()
 
     def close_connection(self, connection: Any) -> None:
+        while self._looks:
+            self._looks.pop().cancel()
         super().close_connection(connection)
         self.engine.dispose()
 
-    def drain_events(self, connection: Any, timeout: float | None = None, **options: Any) -> None:
-        """Wait for no longer than between two looks: then a worker sees at once that it is to stop."""
-        timeout = min(timeout or self.polling_interval, self.polling_interval)
-        super().drain_events(connection, timeout=timeout, **options)
+    def register_with_event_loop(self, connection: Any, loop: Any) -> None:  # noqa: ARG002 - kombu's signature
+        self._looks.append(loop.call_repeatedly(self.polling_interval, self._deliver_waiting))
+
+    def _deliver_waiting(self) -> None:
+        """Hand over what waits, as much of it as the consumer takes."""
+        assert self.cycle is not None
+        with suppress(Empty):
+            while True:
+                self.cycle.get(self._deliver)
 
 
 TRANSPORT_ALIASES[_DATABASE_TRANSPORT] = f"{__name__}:{DatabaseTransport.__qualname__}"

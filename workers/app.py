@@ -32,6 +32,8 @@ engine = create_engine(
     application_name="venn-admit-worker",
     statement_timeout_seconds=settings.statement_timeout_seconds,
     lock_timeout_seconds=settings.lock_timeout_seconds,
+    # A process that stands still while it writes must not hold up the next one longer than its lease.
+    idle_in_transaction_seconds=settings.lease_seconds,
 )
 with transaction(engine) as _connection:
     QUEUE = broker.queue_name(_connection)

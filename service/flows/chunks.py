@@ -81,7 +81,10 @@ class ChunkRunner:
                     max_attempts=self._settings.max_attempts,
                     retry_seconds=self._settings.retry_seconds,
                 )
-            chunk_log.exception("chunk went wrong", chunk_state=state)
+            if state is None:  # what it would have written is there by now, which is an error of its own
+                chunk_log.warning("lease was lost, result is dropped", error=str(error))
+            else:
+                chunk_log.exception("chunk went wrong", chunk_state=state)
             return 0
         if not finished:
             chunk_log.warning("lease was lost, result is dropped")

@@ -8,8 +8,8 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -79,15 +79,13 @@ class ArrayCache:
         """The vectors of a snapshot's vp points in the order given, (n_vp, D) float32, mapped read-only."""
 
         def fill(folder: Path) -> None:
-            vectors = np.lib.format.open_memmap(
-                folder / "vectors.npy", "w+", np.float32, (len(exemplar_ids), classifier.dimension)
-            )
             rows = _block_rows(classifier)
-            with connect(engine) as connection:
+            with (
+                connect(engine) as connection,
+                _float_rows(folder / "vectors.npy", len(exemplar_ids), classifier.dimension) as append,
+            ):
                 for start in range(0, len(exemplar_ids), rows):
-                    part = slice(start, start + rows)
-                    vectors[part] = exemplars.vectors(connection, classifier, exemplar_ids[part])
-            vectors.flush()
+                    append(exemplars.vectors(connection, classifier, exemplar_ids[start : start + rows]))
 
         def read(folder: Path) -> Float32Array:
             vectors: Float32Array = np.load(folder / "vectors.npy", mmap_mode="r")
@@ -158,18 +156,26 @@ def _write_support(connection: Connection, classifier: Classifier, folder: Path)
     n = exemplars.split_counts(connection, classifier)[Split.TRAIN]
     rows = _block_rows(classifier)
     ids, labels = np.empty(n, np.int64), np.empty(n, np.int64)
-    logits = np.lib.format.open_memmap(folder / "logits.npy", "w+", np.float32, (n, classifier.class_count))
-    vectors = np.lib.format.open_memmap(folder / "vectors.npy", "w+", np.float32, (n, classifier.dimension))
     start = 0
-    for block_ids, block_labels, block_logits in exemplars.support_blocks(connection, classifier, rows):
-        part = slice(start, start + len(block_ids))
-        ids[part], labels[part], logits[part] = block_ids, block_labels, block_logits
-        start = part.stop
-    start = 0
-    for block in exemplars.support_vector_blocks(connection, classifier, rows):
-        vectors[start : start + len(block)] = block
-        start += len(block)
-    logits.flush()
-    vectors.flush()
+    with _float_rows(folder / "logits.npy", n, classifier.class_count) as append:
+        for block_ids, block_labels, block_logits in exemplars.support_blocks(connection, classifier, rows):
+            part = slice(start, start + len(block_ids))
+            ids[part], labels[part] = block_ids, block_labels
+            append(block_logits)
+            start = part.stop
+    with _float_rows(folder / "vectors.npy", n, classifier.dimension) as append:
+        for block in exemplars.support_vector_blocks(connection, classifier, rows):
+            append(block)
     np.save(folder / "ids.npy", ids)
     np.save(folder / "labels.npy", labels)
+
+
+@contextmanager
+def _float_rows(path: Path, n: int, width: int) -> Iterator[Callable[[Float32Array], object]]:
+    """Write a file of (n, width) float32 block by block, in order; OSError where it cannot be written.
+
+    Not through a mapped file: where the disk is full, a write to that kills the process.
+    """
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (n, width)})
+        yield lambda block: file.write(np.ascontiguousarray(block, "<f4").data)

