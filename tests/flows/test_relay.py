@@ -17,6 +17,10 @@ def job(engine: Engine, bench: Bench) -> int:
     bench.create("reviews", dimension=2)
     arrays = {"r": np.zeros((3, 2), np.float32), "f": np.zeros((3, 2), np.float32), "y": np.array([0, 1, 0])}
     bench.ingest("reviews", bench.write("three.npz", arrays), "mc")
+    return add_job(engine)
+
+
+def add_job(engine: Engine) -> int:
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, "reviews")
         ids = np.array(connection.execute(text("SELECT id FROM exemplar ORDER BY id")).scalars().all())
@@ -72,6 +76,24 @@ def test_chunks_wait_in_the_queue_while_another_is_computed(engine: Engine, job:
     assert unsent(engine) == []
     age(engine, job)
     assert unsent(engine) == [0, 2]
+
+
+def test_a_job_waits_behind_another(engine: Engine, job: int) -> None:
+    later = add_job(engine)
+    assert unsent(engine) == CHUNKS * 2
+    age(engine, job)
+    age(engine, later)
+    claim(engine, job, 0)
+    assert unsent(engine) == []
+
+
+def test_what_a_later_message_overtook_is_sent_again(engine: Engine, job: int) -> None:
+    unsent(engine)
+    age(engine, job)
+    later = add_job(engine)
+    unsent(engine, resend_seconds=600)
+    claim(engine, later, 0)
+    assert unsent(engine) == CHUNKS, "those of the first job"
 
 
 def test_a_chunk_whose_claim_ran_out_is_sent_again_at_once(engine: Engine, job: int) -> None:

@@ -37,21 +37,23 @@ SELECT
 FROM generate_series(0, :row_count - 1, :chunk_rows) AS first_row;
 
 -- name: take_unsent
--- Open chunks of which no message is under way: never sent, or their claim ran out, or sent long ago while
--- nothing of their job moved. They are marked as sent; the caller sends the messages after commit.
-WITH moving AS (
-    SELECT DISTINCT chunk.job_id
+-- Open chunks of which no message is under way: never sent, or their claim ran out, or sent long ago while nothing
+-- moved or a later message arrived. They are marked as sent; the caller sends the messages after commit.
+WITH claimed AS (
+    SELECT
+        max(chunk.sent_at) AS newest_sent_at,
+        coalesce(
+            bool_or(
+                chunk.finished_at > now() - make_interval(secs => :resend_seconds)
+                OR chunk.lease_until > now()
+            ),
+            FALSE
+        ) AS is_moving
     FROM job_chunk AS chunk
     INNER JOIN job ON chunk.job_id = job.id
     WHERE
         job.state = 'running'
-        AND (
-            chunk.finished_at > now() - make_interval(secs => :resend_seconds)
-            OR (
-                chunk.state = 'running'
-                AND chunk.lease_until > now()
-            )
-        )
+        AND chunk.state IN ('running', 'done')
 ),
 
 due AS (
@@ -60,6 +62,7 @@ due AS (
         chunk.ordinal
     FROM job_chunk AS chunk
     INNER JOIN job ON chunk.job_id = job.id
+    CROSS JOIN claimed
     WHERE
         job.state = 'running'
         AND (CAST(:job_id AS bigint) IS NULL OR job.id = :job_id)
@@ -71,10 +74,10 @@ due AS (
                 chunk.sent_at < now() - make_interval(secs => :resend_seconds)
                 AND (
                     chunk.lease_until < now()
-                    -- While others of its job come and go, a chunk waits in the queue.
+                    -- While others come and go, a chunk waits in the queue, which is in the order of sending.
                     OR (
                         chunk.state = 'pending'
-                        AND chunk.job_id NOT IN (SELECT moving.job_id FROM moving)
+                        AND (NOT claimed.is_moving OR chunk.sent_at < claimed.newest_sent_at)
                     )
                 )
             )
