@@ -33,8 +33,9 @@ test-servers: $(VENV)/.dev ## the tests that need Redis or RabbitMQ; BROKERS=red
 	$(BIN)/python -m pytest -m "servers and ($(BROKERS))"
 
 .PHONY: soak
-soak: $(VENV)/.dev ## 200 kills and other faults, counted; SOAK="--kills 50 --broker redis://..." for others
+soak: $(VENV)/.dev ## 200 kills and other faults, counted, then all at once; SOAK="--kills 50 --broker redis://..."
 	$(BIN)/python -m tests.faults $(SOAK)
+	VENN_ADMIT_TEST_SOAK_SECONDS=120 $(BIN)/python -m pytest tests/workers/test_concurrency.py
 
 .PHONY: lint
 lint: $(VENV)/.dev ## style, types, import directions, SQL, what migrations lock

@@ -1,5 +1,6 @@
 """`venn-admit replay`: what a decision rests on, and whether it comes out the same today."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.table import Table
@@ -50,11 +51,17 @@ def _payload(decision_id: int, replayed: Replayed) -> dict[str, Any]:
         "stored": replayed.stored,
         "computed": replayed.computed,
         "differing": list(replayed.differing),
+        "category_counts": replayed.category_counts.tolist(),
         "neighbours": [
-            {**neighbour._mapping, "distance": distance}
-            for neighbour, distance in zip(replayed.neighbours, replayed.distances.tolist(), strict=True)
+            {**neighbour._mapping, "label": label, "distance": distance}
+            for neighbour, label, distance in _near(replayed)
         ],
     }
+
+
+def _near(replayed: Replayed) -> Iterator[tuple[Any, int, float]]:
+    """Each neighbour with its label of the time and its distance."""
+    return zip(replayed.neighbours, replayed.neighbour_labels.tolist(), replayed.distances.tolist(), strict=True)
 
 
 def _print(decision_id: int, replayed: Replayed) -> None:
@@ -69,20 +76,21 @@ def _print(decision_id: int, replayed: Replayed) -> None:
     output.print(facts)
 
     evidence = Table(title="Evidence per class", title_justify="left")
-    for column in ("class", "in set", "points in band", "threshold", "KNN logit"):
+    for column in ("class", "in set", "points in band", "threshold", "KNN logit", "in category"):
         evidence.add_column(column, justify="left" if column == "class" else "right")
     columns = (stored["admit_set"], stored["band_size"], stored["threshold"], stored["logits"])
-    for name, bit, size, threshold, logit in zip(names, *columns, strict=True):
-        evidence.add_row(Text(name), "yes" if bit == "1" else "no", f"{size:,}", f"{threshold:.6g}", f"{logit:.6g}")
+    for name, bit, size, threshold, logit, count in zip(names, *columns, replayed.category_counts, strict=True):
+        included = "yes" if bit == "1" else "no"
+        evidence.add_row(Text(name), included, f"{size:,}", f"{threshold:.6g}", f"{logit:.6g}", f"{count:,}")
     output.print(evidence)
 
     nearest = Table(title="Nearest training exemplars", title_justify="left")
     for column in ("id", "distance", "label", "network", "attributes"):
         nearest.add_column(column)
-    for neighbour, distance in zip(replayed.neighbours, replayed.distances.tolist(), strict=True):
+    for neighbour, label, distance in _near(replayed):
         attributes = ", ".join(f"{key} {value}" for key, value in neighbour.attributes.items())
-        label, predicted = names[neighbour.label], names[neighbour.network_predicted]
-        cells = (neighbour.external_id, f"{distance:.6g}", label, predicted, attributes)
+        predicted = names[neighbour.network_predicted]
+        cells = (neighbour.external_id, f"{distance:.6g}", names[label], predicted, attributes)
         nearest.add_row(*map(Text, cells))  # no markup: ids and attributes may look like it
     output.print(nearest)
     if not replayed.differing:

@@ -10,8 +10,8 @@ from sqlalchemy import Engine, Row
 from service.core.approximation import approximate
 from service.core.decide import Localizer, decide
 from service.core.neighbors import exact_neighbours
-from service.core.types import FloatArray, Reason, Support
-from service.flows.score import load_snapshot
+from service.core.types import AdmitSets, Approximation, FloatArray, IntArray, Reason, Support
+from service.flows.score import Snapshot, load_snapshot
 from service.store import classifiers, decisions, exemplars, support
 from service.store.array_cache import ArrayCache, CachedSupport
 from service.store.classifiers import Classifier
@@ -22,8 +22,9 @@ from service.store.engine import connect
 class Replayed:
     """What is stored and what comes out now, field by field, and the nearest training exemplars.
 
-    differing: the fields that are not equal, bit for bit. neighbours: K rows (external_id, label,
-    network_predicted, attributes), nearest first; distances: (K,) float64.
+    differing: the fields that are not equal, bit for bit. category_counts: (C,) int64, points of each label in the
+    category, 0 where the set is no singleton. neighbours: K rows (external_id, network_predicted, attributes), nearest
+    first; neighbour_labels: (K,) int64, as they were then; distances: (K,) float64.
     """
 
     classifier: Classifier
@@ -33,7 +34,9 @@ class Replayed:
     stored: dict[str, Any]
     computed: dict[str, Any]
     differing: tuple[str, ...]
+    category_counts: IntArray
     neighbours: tuple[Row[Any], ...]
+    neighbour_labels: IntArray
     distances: FloatArray
 
 
@@ -86,7 +89,9 @@ def replay(engine: Engine, cache: ArrayCache, decision_id: int) -> Replayed:
         stored=stored,
         computed=computed,
         differing=tuple(field for field in computed if computed[field] != stored[field]),
+        category_counts=_category_counts(snapshot, classifier, sets, approximation),
         neighbours=tuple(neighbours),
+        neighbour_labels=then.support.labels[found.indices[0]],
         distances=found.distances[0],
     )
 
@@ -113,6 +118,17 @@ def _support_at(engine: Engine, now: CachedSupport, classifier: Classifier, vers
         vectors=np.concatenate([now.vectors[same], vectors])[order],
         support=Support(np.concatenate([now.support.logits[same], logits])[order], labels[order]),
     )
+
+
+def _category_counts(
+    snapshot: Snapshot, classifier: Classifier, sets: AdmitSets, approximation: Approximation
+) -> IntArray:
+    """Points of each label in the category of the one point, (C,) int64."""
+    category = snapshot.venn.categories(
+        sets.singleton, approximation.predicted, approximation.match_count, approximation.distance
+    )
+    rows = snapshot.venn.order[category.low[0] : category.high[0]]
+    return np.bincount(snapshot.vp.points.label[rows], minlength=classifier.class_count)
 
 
 def _null_if_nan(value: np.float64) -> float | None:

@@ -316,7 +316,7 @@ def network_logits(connection: Connection, classifier: Classifier, exemplar_ids:
 
 
 def described(connection: Connection, exemplar_ids: IntArray) -> Sequence[Row[Any]]:
-    """External id, label, network's prediction and attributes of some exemplars, in the order asked for."""
+    """External id, network's prediction and attributes of some exemplars, in the order asked for."""
     return connection.execute(statement("exemplars.described"), {"exemplar_ids": exemplar_ids.tolist()}).all()
 
 

@@ -157,6 +157,18 @@ def test_selected_exemplars_join_and_decisions_replay(scored: Bench) -> None:
     assert joined.distances[0] > 0, "it was no neighbour of its own yet"
 
 
+def test_replay_shows_labels_as_they_were(scored: Bench) -> None:
+    decision_id = scored.value("SELECT id FROM decision ORDER BY id LIMIT 1")
+    before = replay(scored.engine, scored.cache, decision_id)
+    ids = [row.external_id for row in before.neighbours]
+    labels = before.neighbour_labels.tolist()
+    give(scored, [(ids[0], 1 - labels[0])])
+    give(scored, [(ids[1], None)], retract=True)
+    scored.calibrate("reviews", kappa=100)
+    after = replay(scored.engine, scored.cache, decision_id)
+    assert ([row.external_id for row in after.neighbours], after.neighbour_labels.tolist()) == (ids, labels)
+
+
 class TestRefusals:
     def test_only_selected_labels_join(self, scored: Bench) -> None:
         with pytest.raises(InvalidInputError, match=r"row 0, id 'tweet-0': expected a selected label .* is random"):

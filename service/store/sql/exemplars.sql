@@ -135,7 +135,6 @@ ORDER BY id;
 -- Exemplars as their users know them, in the order asked for.
 SELECT
     exemplar.external_id,
-    exemplar.label,
     exemplar.network_predicted,
     exemplar.attributes
 FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
