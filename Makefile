@@ -5,6 +5,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Which of the brokers the tests that need one may use.
 BROKERS ?= redis or rabbitmq
+# Each has an embedded server of its own.
+TEST_PROCESSES ?= 2
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -26,7 +28,7 @@ demo: $(VENV)/.installed ## the whole way on the bundled data, in a minute or tw
 
 .PHONY: test
 test: lint ## lint, then all tests but those that need a broker
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
 
 .PHONY: test-servers
 test-servers: $(VENV)/.dev ## the tests that need Redis or RabbitMQ; BROKERS=redis for one of them
