@@ -28,7 +28,7 @@ demo: $(VENV)/.installed ## the whole way on the bundled data, in a minute or tw
 
 .PHONY: test
 test: lint ## lint, then all tests but those that need a broker
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile
 
 .PHONY: test-servers
 test-servers: $(VENV)/.dev ## the tests that need Redis or RabbitMQ; BROKERS=redis for one of them

@@ -214,8 +214,9 @@ def test_all_points_at_the_same_distance(program: Program, tmp_path: Path) -> No
     check_refusal(program("calibrate", NAME), NOT_READY, "s_hat is 0: all points of mc .* lie at the same distance")
     after = contents(program.url)
 
-    # To know the distances is right and useful, and was worth a job; of a calibration there is no trace.
-    found = {"job", "job_row", "job_chunk", "neighbours", "approximation"}
+    # To know the distances, and that all are known, is right and useful, and was worth a job; of a calibration there
+    # is no trace.
+    found = {"job", "job_row", "job_chunk", "neighbours", "approximation", "classifier"}
     assert {table for table in after if after[table] != before[table]} == found
     assert program("calibrate", NAME, "--delta", "inf", "--kappa", 1).code == 0  # as the message advises
 
