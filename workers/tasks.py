@@ -6,19 +6,19 @@ from service.flows.recalibrate import recalibrate_due
 from workers.app import app, chunk_runner, engine, settings
 
 
-@app.task(name=broker.RUN_CHUNK)
+@app.task(name=broker.RUN_CHUNK, shared=False)
 def run_chunk(job_id: int, ordinal: int) -> int:
     """Compute a chunk; how many of its rows were settled."""
     return chunk_runner().run(job_id, ordinal)
 
 
-@app.task(name=broker.SWEEP)
+@app.task(name=broker.SWEEP, shared=False)
 def sweep_jobs() -> int:
     """Send again what no live lease covers; how many messages were sent."""
     return relay(engine, app)
 
 
-@app.task(name=broker.RECALIBRATE)
+@app.task(name=broker.RECALIBRATE, shared=False)
 def recalibrate() -> int:
     """Take the recalibrations that are due a step further; how many."""
     steps = recalibrate_due(

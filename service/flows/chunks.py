@@ -110,6 +110,7 @@ class ChunkRunner:
 
     def _apply(self, claim: jobs.Claim, result: _Result) -> bool:
         with connect(self._engine) as connection, connection.begin() as open_transaction:
+            jobs.begin_writing(connection, claim)
             result.apply(connection)
             finished = jobs.finish(connection, claim)
             if not finished:

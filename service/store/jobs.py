@@ -104,7 +104,11 @@ def add_job(
 
 
 def take_unsent(connection: Connection, job_id: int | None, resend_seconds: float) -> list[tuple[int, int]]:
-    """Open chunks (job, ordinal) that need a message, of one job or of all; they count as sent from now on."""
+    """Open chunks (job, ordinal) that need a message, of one job or of all; they count as sent from now on.
+
+    A session that still writes for a claim which ran out is ended, whatever keeps its process.
+    """
+    connection.execute(statement("jobs.end_lost_writers"))
     parameters = {"job_id": job_id, "resend_seconds": resend_seconds}
     rows = connection.execute(statement("jobs.take_unsent"), parameters).all()
     return sorted((row.job_id, row.ordinal) for row in rows)
@@ -137,6 +141,11 @@ def chunk_exemplars(connection: Connection, claimed: Claim) -> IntArray:
 
 def _of_claim(claimed: Claim) -> dict[str, Any]:
     return {"job_id": claimed.job_id, "ordinal": claimed.ordinal, "lease_token": claimed.lease_token}
+
+
+def begin_writing(connection: Connection, claimed: Claim) -> None:
+    """Let the transaction that writes a chunk's result be known as such; it is ended where the claim runs out."""
+    connection.execute(statement("jobs.begin_writing"), {"lease_token": str(claimed.lease_token)})
 
 
 def finish(connection: Connection, claimed: Claim) -> bool:

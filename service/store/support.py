@@ -104,7 +104,6 @@ def require_version(connection: Connection, classifier: Classifier) -> None:
 
 def lock_for_results(connection: Connection, classifier: Classifier) -> None:
     """As `require_version`, and keep other results, and changes, out until this transaction ends."""
-    connection.execute(statement("support.end_when_idle"))
     _check_version(classifier, connection.execute(statement("support.lock_for_results"), _of(classifier)).scalar_one())
 
 

@@ -1,10 +1,12 @@
 """Which chunks get a message, and which get another."""
 
 import numpy as np
+import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
-from service.store import classifiers, jobs
+from service.store import classifiers, jobs, support
+from service.store.copy import driver_cursor
 from service.store.engine import transaction
 from tests.running import Bench
 
@@ -102,6 +104,25 @@ def test_a_chunk_whose_claim_ran_out_is_sent_again_at_once(engine: Engine, job: 
     claim(engine, job, 2, lease_seconds=-1.0)
     claim(engine, job, 0)
     assert unsent(engine) == [2]
+
+
+def test_a_writer_whose_claim_ran_out_is_ended(engine: Engine, job: int) -> None:
+    """It stands still in the middle of a COPY, in which Postgres heeds no timeout, and holds the classifier's lock."""
+    unsent(engine)
+    claims = claim(engine, job, 0, lease_seconds=-1.0), claim(engine, job, 1)
+    writers = [engine.connect() for _ in claims]
+    for writer, claimed in zip(writers, claims, strict=True):
+        jobs.begin_writing(writer, claimed)
+    cursors = [driver_cursor(writer) for writer in writers]
+    cursors[0].execute("SELECT FROM classifier FOR NO KEY UPDATE")
+    with pytest.raises(psycopg.errors.AdminShutdown), cursors[0].copy("COPY label_event FROM STDIN"):
+        unsent(engine)
+    with transaction(engine) as connection:
+        support.lock_for_results(connection, classifiers.by_name(connection, "reviews"))
+    assert cursors[1].execute("SELECT 1").fetchone() == (1,), "the other has its lease still"
+    for writer in writers:
+        writer.invalidate()
+        writer.close()
 
 
 def test_a_chunk_that_went_wrong_is_sent_again_at_once(engine: Engine, job: int) -> None:

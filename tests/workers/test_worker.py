@@ -50,7 +50,7 @@ BLOCK_END = "SELECT id FROM job FOR UPDATE"
 WAITING_FOR_LOCK = """
 SELECT count(*)
 FROM pg_stat_activity
-WHERE datname = current_database() AND application_name = 'venn-admit-worker' AND wait_event_type = 'Lock'
+WHERE datname = current_database() AND application_name LIKE 'venn-admit chunk %' AND wait_event_type = 'Lock'
 """
 STARTED = "SELECT count(*) FROM job_chunk WHERE state = 'running'"
 

@@ -94,6 +94,26 @@ WHERE
     AND job_chunk.ordinal = due.ordinal
 RETURNING job_chunk.job_id, job_chunk.ordinal;
 
+-- name: begin_writing
+-- The session says whose result this transaction writes, and waits for the results before it as long as it takes: a
+-- writer that stands still is ended with its lease.
+SELECT
+    set_config('application_name', format('venn-admit chunk %s', CAST(:lease_token AS text)), TRUE),
+    set_config('lock_timeout', '0', TRUE);
+
+-- name: end_lost_writers
+-- Sessions that write for a claim which ran out: they can no longer finish, and hold locks that others wait for.
+SELECT pg_terminate_backend(activity.pid)
+FROM job_chunk AS chunk
+INNER JOIN job ON chunk.job_id = job.id
+INNER JOIN pg_stat_activity AS activity ON activity.application_name = format('venn-admit chunk %s', chunk.lease_token)
+WHERE
+    job.state = 'running'
+    AND chunk.state = 'running'
+    AND chunk.lease_until < now()
+    AND activity.usename = current_user
+    AND activity.datname = current_database();
+
 -- name: claim_chunk
 -- Lease a chunk that is free; no row where another worker holds it, it is finished, or it is to wait.
 WITH free AS (

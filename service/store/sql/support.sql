@@ -70,10 +70,6 @@ SELECT support_version
 FROM classifier
 WHERE id = :classifier_id;
 
--- name: end_when_idle
--- A process that stands still in this transaction loses it, before those that wait for its locks give up.
-SELECT set_config('idle_in_transaction_session_timeout', '15s', TRUE);
-
 -- name: lock_for_results
 -- Results of one classifier are written one transaction at a time, and while its training exemplars stay as they are.
 SELECT support_version
