@@ -1,0 +1,79 @@
+-- name: nearest
+-- The training exemplars nearest to a vector, with what an approximation takes of them, by a scan of all. Only
+-- identifiers are sorted: the vectors of the few that are left are read by key. No index of pgvector can serve this:
+-- the column has no fixed dimension, and each is on an expression that has one.
+WITH nearest AS MATERIALIZED (
+    SELECT
+        exemplar_id,
+        r <-> :vector ::vector AS float32_distance
+    FROM exemplar_vector
+    WHERE
+        classifier_id = :classifier_id
+        AND support
+    ORDER BY r <-> :vector ::vector
+    LIMIT :count
+)
+
+SELECT
+    nearest.exemplar_id,
+    nearest.float32_distance,
+    stored.r,
+    exemplar.label,
+    exemplar.network_logits
+FROM nearest
+INNER JOIN exemplar_vector AS stored
+    ON
+        stored.classifier_id = :classifier_id
+        AND stored.support
+        AND nearest.exemplar_id = stored.exemplar_id
+INNER JOIN exemplar ON nearest.exemplar_id = exemplar.id;
+
+-- name: within
+-- All training exemplars that are no farther.
+SELECT
+    stored.exemplar_id,
+    stored.r <-> :vector ::vector AS float32_distance,
+    stored.r,
+    exemplar.label,
+    exemplar.network_logits
+FROM exemplar_vector AS stored
+INNER JOIN exemplar ON stored.exemplar_id = exemplar.id
+WHERE
+    stored.classifier_id = :classifier_id
+    AND stored.support
+    AND stored.r <-> :vector ::vector <= :reach ::float8;
+
+-- name: prefer_hnsw
+-- Until the transaction ends, a sort is the last thing the planner resorts to, and a search keeps so many candidates.
+SELECT
+    set_config('enable_sort', 'off', TRUE),
+    set_config('hnsw.ef_search', :ef_search ::text, TRUE);
+
+-- name: nearest_by_hnsw
+-- As `nearest`, by the index: approximately. The call is what a cast to vector(D) stands for, which is what the
+-- index is on; a cast takes no parameter.
+WITH nearest AS MATERIALIZED (
+    SELECT
+        exemplar_id,
+        vector(r, :dimension, TRUE) <-> :vector ::vector AS float32_distance
+    FROM exemplar_vector
+    WHERE
+        classifier_id = :classifier_id
+        AND support
+    ORDER BY vector(r, :dimension, TRUE) <-> :vector ::vector
+    LIMIT :count
+)
+
+SELECT
+    nearest.exemplar_id,
+    nearest.float32_distance,
+    stored.r,
+    exemplar.label,
+    exemplar.network_logits
+FROM nearest
+INNER JOIN exemplar_vector AS stored
+    ON
+        stored.classifier_id = :classifier_id
+        AND stored.support
+        AND nearest.exemplar_id = stored.exemplar_id
+INNER JOIN exemplar ON nearest.exemplar_id = exemplar.id;
