@@ -81,15 +81,14 @@ class PointScorer:
         Raises NotReadyError before the first calibration, or where there is no such index.
         """
         with connect(self._engine) as connection:
-            # The exemplars, the snapshot and its points as of one moment.
+            # The exemplars, the snapshot and its points as of one moment; rolled back, for nothing is stored.
             connection.execution_options(isolation_level="REPEATABLE READ")
-            with connection.begin():
-                classifier = classifiers.by_name(connection, name)
-                calibration = calibrations.latest(connection, classifier)
-                parameters = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
-                near = _search(connection, classifier, vector, hnsw_ef_search)
-                approximation = approximate(*near.as_neighbours(), parameters.knn)
-                evidence = _evidence(connection, classifier, calibration, approximation)
+            classifier = classifiers.by_name(connection, name)
+            calibration = calibrations.latest(connection, classifier)
+            parameters = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
+            near = _search(connection, classifier, vector, hnsw_ef_search)
+            approximation = approximate(*near.as_neighbours(), parameters.knn)
+            evidence = _evidence(connection, classifier, calibration, approximation)
 
         decided = decide_one(
             approximation,

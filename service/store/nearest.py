@@ -14,9 +14,10 @@ from sqlalchemy import Connection
 from service.core.distances import euclidean_distances, greatest_float32_distance, least_distance
 from service.core.types import Float32Array, FloatArray, IntArray, Neighbours, Support
 from service.errors import InvalidInputError, NotReadyError
+from service.store import hnsw
 from service.store.classifiers import Classifier
 from service.store.copy import FLOAT8, INT4, INT8, Array, FixedColumn, Vector, copy_out, driver_cursor
-from service.store.statements import copy_query, statement
+from service.store.statements import copy_query
 
 # Candidates beyond K: enough that the gap behind the K-th distance outgrows the rounding of float32.
 MARGIN = 8
@@ -68,13 +69,11 @@ def hnsw_nearest(
     """The K nearest of what the HNSW index proposes, which may miss some of the K nearest; distances are exact.
 
     ef_search: candidates that the index keeps, K to 1000. The settings for it stay until the transaction ends.
-    Raises as `exact_nearest`, and NotReadyError where the index proposes fewer than K.
+    Raises as `exact_nearest` and `hnsw.prefer`, and NotReadyError where the index proposes fewer than K.
     """
     _check_vector(classifier, vector)
+    hnsw.prefer(connection, classifier, ef_search)
     k = classifier.neighbour_count
-    if not k <= ef_search <= 1000:
-        raise InvalidInputError(f"expected ef_search from K = {k} to 1000, got {ef_search}")
-    connection.execute(statement("nearest.prefer_hnsw"), {"ef_search": ef_search})
     parameters = {"dimension": classifier.dimension, "count": k + MARGIN}
     near, rows, _ = _search(connection, "nearest.nearest_by_hnsw", classifier, vector, parameters)
     if rows < k:

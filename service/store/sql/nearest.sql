@@ -17,16 +17,26 @@ WITH nearest AS MATERIALIZED (
 SELECT
     nearest.exemplar_id,
     nearest.float32_distance,
-    stored.r,
-    exemplar.label,
-    exemplar.network_logits
+    known.r,
+    known.label,
+    known.network_logits
 FROM nearest
-INNER JOIN exemplar_vector AS stored
-    ON
-        stored.classifier_id = :classifier_id
-        AND stored.support
-        AND nearest.exemplar_id = stored.exemplar_id
-INNER JOIN exemplar ON nearest.exemplar_id = exemplar.id;
+CROSS JOIN
+    LATERAL (
+        SELECT
+            stored.r,
+            exemplar.label,
+            exemplar.network_logits
+        FROM exemplar_vector AS stored
+        INNER JOIN exemplar ON stored.exemplar_id = exemplar.id
+        WHERE
+            stored.classifier_id = :classifier_id
+            AND stored.support
+            AND stored.exemplar_id = nearest.exemplar_id
+        -- Of one row; without a limit this might become a join that reads whole tables.
+        ORDER BY stored.exemplar_id
+        LIMIT 1
+    ) AS known;
 
 -- name: within
 -- All training exemplars that are no farther.
@@ -42,12 +52,6 @@ WHERE
     stored.classifier_id = :classifier_id
     AND stored.support
     AND stored.r <-> :vector ::vector <= :reach ::float8;
-
--- name: prefer_hnsw
--- Until the transaction ends, a sort is the last thing the planner resorts to, and a search keeps so many candidates.
-SELECT
-    set_config('enable_sort', 'off', TRUE),
-    set_config('hnsw.ef_search', :ef_search ::text, TRUE);
 
 -- name: nearest_by_hnsw
 -- As `nearest`, by the index: approximately. The call is what a cast to vector(D) stands for, which is what the
@@ -67,13 +71,23 @@ WITH nearest AS MATERIALIZED (
 SELECT
     nearest.exemplar_id,
     nearest.float32_distance,
-    stored.r,
-    exemplar.label,
-    exemplar.network_logits
+    known.r,
+    known.label,
+    known.network_logits
 FROM nearest
-INNER JOIN exemplar_vector AS stored
-    ON
-        stored.classifier_id = :classifier_id
-        AND stored.support
-        AND nearest.exemplar_id = stored.exemplar_id
-INNER JOIN exemplar ON nearest.exemplar_id = exemplar.id;
+CROSS JOIN
+    LATERAL (
+        SELECT
+            stored.r,
+            exemplar.label,
+            exemplar.network_logits
+        FROM exemplar_vector AS stored
+        INNER JOIN exemplar ON stored.exemplar_id = exemplar.id
+        WHERE
+            stored.classifier_id = :classifier_id
+            AND stored.support
+            AND stored.exemplar_id = nearest.exemplar_id
+        -- Of one row; without a limit this might become a join that reads whole tables.
+        ORDER BY stored.exemplar_id
+        LIMIT 1
+    ) AS known;
