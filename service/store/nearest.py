@@ -4,11 +4,12 @@ Either way pgvector proposes candidates by float32 arithmetic, and the distances
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sqlalchemy import Connection
 
 from service.core.distances import euclidean_distances, greatest_float32_distance, least_distance
@@ -22,6 +23,9 @@ from service.store.statements import copy_query
 # Candidates beyond K: enough that the gap behind the K-th distance outgrows the rounding of float32.
 MARGIN = 8
 _BLOCK_ROWS = 1024
+
+# Candidates, column by column: exemplar_id, float32_distance, r, label, network_logits.
+_Block = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,17 +54,22 @@ def exact_nearest(connection: Connection, classifier: Classifier, vector: Float3
     """
     _check_vector(classifier, vector)
     k, asked = classifier.neighbour_count, classifier.neighbour_count + MARGIN
-    near, rows, farthest = _search(connection, "nearest.nearest", classifier, vector, {"count": asked})
-    if rows < k:
+    parameters = _parameters(classifier, vector)
+    candidates = _few(connection, "nearest.nearest", classifier, {**parameters, "count": asked})
+    count = len(candidates["exemplar_id"])
+    if count < k:
         raise NotReadyError(
-            f"classifier {classifier.name!r} has {rows} training exemplars, its KNN needs at least K = {k}: "
+            f"classifier {classifier.name!r} has {count} training exemplars, its KNN needs at least K = {k}: "
             "ingest more with --split train"
         )
+    near = _rank(classifier, vector, [candidates])
     # What was cut off is at least as far as the farthest that was not, by float32 arithmetic.
-    if rows < asked or least_distance(farthest, classifier.dimension) > near.distances[-1]:
+    farthest = float(candidates["float32_distance"].max())
+    if count < asked or least_distance(farthest, classifier.dimension) > near.distances[-1]:
         return near
     reach = greatest_float32_distance(float(near.distances[-1]), classifier.dimension)
-    return _search(connection, "nearest.within", classifier, vector, {"reach": reach})[0]
+    in_reach = _many(connection, "nearest.within", classifier, {**parameters, "reach": reach})
+    return _rank(classifier, vector, in_reach)
 
 
 def hnsw_nearest(
@@ -74,24 +83,40 @@ def hnsw_nearest(
     _check_vector(classifier, vector)
     hnsw.prefer(connection, classifier, ef_search)
     k = classifier.neighbour_count
-    parameters = {"dimension": classifier.dimension, "count": k + MARGIN}
-    near, rows, _ = _search(connection, "nearest.nearest_by_hnsw", classifier, vector, parameters)
-    if rows < k:
+    parameters = {**_parameters(classifier, vector), "dimension": classifier.dimension, "count": k + MARGIN}
+    near = _rank(classifier, vector, [_few(connection, "nearest.nearest_by_hnsw", classifier, parameters)])
+    if len(near.ids) < k:
         raise NotReadyError(
-            f"the HNSW index of classifier {classifier.name!r} proposed {rows} exemplars, expected K = {k} at least; "
-            "search exactly, or raise ef_search, or vacuum the table if many training exemplars were removed"
+            f"the HNSW index of classifier {classifier.name!r} proposed {len(near.ids)} exemplars, expected K = {k} at "
+            "least; search exactly, or raise ef_search, or vacuum the table if many training exemplars were removed"
         )
     return near
 
 
-def _search(
-    connection: Connection,
-    query: str,
-    classifier: Classifier,
-    vector: Float32Array,
-    parameters: Mapping[str, Any],
-) -> tuple[NearestExemplars, int, float]:
-    """The K nearest of the rows of a statement, how many rows it had, and the greatest float32 distance of them."""
+def _parameters(classifier: Classifier, vector: Float32Array) -> dict[str, Any]:
+    return {"classifier_id": classifier.id, "vector": json.dumps(vector.tolist())}
+
+
+def _few(connection: Connection, query: str, classifier: Classifier, parameters: Mapping[str, Any]) -> _Block:
+    """The rows of a statement that gives few: quicker than by COPY, whose rows come one at a time."""
+    cursor = driver_cursor(connection)
+    # Not prepared: a plan for any dimension would not match the index.
+    cursor.execute(copy_query(query).encode(), parameters, prepare=False, binary=True)
+    ids, distances, vectors, labels, logits = zip(*cursor.fetchall(), strict=True) if cursor.rowcount else [()] * 5
+    wire = Vector(classifier.dimension)
+    return {
+        "exemplar_id": np.array(ids, np.int64),
+        "float32_distance": np.array(distances, np.float64),
+        "r": wire.take(np.frombuffer(b"".join(vectors), wire.wire)),
+        "label": np.array(labels, np.int64),
+        "network_logits": np.array(logits, np.float32).reshape(len(logits), classifier.class_count),
+    }
+
+
+def _many(
+    connection: Connection, query: str, classifier: Classifier, parameters: Mapping[str, Any]
+) -> Iterator[_Block]:
+    """The same of one that may give all the training exemplars, in blocks."""
     columns: dict[str, FixedColumn] = {
         "exemplar_id": INT8,
         "float32_distance": FLOAT8,
@@ -99,21 +124,23 @@ def _search(
         "label": INT4,
         "network_logits": Array(">f4", classifier.class_count),
     }
+    return copy_out(driver_cursor(connection), copy_query(query), parameters, columns, _BLOCK_ROWS)
+
+
+def _rank(classifier: Classifier, vector: Float32Array, blocks: Iterable[_Block]) -> NearestExemplars:
+    """The K nearest of the candidates in all blocks, or as many as there are."""
     near = NearestExemplars(
         ids=np.empty(0, np.int64),
         distances=np.empty(0),
         labels=np.empty(0, np.int64),
         logits=np.empty((0, classifier.class_count), np.float32),
     )
-    rows, farthest = 0, 0.0
-    given = {"classifier_id": classifier.id, "vector": json.dumps(vector.tolist()), **parameters}
-    for block in copy_out(driver_cursor(connection), copy_query(query), given, columns, _BLOCK_ROWS):
+    for block in blocks:
         near = _merge(near, block, euclidean_distances(block["r"], vector), classifier.neighbour_count)
-        rows, farthest = rows + len(block["r"]), max(farthest, float(block["float32_distance"].max()))
-    return near, rows, farthest
+    return near
 
 
-def _merge(near: NearestExemplars, block: Mapping[str, Any], distances: FloatArray, k: int) -> NearestExemplars:
+def _merge(near: NearestExemplars, block: _Block, distances: FloatArray, k: int) -> NearestExemplars:
     """The K nearest of those known and those of a block, by (distance, id)."""
     ids, distances = np.concatenate([near.ids, block["exemplar_id"]]), np.concatenate([near.distances, distances])
     order = np.lexsort((ids, distances))[:k]

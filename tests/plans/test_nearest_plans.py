@@ -83,16 +83,17 @@ def test_a_search_by_the_index_scans_it(engine: Engine, classifier: Classifier) 
     assert nodes[0]["Actual Rows"] == K + MARGIN
 
 
-@pytest.mark.parametrize("query", ["nearest.nearest", "nearest.nearest_by_hnsw"])
-def test_what_is_known_of_the_nearest_is_read_by_key(engine: Engine, classifier: Classifier, query: str) -> None:
-    support = f"exemplar_vector_{classifier.id}_support"
+@pytest.mark.parametrize("by_index", [True, False])
+def test_what_is_known_of_the_nearest_is_read_by_key(engine: Engine, classifier: Classifier, *, by_index: bool) -> None:
+    query = statement("nearest.nearest_by_hnsw" if by_index else "nearest.nearest")
     with connect(engine) as connection:
-        hnsw.prefer(connection, classifier, 40)
-        nodes = explain(connection, str(statement(query)), parameters(classifier), analyze=True)
-    looked_up = {f"{support}_pkey", "exemplar_pkey"}
+        if by_index:
+            hnsw.prefer(connection, classifier, 40)
+        nodes = explain(connection, str(query), parameters(classifier), analyze=True)
+    looked_up = {"exemplar_pkey"} if by_index else {"exemplar_pkey", f"exemplar_vector_{classifier.id}_support_pkey"}
     # Before there are statistics, the scan of all may go by the key too.
     reads = [node for node in nodes if node.get("Index Name") in looked_up and node["Actual Loops"] > 1]
     assert {node["Index Name"] for node in reads} == looked_up
-    assert [node["Actual Loops"] for node in reads] == [K + MARGIN] * 2
+    assert {node["Actual Loops"] for node in reads} == {K + MARGIN}
     # A descent of two or three pages, and the page of the row.
-    assert sum(buffers(node) for node in reads) <= 2 * 4 * (K + MARGIN)
+    assert all(buffers(node) <= 4 * (K + MARGIN) for node in reads)

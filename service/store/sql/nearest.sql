@@ -54,12 +54,13 @@ WHERE
     AND stored.r <-> :vector ::vector <= :reach ::float8;
 
 -- name: nearest_by_hnsw
--- As `nearest`, by the index: approximately. The call is what a cast to vector(D) stands for, which is what the
--- index is on; a cast takes no parameter.
+-- As `nearest`, by the index: approximately, and without a sort, so vectors come along. The call is what a cast to
+-- vector(D) stands for, which is what the index is on; a cast takes no parameter.
 WITH nearest AS MATERIALIZED (
     SELECT
         exemplar_id,
-        vector(r, :dimension, TRUE) <-> :vector ::vector AS float32_distance
+        r,
+        r <-> :vector ::vector AS float32_distance
     FROM exemplar_vector
     WHERE
         classifier_id = :classifier_id
@@ -71,23 +72,17 @@ WITH nearest AS MATERIALIZED (
 SELECT
     nearest.exemplar_id,
     nearest.float32_distance,
-    known.r,
+    nearest.r,
     known.label,
     known.network_logits
 FROM nearest
 CROSS JOIN
     LATERAL (
         SELECT
-            stored.r,
             exemplar.label,
             exemplar.network_logits
-        FROM exemplar_vector AS stored
-        INNER JOIN exemplar ON stored.exemplar_id = exemplar.id
-        WHERE
-            stored.classifier_id = :classifier_id
-            AND stored.support
-            AND stored.exemplar_id = nearest.exemplar_id
-        -- Of one row; without a limit this might become a join that reads whole tables.
-        ORDER BY stored.exemplar_id
+        FROM exemplar
+        WHERE exemplar.id = nearest.exemplar_id
+        ORDER BY exemplar.id
         LIMIT 1
     ) AS known;
