@@ -49,8 +49,8 @@ class NearestExemplars:
 def exact_nearest(connection: Connection, classifier: Classifier, vector: Float32Array) -> NearestExemplars:
     """The K nearest: ids and distances are those of `service.core.neighbors.exact_neighbours`, bit for bit.
 
-    vector: (D,) float32, finite. Raises InvalidInputError for another, NotReadyError where there are fewer than K
-    training exemplars.
+    vector: (D,) float32, finite. The transaction should be REPEATABLE READ, for this may take two statements. Raises
+    InvalidInputError for another vector, NotReadyError where there are fewer than K training exemplars.
     """
     _check_vector(classifier, vector)
     k, asked = classifier.neighbour_count, classifier.neighbour_count + MARGIN
