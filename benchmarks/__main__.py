@@ -23,6 +23,7 @@ class Subject(StrEnum):
     LOCALIZER = "localizer"
     BASELINES = "baselines"
     STORAGE = "storage"
+    ONE_QUERY = "one_query"
     RECALIBRATION = "recalibration"
     STARTUP = "startup"
 

@@ -10,6 +10,8 @@ import typer
 from service import __version__
 from service.cli import (
     classifier_commands,
+    decide_command,
+    index_command,
     job_commands,
     operation_commands,
     recalibration_command,
@@ -30,6 +32,8 @@ app = typer.Typer(
 classifier_commands.register(app)
 recalibration_command.register(app)
 scoring_commands.register(app)
+decide_command.register(app)
+index_command.register(app)
 report_command.register(app)
 job_commands.register(app)
 operation_commands.register(app)

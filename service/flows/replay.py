@@ -1,6 +1,5 @@
 """A stored decision computed once more from its snapshot, with the evidence it rests on."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,8 @@ from sqlalchemy import Engine, Row
 from service.core.approximation import approximate
 from service.core.decide import Localizer, decide
 from service.core.neighbors import exact_neighbours
-from service.core.types import AdmitSets, Approximation, FloatArray, IntArray, Reason, Support
+from service.core.types import AdmitSets, Approximation, FloatArray, IntArray, Support
+from service.flows.decision_fields import decision_fields
 from service.flows.score import Snapshot, load_snapshot
 from service.store import classifiers, decisions, exemplars, support
 from service.store.array_cache import ArrayCache, CachedSupport
@@ -61,23 +61,7 @@ def replay(engine: Engine, cache: ArrayCache, decision_id: int) -> Replayed:
         localizer=Localizer(snapshot.parameters.eta_loc, query, snapshot.localizer_vectors) if row.weighted else None,
     )
 
-    sets, probabilities, selection = decided.sets, decided.probabilities, decided.selection
-    decision, reason = int(selection.decision[0]), int(selection.reason[0])
-    computed = {
-        "predicted": int(approximation.predicted[0]),
-        "match_count": int(approximation.match_count[0]),
-        "distance": float(approximation.distance[0]),
-        "logits": approximation.logits[0].tolist(),
-        "admit_set": "".join("1" if included else "0" for included in sets.included[0].tolist()),
-        "band_size": sets.band_size[0].tolist(),
-        "threshold": sets.threshold[0].tolist(),
-        "category_size": int(probabilities.category_size[0]),
-        "upweight": _null_if_nan(probabilities.upweight[0]),
-        "lower": _null_if_nan(probabilities.lower[0]),
-        "upper": _null_if_nan(probabilities.upper[0]),
-        "decision": None if decision < 0 else decision,
-        "reason": None if reason < 0 else str(tuple(Reason)[reason]),
-    }
+    computed = decision_fields(approximation, decided)
     stored = {field: row._mapping[field] for field in computed}
     with connect(engine) as connection:
         neighbours = exemplars.described(connection, then.ids[found.indices[0]])
@@ -89,7 +73,7 @@ def replay(engine: Engine, cache: ArrayCache, decision_id: int) -> Replayed:
         stored=stored,
         computed=computed,
         differing=tuple(field for field in computed if computed[field] != stored[field]),
-        category_counts=_category_counts(snapshot, classifier, sets, approximation),
+        category_counts=_category_counts(snapshot, classifier, decided.sets, approximation),
         neighbours=tuple(neighbours),
         neighbour_labels=then.support.labels[found.indices[0]],
         distances=found.distances[0],
@@ -129,7 +113,3 @@ def _category_counts(
     )
     rows = snapshot.venn.order[category.low[0] : category.high[0]]
     return np.bincount(snapshot.vp.points.label[rows], minlength=classifier.class_count)
-
-
-def _null_if_nan(value: np.float64) -> float | None:
-    return None if math.isnan(value) else float(value)

@@ -43,6 +43,8 @@ def of_class(columns: Columns, label: int) -> Columns:
         ("fit", "nobody"),
         ("calibrate", "nobody"),
         ("score", "nobody", "{files}/scored.npz", "--out", "{out}"),
+        ("decide", "nobody", "{files}/scored.npz"),
+        ("index", "nobody"),
         *(
             ("export", "nobody", "--what", what, "--out", "{out}")
             for what in ("exemplars", "neighbours", "approximations", "calibration", "parameters")

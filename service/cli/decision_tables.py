@@ -1,0 +1,67 @@
+"""A decision on one point as tables: what it is, its evidence per class, and the nearest training exemplars."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+from sqlalchemy import Row
+
+from service.cli.output import output
+from service.core.types import IntArray
+
+# A training exemplar (external_id, network_predicted, attributes), its label, and its distance.
+Near = tuple[Row[Any], int, float]
+
+_FIELDS = {
+    "predicted": "predicted class",
+    "match_count": "q, matching neighbours",
+    "distance": "d, distance to training",
+    "category_size": "category size, |T|",
+    "upweight": "up-weight, w",
+    "lower": "lower probability",
+    "upper": "upper probability",
+    "decision": "decision",
+    "reason": "reason of rejection",
+}
+
+
+def neighbour_list(near: Sequence[Near]) -> list[dict[str, Any]]:
+    """Neighbours as JSON has them."""
+    return [{**neighbour._mapping, "label": label, "distance": distance} for neighbour, label, distance in near]
+
+
+def print_decision(
+    title: str,
+    class_names: Sequence[str],
+    fields: Mapping[str, Any],
+    category_counts: IntArray,
+    near: Sequence[Near],
+) -> None:
+    """Print the tables; fields: of `service.flows.decision_fields`. category_counts: (C,) int64."""
+    facts = Table(title=Text(title), title_justify="left", box=None, show_header=False)
+    for field, words in _FIELDS.items():
+        value = fields[field]
+        if value is not None and field in ("predicted", "decision"):
+            value = class_names[value]
+        facts.add_row(words, Text("-" if value is None else str(value)))
+    output.print(facts)
+
+    evidence = Table(title="Evidence per class", title_justify="left")
+    for column in ("class", "in set", "points in band", "threshold", "KNN logit", "in category"):
+        evidence.add_column(column, justify="left" if column == "class" else "right")
+    columns = (fields["admit_set"], fields["band_size"], fields["threshold"], fields["logits"])
+    for name, bit, size, threshold, logit, count in zip(class_names, *columns, category_counts, strict=True):
+        included = "yes" if bit == "1" else "no"
+        evidence.add_row(Text(name), included, f"{size:,}", f"{threshold:.6g}", f"{logit:.6g}", f"{count:,}")
+    output.print(evidence)
+
+    nearest = Table(title="Nearest training exemplars", title_justify="left")
+    for column in ("id", "distance", "label", "network", "attributes"):
+        nearest.add_column(column)
+    for neighbour, label, distance in near:
+        attributes = ", ".join(f"{key} {value}" for key, value in neighbour.attributes.items())
+        predicted = class_names[neighbour.network_predicted]
+        cells = (neighbour.external_id, f"{distance:.6g}", class_names[label], predicted, attributes)
+        nearest.add_row(*map(Text, cells))  # no markup: ids and attributes may look like it
+    output.print(nearest)

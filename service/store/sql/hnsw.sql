@@ -1,0 +1,41 @@
+-- name: index
+-- An HNSW index by its name, where there is one: how it was made, whether it is complete, and its size.
+SELECT
+    pg_index.indisvalid AS valid,
+    pg_class.reloptions AS options,
+    pg_relation_size(pg_class.oid) AS bytes
+FROM pg_class
+INNER JOIN pg_index ON pg_class.oid = pg_index.indexrelid
+WHERE pg_class.oid = to_regclass(:index);
+
+-- name: unlimited
+-- For this session: however long an index takes, and whoever it waits for.
+SELECT
+    set_config('statement_timeout', '0', FALSE),
+    set_config('lock_timeout', '0', FALSE);
+
+-- name: limited
+-- As the session began.
+RESET ALL;
+
+-- name: prefer
+-- Until the transaction ends, the planner sorts only where nothing else gives the order, and a search keeps so many
+-- candidates; whether there is an index to search.
+SELECT
+    set_config('enable_sort', 'off', TRUE),
+    set_config('hnsw.ef_search', :ef_search ::text, TRUE),
+    (
+        SELECT indisvalid
+        FROM pg_index
+        WHERE indexrelid = to_regclass(:index)
+    ) AS indexed;
+
+-- name: sample
+-- Some stored points that are no training exemplars, the same ones as long as none is added.
+SELECT id
+FROM exemplar
+WHERE
+    classifier_id = :classifier_id
+    AND split <> 'train'
+ORDER BY md5(id::text)
+LIMIT :count;

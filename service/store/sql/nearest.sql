@@ -1,0 +1,88 @@
+-- name: nearest
+-- The training exemplars nearest to a vector, with what an approximation takes of them, by a scan of all. Only
+-- identifiers are sorted: the vectors of the few that are left are read by key. No index of pgvector can serve this:
+-- the column has no fixed dimension, and each is on an expression that has one.
+WITH nearest AS MATERIALIZED (
+    SELECT
+        exemplar_id,
+        r <-> :vector ::vector AS float32_distance
+    FROM exemplar_vector
+    WHERE
+        classifier_id = :classifier_id
+        AND support
+    ORDER BY r <-> :vector ::vector
+    LIMIT :count
+)
+
+SELECT
+    nearest.exemplar_id,
+    nearest.float32_distance,
+    known.r,
+    known.label,
+    known.network_logits
+FROM nearest
+CROSS JOIN
+    LATERAL (
+        SELECT
+            stored.r,
+            exemplar.label,
+            exemplar.network_logits
+        FROM exemplar_vector AS stored
+        INNER JOIN exemplar ON stored.exemplar_id = exemplar.id
+        WHERE
+            stored.classifier_id = :classifier_id
+            AND stored.support
+            AND stored.exemplar_id = nearest.exemplar_id
+        -- Of one row; without a limit this might become a join that reads whole tables.
+        ORDER BY stored.exemplar_id
+        LIMIT 1
+    ) AS known;
+
+-- name: within
+-- All training exemplars that are no farther.
+SELECT
+    stored.exemplar_id,
+    stored.r <-> :vector ::vector AS float32_distance,
+    stored.r,
+    exemplar.label,
+    exemplar.network_logits
+FROM exemplar_vector AS stored
+INNER JOIN exemplar ON stored.exemplar_id = exemplar.id
+WHERE
+    stored.classifier_id = :classifier_id
+    AND stored.support
+    AND stored.r <-> :vector ::vector <= :reach ::float8;
+
+-- name: nearest_by_hnsw
+-- As `nearest`, by the index: approximately, and without a sort, so vectors come along. The call is what a cast to
+-- vector(D) stands for, which is what the index is on; a cast takes no parameter.
+WITH nearest AS MATERIALIZED (
+    SELECT
+        exemplar_id,
+        r,
+        r <-> :vector ::vector AS float32_distance
+    FROM exemplar_vector
+    WHERE
+        classifier_id = :classifier_id
+        AND support
+    ORDER BY vector(r, :dimension, TRUE) <-> :vector ::vector
+    LIMIT :count
+)
+
+SELECT
+    nearest.exemplar_id,
+    nearest.float32_distance,
+    nearest.r,
+    known.label,
+    known.network_logits
+FROM nearest
+CROSS JOIN
+    LATERAL (
+        SELECT
+            exemplar.label,
+            exemplar.network_logits
+        FROM exemplar
+        WHERE exemplar.id = nearest.exemplar_id
+        ORDER BY exemplar.id
+        LIMIT 1
+    ) AS known;

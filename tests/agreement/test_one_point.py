@@ -1,0 +1,105 @@
+"""The decision on one vector by SQL is that of a job on the same vector, field by field, bit for bit."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from service.core.neighbors import exact_neighbours
+from service.flows.score_one import PointScorer
+from service.store import classifiers, nearest
+from service.store.engine import connect, create_engine
+from tests.conftest import fresh_database
+from tests.running import EXAMPLES, Bench, Golden, make_reviews
+
+POINTS = 250
+
+
+@pytest.fixture(scope="module")
+def bench(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """A database with the calibrated classifiers `reviews`, of real data, and `edge`, of ties."""
+    with fresh_database(server_url, template_database) as url:
+        engine = create_engine(url)
+        found = Bench(engine, tmp_path_factory.mktemp("agreement"))
+        make_reviews(found)
+        for file in ("test", "ood"):
+            with np.load(EXAMPLES / f"{file}.npz") as arrays:
+                found.write(f"{file}.npz", {name: values[:POINTS] for name, values in arrays.items()})
+        golden = Golden("edge")
+        golden.prepare(found, "edge")
+        found.calibrate("edge", **golden.settings)
+        found.write("edge.npz", golden.exemplars("score"))
+        yield found
+        engine.dispose()
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("require_full_match", [True, False])
+@pytest.mark.parametrize(("name", "file"), [("reviews", "test"), ("reviews", "ood"), ("edge", "edge")])
+def test_is_that_of_a_job(bench: Bench, name: str, file: str, *, weighted: bool, require_full_match: bool) -> None:
+    path = bench.folder / f"{file}.npz"
+    scores = bench.score(name, path, weighted=weighted, require_full_match=require_full_match)
+    stored = bench.rows(
+        "SELECT decision.* FROM job JOIN job_row ON job.id = job_id JOIN decision USING (exemplar_id)"
+        " WHERE job.id = :job_id AND decision.calibration_id = job.calibration_id"
+        " AND decision.weighted = job.weighted AND decision.require_full_match = job.require_full_match"
+        " ORDER BY row_number",
+        job_id=scores.request.job_id,
+    )
+    scorer = PointScorer(bench.engine, bench.cache)
+    with np.load(path) as arrays:
+        vectors = arrays["r"].astype(np.float32)
+    assert len(stored) == len(vectors)
+    reasons = set()
+    for row, vector in zip(stored, vectors, strict=True):
+        found = scorer.score(name, vector, weighted=weighted, require_full_match=require_full_match)
+        assert found.fields == {field: row._mapping[field] for field in found.fields}
+        assert found.calibration_id == row.calibration_id
+        assert found.category_counts.sum() == row.category_size
+        reasons.add(row.reason)
+    assert len(reasons) > 1
+
+
+def test_real_neighbours_are_those_of_the_arrays(bench: Bench) -> None:
+    with connect(bench.engine) as connection:
+        classifier = classifiers.by_name(connection, "reviews")
+        support = bench.cache.support(bench.engine, classifier)
+        with np.load(EXAMPLES / "test.npz") as arrays:
+            queries = arrays["r"].astype(np.float32)
+        expected = exact_neighbours(queries, support.vectors, classifier.neighbour_count)
+        for row, query in enumerate(queries):
+            found = nearest.exact_nearest(connection, classifier, query)
+            np.testing.assert_array_equal(found.ids, support.ids[expected.indices[row]])
+            np.testing.assert_array_equal(found.distances, expected.distances[row])
+            np.testing.assert_array_equal(found.labels, support.support.labels[expected.indices[row]])
+            np.testing.assert_array_equal(found.logits, support.support.logits[expected.indices[row]])
+
+
+WITHOUT_TORCH = """
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from service.flows.score_one import PointScorer
+from service.store.array_cache import ArrayCache
+from service.store.engine import create_engine
+
+url, cache, file, weighted = sys.argv[1:]
+scorer = PointScorer(create_engine(url), ArrayCache(Path(cache)))
+with np.load(file) as arrays:
+    vectors = arrays["r"][:40].astype(np.float32)
+found = [scorer.score("reviews", vector, weighted=weighted == "True") for vector in vectors]
+assert any(one.fields["lower"] is not None for one in found), "no singleton: nothing was weighed"
+assert "torch" not in sys.modules
+"""
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_needs_no_torch(bench: Bench, *, weighted: bool) -> None:
+    """A process that answers requests starts at once and stays small."""
+    url = bench.engine.url.render_as_string(hide_password=False)
+    arguments = [url, bench.folder / "cache", bench.folder / "test.npz", weighted]
+    subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *map(str, arguments)], check=True)

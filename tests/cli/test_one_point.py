@@ -1,0 +1,131 @@
+"""`decide` on one row at once, and `index`: what searching by an HNSW index changes."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli import samples
+from tests.cli.program import Program, check_refusal, nothing_stored
+from tests.cli.samples import CLASS_NAMES, NAME, SCORED_ROWS, K
+from tests.files.samples import SUFFIXES
+
+FIELDS = (
+    "predicted",
+    "logits",
+    "band_size",
+    "threshold",
+    "category_size",
+    "upweight",
+    "lower",
+    "upper",
+    "decision",
+    "reason",
+    "calibration",
+)
+
+
+@pytest.mark.parametrize("options", [(), ("--no-weights",), ("--q-equals-k",)])
+def test_decide_is_the_row_that_score_writes(own_calibrated: Program, tmp_path: Path, options: tuple[str, ...]) -> None:
+    file, out = samples.save(tmp_path, "scored.npz", samples.scored()), tmp_path / "scores.parquet"
+    with nothing_stored(own_calibrated):
+        decided = {
+            row: own_calibrated("decide", NAME, file, "--row", row, "--json", *options).result
+            for row in (0, 7, SCORED_ROWS - 1)
+        }
+    assert own_calibrated("score", NAME, file, "--out", out, *options).code == 0
+    scored = pq.read_table(out).to_pylist()
+    for row, found in decided.items():
+        # JSON has no infinity.
+        finite = [value if np.isfinite(value) else str(value) for value in scored[row]["threshold"]]
+        assert {field: found[field] for field in FIELDS} == {field: scored[row][field] for field in FIELDS} | {
+            "threshold": finite
+        }
+        assert found["external_id"] == scored[row]["external_id"]
+        assert (found["match_count"], found["distance"]) == (scored[row]["q"], scored[row]["d"])
+        assert [place for place, bit in enumerate(found["admit_set"]) if bit == "1"] == scored[row]["set"]
+        assert len(found["neighbours"]) == K
+        assert found["neighbours"][0]["distance"] == found["distance"]
+        assert sum(found["category_counts"]) == found["category_size"]
+
+
+def test_decide_shows_why(calibrated: Program, files: Path) -> None:
+    shown = calibrated("decide", NAME, files / "scored.npz", "--row", 3).stdout
+    for expected in ("scored-3, calibration 1", "q, matching neighbours", "points in band", "train-", *CLASS_NAMES):
+        assert expected in shown
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_decide_takes_any_row_of_either_format(calibrated: Program, tmp_path: Path, suffix: str) -> None:
+    path = samples.save(tmp_path, f"two{suffix}", samples.take(samples.scored(), slice(5, 7)))
+    assert calibrated("decide", NAME, path, "--row", 1, "--json").result["external_id"] == "scored-6"
+    check_refusal(calibrated("decide", NAME, path, "--row", 2), 2, "expected a row from 0 to 1, got 2")
+
+
+def test_decide_before_a_calibration(ingested: Program, files: Path) -> None:
+    check_refusal(ingested("decide", NAME, files / "scored.npz"), 4, "has no calibration yet")
+
+
+def test_the_life_of_an_index(own_calibrated: Program, files: Path) -> None:
+    path = files / "scored.npz"
+    exact = own_calibrated("decide", NAME, path, "--json").result
+    by_index = ("decide", NAME, path, "--ef-search", 100, "--json")
+    check_refusal(own_calibrated(*by_index), 4, f"has no HNSW index: make it with `venn-admit index {NAME} --hnsw`")
+    check_refusal(own_calibrated("index", NAME, "--audit"), 4, "has no HNSW index")
+    assert own_calibrated("index", NAME, "--json").result == {"classifier": NAME, "hnsw": None}
+
+    made = own_calibrated("index", NAME, "--hnsw", "--m", 8, "--ef-construction", 32, "--json").result["hnsw"]
+    assert (made["m"], made["ef_construction"]) == (8, 32)
+    assert own_calibrated("index", NAME, "--json").result["hnsw"] == made
+    assert "m = 8, ef_construction = 32" in own_calibrated("index", NAME).stdout
+    assert own_calibrated(*by_index).result == exact, "of 300 exemplars a search of 100 misses none of 5"
+    check_refusal(own_calibrated("index", NAME, "--hnsw"), 2, "drop it first")
+
+    assert own_calibrated("index", NAME, "--drop", "--json").result["hnsw"] is None
+    check_refusal(own_calibrated("index", NAME, "--drop"), 3, "has no HNSW index")
+    check_refusal(own_calibrated(*by_index), 4, "has no HNSW index")
+
+
+def test_the_audit_of_an_index(own_calibrated: Program) -> None:
+    assert own_calibrated("index", NAME, "--hnsw", "--m", 2, "--ef-construction", 4).code == 0
+    asked = ("index", NAME, "--audit", "--sample", 60, "--ef-search", f"{K},300")
+    with nothing_stored(own_calibrated):
+        result = own_calibrated(*asked, "--json").result
+        shown = own_calibrated(*asked).stdout
+    assert result["sample"] == 60
+    exact, narrow, wide = result["searches"]
+    assert [one["ef_search"] for one in result["searches"]] == [None, K, 300]
+    shares = (
+        "wrong_nearest",
+        "other_match_count",
+        "other_distance",
+        "other_prediction",
+        "other_set",
+        "other_decision",
+    )
+    assert exact["recall"] == 1
+    assert all(exact[share] == 0 for share in shares)
+    assert narrow["recall"] < wide["recall"]
+    assert narrow["recall"] < 1
+    assert 0 < narrow["wrong_nearest"] == narrow["other_distance"], "no two exemplars are alike"
+    assert narrow["other_decision"] > 0
+    assert all(0 <= narrow[share] <= 1 for share in shares)
+    assert all(0 < one["p50"] <= one["p99"] for one in result["searches"])
+    for expected in ("60 stored points", "recall", "exact", f"{narrow['recall']:.3f}"):
+        assert expected in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "saying"),
+    [
+        (("--hnsw", "--drop"), "expected one of --hnsw, --drop and --audit"),
+        (("--hnsw", "--m", 1), "expected m from 2 to 100"),
+        (("--audit", "--ef-search", "many"), "--ef-search: expected numbers such as 40,100,400, got 'many'"),
+        (("--audit", "--ef-search", K - 1), f"expected ef_search from K = {K} to 1000, got {K - 1}"),
+        (("--audit", "--sample", 0), "expected a sample of at least 1 point, got 0"),
+    ],
+)
+def test_what_cannot_be_done(calibrated: Program, options: tuple[object, ...], saying: str) -> None:
+    with nothing_stored(calibrated):
+        check_refusal(calibrated("index", NAME, *options), 2, saying)
