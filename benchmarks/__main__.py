@@ -23,6 +23,7 @@ class Subject(StrEnum):
     LOCALIZER = "localizer"
     BASELINES = "baselines"
     STORAGE = "storage"
+    SCORING = "scoring"
     RECALIBRATION = "recalibration"
     STARTUP = "startup"
 
