@@ -132,13 +132,14 @@ def _workers(engine: Engine, home: Path) -> Iterator[Celery]:
     """A worker of two processes on the embedded server of `home`; the application that sends it messages."""
     with transaction(engine) as connection:
         queue = broker.queue_name(connection)
-    app = broker.make_app(broker.broker_url(None, str(engine.url)), queue=queue, lease_seconds=600)
+    url = broker.broker_url(None, engine.url.render_as_string(hide_password=False))
+    app = broker.make_app(url, queue=queue, lease_seconds=600)
     broker.prepare(app)
     with (home / "worker.log").open("wb") as log:
         process = subprocess.Popen(
             worker_command(_WORKERS),
-            env=worker_environment() | {"VENN_ADMIT_HOME": str(home)},
-            stdin=subprocess.DEVNULL,
+            env=worker_environment() | {"VENN_ADMIT_HOME": str(home), "VENN_ADMIT_STOP_WITH_STDIN": "true"},
+            stdin=subprocess.PIPE,  # it ends with this process, however that ends
             stdout=log,
             stderr=subprocess.STDOUT,
         )
@@ -146,8 +147,8 @@ def _workers(engine: Engine, home: Path) -> Iterator[Celery]:
         _await_worker(engine, process)
         yield app
     finally:
-        process.terminate()
-        process.wait(STOP_SECONDS)
+        app.close()
+        process.communicate(timeout=STOP_SECONDS)
 
 
 def _await_worker(engine: Engine, process: "subprocess.Popen[bytes]") -> None:
