@@ -24,6 +24,7 @@ class Subject(StrEnum):
     BASELINES = "baselines"
     STORAGE = "storage"
     ONE_QUERY = "one_query"
+    SCORING = "scoring"
     RECALIBRATION = "recalibration"
     STARTUP = "startup"
 

@@ -29,6 +29,16 @@ def draw_vectors(count: int, dimension: int) -> Float32Array:
     return vectors
 
 
+def draw_network(vectors: Float32Array, class_count: int) -> tuple[Float32Array, IntArray]:
+    """Logits (n, C) float32 that follow the vectors, and labels (n,) int64 that the logits mostly tell."""
+    rng = generator()
+    directions = rng.standard_normal((vectors.shape[1], class_count))
+    logits = (vectors - vectors.mean(axis=0)) @ directions
+    logits *= 3 / logits.std()
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    return logits.astype(np.float32), labels.astype(np.int64)
+
+
 def draw_view(
     rng: np.random.Generator, count: int, class_count: int, neighbour_count: int
 ) -> tuple[Approximation, IntArray]:

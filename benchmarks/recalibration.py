@@ -15,11 +15,11 @@ import numpy as np
 import structlog
 from sqlalchemy import Engine, text
 
-from benchmarks.data import draw_vectors, generator
+from benchmarks.data import draw_network, draw_vectors
 from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
 from service.core.calibrator_settings import make_settings
-from service.core.types import CalibratorSettings, Float32Array, IntArray, KnnParameters
+from service.core.types import CalibratorSettings, KnnParameters
 from service.flows.calibrate import calibrate, request_approximations
 from service.flows.chunks import ChunkRunner
 from service.flows.create import create
@@ -94,7 +94,7 @@ class _Service:
     @classmethod
     def of(cls, engine: Engine, files: Path, points: int, support: int, waiting: int) -> "_Service":
         vectors = draw_vectors(points + support + waiting, _DIMENSION)
-        logits, labels = _network(vectors)
+        logits, labels = draw_network(vectors, _CLASS_COUNT)
         create(engine, _NAME, tuple(map(str, range(_CLASS_COUNT))), dimension=_DIMENSION, neighbour_count=_K, seed=0)
         ends = np.cumsum([support, points, waiting])
         for part, split, rows in zip(
@@ -175,13 +175,3 @@ class _Service:
 
 def _settings() -> CalibratorSettings:
     return make_settings(_CLASS_COUNT, _K, kappa=_KAPPA)
-
-
-def _network(vectors: Float32Array) -> tuple[Float32Array, IntArray]:
-    """Logits (n, C) float32 that follow the vectors, and labels (n,) int64 that the logits mostly tell."""
-    rng = generator()
-    directions = rng.standard_normal((vectors.shape[1], _CLASS_COUNT))
-    logits = (vectors - vectors.mean(axis=0)) @ directions
-    logits *= 3 / logits.std()
-    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
-    return logits.astype(np.float32), labels.astype(np.int64)

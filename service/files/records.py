@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -80,8 +80,6 @@ def make_batch(
         external_ids = [f"{layout.path.name}:{first_row + row}" for row in range(row_count)]
     if document_ids is None:
         document_ids = [None] * row_count
-    if attributes is None:
-        attributes = [{}] * row_count
     _check_finite(layout, first_row, layout.vector, vectors)
     _check_finite(layout, first_row, layout.logits, logits)
     return ExemplarBatch(
@@ -91,7 +89,9 @@ def make_batch(
         vectors=vectors,
         logits=logits,
         labels=_checked_labels(layout, first_row, labels, row_count),
-        attributes=[_plain_attributes(layout, row, values) for row, values in enumerate(attributes, start=first_row)],
+        attributes=[{} for _ in range(row_count)]
+        if attributes is None
+        else [_plain_attributes(layout, row, values) for row, values in enumerate(attributes, start=first_row)],
     )
 
 
@@ -151,6 +151,8 @@ def _checked_labels(
 
 
 def _checked_ids(layout: Layout, first_row: int, values: Sequence[str | None]) -> list[str]:
+    if _are_storable(values):
+        return list(values)
     checked = []
     for row, value in enumerate(values, start=first_row):
         where = f"row {row}, {layout.external_id}"
@@ -158,6 +160,21 @@ def _checked_ids(layout: Layout, first_row: int, values: Sequence[str | None]) -
             raise fault(layout.path, where, "text", "null", "give every row an id, or leave the column out")
         checked.append(_checked_id(layout, where, value))
     return checked
+
+
+def _are_storable(values: Sequence[str | None]) -> TypeGuard[Sequence[str]]:
+    """Whether `_checked_id` would take them all: looked at together, which is several times as fast as one by one."""
+    if None in values:
+        return False
+    texts = cast(Sequence[str], values)
+    lengths = set(map(len, texts))
+    if not 1 <= min(lengths, default=1) <= max(lengths, default=1) <= ID_LENGTH_LIMIT:
+        return False
+    try:
+        _check_text("".join(texts))
+    except ValueError:
+        return False
+    return True
 
 
 def _checked_document_ids(layout: Layout, first_row: int, values: Sequence[str | None]) -> list[str | None]:

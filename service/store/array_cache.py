@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from service.core.types import Float32Array, IntArray, Split, Support
+from service.core.types import Float32Array, IntArray, Support
 from service.errors import DatabaseError, NotReadyError
 from service.store import exemplars, support
 from service.store.calibrations import Calibration
@@ -25,6 +25,8 @@ from service.store.classifiers import Classifier
 from service.store.engine import connect
 
 _BLOCK_BYTES = 32 << 20
+# Of rows that the server packs into one value: beyond this it asks the kernel for memory anew with each.
+_PACKED_BYTES = 1 << 16
 # Two: while workers go over to the newest, some still read the one before.
 _KEPT = 2
 _TRIES = 5
@@ -153,21 +155,25 @@ def _block_rows(classifier: Classifier) -> int:
 
 
 def _write_support(connection: Connection, classifier: Classifier, folder: Path) -> None:
-    n = exemplars.split_counts(connection, classifier)[Split.TRAIN]
-    rows = _block_rows(classifier)
-    ids, labels = np.empty(n, np.int64), np.empty(n, np.int64)
-    start = 0
-    with _float_rows(folder / "logits.npy", n, classifier.class_count) as append:
-        for block_ids, block_labels, block_logits in exemplars.support_blocks(connection, classifier, rows):
-            part = slice(start, start + len(block_ids))
-            ids[part], labels[part] = block_ids, block_labels
+    ids = exemplars.support_ids(connection, classifier)
+    labels, start = np.empty(len(ids), np.int64), 0
+    block_rows = _packed_rows(classifier.class_count)
+    with _float_rows(folder / "logits.npy", len(ids), classifier.class_count) as append:
+        for block_labels, block_logits in exemplars.support_blocks(connection, classifier, ids, block_rows):
+            labels[start : start + len(block_labels)] = block_labels
             append(block_logits)
-            start = part.stop
-    with _float_rows(folder / "vectors.npy", n, classifier.dimension) as append:
-        for block in exemplars.support_vector_blocks(connection, classifier, rows):
+            start += len(block_labels)
+    assert start == len(ids), "the training exemplars are read within one snapshot"
+    block_rows = _packed_rows(classifier.dimension)
+    with _float_rows(folder / "vectors.npy", len(ids), classifier.dimension) as append:
+        for block in exemplars.support_vector_blocks(connection, classifier, ids, block_rows):
             append(block)
     np.save(folder / "ids.npy", ids)
     np.save(folder / "labels.npy", labels)
+
+
+def _packed_rows(width: int) -> int:
+    return max(1, _PACKED_BYTES // (4 * width))
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from service.store.copy import (
     Vector,
     copy_in,
     copy_out,
+    copy_out_packed,
     copy_out_whole,
     driver_cursor,
 )
@@ -69,9 +70,10 @@ class ExemplarKeys:
 
 def content_digest(vector: Float32Array, logits: Float32Array, document_id: str | None) -> bytes:
     """BLAKE2b-128 of what makes an exemplar what it is; a label can change, these cannot."""
-    digest = blake2b(vector.tobytes(), digest_size=16)
-    digest.update(logits.tobytes())
-    digest.update(b"" if document_id is None else b"\x00" + document_id.encode())
+    digest = blake2b(vector.data, digest_size=16)
+    digest.update(logits.data)
+    if document_id is not None:
+        digest.update(b"\x00" + document_id.encode())
     return digest.digest()
 
 
@@ -165,10 +167,8 @@ def _append(
     source: str,
 ) -> IntArray:
     """Store the chosen rows; their new ids, ascending."""
-    ids = np.array(
-        connection.execute(statement("exemplars.allocate_exemplar_ids"), {"count": len(rows)}).scalars().all(),
-        dtype=np.int64,
-    )
+    packed = connection.execute(statement("exemplars.allocate_exemplar_ids"), {"count": len(rows)}).scalar_one()
+    ids = _unpacked_ids(packed)
     if not len(rows):
         return ids
     n, chosen = len(rows), rows.tolist()
@@ -198,7 +198,7 @@ def _append(
             "network_logits": incoming.logits[rows],
             "network_predicted": incoming.predicted[rows],
             "label": incoming.labels[rows],
-            "attributes": [b"\x01" + json.dumps(incoming.attributes[row]).encode() for row in chosen],
+            "attributes": [_json(incoming.attributes[row]) for row in chosen],
             "content_digest": [digests[row] for row in chosen],
         },
         nulls={"label": incoming.labels[rows] < 0},
@@ -218,6 +218,10 @@ def _append(
     given = incoming.labels[rows][labelled]
     append_events(connection, ids[labelled], given, [selection] * len(given), source=source)
     return ids
+
+
+def _json(attributes: Mapping[str, Any]) -> bytes:
+    return b"\x01" + json.dumps(attributes).encode() if attributes else b"\x01{}"
 
 
 def _add_first_labels(
@@ -264,31 +268,44 @@ def keys(connection: Connection, exemplar_ids: IntArray) -> ExemplarKeys:
     return ExemplarKeys(exemplar_ids, [row.document_key for row in rows], [row.external_id for row in rows])
 
 
+def support_ids(connection: Connection, classifier: Classifier) -> IntArray:
+    """The training exemplars in order of ingestion, (N,) int64."""
+    packed = connection.execute(statement("exemplars.support_ids"), {"classifier_id": classifier.id}).scalar_one()
+    return _unpacked_ids(packed)
+
+
 def support_blocks(
-    connection: Connection, classifier: Classifier, block_rows: int
-) -> Iterator[tuple[IntArray, IntArray, Float32Array]]:
-    """Ids, labels and network logits of the training exemplars, in order of ingestion."""
+    connection: Connection, classifier: Classifier, ids: IntArray, block_rows: int
+) -> Iterator[tuple[IntArray, Float32Array]]:
+    """Labels and network logits of the training exemplars, whose `ids` are all there are, in order of ingestion."""
     columns: dict[str, FixedColumn] = {
         "id": INT8,
         "label": INT4,
         "network_logits": Array(">f4", classifier.class_count),
     }
-    for block in copy_out(
-        driver_cursor(connection),
-        copy_query("exemplars.support"),
-        {"classifier_id": classifier.id},
-        columns,
-        block_rows,
-    ):
-        yield block["id"], block["label"].astype(np.int64), block["network_logits"]
+    query, parts = copy_query("exemplars.support"), _parts(classifier, ids, block_rows)
+    for block in copy_out_packed(driver_cursor(connection), query, parts, columns):
+        yield block["label"].astype(np.int64), block["network_logits"]
 
 
-def support_vector_blocks(connection: Connection, classifier: Classifier, block_rows: int) -> Iterator[Float32Array]:
-    """Vectors of the training exemplars, in order of ingestion."""
+def support_vector_blocks(
+    connection: Connection, classifier: Classifier, ids: IntArray, block_rows: int
+) -> Iterator[Float32Array]:
+    """Vectors of the training exemplars, whose `ids` are all there are, in order of ingestion."""
     columns: dict[str, FixedColumn] = {"exemplar_id": INT8, "r": Vector(classifier.dimension)}
-    query, parameters = copy_query("exemplars.support_vectors"), {"classifier_id": classifier.id}
-    for block in copy_out(driver_cursor(connection), query, parameters, columns, block_rows):
+    query, parts = copy_query("exemplars.support_vectors"), _parts(classifier, ids, block_rows)
+    for block in copy_out_packed(driver_cursor(connection), query, parts, columns):
         yield block["r"]
+
+
+def _parts(classifier: Classifier, ids: IntArray, block_rows: int) -> dict[str, object]:
+    """Parameters of a statement that reads ascending ids in blocks."""
+    last = np.append(ids[block_rows - 1 :: block_rows], ids[-1:] if len(ids) % block_rows else ids[:0])
+    return {"classifier_id": classifier.id, "first_ids": ids[::block_rows].tolist(), "last_ids": last.tolist()}
+
+
+def _unpacked_ids(packed: bytes | None) -> IntArray:
+    return np.frombuffer(packed or b"", dtype=">i8").astype(np.int64)
 
 
 def vectors(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:

@@ -80,13 +80,24 @@ def classifier_ids(engine: Engine) -> tuple[Classifier, list[int]]:
 
 
 def test_the_support_is_read_from_its_partition(engine: Engine) -> None:
+    """Each block through the key: what is sorted is a block, never the whole."""
     classifier, _ = classifier_ids(engine)
+    table, block_rows = f"exemplar_vector_{classifier.id}_support", 500
     with connect(engine) as connection:
+        ids = exemplars.support_ids(connection, classifier)
+        parameters = {
+            "classifier_id": classifier.id,
+            "first_ids": ids[::block_rows].tolist(),
+            "last_ids": ids[block_rows - 1 :: block_rows].tolist(),
+        }
         query = str(statement("exemplars.support_vectors"))
-        nodes = explain(connection, query, {"classifier_id": classifier.id}, analyze=True)
-    tables = {node["Relation Name"] for node in nodes if "Relation Name" in node}
-    assert tables == {f"exemplar_vector_{classifier.id}_support"}
-    assert nodes[0]["Actual Rows"] == ROWS / 2
+        nodes = explain(connection, query, parameters, analyze=True)
+    assert {node["Relation Name"] for node in nodes if "Relation Name" in node} == {table}
+    assert {node["Index Name"] for node in nodes if "Index Name" in node} == {f"{table}_pkey"}
+    (read,) = (node for node in nodes if node.get("Relation Name") == table)
+    assert (read["Actual Loops"], read["Actual Rows"]) == (ROWS / 2 / block_rows, block_rows)
+    sorts = [node for node in nodes if node["Node Type"] == "Sort" and node["Actual Rows"] > 1]
+    assert all(node["Actual Rows"] <= block_rows and node["Sort Space Type"] == "Memory" for node in sorts)
 
 
 @pytest.mark.parametrize("count", [1, 2048])

@@ -30,6 +30,7 @@ from service.store.copy import (
     Vector,
     copy_in,
     copy_out,
+    copy_out_packed,
     driver_cursor,
     encode_rows,
 )
@@ -235,6 +236,29 @@ def test_all_columns_at_once_in_blocks(cursor: Cursor, n: int, block_rows: int) 
         assert_bits_equal(np.concatenate([block[name] for block in blocks]), values[name])
 
 
+@pytest.mark.parametrize("block_rows", [1, 64, 1000])
+def test_packed_rows_are_the_same_rows(cursor: Cursor, block_rows: int) -> None:
+    values = everything(200)
+    columns: dict[str, FixedColumn] = {"row": INT4, **{name: column for name, (_, column) in FIXED.items()}}
+    copy_in(cursor, "types", columns, values)
+    names = ", ".join(f'"{name}"' for name in columns)
+    blocks = list(copy_out_packed(cursor, packing(names), {"rows": block_rows}, columns))
+    assert [len(block["row"]) for block in blocks] == [
+        min(block_rows, 200 - start) for start in range(0, 200, block_rows)
+    ]
+    for name in columns:
+        found = np.concatenate([block[name] for block in blocks])
+        assert_bits_equal(found, values[name].astype(found.dtype))
+
+
+def packing(names: str) -> str:
+    """A query that packs the rows of the table in blocks of `rows`."""
+    return (
+        f"SELECT string_agg(record_send(packed), '' ORDER BY row) FROM (SELECT {names} FROM types) AS packed "
+        "GROUP BY row / %(rows)s ORDER BY row / %(rows)s"
+    )
+
+
 def test_parameters_of_the_query(cursor: Cursor) -> None:
     copy_in(cursor, "types", {"row": INT4, "int8": INT8}, {"row": np.arange(9), "int8": np.arange(9) * 10})
     query = "SELECT int8 FROM types WHERE row = ANY(%(rows)s::int[]) ORDER BY row"
@@ -265,6 +289,13 @@ class TestWhatDoesNotFit:
         copy_in(cursor, "types", {"row": INT4, "int8s": stored}, values)
         with pytest.raises(DatabaseError, match="a null or an array of another length is stored"):
             list(copy_out(cursor, "SELECT int8s FROM types", {}, {"int8s": expected}, 2))
+
+    @pytest.mark.parametrize("name", list(FIXED))
+    def test_a_null_among_packed_rows(self, cursor: Cursor, name: str) -> None:
+        values, columns = {"row": np.arange(5), name: everything(5)[name]}, {"row": INT4, name: FIXED[name][1]}
+        copy_in(cursor, "types", columns, values, {name: np.arange(5) == 2})
+        with pytest.raises(DatabaseError, match=f"rows of another shape than expected for columns row, {name}"):
+            list(copy_out_packed(cursor, packing(f'row, "{name}"'), {"rows": 5}, columns))
 
     def test_another_number_of_columns(self, cursor: Cursor) -> None:
         copy_in(cursor, "types", {"row": INT4, "int4": INT4}, {"row": np.arange(5), "int4": np.arange(5)})

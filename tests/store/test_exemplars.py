@@ -251,13 +251,24 @@ def test_the_support_in_order_of_ingestion(connection: Connection, classifier: C
     for part in parts:
         ids.append(store(connection, classifier, part).ids)
         store(connection, classifier, rows([f"vp {len(ids)}"], Split.VP, [0]))
-    found = list(exemplars.support_blocks(connection, classifier, block_rows))
-    np.testing.assert_array_equal(np.concatenate([block[0] for block in found]), np.concatenate(ids))
-    assert np.concatenate([block[1] for block in found]).tolist() == [1] * 25 + [0] * 25
+    support_ids = exemplars.support_ids(connection, classifier)
+    np.testing.assert_array_equal(support_ids, np.concatenate(ids))
+    found = list(exemplars.support_blocks(connection, classifier, support_ids, block_rows))
+    sizes = [min(block_rows, 50 - start) for start in range(0, 50, block_rows)]
+    assert [len(block[0]) for block in found] == sizes
+    assert np.concatenate([block[0] for block in found]).tolist() == [1] * 25 + [0] * 25
     expected = np.concatenate([part.logits for part in parts])
-    np.testing.assert_array_equal(np.concatenate([block[2] for block in found]), expected)
-    vectors = np.concatenate(list(exemplars.support_vector_blocks(connection, classifier, block_rows)))
-    np.testing.assert_array_equal(vectors, np.concatenate([part.vectors for part in parts]))
+    np.testing.assert_array_equal(np.concatenate([block[1] for block in found]), expected)
+    vectors = list(exemplars.support_vector_blocks(connection, classifier, support_ids, block_rows))
+    assert [len(block) for block in vectors] == sizes
+    np.testing.assert_array_equal(np.concatenate(vectors), np.concatenate([part.vectors for part in parts]))
+
+
+def test_no_support(connection: Connection, classifier: Classifier) -> None:
+    ids = exemplars.support_ids(connection, classifier)
+    assert ids.shape == (0,)
+    assert list(exemplars.support_blocks(connection, classifier, ids, 5)) == []
+    assert list(exemplars.support_vector_blocks(connection, classifier, ids, 5)) == []
 
 
 def test_split_keys_do_not_show_the_order_of_arrival(connection: Connection, classifier: Classifier) -> None:

@@ -72,7 +72,7 @@ def test_of_every_length(engine: Engine, dimension: int, storage: str) -> None:
 
         found = exemplars.vectors(connection, classifier, ids[::-1])
         assert found.tobytes() == vectors[::-1].tobytes()
-        support = np.concatenate(list(exemplars.support_vector_blocks(connection, classifier, 2)))
+        support = np.concatenate(list(exemplars.support_vector_blocks(connection, classifier, ids[:5], 2)))
         assert support.tobytes() == vectors[:5].tobytes()
         # What SQL sees is the same number.
         (norm,) = connection.execute(

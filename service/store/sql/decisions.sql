@@ -1,66 +1,117 @@
 -- name: undecided
--- Those of the exemplars asked for that have no decision yet, in the order asked for.
+-- Those of the exemplars asked for that have no decision yet, in the order asked for: one look-up an id. An anti-join
+-- would read all decisions of the snapshot for each id as long as they have no statistics.
 SELECT wanted.exemplar_id
 FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
-WHERE
-    NOT EXISTS (
-        SELECT 1
+LEFT JOIN
+    LATERAL (
+        SELECT decision.id
         FROM decision
         WHERE
             decision.calibration_id = :calibration_id
             AND decision.exemplar_id = wanted.exemplar_id
             AND decision.weighted = :weighted
             AND decision.require_full_match = :require_full_match
-    )
+        -- There is one at most. The limit keeps this from becoming a join, and the order, of one value, costs nothing.
+        ORDER BY decision.exemplar_id
+        LIMIT 1
+    ) AS stored
+    ON TRUE
+WHERE stored.id IS NULL
 ORDER BY wanted.position;
 
 -- name: job_decisions
--- What `score --out` writes: one row a row of the request, in its order.
+-- What `score --out` writes: one row a row of the request, in its order; look-ups for the reason given above.
 SELECT
     exemplar.external_id,
-    decision.predicted,
-    decision.logits,
-    decision.match_count,
-    decision.distance,
-    decision.admit_set,
-    decision.band_size,
-    decision.threshold,
-    decision.category_size,
-    decision.upweight,
-    decision.lower,
-    decision.upper,
-    decision.decision,
-    decision.reason,
-    decision.calibration_id
-FROM job
-INNER JOIN job_row ON job.id = job_row.job_id
-INNER JOIN exemplar ON job_row.exemplar_id = exemplar.id
-INNER JOIN decision
-    ON
-        job.calibration_id = decision.calibration_id
-        AND job_row.exemplar_id = decision.exemplar_id
-        AND job.weighted = decision.weighted
-        AND job.require_full_match = decision.require_full_match
-WHERE job.id = :job_id
-ORDER BY job_row.row_number;
+    stored.predicted,
+    stored.logits,
+    stored.match_count,
+    stored.distance,
+    stored.admit_set,
+    stored.band_size,
+    stored.threshold,
+    stored.category_size,
+    stored.upweight,
+    stored.lower,
+    stored.upper,
+    stored.decision,
+    stored.reason,
+    stored.calibration_id
+FROM (
+    SELECT
+        job.calibration_id,
+        job.weighted,
+        job.require_full_match,
+        job_row.row_number,
+        job_row.exemplar_id
+    FROM job
+    INNER JOIN job_row ON job.id = job_row.job_id
+    WHERE job.id = :job_id
+    -- Here, so that nothing as large as a decision is sorted.
+    ORDER BY job_row.row_number
+) AS wanted
+CROSS JOIN
+    LATERAL (
+        SELECT exemplar.external_id
+        FROM exemplar
+        WHERE exemplar.id = wanted.exemplar_id
+        ORDER BY exemplar.id
+        LIMIT 1
+    ) AS exemplar
+CROSS JOIN
+    LATERAL (
+        SELECT
+            decision.predicted,
+            decision.logits,
+            decision.match_count,
+            decision.distance,
+            decision.admit_set,
+            decision.band_size,
+            decision.threshold,
+            decision.category_size,
+            decision.upweight,
+            decision.lower,
+            decision.upper,
+            decision.decision,
+            decision.reason,
+            decision.calibration_id
+        FROM decision
+        WHERE
+            decision.calibration_id = wanted.calibration_id
+            AND decision.exemplar_id = wanted.exemplar_id
+            AND decision.weighted = wanted.weighted
+            AND decision.require_full_match = wanted.require_full_match
+        ORDER BY decision.exemplar_id
+        LIMIT 1
+    ) AS stored
+ORDER BY wanted.row_number;
 
 -- name: decision_counts
 -- How many rows of a job were admitted, per class, and rejected, per reason.
 SELECT
-    decision.decision,
-    decision.reason,
+    stored.decision,
+    stored.reason,
     count(*) AS rows
 FROM job
 INNER JOIN job_row ON job.id = job_row.job_id
-INNER JOIN decision
-    ON
-        job.calibration_id = decision.calibration_id
-        AND job_row.exemplar_id = decision.exemplar_id
-        AND job.weighted = decision.weighted
-        AND job.require_full_match = decision.require_full_match
+CROSS JOIN
+    LATERAL (
+        SELECT
+            decision.decision,
+            decision.reason
+        FROM decision
+        WHERE
+            decision.calibration_id = job.calibration_id
+            AND decision.exemplar_id = job_row.exemplar_id
+            AND decision.weighted = job.weighted
+            AND decision.require_full_match = job.require_full_match
+        ORDER BY decision.exemplar_id
+        LIMIT 1
+    ) AS stored
 WHERE job.id = :job_id
-GROUP BY decision.decision, decision.reason
-ORDER BY decision.decision, decision.reason;
+GROUP BY stored.decision, stored.reason
+ORDER BY stored.decision, stored.reason;
 
 -- name: decision_by_id
 -- One decision as it is stored.

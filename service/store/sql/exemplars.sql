@@ -1,7 +1,13 @@
 -- name: allocate_exemplar_ids
--- Keys for new exemplars, ascending.
-SELECT nextval(pg_get_serial_sequence('exemplar', 'id'))
-FROM generate_series(1, :count);
+-- Keys for new exemplars, ascending, packed into one value; null for none.
+WITH counter AS MATERIALIZED (
+    -- Looked up once: by each row it takes twenty times as long as the key.
+    SELECT pg_get_serial_sequence('exemplar', 'id')::regclass AS name
+)
+
+SELECT string_agg(int8send(nextval(counter.name)), '')
+FROM counter
+CROSS JOIN generate_series(1, :count);
 
 -- name: known_exemplars
 -- What is stored under some of the user's ids.
@@ -40,28 +46,54 @@ WHERE
     AND split = :split
 ORDER BY label;
 
--- name: support
--- The training exemplars in order of ingestion, but for their vectors.
-SELECT
-    id,
-    label,
-    network_logits
+-- name: support_ids
+-- The training exemplars in order of ingestion, packed into one value; null where there are none.
+SELECT string_agg(int8send(id), '' ORDER BY id)
 FROM exemplar
 WHERE
     classifier_id = :classifier_id
-    AND split = 'train'
-ORDER BY id;
+    AND split = 'train';
+
+-- name: support
+-- The training exemplars between each two ids, both included, but for their vectors: packed in order of ingestion.
+SELECT packed.block
+FROM unnest(:first_ids ::bigint[], :last_ids ::bigint[]) WITH ORDINALITY AS part (first_id, last_id, position)
+CROSS JOIN
+    LATERAL (
+        SELECT string_agg(record_send(training), '' ORDER BY training.id) AS block
+        FROM (
+            SELECT
+                exemplar.id,
+                exemplar.label,
+                exemplar.network_logits
+            FROM exemplar
+            WHERE
+                exemplar.classifier_id = :classifier_id
+                AND exemplar.split = 'train'
+                AND exemplar.id BETWEEN part.first_id AND part.last_id
+        ) AS training
+    ) AS packed
+ORDER BY part.position;
 
 -- name: support_vectors
--- The vectors of the training exemplars in order of ingestion.
-SELECT
-    exemplar_id,
-    r
-FROM exemplar_vector
-WHERE
-    classifier_id = :classifier_id
-    AND support
-ORDER BY exemplar_id;
+-- The vectors of the training exemplars between each two ids, both included: packed in order of ingestion.
+SELECT packed.block
+FROM unnest(:first_ids ::bigint[], :last_ids ::bigint[]) WITH ORDINALITY AS part (first_id, last_id, position)
+CROSS JOIN
+    LATERAL (
+        SELECT string_agg(record_send(training), '' ORDER BY training.exemplar_id) AS block
+        FROM (
+            SELECT
+                exemplar_vector.exemplar_id,
+                exemplar_vector.r
+            FROM exemplar_vector
+            WHERE
+                exemplar_vector.classifier_id = :classifier_id
+                AND exemplar_vector.support
+                AND exemplar_vector.exemplar_id BETWEEN part.first_id AND part.last_id
+        ) AS training
+    ) AS packed
+ORDER BY part.position;
 
 -- name: vectors
 -- The vectors of the exemplars asked for, in the order asked for: one look-up an id. A plain join would read

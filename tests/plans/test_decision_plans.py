@@ -1,0 +1,92 @@
+"""Decisions are found by the whole of their key, one look-up a row: statistics or none."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pytest
+from sqlalchemy import Engine, text
+
+from service.store import classifiers
+from service.store.engine import connect, create_engine, transaction
+from service.store.statements import statement
+from tests.conftest import fresh_database
+from tests.plans.plans import Node, buffers, explain, kinds, scans
+
+# What a first job leaves behind: its snapshot's decisions are all there are.
+ROWS = 10_000
+STATEMENTS = f"""
+INSERT INTO exemplar (id, classifier_id, external_id, split, network_logits, network_predicted, content_digest)
+SELECT n, :classifier_id, n::text, 'scored', '{{0, 1}}', 1, '' FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO knn_parameters (classifier_id, origin, beta, gamma, eta, eta_loc, is_current)
+VALUES (:classifier_id, 'given', '{{0, 0}}', '{{1, 1}}', 1, 1, TRUE);
+INSERT INTO calibrator (classifier_id, settings_digest, alpha, delta, kappa, bin_edges, thresholds)
+VALUES (:classifier_id, '', 0.1, 1, 1, '{{0}}', '{{0.9, 0.9}}');
+INSERT INTO calibration
+    (calibrator_id, number, knn_parameters_id, s_hat, omega, mc_count, vp_count, reason, state)
+VALUES (1, 1, 1, 1, 1, 0, 0, '', 'current');
+INSERT INTO decision
+    (calibration_id, exemplar_id, weighted, require_full_match, complete_to, predicted, match_count, distance,
+     logits, admit_set, band_size, threshold, category_size, decision)
+SELECT 1, n, TRUE, FALSE, 0, 1, 1, 0, '{{0, 1}}', B'01', '{{1, 1}}', '{{0, 0}}', 1, 1
+FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO job (classifier_id, kind, state, calibration_id, weighted, require_full_match, row_count)
+VALUES (:classifier_id, 'score', 'running', 1, TRUE, FALSE, {ROWS});
+INSERT INTO job_row (job_id, row_number, exemplar_id) SELECT 1, n - 1, n FROM generate_series(1, {ROWS}) AS n;
+"""
+
+
+@pytest.fixture(scope="module", params=["without statistics", "analysed"])
+def engine(request: pytest.FixtureRequest, server_url: str, template_database: str) -> Iterator[Engine]:
+    with fresh_database(server_url, template_database) as url:
+        found = create_engine(url)
+        with transaction(found) as connection:
+            classifier = classifiers.create(
+                connection,
+                name="one",
+                class_names=("a", "b"),
+                dimension=2,
+                neighbour_count=1,
+                knn_share=Decimal("0.1"),
+                mc_share=Decimal("0.45"),
+                seed=0,
+            )
+            for table in ("exemplar", "decision", "job_row"):
+                connection.exec_driver_sql(f"ALTER TABLE {table} SET (autovacuum_enabled = false)")
+            for part in STATEMENTS.split(";")[:-1]:
+                connection.execute(text(part), {"classifier_id": classifier.id} if ":classifier_id" in part else {})
+        if request.param == "analysed":
+            with transaction(found) as connection:
+                connection.exec_driver_sql("ANALYZE")
+        yield found
+        found.dispose()
+
+
+def assert_looked_up(nodes: list[Node], rows: int) -> None:
+    (read,) = scans(nodes, "decision")
+    assert kinds([read]) == {("Index Scan", "decision_key")}
+    for column in ("calibration_id", "exemplar_id", "weighted", "require_full_match"):
+        assert column in read["Index Cond"]
+    assert read["Actual Loops"] == rows
+    # A descent of at most three pages and the page of the row, of the decision and of its exemplar.
+    assert buffers(nodes[0]) <= 8 * rows + 200
+
+
+@pytest.mark.parametrize("name", ["job_decisions", "decision_counts"])
+def test_the_rows_of_a_job(engine: Engine, name: str) -> None:
+    with connect(engine) as connection:
+        nodes = explain(connection, str(statement(f"decisions.{name}")), {"job_id": 1}, analyze=True)
+    assert_looked_up(nodes, ROWS)
+    if name == "job_decisions":
+        assert nodes[0]["Node Type"] != "Sort"
+
+
+def test_what_is_decided(engine: Engine) -> None:
+    parameters = {
+        "exemplar_ids": list(range(1, 2049)),
+        "calibration_id": 1,
+        "weighted": True,
+        "require_full_match": False,
+    }
+    with connect(engine) as connection:
+        nodes = explain(connection, str(statement("decisions.undecided")), parameters, analyze=True)
+    assert_looked_up(nodes, 2048)
