@@ -21,6 +21,7 @@ class Subject(StrEnum):
     NEIGHBOURS = "neighbours"
     BANDS = "bands"
     LOCALIZER = "localizer"
+    GROWTH = "growth"
     BASELINES = "baselines"
     STORAGE = "storage"
     ONE_QUERY = "one_query"

@@ -1,4 +1,4 @@
-"""ADMIT sets and Venn categories of a batch against NumPy point by point, on a sample of the points."""
+"""Bands, ADMIT sets and Venn categories of a batch against NumPy masks for each point and class."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,14 +24,13 @@ from service.core.types import (
 from service.core.venn_admit import Categories, VennIndex
 
 _NEIGHBOUR_COUNT = 25
-_SAMPLE = 400
+_SAMPLE_SHARE = 1 / 500  # what the peer does of scored points and of vp
 
 
 def measure(large: bool) -> Iterator[Measurement]:
-    scored, calibrating = (200_000, 100_000) if large else (20_000, 25_000)
+    scored, calibrating = (100_000, 125_000) if large else (20_000, 25_000)
     for class_count in (3, 50):
-        case = _Case.draw(class_count, calibrating=calibrating, scored=scored)
-        yield from _measure(case)
+        yield _measure(_Case.draw(class_count, calibrating=calibrating, scored=scored))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,68 +62,70 @@ class _Case:
             scored=draw_view(rng, scored, class_count, _NEIGHBOUR_COUNT)[0],
         )
 
-    def sets(self, view: Approximation) -> AdmitSets:
-        index = AdmitIndex(self.mc, class_count=self.class_count, settings=self.settings, omega=self.omega)
-        return index.sets(view.logits, view.predicted, view.match_count, view.distance)
+    def batch(self) -> tuple[AdmitSets, AdmitSets, Categories]:
+        """Sets of vp and of the scored points, and the categories of these: as the service does it."""
+        classes, settings, omega = self.class_count, self.settings, self.omega
+        admit = AdmitIndex(self.mc, class_count=classes, settings=settings, omega=omega)
+        vp_sets, sets = _sets(admit, self.vp_view), _sets(admit, self.scored)
+        venn = VennIndex(self.vp, vp_sets.singleton, class_count=classes, settings=settings, omega=omega)
+        view = self.scored
+        return vp_sets, sets, venn.categories(sets.singleton, view.predicted, view.match_count, view.distance)
 
-    def categories(self, vp_singleton: BoolArray, singleton: BoolArray) -> Categories:
-        index = VennIndex(self.vp, vp_singleton, class_count=self.class_count, settings=self.settings, omega=self.omega)
-        return index.categories(singleton, self.scored.predicted, self.scored.match_count, self.scored.distance)
+
+def _sets(admit: AdmitIndex, view: Approximation) -> AdmitSets:
+    return admit.sets(view.logits, view.predicted, view.match_count, view.distance)
 
 
-def _measure(case: _Case) -> Iterator[Measurement]:
-    count = len(case.scored.predicted)
-    sample = np.linspace(0, count - 1, _SAMPLE).astype(np.int64)
-    size = f"{count:,} by {len(case.mc.label):,}, C={case.class_count}"
-    against = "NumPy, point by point"
-    sets, vp_singleton = case.sets(case.scored), case.sets(case.vp_view).singleton
-    categories = case.categories(vp_singleton, sets.singleton)
-    assert np.array_equal(sets.included[sample], _sets_point_by_point(case, sample))
-    found = _categories_point_by_point(case, vp_singleton, sets.singleton, sample)
-    assert np.array_equal(np.stack((categories.size, categories.correct), axis=1)[sample], found)
-    yield compare(
-        "ADMIT sets",
-        size,
-        against,
-        lambda: case.sets(case.scored),
-        lambda: _sets_point_by_point(case, sample),
+def _measure(case: _Case) -> Measurement:
+    vp_sets, sets, categories = case.batch()
+    vp_rows, rows = _sample(case.vp_view), _sample(case.scored)
+    counts = np.stack((categories.size, categories.correct), axis=1)
+    assert np.array_equal(vp_sets.included[vp_rows], _sets_point_by_point(case, case.vp_view, vp_rows))
+    assert np.array_equal(sets.included[rows], _sets_point_by_point(case, case.scored, rows))
+    assert np.array_equal(counts[rows], _categories_point_by_point(case, vp_sets.singleton, sets.singleton, rows))
+
+    def point_by_point() -> None:
+        _sets_point_by_point(case, case.vp_view, vp_rows)
+        _sets_point_by_point(case, case.scored, rows)
+        _categories_point_by_point(case, vp_sets.singleton, sets.singleton, rows)
+
+    return compare(
+        "bands, sets, categories",
+        f"{len(sets.singleton):,} by {len(case.mc.label):,}, C={case.class_count}",
+        "NumPy, for each point and class",
+        case.batch,
+        point_by_point,
         turns=5,
-        peer_share=_SAMPLE / count,
-    )
-    yield compare(
-        "Venn categories",
-        size,
-        against,
-        lambda: case.categories(vp_singleton, sets.singleton),
-        lambda: _categories_point_by_point(case, vp_singleton, sets.singleton, sample),
-        turns=5,
-        peer_share=_SAMPLE / count,
+        peer_share=_SAMPLE_SHARE,
     )
 
 
-def _in_band(case: _Case, points: CalibrationPoints, row: int) -> BoolArray:
-    """Whether each calibration point is in a scored point's band, (n,)."""
-    distance = case.scored.distance[row]
-    in_band: BoolArray = points.match_count == case.scored.match_count[row]
-    in_band &= (points.distance >= distance - case.omega) & (points.distance <= distance + case.omega)
+def _sample(view: Approximation) -> IntArray:
+    count = len(view.predicted)
+    return np.linspace(0, count - 1, round(count * _SAMPLE_SHARE)).astype(np.int64)
+
+
+def _in_band(case: _Case, points: CalibrationPoints, view: Approximation, row: int) -> BoolArray:
+    """Whether each calibration point is in a point's band, (n,)."""
+    low, high = view.distance[row] - case.omega, view.distance[row] + case.omega
+    in_band: BoolArray = points.match_count == view.match_count[row]
+    in_band &= (points.distance >= low) & (points.distance <= high)
     return in_band
 
 
-def _sets_point_by_point(case: _Case, rows: IntArray) -> BoolArray:
-    """The ADMIT sets of some scored points as anyone would write them, (len(rows), C)."""
+def _sets_point_by_point(case: _Case, view: Approximation, rows: IntArray) -> BoolArray:
+    """The ADMIT sets of some points as anyone would write them, (len(rows), C)."""
     confidence = 1 - Fraction(case.settings.alpha)
-    scores = 1.0 - softmax(case.scored.logits[rows])
+    scores = 1.0 - softmax(view.logits[rows])
     included = np.empty(scores.shape, dtype=np.bool_)
     for place, row in enumerate(rows.tolist()):
-        in_band = _in_band(case, case.mc, row)
-        label, score = case.mc.label[in_band], case.mc.score[in_band]
-        fewest = len(label)
-        for known in range(case.class_count):
-            of_class = score[label == known]
+        fewest = len(case.mc.label)
+        for label in range(case.class_count):
+            of_class = case.mc.score[_in_band(case, case.mc, view, row) & (case.mc.label == label)]
             fewest = min(fewest, len(of_class))
             rank = -(-(len(of_class) + 1) * confidence.numerator // confidence.denominator)
-            included[place, known] = scores[place, known] <= _rank_smallest(of_class, rank)
-        included[place, case.scored.predicted[row]] = True
+            included[place, label] = scores[place, label] <= _rank_smallest(of_class, rank)
+        included[place, view.predicted[row]] = True
         if fewest < case.settings.kappa:
             included[place] = True
     return included
@@ -141,6 +142,6 @@ def _categories_point_by_point(case: _Case, vp_singleton: BoolArray, singleton: 
     for place, row in enumerate(rows.tolist()):
         if singleton[row]:
             alike = vp_singleton & (case.vp.predicted == case.scored.predicted[row])
-            category = _in_band(case, case.vp, row) & alike
+            category = _in_band(case, case.vp, case.scored, row) & alike
             counts[place] = np.count_nonzero(category), np.count_nonzero(category & right)
     return counts

@@ -18,7 +18,7 @@ from service.core.types import AdmitSets, CalibrationPoints, CalibratorSettings,
 from service.errors import InvalidInputError
 
 BLOCK_BYTES = 64 * 2**20
-TEMPORARY_BYTES_PER_CLASS = 20 * 8
+TEMPORARY_BYTES = 6 * 8  # for a point and class
 
 
 def conformal_rank(counts: IntArray, alpha: Decimal) -> IntArray:
@@ -39,8 +39,8 @@ def conformal_rank(counts: IntArray, alpha: Decimal) -> IntArray:
 class AdmitIndex:
     """The points of `mc`, ready to give the ADMIT set of any point; immutable.
 
-    Built in O(n log n); `sets` takes O((n + m C) log n) for m points, and gives the same bits however the
-    points are split into calls.
+    Built in O(n log n); `sets` takes O((n + m) log n + m C) for m points, because points in order of d share their
+    windows with those beside them, and gives the same bits however the points are split into calls.
     """
 
     def __init__(
@@ -60,17 +60,14 @@ class AdmitIndex:
 
         logits: (m, C) float64, finite, KNN(x). predicted: (m,) int64 in [0, C), yhat. match_count: (m,)
         int64, q. distance: (m,) float64, d. InvalidInputError for other shapes or values. Works in blocks of
-        points, within 64 MiB beside its result.
+        classes and of points, within 64 MiB and O(n + m) bytes beside its result.
         """
         self._check_scored(logits, predicted, match_count, distance)
-        shape = (len(predicted), self._class_count)
-        included = np.empty(shape, dtype=np.bool_)
-        band_size = np.empty(shape, dtype=np.int64)
-        quantile = np.empty(shape, dtype=np.float64)
-        rows_per_block = max(1, BLOCK_BYTES // (TEMPORARY_BYTES_PER_CLASS * self._class_count))
+        band_size, quantile = self._quantiles(match_count, distance)
+        included = np.empty(band_size.shape, dtype=np.bool_)
+        rows_per_block = max(1, BLOCK_BYTES // (TEMPORARY_BYTES * self._class_count))
         for start in range(0, len(predicted), rows_per_block):
             rows = slice(start, start + rows_per_block)
-            band_size[rows], quantile[rows] = self._quantiles(match_count[rows], distance[rows])
             included[rows] = 1.0 - softmax(np.ascontiguousarray(logits[rows])) <= quantile[rows]
         included[np.arange(len(predicted)), predicted] = True
         starved = smallest_class_count(band_size) < self._settings.kappa
@@ -85,15 +82,32 @@ class AdmitIndex:
 
     def _quantiles(self, match_count: IntArray, distance: FloatArray) -> tuple[IntArray, FloatArray]:
         """n_c and the rank-th smallest score, both (m, C), in each point's band; inf where rank > n_c."""
+        shape = (len(distance), self._class_count)
+        band_size = np.empty(shape, dtype=np.int64)
+        quantile = np.empty(shape, dtype=np.float64)
         bins = bin_of(match_count, self._settings.bin_edges)
-        group = bins[:, None] * self._class_count + np.arange(self._class_count)  # (m, C)
-        low, high = self._windows.windows(group, distance, self._omega)
-        band_size = high - low
-        rank = conformal_rank(band_size, self._settings.alpha)
-        enough = rank <= band_size
-        quantile = np.full(band_size.shape, np.inf)
-        quantile[enough] = self._scores.rank_smallest(low[enough], high[enough], rank[enough])
+        order = np.lexsort((distance, bins))
+        present, counts = np.unique(bins, return_counts=True)
+        # What is split off after the last bin is empty.
+        for one_bin, rows in zip(present.tolist(), np.split(order, np.cumsum(counts)), strict=False):
+            groups = range(one_bin * self._class_count, (one_bin + 1) * self._class_count)
+            step = max(1, BLOCK_BYTES // (TEMPORARY_BYTES * len(rows)))
+            for start in range(0, self._class_count, step):
+                classes = slice(start, start + step)
+                runs = self._windows.window_runs(groups[classes], distance[rows], self._omega)
+                size, smallest = self._quantile_of_windows(runs.low, runs.high)
+                band_size[rows, classes] = runs.spread(size)
+                quantile[rows, classes] = runs.spread(smallest)
         return band_size, quantile
+
+    def _quantile_of_windows(self, low: IntArray, high: IntArray) -> tuple[IntArray, FloatArray]:
+        """The width of each window and the rank-th smallest score in it, (r,) each; inf where rank > width."""
+        size = high - low
+        rank = conformal_rank(size, self._settings.alpha)
+        enough = rank <= size
+        smallest = np.full(len(size), np.inf)
+        smallest[enough] = self._scores.rank_smallest(low[enough], high[enough], rank[enough])
+        return size, smallest
 
     def _check_scored(
         self, logits: FloatArray, predicted: IntArray, match_count: IntArray, distance: FloatArray

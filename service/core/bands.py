@@ -61,6 +61,24 @@ def band_radius(points: CalibrationPoints, delta: float) -> BandRadius:
     return BandRadius(s_hat=s_hat, omega=math.inf if math.isinf(delta) else delta * s_hat)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class WindowRuns:
+    """Windows [low, high) of m points in each of G groups, group by group, runs of equal ones told once.
+
+    low, high: (r,) int64, of each run. length: (r,) int64, >= 1, how many points in a row have that window. A group's
+    lengths add up to m + 1: one place follows its last point, so that no run is empty. point_count: m.
+    """
+
+    low: IntArray
+    high: IntArray
+    length: IntArray
+    point_count: int
+
+    def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """(m, G): a value of each run, (r,), at every point of the run."""
+        return np.repeat(values, self.length).reshape(-1, self.point_count + 1)[:, :-1].T
+
+
 class WindowIndex:
     """Points sorted by (group, d), so that a group's points of a band are a window [low, high) of that order.
 
@@ -86,16 +104,44 @@ class WindowIndex:
         group: (m,) or (m, G) int64, >= 0. distance: (m,) float64, finite. omega: >= 0, may be inf. Returns
         two int64 arrays of group's shape. InvalidInputError for another omega.
         """
-        if not omega >= 0:
-            raise InvalidInputError(f"a band's radius omega must be at least 0; got {omega}")
-        first = np.searchsorted(self._sorted_distance, distance - omega, side="left")
-        after = np.searchsorted(self._sorted_distance, distance + omega, side="right")
+        first, after = self._rank_bounds(distance, omega)
         if group.ndim == 2:
             first, after = first[:, None], after[:, None]  # (m, 1)
         start = group * self._stride
         low = np.searchsorted(self._keys, start + first, side="left").astype(np.int64, copy=False)
         high = np.searchsorted(self._keys, start + after, side="left").astype(np.int64, copy=False)
         return low, high
+
+    def window_runs(self, groups: range, distance: FloatArray, omega: float) -> WindowRuns:
+        """The windows that `windows` gives for ascending distances in each of some consecutive groups.
+
+        groups: of step 1, not empty. distance: (m,) float64, ascending. omega: >= 0, may be inf.
+
+        As d rises, a group's window changes only where one of its points leaves or enters: so there are at most
+        2 n + G runs for n points in the groups, found in O((n + m) log n) however many windows there are.
+        """
+        first, after = self._rank_bounds(distance, omega)
+        places = len(distance) + 1
+        start, stop = np.searchsorted(self._keys, [groups.start * self._stride, groups.stop * self._stride])
+        group, rank = np.divmod(self._keys[start:stop], self._stride)
+        group_place = (group - groups.start) * places
+        left = group_place + np.searchsorted(first, rank, side="right")  # ascending, as the keys are
+        entered = group_place + np.searchsorted(after, rank, side="right")
+        changes = np.unique(np.concatenate([np.arange(len(groups)) * places, left, entered]))
+        return WindowRuns(
+            low=start + np.searchsorted(left, changes, side="right"),
+            high=start + np.searchsorted(entered, changes, side="right"),
+            length=np.diff(changes, append=len(groups) * places),
+            point_count=len(distance),
+        )
+
+    def _rank_bounds(self, distance: FloatArray, omega: float) -> tuple[IntArray, IntArray]:
+        """Ranks [first, after) of the distances within omega of each of `distance`; (m,) int64 each."""
+        if not omega >= 0:
+            raise InvalidInputError(f"a band's radius omega must be at least 0; got {omega}")
+        first = np.searchsorted(self._sorted_distance, distance - omega, side="left")
+        after = np.searchsorted(self._sorted_distance, distance + omega, side="right")
+        return first.astype(np.int64, copy=False), after.astype(np.int64, copy=False)
 
 
 def check_lengths(**arrays: npt.NDArray[Any]) -> None:

@@ -32,7 +32,7 @@ class _Tile:
     """Distances of `queries` (rows) to `support` (columns).
 
     distances: (QUERY_TILE, SUPPORT_TILE) float64; rows beyond `queries` hold no point, columns beyond
-    `support` are at infinity, which is weight 0.
+    `support` are at infinity, which is weight 0. The next tile overwrites them.
     """
 
     queries: slice
@@ -68,16 +68,16 @@ def category_weight(
     nearest = np.full(len(queries), np.inf)
     whole = np.zeros(len(queries))
     inside = np.zeros(len(queries))
-    weights = np.empty((QUERY_TILE, SUPPORT_TILE))
     columns = np.arange(SUPPORT_TILE)
     for tile in _distance_tiles(queries, support):
         rows, count = tile.queries, tile.queries.stop - tile.queries.start
-        shrink, nearest[rows] = _weigh(tile.distances, nearest[rows], eta_loc, weights)
+        weights, shrink, nearest[rows] = _weigh(tile.distances, nearest[rows], eta_loc)
         whole[rows] = whole[rows] * shrink + weights.sum(axis=1)[:count]
-        low = (window_low[rows] - tile.support.start)[:, np.newaxis]  # (rows, 1)
-        high = (window_high[rows] - tile.support.start)[:, np.newaxis]  # (rows, 1)
-        weights[:count] *= (low <= columns) & (columns < high)  # (rows, SUPPORT_TILE)
-        inside[rows] = inside[rows] * shrink + weights.sum(axis=1)[:count]
+        inside[rows] *= shrink
+        low, high = window_low[rows] - tile.support.start, window_high[rows] - tile.support.start
+        overlapping = np.flatnonzero((low < SUPPORT_TILE) & (high > 0))
+        in_window = (low[overlapping, np.newaxis] <= columns) & (columns < high[overlapping, np.newaxis])
+        inside[rows.start + overlapping] += (weights[overlapping] * in_window).sum(axis=1)
     return inside / whole
 
 
@@ -103,12 +103,12 @@ def localizer_logits(
     nearest = np.full(len(queries), np.inf)
     whole = np.zeros(len(queries))
     weighted = np.zeros((len(queries), support_knn_logits.shape[1]))
-    weights = np.empty((QUERY_TILE, SUPPORT_TILE))
+    logits, part = np.empty((2, QUERY_TILE, support_knn_logits.shape[1]))
     for tile in _distance_tiles(queries, support):
         rows, count = tile.queries, tile.queries.stop - tile.queries.start
-        shrink, nearest[rows] = _weigh(tile.distances, nearest[rows], eta_loc, weights)
+        weights, shrink, nearest[rows] = _weigh(tile.distances, nearest[rows], eta_loc)
         whole[rows] = whole[rows] * shrink + weights.sum(axis=1)[:count]
-        logits = _product(weights, _padded(support_knn_logits[tile.support], SUPPORT_TILE))
+        _product(weights, _padded(support_knn_logits[tile.support], SUPPORT_TILE), logits, part)
         weighted[rows] = weighted[rows] * shrink[:, np.newaxis] + logits[:count]  # (rows, C)
     return weighted / whole[:, np.newaxis]  # (m, C)
 
@@ -128,34 +128,34 @@ def pairwise_distances(queries: Float32Array, support: Float32Array) -> FloatArr
     return distances
 
 
-def _weigh(
-    distances: FloatArray, nearest: FloatArray, eta_loc: float, weights: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Fill `weights` with exp(-(distance - nearest so far) / eta_loc), so that the nearest point weighs 1.
+def _weigh(distances: FloatArray, nearest: FloatArray, eta_loc: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """exp(-(distance - nearest so far) / eta_loc), in place of the distances, so that the nearest point weighs 1.
 
-    distances, weights: (QUERY_TILE, SUPPORT_TILE). nearest: (rows,), the least distance of the tiles before,
-    infinite at first. Returns the factor (rows,) by which sums over the tiles before shrink, and the nearest
+    distances: (QUERY_TILE, SUPPORT_TILE). nearest: (rows,), the least distance of the tiles before, infinite at
+    first. Returns the weights, the factor (rows,) by which sums over the tiles before shrink, and the nearest
     distance (rows,) with this tile included.
     """
     count = len(nearest)
     updated = np.minimum(distances.min(axis=1), _padded(nearest, QUERY_TILE, fill=np.inf))  # (QUERY_TILE,)
-    np.subtract(updated[:, np.newaxis], distances, out=weights)
+    weights = np.subtract(updated[:, np.newaxis], distances, out=distances)
     with np.errstate(over="ignore"):  # to minus infinity, which is weight 0
         weights /= eta_loc
         shrink = np.exp((updated[:count] - nearest) / eta_loc)
     np.exp(weights, out=weights)
-    return shrink, updated[:count]
+    return weights, shrink, updated[:count]
 
 
 def _distance_tiles(queries: Float32Array, support: Float32Array) -> Iterator[_Tile]:
     """All tiles of the distance matrix; those of one query in the order of the support."""
     centre = _centre(support)
+    squared, work = np.empty((2, QUERY_TILE, SUPPORT_TILE))  # reused: fresh pages cost as much as the arithmetic
     panel_rows = max(1, PANEL_BYTES // (8 * queries.shape[1] * QUERY_TILE)) * QUERY_TILE
     for panel_start in range(0, len(queries), panel_rows):
         panel_stop = min(panel_start + panel_rows, len(queries))
         query_starts = range(panel_start, panel_stop, QUERY_TILE)
         panel = _padded(queries[panel_start:panel_stop] - centre, len(query_starts) * QUERY_TILE)
         panel_norms = np.square(panel).sum(axis=1)
+        panel *= -2.0
         for support_start in range(0, len(support), SUPPORT_TILE):
             columns = slice(support_start, min(support_start + SUPPORT_TILE, len(support)))
             tile_support = _padded(support[columns] - centre, SUPPORT_TILE)
@@ -163,12 +163,13 @@ def _distance_tiles(queries: Float32Array, support: Float32Array) -> Iterator[_T
             for query_start in query_starts:
                 rows = slice(query_start, min(query_start + QUERY_TILE, len(queries)))
                 in_panel = slice(query_start - panel_start, query_start - panel_start + QUERY_TILE)
-                norms = panel_norms[in_panel, np.newaxis] + support_norms  # (QUERY_TILE, SUPPORT_TILE)
-                squared = _product(panel[in_panel], tile_support.T)
-                squared *= -2.0
-                squared += norms
-                norms *= CANCELLATION_SHARE
-                _refine(squared, squared < norms, queries[rows], support[columns])
+                query_norms = panel_norms[in_panel]
+                _product(panel[in_panel], tile_support.T, squared, work)
+                squared += np.add(query_norms[:, np.newaxis], support_norms, out=work)
+                # Where the least is large enough, none has cancelled.
+                if squared.min() < CANCELLATION_SHARE * (query_norms.max() + support_norms.max()):
+                    work *= CANCELLATION_SHARE
+                    _refine(squared, squared < work, queries[rows], support[columns])
                 np.sqrt(squared, out=squared)
                 squared[:, columns.stop - columns.start :] = np.inf
                 yield _Tile(rows, columns, squared)
@@ -184,12 +185,14 @@ def _refine(squared: FloatArray, cancelled: BoolArray, queries: Float32Array, su
         squared[rows, columns] = np.square(difference, out=difference).sum(axis=1)
 
 
-def _product(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Matrix product, the inner dimension cut so that the number of BLAS threads does not show in it."""
-    total = left[:, :INNER_TILE] @ right[:INNER_TILE]
+def _product(left: FloatArray, right: FloatArray, out: FloatArray, part: FloatArray) -> None:
+    """Matrix product into `out`, the inner dimension cut so that the number of BLAS threads does not show in it.
+
+    part: of out's shape, overwritten.
+    """
+    np.matmul(left[:, :INNER_TILE], right[:INNER_TILE], out=out)
     for start in range(INNER_TILE, left.shape[1], INNER_TILE):
-        total += left[:, start : start + INNER_TILE] @ right[start : start + INNER_TILE]
-    return total
+        out += np.matmul(left[:, start : start + INNER_TILE], right[start : start + INNER_TILE], out=part)
 
 
 def _centre(support: Float32Array) -> FloatArray:

@@ -134,7 +134,7 @@ def test_blocks_within_a_call_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> 
         omega=0.1,
     )
     whole = sets_of(index, view)
-    monkeypatch.setattr(admit, "BLOCK_BYTES", 4 * admit.TEMPORARY_BYTES_PER_CLASS * 7)
+    monkeypatch.setattr(admit, "BLOCK_BYTES", 4 * admit.TEMPORARY_BYTES * 7)
     assert_same_bits(sets_of(index, view), whole)
 
 

@@ -117,6 +117,28 @@ def test_windows_hold_exactly_the_points_of_the_group_within_the_closed_interval
 
 
 @settings(deadline=None)
+@given(
+    seed=SEEDS,
+    sizes=st.tuples(st.integers(0, 120), st.integers(1, 120)),
+    groups=st.sampled_from([range(4), range(1, 3), range(3, 5)]),
+    omega=st.sampled_from([0.0, 0.1, 0.35, math.inf]),
+)
+def test_runs_spread_out_are_the_windows_and_never_more_than_the_points_that_come_and_go(
+    seed: int, sizes: tuple[int, int], groups: range, omega: float
+) -> None:
+    size, asked = sizes
+    rng = np.random.default_rng(seed)
+    group, distance = rng.integers(0, 4, size), rng.choice(GRID, size)
+    index = WindowIndex(group, distance)
+    at = np.sort(rng.choice([*GRID, *rng.random(5)], asked))
+    low, high = index.windows(np.tile(np.asarray(groups), (asked, 1)), at, omega)
+    runs = index.window_runs(groups, at, omega)
+    np.testing.assert_array_equal(runs.spread(runs.low), low)
+    np.testing.assert_array_equal(runs.spread(runs.high), high)
+    assert len(runs.length) <= 2 * np.isin(group, groups).sum() + len(groups)
+
+
+@settings(deadline=None)
 @given(seed=SEEDS)
 def test_sorted_order_does_not_depend_on_the_row_order(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -162,3 +184,5 @@ def test_a_radius_that_is_none_is_refused(omega: float) -> None:
     index = WindowIndex(np.array([0]), np.array([0.5]))
     with pytest.raises(InvalidInputError, match="omega must be at least 0"):
         index.windows(np.array([0]), np.array([0.5]), omega)
+    with pytest.raises(InvalidInputError, match="omega must be at least 0"):
+        index.window_runs(range(1), np.array([0.5]), omega)
