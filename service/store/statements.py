@@ -35,5 +35,7 @@ def copy_query(name: str) -> str:
 
 def stream(connection: Connection, name: str, parameters: Mapping[str, Any]) -> Iterator[Sequence[Row[Any]]]:
     """The rows of the statement `file.name` in blocks, through a cursor on the server."""
-    with connection.execute(statement(name), parameters, execution_options={"yield_per": _STREAM_ROWS}) as result:
-        yield from result.partitions()
+    # Not `yield_per`, which SQLAlchemy heeds only in statements of its own making.
+    options = {"stream_results": True, "max_row_buffer": _STREAM_ROWS}
+    with connection.execute(statement(name), parameters, execution_options=options) as result:
+        yield from result.partitions(_STREAM_ROWS)
