@@ -217,13 +217,13 @@ def test_a_far_query_does_not_send_its_block_to_a_second_scan() -> None:
 def test_a_lower_product_precision_is_set_aside_and_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     queries, support = vectors(50, 128, 1), vectors(400, 128, 2)
     expected = exact_neighbours(queries, support, 5)
-    product, precisions = torch.addmm, []
+    product, precisions = torch.mm, []
 
-    def recorded(*arguments: torch.Tensor, alpha: float) -> torch.Tensor:
+    def recorded(*factors: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         precisions.append(torch.get_float32_matmul_precision())
-        return product(*arguments, alpha=alpha)
+        return product(*factors, out=out)
 
-    monkeypatch.setattr(torch, "addmm", recorded)
+    monkeypatch.setattr(torch, "mm", recorded)
     torch.set_float32_matmul_precision("medium")
     assert_same(exact_neighbours(queries, support, 5), expected)
     assert set(precisions) == {"highest"}

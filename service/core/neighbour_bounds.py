@@ -1,0 +1,164 @@
+"""Lower bounds of distances: one product of rounded vectors gives those of many pairs.
+
+Each vector is rounded to bfloat16 or float32, and the norm of what rounding took from it is known. By the triangle
+inequality the distance of two vectors is at least that of the rounded ones less both norms; unlike a bound of their
+product's error, which grows with the vectors, this one shrinks with their distance. The product's own error is that
+of a sum in any order: Higham (2002), *Accuracy and Stability of Numerical Algorithms*, sections 3.1 and 4.2.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from service.core.types import BoolArray, Float32Array, FloatArray
+
+# What no bound of a true row reaches, and what the rows that fill up a block are beyond.
+UNREACHED = 2.0**120
+_BEYOND = 2.0**125
+# Squared norm, after scaling, beyond which products could overflow.
+_FAR = 2.0**100
+# Columns beside the vector's: three for each squared norm, one for the errors above the usual.
+_EXTRA = 7
+# Above the rounding of a float64 distance (sum and root) by orders of magnitude, below any gap that matters.
+_FLOAT64_SLACK = 1e-12
+# What underflow can take from a distance, per dimension, in a support scaled to about 1.
+_UNDERFLOW = 2.0**-50
+# float32 arithmetic that need not round to nearest: matrix units may truncate.
+_PRODUCT_UNIT = 2.0**-23
+# Above the rounding of a value to bfloat16, and to float32.
+_ROUND_UP = 1.0 + 2.0**-7
+# Vectors that are rounded at a time stay in cache.
+_BLOCK_BYTES = 2**20
+
+
+def products_are_fast_in_bfloat16() -> bool:
+    """Whether the processor multiplies bfloat16 with sums in float32, and torch's library uses it."""
+    capabilities = torch.cpu.get_capabilities()
+    has_unit = capabilities.get("avx512_bf16", False) or capabilities.get("amx_bf16", False)
+    return bool(has_unit) and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundedQueries:
+    """B queries as the left factor of products.
+
+    factor: (B, D + 7) of the bounds' precision. errors: (B,) float64, how far rounding moved each at most. far: (B,)
+    whether a query is too far from the support for float32: its bounds mean nothing.
+    """
+
+    factor: torch.Tensor
+    errors: FloatArray
+    far: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DistanceBounds:
+    """What turns vectors into factors whose product bounds half their squared distances from below.
+
+    Let t and q be the vectors of an exemplar and a query, scaled and centred; t' and q' what they are rounded to;
+    e_t >= |t - t'| and e_q >= |q - q'|, norms of the actual differences; E the usual error, x_t = max(0, e_t - E);
+    gamma = n u / (1 - n u) with n = D + 16 and u = 2**-23, which bounds the relative error of a sum of D + 7
+    products. The sum of the terms' magnitudes is below 1.05 (|t'|^2 + |q'|^2), and the norms, taken in float32, are
+    off by less than gamma / 2. So the product
+
+        v = (1 - 3 gamma) (|t'|^2 + |q'|^2) / 2 - t'.q' - x_t (|t'| + |q'|)
+
+    as computed is at most (|t' - q'|^2) / 2 - x_t (|t'| + |q'|), hence at most (|t' - q'| - x_t)^2 / 2. Where
+    v > (r + E + e_q)^2 / 2, the distance |t - q| exceeds r. Rounding v to the precision keeps its order, and so
+    what holds for all v above a value of that precision.
+
+    precision: torch.bfloat16 or torch.float32. scale: a power of two. centre: (D,) float32; any gives true bounds.
+    usual_error: E, any value gives true bounds; about the largest error of most exemplars gives tight ones.
+    """
+
+    precision: torch.dtype
+    scale: np.float32
+    centre: Float32Array
+    usual_error: float
+
+    @classmethod
+    def of(
+        cls, precision: torch.dtype, scale: np.float32, centre: Float32Array, sample: Float32Array
+    ) -> "DistanceBounds":
+        """Bounds whose usual error is that of a sample of the support, (S, D) float32 with S >= 1."""
+        _, _, errors = cls(precision, scale, centre, 0.0)._rounded(sample)
+        return cls(precision, scale, centre, float(np.quantile(errors, 0.99)))
+
+    @property
+    def width(self) -> int:
+        """Columns of the factors."""
+        return self.centre.size + _EXTRA
+
+    def round_support(self, vectors: Float32Array, row_count: int) -> torch.Tensor:
+        """The right factor, transposed: (row_count, D + 7), filled up with rows beyond all bounds."""
+        dimension = self.centre.size
+        factor = torch.zeros((row_count, self.width), dtype=self.precision)
+        factor[len(vectors) :, dimension] = _BEYOND
+        for part in slices(len(vectors), _BLOCK_BYTES // (4 * dimension)):
+            rounded, norms, errors = self._rounded(vectors[part])
+            excess = np.maximum(0.0, errors - self.usual_error) * _ROUND_UP
+            block = factor[part]
+            block[:, :dimension] = rounded
+            _split(self._half_squares(norms) - excess * norms, block[:, dimension : dimension + 3])
+            block[:, dimension + 3 : dimension + 6] = 1.0
+            block[:, dimension + 6] = torch.from_numpy(excess * _ROUND_UP)
+        return factor
+
+    def round_queries(self, vectors: Float32Array) -> RoundedQueries:
+        dimension = self.centre.size
+        factor = torch.zeros((len(vectors), self.width), dtype=self.precision)
+        all_errors, far = np.zeros(len(vectors)), np.zeros(len(vectors), dtype=np.bool_)
+        for part in slices(len(vectors), _BLOCK_BYTES // (4 * dimension)):
+            with np.errstate(over="ignore"):
+                rounded, norms, errors = self._rounded(vectors[part])
+            far[part] = ~(np.square(norms) <= _FAR)
+            all_errors[part] = np.where(far[part], np.inf, errors)
+            block = factor[part]
+            torch.neg(rounded, out=block[:, :dimension])
+            block[:, dimension : dimension + 3] = 1.0
+            _split(self._half_squares(norms), block[:, dimension + 3 : dimension + 6])
+            block[:, dimension + 6] = torch.from_numpy(-norms * _ROUND_UP)
+        factor[torch.from_numpy(far)] = 0.0
+        return RoundedQueries(factor, all_errors, far)
+
+    def reach(self, distances: FloatArray, query_errors: FloatArray) -> FloatArray:
+        """What the bound of a pair must exceed for its stored distance to exceed `distances`."""
+        scaled = distances * float(self.scale) * (1.0 + _FLOAT64_SLACK)
+        nearest = scaled + self.usual_error + query_errors + self.centre.size * _UNDERFLOW
+        return np.asarray(0.5 * np.square(nearest) * (1.0 + _FLOAT64_SLACK))
+
+    def _rounded(self, vectors: Float32Array) -> tuple[torch.Tensor, FloatArray, FloatArray]:
+        """The rounded vectors, (P, D); their norms, and how far rounding moved them at most, (P,) float64."""
+        scaled: Float32Array = np.multiply(vectors, self.scale)
+        scaled -= self.centre
+        exact = torch.from_numpy(scaled)
+        rounded = exact.to(self.precision)
+        seen = rounded.to(torch.float32)
+        norms = _norms(seen)
+        # The difference is exact in float32; subtracting the centre was not.
+        errors = _norms(exact - seen) * _ROUND_UP + 2.0**-23 * norms
+        return rounded, norms, errors
+
+    def _half_squares(self, norms: FloatArray) -> FloatArray:
+        rounding = (self.centre.size + 16) * _PRODUCT_UNIT
+        return 0.5 * (1.0 - 3.0 * rounding / (1.0 - rounding)) * np.square(norms)
+
+
+def slices(count: int, size: int) -> list[slice]:
+    """Consecutive parts of at most `size`, or 1, of `count` rows."""
+    size = max(1, size)
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
+
+
+def _norms(vectors: torch.Tensor) -> FloatArray:
+    norms: FloatArray = torch.linalg.vector_norm(vectors, dim=1).numpy().astype(np.float64)
+    return norms
+
+
+def _split(values: FloatArray, columns: torch.Tensor) -> None:
+    """Write each value as a sum of three of the columns' precision."""
+    rest = torch.from_numpy(values)
+    for column in columns.unbind(1):
+        column.copy_(rest)
+        rest = rest - column

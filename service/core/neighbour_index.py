@@ -1,0 +1,96 @@
+"""The training exemplars, prepared to be searched."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from service.core.neighbour_bounds import DistanceBounds, products_are_fast_in_bfloat16, slices
+from service.core.types import Float32Array, FloatArray, IntArray
+from service.errors import InvalidInputError
+
+# Blocks that stay in cache.
+_BLOCK_BYTES = 2 * 2**20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NeighbourIndex:
+    """A support with what is computed from it once; no larger than the support itself, which it does not copy.
+
+    vectors: (N, D) float32, as given. selecting: bounds that select candidates, in bfloat16 where the processor is
+    fast at it. certain: bounds in float32, for the queries for which those do not suffice; the same where
+    `selecting` is float32.
+    """
+
+    vectors: Float32Array
+    selecting: DistanceBounds
+    certain: DistanceBounds
+
+    @classmethod
+    def of(cls, support: Float32Array, *, precision: torch.dtype | None = None) -> "NeighbourIndex":
+        """Read the support once.
+
+        support: (N, D) float32 with N >= 1, finite, in order of ingestion; may be a read-only memory map, and must
+        not change while the index is in use. precision: torch.bfloat16 or torch.float32 for `selecting`, the
+        faster on this processor by default; results do not depend on it.
+        Raises InvalidInputError.
+        """
+        check_vectors("support", support)
+        if not len(support):
+            raise InvalidInputError("expected a support of at least one row, got none; ingest training data")
+        smallest, largest = check_finite("support", support)
+        support = np.asarray(support)
+        # Beyond 126 the scale or its inverse would not be a normal float32.
+        scale = np.float32(2.0 ** -int(np.clip(np.frexp(max(largest, -smallest))[1], -126, 126)))
+        sample_rows = max(1, min(4096, _BLOCK_BYTES // (4 * support.shape[1])))
+        sample = support[:: -(-len(support) // sample_rows)]
+        centre = np.asarray(np.mean(sample, axis=0, dtype=np.float64) * float(scale), dtype=np.float32)
+        if precision is None:
+            precision = torch.bfloat16 if products_are_fast_in_bfloat16() else torch.float32
+        selecting = DistanceBounds.of(precision, scale, centre, sample)
+        certain = selecting if precision == torch.float32 else DistanceBounds.of(torch.float32, scale, centre, sample)
+        return cls(support, selecting, certain)
+
+    def distances(self, queries: Float32Array, query_rows: IntArray, rows: IntArray) -> FloatArray:
+        """Euclidean distance of each pair of a query and a support row: (M,) float64.
+
+        The squares are summed by folding the vector in halves: elementwise additions, so that a pair has the
+        same bits in any company and with any build of numpy, whose own sum promises no order.
+        """
+        distances = np.empty(rows.size)
+        for part in slices(rows.size, _BLOCK_BYTES // (8 * queries.shape[1])):
+            squares = self.vectors[rows[part]].astype(np.float64)  # (P, D)
+            squares -= queries[query_rows[part]]
+            np.square(squares, out=squares)
+            width = squares.shape[1]
+            while width > 1:
+                half = (width + 1) // 2
+                squares[:, : width - half] += squares[:, half:width]
+                width = half
+            np.sqrt(squares[:, 0], out=distances[part])
+        return distances
+
+
+def check_vectors(name: str, vectors: Float32Array) -> None:
+    """Raise InvalidInputError unless these are float32 rows."""
+    if vectors.ndim != 2 or vectors.shape[1] < 1 or vectors.dtype != np.float32:
+        raise InvalidInputError(
+            f"expected {name} of shape (rows, dimension) and dtype float32, got shape {vectors.shape} "
+            f"and dtype {vectors.dtype}; convert them"
+        )
+
+
+def check_finite(name: str, vectors: Float32Array) -> tuple[float, float]:
+    """The least and the greatest value of finite vectors, (0, 0) of none; InvalidInputError otherwise."""
+    smallest, largest = 0.0, 0.0
+    for part in slices(len(vectors), _BLOCK_BYTES // (4 * vectors.shape[1])):
+        block = vectors[part]
+        low, high = float(np.min(block)), float(np.max(block))
+        if not np.isfinite(low) or not np.isfinite(high):
+            row, column = np.argwhere(~np.isfinite(block))[0]
+            raise InvalidInputError(
+                f"expected finite {name}, got {block[row, column]} in row {part.start + row}, "
+                f"column {column}; remove or repair the row"
+            )
+        smallest, largest = min(smallest, low), max(largest, high)
+    return smallest, largest
