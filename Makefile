@@ -55,7 +55,7 @@ format: $(VENV)/.dev ## put Python and SQL in form
 	$(BIN)/sqlfluff fix $(SQL)
 
 .PHONY: bench
-bench: $(VENV)/.installed ## measure; see benchmarks/
+bench: $(VENV)/.bench ## measure; see benchmarks/
 	$(BIN)/python -m benchmarks
 
 .PHONY: install
@@ -77,6 +77,10 @@ $(VENV)/.pip: constraints.txt
 
 $(VENV)/.installed: $(VENV)/.pip pyproject.toml
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable .
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group bench
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.installed

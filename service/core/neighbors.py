@@ -5,15 +5,12 @@ the least bound of a discarded row certifies that none belongs among the K; the 
 scanned again. So the result is that of an exact search, whatever the batches, blocks, threads and processor.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
 import torch
 
 from service.core.neighbour_bounds import slices
 from service.core.neighbour_candidates import ListSizes, list_candidates, ranks
-from service.core.neighbour_index import NeighbourIndex, check_finite, check_vectors
+from service.core.neighbour_index import NeighbourIndex, check_finite
 from service.core.types import BoolArray, Float32Array, FloatArray, IntArray, Neighbours
 from service.errors import InvalidInputError, NotReadyError
 
@@ -25,7 +22,7 @@ _MARGIN = 16
 
 def exact_neighbours(
     queries: Float32Array,
-    support: Float32Array | NeighbourIndex,
+    support: Float32Array,
     neighbour_count: int,
     *,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
@@ -33,8 +30,8 @@ def exact_neighbours(
     """The K nearest rows of the support for each query, by Euclidean distance, ties to the lower row.
 
     queries: (n, D) float32, finite. support: (N, D) float32, finite, the training exemplars in order of
-    ingestion, may be a read-only memory map; or an index of them, which spares reading them once more.
-    neighbour_count: K, 1 <= K <= N. memory_budget: bytes of temporaries, about, beside the support and the result.
+    ingestion; may be a read-only memory map. neighbour_count: K, 1 <= K <= N. memory_budget: bytes of
+    temporaries, about, beside the support and the result.
     Returns indices (n, K) and distances (n, K): the root of the float64 sum of squared float64 differences,
     the same bits for a pair whatever else is searched. Rows are ordered by (distance, index).
     Raises NotReadyError if N < K, InvalidInputError for any other violation.
@@ -44,7 +41,8 @@ def exact_neighbours(
     >>> found.indices.tolist(), found.distances.tolist()
     ([[1, 0, 2]], [[0.0, 5.0, 5.0]])
     """
-    return search(queries, support, neighbour_count, memory_budget=memory_budget)[0]
+    _check_arguments(queries, support, neighbour_count)
+    return search(queries, NeighbourIndex.of(support), neighbour_count, memory_budget=memory_budget)[0]
 
 
 def merge_neighbours(first: Neighbours, second: Neighbours, *, neighbour_count: int | None = None) -> Neighbours:
@@ -77,28 +75,24 @@ def merge_neighbours(first: Neighbours, second: Neighbours, *, neighbour_count: 
 
 
 def search(
-    queries: Float32Array, support: Float32Array | NeighbourIndex, neighbour_count: int, *, memory_budget: int
+    queries: Float32Array, index: NeighbourIndex, neighbour_count: int, *, memory_budget: int
 ) -> tuple[Neighbours, int]:
     """As `exact_neighbours`, with the number of queries that had no certificate and were scanned again."""
-    vectors = support.vectors if isinstance(support, NeighbourIndex) else support
-    _check_arguments(queries, vectors, neighbour_count)
-    index = support if isinstance(support, NeighbourIndex) else NeighbourIndex.of(support)
     check_finite("queries", queries)
     queries = np.asarray(queries)  # A plain view of a memory map.
     sizes = ListSizes.within(memory_budget, index, neighbour_count + _MARGIN)
     shape = (len(queries), neighbour_count)
     found = Neighbours(indices=np.empty(shape, dtype=np.int64), distances=np.empty(shape))
     rescanned = 0
-    with _full_precision_products():
-        for part in slices(len(queries), sizes.query_rows):
-            block = queries[part]
-            nearest, certified = _nearest_candidates(block, index, neighbour_count, sizes)
-            again = np.flatnonzero(~certified)
-            if again.size:
-                exact = _nearest_in_reach(block[again], nearest.distances[again, -1], index, memory_budget, shape[1])
-                nearest.indices[again], nearest.distances[again] = exact.indices, exact.distances
-            found.indices[part], found.distances[part] = nearest.indices, nearest.distances
-            rescanned += again.size
+    for part in slices(len(queries), sizes.query_rows):
+        block = queries[part]
+        nearest, certified = _nearest_candidates(block, index, neighbour_count, sizes)
+        again = np.flatnonzero(~certified)
+        if again.size:
+            exact = _nearest_in_reach(block[again], nearest.distances[again, -1], index, memory_budget, shape[1])
+            nearest.indices[again], nearest.distances[again] = exact.indices, exact.distances
+        found.indices[part], found.distances[part] = nearest.indices, nearest.distances
+        rescanned += again.size
     return found, rescanned
 
 
@@ -146,13 +140,13 @@ def _nearest_in_reach(
     for support_part in slices(len(index.vectors), support_rows):
         exemplars = bounds.round_support(index.vectors[support_part], support_part.stop - support_part.start)
         for part in slices(len(queries), query_rows):
-            products = torch.mm(rounded.factor[part], exemplars.T).numpy()
-            owners, columns = np.nonzero(products <= reach[part, np.newaxis])
+            products = torch.empty((part.stop - part.start, len(exemplars)))
+            bounds.product(rounded.factor[part], exemplars, out=products)
+            owners, columns = np.nonzero(products.numpy() <= reach[part, np.newaxis])
             rows = columns + support_part.start
             distances = index.distances(queries[part], owners, rows)
-            count = part.stop - part.start
             nearest.indices[part], nearest.distances[part] = _first_of_each(
-                np.concatenate((np.repeat(np.arange(count), neighbour_count), owners)),
+                np.concatenate((np.repeat(np.arange(len(products)), neighbour_count), owners)),
                 np.concatenate((nearest.indices[part].ravel(), rows)),
                 np.concatenate((nearest.distances[part].ravel(), distances)),
                 neighbour_count,
@@ -174,20 +168,13 @@ def _first_of_each(
     return rows[order].reshape(-1, neighbour_count), distances[order].reshape(-1, neighbour_count)
 
 
-@contextmanager
-def _full_precision_products() -> Iterator[None]:
-    """Keep torch from forming float32 products in bfloat16, which the bounds in float32 do not cover."""
-    precision = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(precision)
-
-
 def _check_arguments(queries: Float32Array, support: Float32Array, neighbour_count: int) -> None:
-    check_vectors("queries", queries)
-    check_vectors("support", support)
+    for name, vectors in (("queries", queries), ("support", support)):
+        if vectors.ndim != 2 or vectors.shape[1] < 1 or vectors.dtype != np.float32:
+            raise InvalidInputError(
+                f"expected {name} of shape (rows, dimension) and dtype float32, got shape {vectors.shape} "
+                f"and dtype {vectors.dtype}; convert them"
+            )
     if queries.shape[1] != support.shape[1]:
         raise InvalidInputError(
             f"expected queries and support of one dimension, got {queries.shape[1]} and {support.shape[1]}; "

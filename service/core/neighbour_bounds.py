@@ -28,8 +28,9 @@ _UNDERFLOW = 2.0**-50
 _PRODUCT_UNIT = 2.0**-23
 # Above the rounding of a value to bfloat16, and to float32.
 _ROUND_UP = 1.0 + 2.0**-7
-# Vectors that are rounded at a time stay in cache.
-_BLOCK_BYTES = 2**20
+# Numbers rounded at a time. Of fewer than 2**15 torch takes care on one thread: on cores that are shared, the others
+# would mostly be waited for.
+_BLOCK_NUMBERS = 2**15 - 1
 
 
 def products_are_fast_in_bfloat16() -> bool:
@@ -95,7 +96,7 @@ class DistanceBounds:
         dimension = self.centre.size
         factor = torch.zeros((row_count, self.width), dtype=self.precision)
         factor[len(vectors) :, dimension] = _BEYOND
-        for part in slices(len(vectors), _BLOCK_BYTES // (4 * dimension)):
+        for part in slices(len(vectors), _BLOCK_NUMBERS // dimension):
             rounded, norms, errors = self._rounded(vectors[part])
             excess = np.maximum(0.0, errors - self.usual_error) * _ROUND_UP
             block = factor[part]
@@ -109,7 +110,7 @@ class DistanceBounds:
         dimension = self.centre.size
         factor = torch.zeros((len(vectors), self.width), dtype=self.precision)
         all_errors, far = np.zeros(len(vectors)), np.zeros(len(vectors), dtype=np.bool_)
-        for part in slices(len(vectors), _BLOCK_BYTES // (4 * dimension)):
+        for part in slices(len(vectors), _BLOCK_NUMBERS // dimension):
             with np.errstate(over="ignore"):
                 rounded, norms, errors = self._rounded(vectors[part])
             far[part] = ~(np.square(norms) <= _FAR)
@@ -121,6 +122,15 @@ class DistanceBounds:
             block[:, dimension + 6] = torch.from_numpy(-norms * _ROUND_UP)
         factor[torch.from_numpy(far)] = 0.0
         return RoundedQueries(factor, all_errors, far)
+
+    @staticmethod
+    def product(queries: torch.Tensor, exemplars: torch.Tensor, out: torch.Tensor) -> None:
+        """Write the bounds of B queries and S exemplars, factors (B, D + 7) and (S, D + 7), into (B, S)."""
+        if out.dtype == torch.float32:
+            # NumPy's library is the faster on some processors, and knows no reduced precision.
+            np.matmul(queries.numpy(), exemplars.numpy().T, out=out.numpy())
+        else:
+            torch.mm(queries, exemplars.T, out=out)
 
     def reach(self, distances: FloatArray, query_errors: FloatArray) -> FloatArray:
         """What the bound of a pair must exceed for its stored distance to exceed `distances`."""

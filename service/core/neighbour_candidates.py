@@ -87,7 +87,7 @@ def list_candidates(queries: RoundedQueries, index: NeighbourIndex, sizes: ListS
         exemplars = index.selecting.round_support(index.vectors[support_part], sizes.support_rows)
         for part in slices(len(queries.factor), sizes.product_rows):
             bounds = products[: part.stop - part.start]
-            torch.mm(queries.factor[part], exemplars.T, out=bounds)
+            index.selecting.product(queries.factor[part], exemplars, out=bounds)
             lists.add(bounds, part, support_part.start)
         lists.drop_beaten()
     return lists.sorted()
@@ -121,8 +121,8 @@ class _Lists:
         """Take in a block: bounds (b, support_rows) of some queries."""
         group_rows, group_count = self.sizes.group_rows, bounds.shape[1] // self.sizes.group_rows
         # A group's rows are group_count apart, so that minima are taken of neighbouring columns side by side.
-        grouped = bounds.view(_INTEGERS[self.precision]).view(-1, group_rows, group_count)
-        minima = grouped.amin(dim=1).numpy()
+        grouped = bounds.view(_INTEGERS[self.precision]).numpy().reshape(-1, group_rows, group_count)
+        minima = grouped.min(axis=1)
         least = np.concatenate((self.least[part], minima), axis=1)
         least.partition(self.sizes.kept - 1, axis=1)
         self.least[part] = least[:, : self.sizes.kept]
@@ -131,7 +131,7 @@ class _Lists:
         self.limits[part] = limits
 
         owners, groups = np.nonzero((minima <= limits[:, np.newaxis]) & ~crowded[:, np.newaxis])
-        values = grouped.numpy()[owners, :, groups]  # (H, group_rows)
+        values = grouped[owners, :, groups]  # (H, group_rows)
         listed = values <= limits[owners, np.newaxis]
         listed_before = _sums_before(np.count_nonzero(listed, axis=1), owners)
         overflowing = listed_before >= self.sizes.crowd

@@ -30,14 +30,10 @@ class NeighbourIndex:
     def of(cls, support: Float32Array, *, precision: torch.dtype | None = None) -> "NeighbourIndex":
         """Read the support once.
 
-        support: (N, D) float32 with N >= 1, finite, in order of ingestion; may be a read-only memory map, and must
-        not change while the index is in use. precision: torch.bfloat16 or torch.float32 for `selecting`, the
-        faster on this processor by default; results do not depend on it.
-        Raises InvalidInputError.
+        support: (N, D) float32 with N, D >= 1; may be a read-only memory map. precision: torch.bfloat16 or
+        torch.float32 for `selecting`, the faster on this processor by default; results do not depend on it.
+        Raises InvalidInputError where a value is not finite.
         """
-        check_vectors("support", support)
-        if not len(support):
-            raise InvalidInputError("expected a support of at least one row, got none; ingest training data")
         smallest, largest = check_finite("support", support)
         support = np.asarray(support)
         # Beyond 126 the scale or its inverse would not be a normal float32.
@@ -69,15 +65,6 @@ class NeighbourIndex:
                 width = half
             np.sqrt(squares[:, 0], out=distances[part])
         return distances
-
-
-def check_vectors(name: str, vectors: Float32Array) -> None:
-    """Raise InvalidInputError unless these are float32 rows."""
-    if vectors.ndim != 2 or vectors.shape[1] < 1 or vectors.dtype != np.float32:
-        raise InvalidInputError(
-            f"expected {name} of shape (rows, dimension) and dtype float32, got shape {vectors.shape} "
-            f"and dtype {vectors.dtype}; convert them"
-        )
 
 
 def check_finite(name: str, vectors: Float32Array) -> tuple[float, float]:
