@@ -137,8 +137,10 @@ def _nearest_in_reach(
     reach = bounds.reach(limits, rounded.errors)
     reach[rounded.far] = np.inf
     nearest = _none_found(len(queries), neighbour_count)
+    block = torch.empty((support_rows, bounds.width))
     for support_part in slices(len(index.vectors), support_rows):
-        exemplars = bounds.round_support(index.vectors[support_part], support_part.stop - support_part.start)
+        exemplars = block[: support_part.stop - support_part.start]
+        bounds.round_support(index.vectors[support_part], exemplars)
         for part in slices(len(queries), query_rows):
             products = torch.empty((part.stop - part.start, len(exemplars)))
             bounds.product(rounded.factor[part], exemplars, out=products)

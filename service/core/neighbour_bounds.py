@@ -91,10 +91,10 @@ class DistanceBounds:
         """Columns of the factors."""
         return self.centre.size + _EXTRA
 
-    def round_support(self, vectors: Float32Array, row_count: int) -> torch.Tensor:
-        """The right factor, transposed: (row_count, D + 7), filled up with rows beyond all bounds."""
+    def round_support(self, vectors: Float32Array, factor: torch.Tensor) -> None:
+        """Write the right factor, transposed, into (S, D + 7), filled up with rows beyond all bounds."""
         dimension = self.centre.size
-        factor = torch.zeros((row_count, self.width), dtype=self.precision)
+        factor[len(vectors) :] = 0.0
         factor[len(vectors) :, dimension] = _BEYOND
         for part in slices(len(vectors), _BLOCK_NUMBERS // dimension):
             rounded, norms, errors = self._rounded(vectors[part])
@@ -104,7 +104,6 @@ class DistanceBounds:
             _split(self._half_squares(norms) - excess * norms, block[:, dimension : dimension + 3])
             block[:, dimension + 3 : dimension + 6] = 1.0
             block[:, dimension + 6] = torch.from_numpy(excess * _ROUND_UP)
-        return factor
 
     def round_queries(self, vectors: Float32Array) -> RoundedQueries:
         dimension = self.centre.size

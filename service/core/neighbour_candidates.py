@@ -18,7 +18,7 @@ _INTEGERS = {torch.bfloat16: torch.int16, torch.float32: torch.int32}
 _SUPPORT_ROWS, _QUERY_ROWS, _GROUP_ROWS = 8192, 256, 32
 # Smaller blocks would cost more in calls than they save in memory.
 _LEAST_ROWS = 16
-# Lists of a query may be longer than what is kept, because bounds are equal or in one group; so much longer.
+# How many times what is kept a list may hold: it is longer where bounds are equal or rows share a group.
 _CROWD = 2
 
 
@@ -82,9 +82,11 @@ class Candidates:
 
 def list_candidates(queries: RoundedQueries, index: NeighbourIndex, sizes: ListSizes) -> Candidates:
     lists = _Lists.empty(queries, sizes)
-    products = torch.empty((sizes.product_rows, sizes.support_rows), dtype=index.selecting.precision)
+    precision = index.selecting.precision
+    exemplars = torch.empty((sizes.support_rows, index.selecting.width), dtype=precision)
+    products = torch.empty((sizes.product_rows, sizes.support_rows), dtype=precision)
     for support_part in slices(len(index.vectors), sizes.support_rows):
-        exemplars = index.selecting.round_support(index.vectors[support_part], sizes.support_rows)
+        index.selecting.round_support(index.vectors[support_part], exemplars)
         for part in slices(len(queries.factor), sizes.product_rows):
             bounds = products[: part.stop - part.start]
             index.selecting.product(queries.factor[part], exemplars, out=bounds)

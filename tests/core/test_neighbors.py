@@ -171,8 +171,9 @@ def test_bounds_are_below_the_distances_and_close(dimension: int, outlier: float
     bounds = index.selecting
     assert bounds.precision == precision
     rounded = bounds.round_queries(queries)
-    products = torch.empty((30, 400), dtype=precision)
-    bounds.product(rounded.factor, bounds.round_support(support, 400), out=products)
+    factor, products = torch.empty((400, bounds.width), dtype=precision), torch.empty((30, 400), dtype=precision)
+    bounds.round_support(support, factor)
+    bounds.product(rounded.factor, factor, out=products)
     owners, rows = (pairs.ravel() for pairs in np.indices((30, 400)))
     distances = index.distances(queries, owners, rows)
     reach = bounds.reach(distances, rounded.errors[owners])
