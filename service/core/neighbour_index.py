@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from service.core.distances import euclidean_distances
 from service.core.neighbour_bounds import DistanceBounds, products_are_fast_in_bfloat16, slices
 from service.core.types import Float32Array, FloatArray, IntArray
 from service.errors import InvalidInputError
@@ -48,22 +49,10 @@ class NeighbourIndex:
         return cls(support, selecting, certain)
 
     def distances(self, queries: Float32Array, query_rows: IntArray, rows: IntArray) -> FloatArray:
-        """Euclidean distance of each pair of a query and a support row: (M,) float64.
-
-        The squares are summed by folding the vector in halves: elementwise additions, so that a pair has the
-        same bits in any company and with any build of numpy, whose own sum promises no order.
-        """
+        """Euclidean distance of each pair of a query and a support row: (M,) float64, by `euclidean_distances`."""
         distances = np.empty(rows.size)
         for part in slices(rows.size, _BLOCK_BYTES // (8 * queries.shape[1])):
-            squares = self.vectors[rows[part]].astype(np.float64)  # (P, D)
-            squares -= queries[query_rows[part]]
-            np.square(squares, out=squares)
-            width = squares.shape[1]
-            while width > 1:
-                half = (width + 1) // 2
-                squares[:, : width - half] += squares[:, half:width]
-                width = half
-            np.sqrt(squares[:, 0], out=distances[part])
+            distances[part] = euclidean_distances(self.vectors[rows[part]], queries[query_rows[part]])
         return distances
 
 
