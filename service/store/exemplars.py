@@ -28,7 +28,7 @@ from service.store.copy import (
     copy_out_whole,
     driver_cursor,
 )
-from service.store.labels import append_events
+from service.store.labels import LabelEvent, append_events, record
 from service.store.statements import copy_query, statement, stream
 
 
@@ -123,15 +123,12 @@ def store(
     id_of = {external_id: row.id for external_id, row in known.items()}
     id_of |= dict(zip(first_at, new_ids.tolist(), strict=True))
     ids = np.array([id_of[external_id] for external_id in incoming.external_ids], dtype=np.int64)
-    newly_labelled = list(first_label_at.values())
-    if newly_labelled:
-        _add_first_labels(
-            connection,
-            ids[newly_labelled],
-            incoming.labels[newly_labelled],
-            selection=selection,
-            source=source,
-        )
+    if first_label_at:
+        first_labels = [
+            LabelEvent(int(ids[row]), int(incoming.labels[row]), selection, Split.SCORED)
+            for row in first_label_at.values()
+        ]
+        record(connection, first_labels, source=source)
     return StoredExemplars(ids=ids, new_rows=new)
 
 
@@ -222,17 +219,6 @@ def _append(
 
 def _json(attributes: Mapping[str, Any]) -> bytes:
     return b"\x01" + json.dumps(attributes).encode() if attributes else b"\x01{}"
-
-
-def _add_first_labels(
-    connection: Connection, exemplar_ids: IntArray, labels: IntArray, *, selection: str, source: str
-) -> None:
-    parameters = [
-        {"exemplar_id": exemplar_id, "label": label}
-        for exemplar_id, label in zip(exemplar_ids.tolist(), labels.tolist(), strict=True)
-    ]
-    connection.execute(statement("exemplars.set_label"), parameters)
-    append_events(connection, exemplar_ids, labels, [selection] * len(labels), source=source)
 
 
 def lock_ingestion(connection: Connection, classifier: Classifier) -> None:

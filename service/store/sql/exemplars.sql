@@ -22,12 +22,6 @@ WHERE
     classifier_id = :classifier_id
     AND external_id = ANY(:external_ids);
 
--- name: set_label
--- The first label of an exemplar that was stored without one.
-UPDATE exemplar
-SET label = :label
-WHERE id = :exemplar_id;
-
 -- name: split_counts
 -- How many exemplars each split holds.
 SELECT
