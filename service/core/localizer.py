@@ -3,16 +3,21 @@
 Source: Schmaltz & Rasooly (2022), the localizer of the Venn-ADMIT predictor, after Guan (2022).
 
 A point's result does not depend, to the last bit, on which other points it is computed with. Distances come
-from float64 matrix products ||x||^2 + ||x_j||^2 - 2 x.x_j, and a BLAS rounds a product differently for
+from matrix products ||x||^2 + ||x_j||^2 - 2 x.x_j, and a BLAS rounds a product differently for
 different shapes: so every product here has one shape, a zero-padded tile of queries by a zero-padded tile of
 the support, with an inner dimension short enough for one pass of the BLAS' blocking, which otherwise
 changes with the number of threads. The tiles of the support are reduced in a fixed order.
+
+The products are float64, but for the category weights over a large support, whose cost they are: these are float32,
+with float64 sums, and again in float64 for the queries where float32 would show (DECISIONS.md, 30).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from service.core.types import BoolArray, Float32Array, FloatArray, IntArray
 from service.errors import InvalidInputError
@@ -20,24 +25,34 @@ from service.errors import InvalidInputError
 QUERY_TILE = 64
 SUPPORT_TILE = 1024
 INNER_TILE = 256  # no more than the inner block of OpenBLAS' kernels for processors with AVX
+_COLUMNS = np.arange(SUPPORT_TILE)
 PANEL_BYTES = 32 * 2**20
 DIFFERENCE_BYTES = 16 * 2**20
-# Below this share of ||x||^2 + ||x_j||^2 a squared distance has lost about four of its sixteen digits to
-# cancellation, and is taken from the difference of the vectors instead.
-CANCELLATION_SHARE = 1e-4
+# Below this share of ||x||^2 + ||x_j||^2 a squared distance has lost about four of its sixteen digits, or three of
+# the seven of float32, to cancellation, and is taken from the difference of the vectors instead.
+CANCELLATION_SHARE = {np.dtype(np.float64): 1e-4, np.dtype(np.float32): 1e-3}
+# Rows of the support up to which category weights are worth float64 products.
+FLOAT64_SUPPORT = 2**15
+# In units of eta_loc: distances that float32 resolves well enough, and whose weights are normal numbers in it.
+FLOAT32_REACH = 80.0
+
+_Real = npt.NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tile:
     """Distances of `queries` (rows) to `support` (columns).
 
-    distances: (QUERY_TILE, SUPPORT_TILE) float64; rows beyond `queries` hold no point, columns beyond
-    `support` are at infinity, which is weight 0. The next tile overwrites them.
+    distances: (QUERY_TILE, SUPPORT_TILE); rows beyond `queries` hold no point, columns beyond `support` are at
+    infinity, which is weight 0. The next tile overwrites them. query_norms: (QUERY_TILE,), support_norm: squared
+    distances from the centre of the support, of each query and of the farthest support row.
     """
 
     queries: slice
     support: slice
-    distances: FloatArray
+    distances: _Real
+    query_norms: _Real
+    support_norm: float
 
 
 def category_weight(
@@ -55,7 +70,8 @@ def category_weight(
 
     Returns (m,) float64 in [0, 1]: exactly 1 for the whole support, 0 for an empty window or one so far away
     that its weights underflow, and never falling as a window grows. Independent, bit for bit, of the other
-    queries and of the number of BLAS threads. Raises InvalidInputError for other shapes or ranges.
+    queries and of the number of BLAS threads. Over more than FLOAT64_SUPPORT rows its relative error is that of
+    float32 distances, about 1e-6. Raises InvalidInputError for other shapes or ranges.
 
     >>> vp = np.array([[0.0], [1.0], [2.0]], dtype=np.float32)
     >>> category_weight(vp[:1], vp, np.array([0]), np.array([2]), eta_loc=1.0).round(3)
@@ -65,20 +81,54 @@ def category_weight(
     _check_eta(eta_loc)
     _check_windows(window_low, window_high, len(queries), len(support))
 
+    if len(support) <= FLOAT64_SUPPORT:
+        return _float64_weight(queries, support, window_low, window_high, eta_loc)
+    with np.errstate(over="ignore", invalid="ignore"):  # of points that are weighed again
+        weight, reach = _float32_weight(queries, support, window_low, window_high, eta_loc)
+    coarse = np.flatnonzero(~(reach <= FLOAT32_REACH * eta_loc))
+    if coarse.size:
+        weight[coarse] = _float64_weight(queries[coarse], support, window_low[coarse], window_high[coarse], eta_loc)
+    return weight
+
+
+def _float64_weight(
+    queries: Float32Array, support: Float32Array, window_low: IntArray, window_high: IntArray, eta_loc: float
+) -> FloatArray:
     nearest = np.full(len(queries), np.inf)
-    whole = np.zeros(len(queries))
-    inside = np.zeros(len(queries))
-    columns = np.arange(SUPPORT_TILE)
-    for tile in _distance_tiles(queries, support):
+    whole, inside = np.zeros((2, len(queries)))
+    for tile in _distance_tiles(queries, support, np.float64):
         rows, count = tile.queries, tile.queries.stop - tile.queries.start
         weights, shrink, nearest[rows] = _weigh(tile.distances, nearest[rows], eta_loc)
         whole[rows] = whole[rows] * shrink + weights.sum(axis=1)[:count]
         inside[rows] *= shrink
-        low, high = window_low[rows] - tile.support.start, window_high[rows] - tile.support.start
-        overlapping = np.flatnonzero((low < SUPPORT_TILE) & (high > 0))
-        in_window = (low[overlapping, np.newaxis] <= columns) & (columns < high[overlapping, np.newaxis])
-        inside[rows.start + overlapping] += (weights[overlapping] * in_window).sum(axis=1)
+        _add_windows(inside[rows], tile, weights, window_low[rows], window_high[rows])
     return inside / whole
+
+
+def _float32_weight(
+    queries: Float32Array, support: Float32Array, window_low: IntArray, window_high: IntArray, eta_loc: float
+) -> tuple[FloatArray, FloatArray]:
+    """The weights, (m,), and what no distance of each query exceeds, (m,), on which it depends what they are worth."""
+    whole, inside, query_norms = np.zeros((3, len(queries)))
+    support_norm = 0.0
+    for tile in _distance_tiles(queries, support, np.float32):
+        rows, count = tile.queries, tile.queries.stop - tile.queries.start
+        weights = np.multiply(tile.distances, -1.0 / eta_loc, out=tile.distances)
+        np.exp(weights, out=weights)
+        weights[:, tile.support.stop - tile.support.start :] = 0.0  # infinity times an underflowing 1 / eta_loc is none
+        whole[rows] += weights.sum(axis=1)[:count]
+        _add_windows(inside[rows], tile, weights, window_low[rows], window_high[rows])
+        query_norms[rows] = tile.query_norms[:count]
+        support_norm = max(support_norm, tile.support_norm)
+    return inside / whole, np.sqrt(query_norms) + np.sqrt(support_norm)
+
+
+def _add_windows(sums: FloatArray, tile: _Tile, weights: _Real, low: IntArray, high: IntArray) -> None:
+    """Add to the sums of a tile's queries, in place, the weights of its columns that are in their windows."""
+    low, high = low - tile.support.start, high - tile.support.start
+    overlapping = np.flatnonzero((low < SUPPORT_TILE) & (high > 0))
+    in_window = (low[overlapping, np.newaxis] <= _COLUMNS) & (high[overlapping, np.newaxis] > _COLUMNS)
+    sums[overlapping] += (weights[overlapping] * in_window).sum(axis=1)
 
 
 def localizer_logits(
@@ -104,7 +154,7 @@ def localizer_logits(
     whole = np.zeros(len(queries))
     weighted = np.zeros((len(queries), support_knn_logits.shape[1]))
     logits, part = np.empty((2, QUERY_TILE, support_knn_logits.shape[1]))
-    for tile in _distance_tiles(queries, support):
+    for tile in _distance_tiles(queries, support, np.float64):
         rows, count = tile.queries, tile.queries.stop - tile.queries.start
         weights, shrink, nearest[rows] = _weigh(tile.distances, nearest[rows], eta_loc)
         whole[rows] = whole[rows] * shrink + weights.sum(axis=1)[:count]
@@ -122,13 +172,13 @@ def pairwise_distances(queries: Float32Array, support: Float32Array) -> FloatArr
     """
     _check_vectors(queries, support)
     distances = np.empty((len(queries), len(support)))
-    for tile in _distance_tiles(queries, support):
+    for tile in _distance_tiles(queries, support, np.float64):
         rows, columns = tile.queries, tile.support
         distances[rows, columns] = tile.distances[: rows.stop - rows.start, : columns.stop - columns.start]
     return distances
 
 
-def _weigh(distances: FloatArray, nearest: FloatArray, eta_loc: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _weigh(distances: _Real, nearest: FloatArray, eta_loc: float) -> tuple[_Real, FloatArray, FloatArray]:
     """exp(-(distance - nearest so far) / eta_loc), in place of the distances, so that the nearest point weighs 1.
 
     distances: (QUERY_TILE, SUPPORT_TILE). nearest: (rows,), the least distance of the tiles before, infinite at
@@ -145,37 +195,49 @@ def _weigh(distances: FloatArray, nearest: FloatArray, eta_loc: float) -> tuple[
     return weights, shrink, updated[:count]
 
 
-def _distance_tiles(queries: Float32Array, support: Float32Array) -> Iterator[_Tile]:
-    """All tiles of the distance matrix; those of one query in the order of the support."""
-    centre = _centre(support)
-    squared, work = np.empty((2, QUERY_TILE, SUPPORT_TILE))  # reused: fresh pages cost as much as the arithmetic
+def _distance_tiles(
+    queries: Float32Array, support: Float32Array, dtype: type[np.float32 | np.float64]
+) -> Iterator[_Tile]:
+    """All tiles of the distance matrix, of a dtype; those of one query in the order of the support."""
+    centre: _Real = _centre(support).astype(dtype)
+    squared, part = np.empty((2, QUERY_TILE, SUPPORT_TILE), dtype)  # fresh pages would cost as much as the arithmetic
+    right = np.empty((support.shape[1] + 2, SUPPORT_TILE), dtype)  # rows side by side: BLAS takes this order faster
+    share = CANCELLATION_SHARE[squared.dtype]
     panel_rows = max(1, PANEL_BYTES // (8 * queries.shape[1] * QUERY_TILE)) * QUERY_TILE
     for panel_start in range(0, len(queries), panel_rows):
         panel_stop = min(panel_start + panel_rows, len(queries))
         query_starts = range(panel_start, panel_stop, QUERY_TILE)
-        panel = _padded(queries[panel_start:panel_stop] - centre, len(query_starts) * QUERY_TILE)
-        panel_norms = np.square(panel).sum(axis=1)
-        panel *= -2.0
+        panel_vectors, panel_norms = _centred(queries[panel_start:panel_stop], centre, len(query_starts) * QUERY_TILE)
+        # The norms are among the factors, whose product then is the squared distances.
+        left = np.hstack((-2.0 * panel_vectors, panel_norms, np.ones_like(panel_norms)))
         for support_start in range(0, len(support), SUPPORT_TILE):
             columns = slice(support_start, min(support_start + SUPPORT_TILE, len(support)))
-            tile_support = _padded(support[columns] - centre, SUPPORT_TILE)
-            support_norms = np.square(tile_support).sum(axis=1)
+            tile_vectors, tile_norms = _centred(support[columns], centre, SUPPORT_TILE)
+            np.concatenate((tile_vectors.T, np.ones_like(tile_norms.T), tile_norms.T), out=right)
+            largest_norm = tile_norms.max()
             for query_start in query_starts:
                 rows = slice(query_start, min(query_start + QUERY_TILE, len(queries)))
                 in_panel = slice(query_start - panel_start, query_start - panel_start + QUERY_TILE)
                 query_norms = panel_norms[in_panel]
-                _product(panel[in_panel], tile_support.T, squared, work)
-                squared += np.add(query_norms[:, np.newaxis], support_norms, out=work)
+                _product(left[in_panel], right, squared, part)
                 # Where the least is large enough, none has cancelled.
-                if squared.min() < CANCELLATION_SHARE * (query_norms.max() + support_norms.max()):
-                    work *= CANCELLATION_SHARE
-                    _refine(squared, squared < work, queries[rows], support[columns])
-                np.sqrt(squared, out=squared)
+                if squared.min() < share * (query_norms.max() + largest_norm):
+                    np.add(query_norms, tile_norms.T, out=part)
+                    part *= share
+                    _refine(squared, squared < part, queries[rows], support[columns])
                 squared[:, columns.stop - columns.start :] = np.inf
-                yield _Tile(rows, columns, squared)
+                np.sqrt(squared, out=squared)
+                yield _Tile(rows, columns, squared, query_norms[:, 0], largest_norm)
 
 
-def _refine(squared: FloatArray, cancelled: BoolArray, queries: Float32Array, support: Float32Array) -> None:
+def _centred(vectors: Float32Array, centre: _Real, length: int) -> tuple[_Real, _Real]:
+    """Vectors less the centre, filled up with zeros, (length, D), and their squared norms, (length, 1)."""
+    centred = np.zeros((length, len(centre)), centre.dtype)
+    np.subtract(vectors, centre, out=centred[: len(vectors)])
+    return centred, np.square(centred).sum(axis=1, keepdims=True)
+
+
+def _refine(squared: _Real, cancelled: BoolArray, queries: Float32Array, support: Float32Array) -> None:
     """Replace the cancelled squared distances by those of the vectors' differences, in place."""
     pair_rows, pair_columns = np.nonzero(cancelled[: len(queries), : len(support)])
     step = max(1, DIFFERENCE_BYTES // (8 * queries.shape[1]))
@@ -185,7 +247,7 @@ def _refine(squared: FloatArray, cancelled: BoolArray, queries: Float32Array, su
         squared[rows, columns] = np.square(difference, out=difference).sum(axis=1)
 
 
-def _product(left: FloatArray, right: FloatArray, out: FloatArray, part: FloatArray) -> None:
+def _product(left: _Real, right: _Real, out: _Real, part: _Real) -> None:
     """Matrix product into `out`, the inner dimension cut so that the number of BLAS threads does not show in it.
 
     part: of out's shape, overwritten.
@@ -203,8 +265,8 @@ def _centre(support: Float32Array) -> FloatArray:
     return total / len(support)
 
 
-def _padded(values: FloatArray, length: int, fill: float = 0.0) -> FloatArray:
-    padded = np.full((length, *values.shape[1:]), fill)
+def _padded(values: _Real, length: int, fill: float = 0.0) -> _Real:
+    padded = np.full((length, *values.shape[1:]), fill, values.dtype)
     padded[: len(values)] = values
     return padded
 

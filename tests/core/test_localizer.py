@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core import localizer
-from service.core.localizer import category_weight, localizer_logits, pairwise_distances
+from service.core.localizer import FLOAT64_SUPPORT, category_weight, localizer_logits, pairwise_distances
 from service.core.types import BoolArray, Float32Array, FloatArray, IntArray
 from service.errors import InvalidInputError
 
@@ -24,13 +24,22 @@ LENGTHS = [1, 2, 7, 128, 384, 1000]
 # Prints a digest of results at several vector lengths, for a process with another number of threads.
 DIGEST_PROGRAM = """
 import hashlib
+from service.core import localizer
 from tests.core.test_localizer import all_results, make_points
 digest = hashlib.sha256()
-for length in (7, 384, 1000):
-    for result in all_results(*make_points(length)):
-        digest.update(result.tobytes())
+for localizer.FLOAT64_SUPPORT in (2**15, 0):
+    for length in (7, 384, 1000):
+        for result in all_results(*make_points(length)):
+            digest.update(result.tobytes())
 print(digest.hexdigest())
 """
+
+
+@pytest.fixture(params=["float64", "float32"])
+def _precision(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights over a support that counts as small, and as large."""
+    if request.param == "float32":
+        monkeypatch.setattr(localizer, "FLOAT64_SUPPORT", 0)
 
 
 def make_points(length: int, query_count: int = 150) -> tuple[Float32Array, Float32Array]:
@@ -131,6 +140,45 @@ def test_matches_the_definition(length: int) -> None:
     np.testing.assert_allclose(pairwise_distances(queries, support), direct_distances(queries, support), rtol=1e-10)
 
 
+def clustered_points() -> tuple[Float32Array, Float32Array]:
+    """Queries and a large support in clusters off the origin; some queries are copies or near copies."""
+    rng = np.random.default_rng(2)
+    centres = 3 * rng.standard_normal((20, 32)) + 5
+    points = centres[rng.integers(20, size=FLOAT64_SUPPORT + 1 + 60)] + rng.standard_normal((FLOAT64_SUPPORT + 61, 32))
+    queries, support = np.split(points.astype(np.float32), [60])
+    queries[:10] = support[-10:]
+    queries[10:20] = support[:10] + np.float32(1e-3)
+    return queries, support
+
+
+def test_a_large_support_is_weighed_in_float32() -> None:
+    queries, support = clustered_points()
+    rng = np.random.default_rng(3)
+    low = rng.integers(len(support) - 5000, size=len(queries))
+    high = low + rng.integers(1, 5000, size=len(queries))
+    low[-1], high[-1] = 0, len(support)
+    weights = direct_weights(queries, support, 1.0)
+    expected = np.array([row[start:stop].sum() for row, start, stop in zip(weights, low, high, strict=True)])
+
+    found = category_weight(queries, support, low, high, 1.0)
+
+    np.testing.assert_allclose(found, expected, rtol=2e-5)
+    assert found[-1] == 1.0
+    assert np.abs(found / expected - 1).max() > 1e-9  # or float64 was at work, whose time this is about
+
+
+def test_queries_too_far_for_float32_are_weighed_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, support = clustered_points()
+    queries[::2] += 30
+    low, high = make_windows(len(queries), len(support))
+    found = category_weight(queries, support, low, high, 1.0)
+    monkeypatch.setattr(localizer, "FLOAT64_SUPPORT", len(support))
+    expected = category_weight(queries, support, low, high, 1.0)
+    np.testing.assert_array_equal(found == expected, np.arange(len(queries)) % 2 == 0)
+    np.testing.assert_allclose(found, expected, rtol=2e-5)
+
+
+@pytest.mark.usefixtures("_precision")
 @pytest.mark.parametrize("length", LENGTHS)
 def test_bits_do_not_depend_on_the_batch(length: int) -> None:
     queries, support = make_points(length)
@@ -163,6 +211,7 @@ def test_bits_do_not_depend_on_blas_threads() -> None:
     assert len(digests) == 1
 
 
+@pytest.mark.usefixtures("_precision")
 def test_bits_do_not_depend_on_memory_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     queries, support = make_points(7)
     expected = all_results(queries, support)
@@ -172,6 +221,7 @@ def test_bits_do_not_depend_on_memory_limits(monkeypatch: pytest.MonkeyPatch) ->
         np.testing.assert_array_equal(result, whole)
 
 
+@pytest.mark.usefixtures("_precision")
 def test_reads_a_memory_map(tmp_path: Path) -> None:
     queries, support = make_points(7)
     np.save(tmp_path / "support.npy", support)
@@ -216,12 +266,14 @@ def test_windows_share_out_the_weight(seed: int, count: int, eta_loc: float) -> 
     assert nested[-1] == 1.0
 
 
+@pytest.mark.usefixtures("_precision")
 def test_an_empty_window_weighs_nothing() -> None:
     queries, support = make_points(2)
     edges = np.arange(len(queries)) * 10
     assert (category_weight(queries, support, edges, edges, 0.5) == 0).all()
 
 
+@pytest.mark.usefixtures("_precision")
 def test_far_points_leave_the_near_their_weight() -> None:
     support = np.array([[0.0], [1.0], [1e30]], dtype=np.float32)
     queries = np.repeat(support[-1:] * np.float32(2), 3, axis=0)
@@ -229,6 +281,7 @@ def test_far_points_leave_the_near_their_weight() -> None:
     np.testing.assert_array_equal(category_weight(queries, support, starts, starts + 1, 1.0), [0.0, 0.0, 1.0])
 
 
+@pytest.mark.usefixtures("_precision")
 @pytest.mark.parametrize(("eta_loc", "expected"), [(5e-324, [0.0, 0.5, 0.5]), (1e308, [1 / 3, 1 / 3, 1 / 3])])
 def test_extreme_temperatures(eta_loc: float, expected: list[float]) -> None:
     support = np.array([[0.0], [2.0], [2.0]], dtype=np.float32)
@@ -237,6 +290,7 @@ def test_extreme_temperatures(eta_loc: float, expected: list[float]) -> None:
     np.testing.assert_allclose(category_weight(queries, support, starts, starts + 1, eta_loc), expected)
 
 
+@pytest.mark.usefixtures("_precision")
 def test_no_queries() -> None:
     _, support = make_points(2)
     nothing = np.empty(0, dtype=np.int64)
