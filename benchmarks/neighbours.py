@@ -1,6 +1,7 @@
 """Exact neighbours against faiss's flat index, and against a bare float32 product; neither's answer is certified."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import faiss
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from benchmarks.data import draw_vectors
 from benchmarks.measure import Measurement, compare
 from service.core.neighbors import exact_neighbours
+from service.core.neighbour_bounds import faster_precision
 from service.core.types import Float32Array
 
 _NEIGHBOUR_COUNT = 25
@@ -35,7 +37,7 @@ def measure(large: bool) -> Iterator[Measurement]:
             "float32 product, top-k": lambda: _product_and_topk(queries, support),  # noqa: B023
         }
         for name, peer in peers.items():
-            yield compare(
+            found = compare(
                 "exact neighbours",
                 size,
                 name,
@@ -43,6 +45,7 @@ def measure(large: bool) -> Iterator[Measurement]:
                 peer,
                 turns=3 if large else 5,
             )
+            yield replace(found, note=f"by {str(faster_precision()).removeprefix('torch.')}")
 
 
 def _check(queries: Float32Array, support: Float32Array, index: faiss.IndexFlatL2) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from service.core.distances import euclidean_distances
-from service.core.neighbour_bounds import DistanceBounds, products_are_fast_in_bfloat16, slices
+from service.core.neighbour_bounds import DistanceBounds, faster_precision, slices
 from service.core.types import Float32Array, FloatArray, IntArray
 from service.errors import InvalidInputError
 
@@ -18,8 +18,8 @@ _BLOCK_BYTES = 2 * 2**20
 class NeighbourIndex:
     """A support with what is computed from it once; no larger than the support itself, which it does not copy.
 
-    vectors: (N, D) float32, as given. selecting: bounds that select candidates, in bfloat16 where the processor is
-    fast at it. certain: bounds in float32, for the queries for which those do not suffice; the same where
+    vectors: (N, D) float32, as given. selecting: bounds that select candidates, in bfloat16 where that is the
+    faster. certain: bounds in float32, for the queries for which those do not suffice; the same where
     `selecting` is float32.
     """
 
@@ -32,7 +32,7 @@ class NeighbourIndex:
         """Read the support once.
 
         support: (N, D) float32 with N, D >= 1; may be a read-only memory map. precision: torch.bfloat16 or
-        torch.float32 for `selecting`, the faster on this processor by default; results do not depend on it.
+        torch.float32 for `selecting`, the faster on this machine by default; results do not depend on it.
         Raises InvalidInputError where a value is not finite.
         """
         smallest, largest = check_finite("support", support)
@@ -43,7 +43,7 @@ class NeighbourIndex:
         sample = support[:: -(-len(support) // sample_rows)]
         centre = np.asarray(np.mean(sample, axis=0, dtype=np.float64) * float(scale), dtype=np.float32)
         if precision is None:
-            precision = torch.bfloat16 if products_are_fast_in_bfloat16() else torch.float32
+            precision = faster_precision()
         selecting = DistanceBounds.of(precision, scale, centre, sample)
         certain = selecting if precision == torch.float32 else DistanceBounds.of(torch.float32, scale, centre, sample)
         return cls(support, selecting, certain)

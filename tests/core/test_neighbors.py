@@ -1,6 +1,7 @@
 """The neighbour search is exact, and the same bit for bit however it is cut up."""
 
 import math
+import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core import neighbour_index
+from service.core import neighbour_bounds, neighbour_index
 from service.core.neighbors import DEFAULT_MEMORY_BUDGET, exact_neighbours, merge_neighbours, search
-from service.core.neighbour_bounds import products_are_fast_in_bfloat16
+from service.core.neighbour_bounds import DistanceBounds, faster_precision, multiplies_bfloat16
 from service.core.neighbour_index import NeighbourIndex
 from service.core.types import Float32Array, Neighbours
 from service.errors import InvalidInputError, NotReadyError
@@ -53,7 +54,7 @@ def vectors(count: int, dimension: int, seed: int = 0) -> Float32Array:
     params=[
         pytest.param(
             torch.bfloat16,
-            marks=pytest.mark.skipif(not products_are_fast_in_bfloat16(), reason="the processor has no bfloat16"),
+            marks=pytest.mark.skipif(not multiplies_bfloat16(), reason="the processor has no bfloat16"),
         ),
         torch.float32,
     ],
@@ -62,7 +63,7 @@ def vectors(count: int, dimension: int, seed: int = 0) -> Float32Array:
 def precision(request: pytest.FixtureRequest) -> Iterator[torch.dtype]:
     """Each test runs with candidates selected in either precision."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbour_index, "products_are_fast_in_bfloat16", lambda: request.param == torch.bfloat16)
+        patch.setattr(neighbour_index, "faster_precision", lambda: request.param)
         yield request.param
 
 
@@ -278,6 +279,26 @@ def test_a_far_query_does_not_send_its_block_to_a_second_scan() -> None:
 
 
 @pytest.mark.usefixtures("restored_torch")
+@pytest.mark.parametrize(
+    ("has_unit", "slow", "expected"),
+    [
+        (True, torch.float32, torch.bfloat16),
+        (True, torch.bfloat16, torch.float32),
+        (False, torch.float32, torch.float32),
+    ],
+)
+def test_the_faster_precision_is_found_by_trial(
+    has_unit: bool, slow: torch.dtype, expected: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def product(queries: torch.Tensor, _exemplars: torch.Tensor, out: torch.Tensor) -> None:
+        assert queries.dtype == out.dtype
+        time.sleep(0.01 if queries.dtype == slow else 0.0)
+
+    monkeypatch.setattr(neighbour_bounds, "multiplies_bfloat16", lambda: has_unit)
+    monkeypatch.setattr(DistanceBounds, "product", product)
+    assert faster_precision.__wrapped__() == expected
+
+
 def test_a_lower_product_precision_changes_nothing() -> None:
     queries, support = vectors(50, 128, 1), vectors(400, 128, 2)
     expected = exact_neighbours(queries, support, 5)
