@@ -220,12 +220,12 @@ def _distance_tiles(
                 in_panel = slice(query_start - panel_start, query_start - panel_start + QUERY_TILE)
                 query_norms = panel_norms[in_panel]
                 _product(left[in_panel], right, squared, part)
+                squared[:, columns.stop - columns.start :] = np.inf
                 # Where the least is large enough, none has cancelled.
                 if squared.min() < share * (query_norms.max() + largest_norm):
                     np.add(query_norms, tile_norms.T, out=part)
                     part *= share
                     _refine(squared, squared < part, queries[rows], support[columns])
-                squared[:, columns.stop - columns.start :] = np.inf
                 np.sqrt(squared, out=squared)
                 yield _Tile(rows, columns, squared, query_norms[:, 0], largest_norm)
 

@@ -1,0 +1,103 @@
+"""What the core computes, by counts: they do not depend on the machine, as seconds do."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from service.core import decide as deciding
+from service.core import localizer
+from service.core.admit import AdmitIndex
+from service.core.calibrator_settings import make_settings
+from service.core.decide import Localizer, decide
+from service.core.localizer import category_weight
+from service.core.neighbors import search
+from service.core.neighbour_index import NeighbourIndex
+from service.core.types import Approximation, CalibrationPoints, Float32Array, FloatArray, IntArray
+from service.core.venn_admit import VennIndex
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "sentiment_small"
+K = 25
+
+
+def real_vectors(name: str) -> Float32Array:
+    with np.load(EXAMPLE / f"{name}.npz") as arrays:
+        vectors: Float32Array = arrays["r"].astype(np.float32)
+    return vectors
+
+
+@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float32])
+def test_few_distances_are_measured_beside_those_of_the_neighbours(
+    precision: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queries, support = real_vectors("ood")[:500], real_vectors("train")
+    measured = []
+    measure = NeighbourIndex.distances
+
+    def counted(index: NeighbourIndex, vectors: Float32Array, owners: IntArray, rows: IntArray) -> FloatArray:
+        measured.append(len(rows))
+        return measure(index, vectors, owners, rows)
+
+    monkeypatch.setattr(NeighbourIndex, "distances", counted)
+    index = NeighbourIndex.of(support, precision=precision)
+    _, rescanned = search(queries, index, K, memory_budget=2**26)
+    assert rescanned == 0
+    assert K * len(queries) <= sum(measured) <= 1.25 * K * len(queries)
+
+
+def test_a_category_weight_takes_one_product_a_tile_and_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, support = real_vectors("ood")[:130], real_vectors("train")[:2050]
+    products: list[tuple[int, ...]] = []
+    multiply = localizer._product
+
+    def counted(left: Any, right: Any, out: Any, part: Any) -> None:
+        products.append((*left.shape, right.shape[1]))
+        multiply(left, right, out, part)
+
+    monkeypatch.setattr(localizer, "_product", counted)
+    monkeypatch.setattr(localizer, "_refine", lambda *_: pytest.fail("a distance was measured by its difference"))
+    none = np.zeros(len(queries), dtype=np.int64)
+    for float64_support in (len(support), 0):
+        monkeypatch.setattr(localizer, "FLOAT64_SUPPORT", float64_support)
+        products.clear()
+        category_weight(queries, support, none, none + 100, eta_loc=1.0)
+        assert products == [(64, support.shape[1] + 2, 1024)] * (3 * 3)
+
+
+def test_singletons_alone_are_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    count, class_count = 300, 3
+    points = CalibrationPoints(
+        label=rng.integers(class_count, size=count),
+        predicted=rng.integers(class_count, size=count),
+        match_count=rng.integers(2, size=count),
+        distance=rng.random(count),
+        score=rng.random(count),
+    )
+    settings = make_settings(class_count, K, kappa=1)
+    admit = AdmitIndex(points, class_count=class_count, settings=settings, omega=0.5)
+    every = np.ones(count, dtype=np.bool_)
+    venn = VennIndex(points, every, class_count=class_count, settings=settings, omega=0.5)
+    logits = 4 * rng.standard_normal((200, class_count))
+    view = Approximation(logits, logits.argmax(axis=1), rng.integers(2, size=200), rng.random(200))
+    vectors = rng.standard_normal((200 + count, 5)).astype(np.float32)
+    weighed = []
+
+    def counted(queries: Float32Array, *rest: Any) -> FloatArray:
+        weighed.append(queries)
+        return category_weight(queries, *rest)
+
+    monkeypatch.setattr(deciding, "category_weight", counted)
+    decided = decide(
+        admit,
+        venn,
+        view,
+        settings,
+        neighbour_count=K,
+        require_full_match=False,
+        localizer=Localizer(eta_loc=1.0, queries=vectors[:200], support=vectors[200:]),
+    )
+    assert 0 < decided.sets.singleton.sum() < 200
+    np.testing.assert_array_equal(np.concatenate(weighed), vectors[:200][decided.sets.singleton])
