@@ -8,9 +8,9 @@ from pathlib import Path
 from rich.rule import Rule
 
 from service.cli import classifier_commands, scoring_commands
-from service.cli.output import messages, output
+from service.cli.output import make_report_folder, messages, output
 from service.cli.session import Session, open_session
-from service.errors import ConflictError, InvalidInputError
+from service.errors import ConflictError
 from service.report.page import write_report
 from service.report.tables import report_tables
 from service.resources import bundled_folder
@@ -26,10 +26,7 @@ SETS = {"test": "test, other film reviews", "ood": "ood, tweets instead of revie
 def run(out: Path) -> None:
     """Ingest, fit, calibrate, score `test` and `ood`, and show what each method admits; once more adds nothing."""
     data = bundled_folder("examples") / "sentiment_small"
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInputError(f"{out}: expected a folder for the report, got {error}; give another") from error
+    make_report_folder(out)
     session = open_session()
     output.print(
         "Film reviews and tweets, good or bad: a small network reads them, and is right in 84 to 88 of 100 cases. "

@@ -4,12 +4,15 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
+
+from service.errors import InvalidInputError
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
@@ -27,6 +30,14 @@ def tell(as_json: bool, result: dict[str, Any], *lines: str) -> None:
     else:
         for line in lines:
             output.print(Text(line), soft_wrap=True)  # no markup: names and paths may look like it
+
+
+def make_report_folder(path: Path) -> None:
+    """Make a folder where it is missing, before what goes there is computed; InvalidInputError where it can't be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"{path}: expected a folder for the report, got {error}; give another") from error
 
 
 def warn(text: str) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from service.cli.classifier_commands import Name
-from service.cli.output import Json, messages, output, tell
+from service.cli.output import Json, make_report_folder, messages, output, tell
 from service.cli.scoring_commands import Calibration
 
 
@@ -27,6 +27,8 @@ def report(
     from service.report.calibration_payload import calibration_payload
     from service.report.calibration_tables import calibration_tables
 
+    if out is not None:
+        make_report_folder(out)
     session = open_session()
     with messages.status("Reading the calibration"):
         found = flow(session.engine, name, calibration_id=calibration)

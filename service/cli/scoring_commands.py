@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from service.cli.classifier_commands import Name, run_job_with_progress
-from service.cli.output import Json, messages, output, progress, tell
+from service.cli.output import Json, make_report_folder, messages, output, progress, tell
 
 Calibration = Annotated[int | None, typer.Option(help="Number of a calibration; default: the current one.")]
 
@@ -138,6 +138,8 @@ def evaluate(
     from service.report.payload import report_payload
     from service.report.tables import report_tables
 
+    if report is not None:
+        make_report_folder(report)
     session = open_session()
     if file is None:
         result, source = evaluate_decisions(session, name, calibration), "its decisions"

@@ -220,6 +220,12 @@ def test_evaluate_refuses_a_file_without_labels_before_it_stores_anything(calibr
         check_refusal(calibrated("evaluate", NAME, path), 2, "expected labelled rows")
 
 
+def test_evaluate_refuses_a_place_for_its_report_before_it_stores_anything(calibrated: Program, tmp_path: Path) -> None:
+    path = samples.save(tmp_path, "labelled.npz", samples.scored())
+    with nothing_stored(calibrated):
+        check_refusal(calibrated("evaluate", NAME, path, "--report", path), 2, "expected a folder for the report")
+
+
 def test_evaluate_compares_the_methods(own_calibrated: Program, tmp_path: Path) -> None:
     path = samples.save(tmp_path, "labelled.npz", samples.scored())
     result = own_calibrated("evaluate", NAME, path, "--json", "--report", tmp_path / "report").result
