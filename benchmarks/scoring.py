@@ -85,7 +85,7 @@ class _Scoring:
 
     def calibrate(self) -> None:
         parameters = KnnParameters(np.zeros(_CLASS_COUNT), np.full(_CLASS_COUNT, 0.5), 5.0)
-        adopt_parameters(self.engine, _NAME, parameters, 1.0)
+        adopt_parameters(self.engine, _NAME, parameters, eta_loc=5.0)
         self._run(request_approximations(self.engine, _NAME, lambda _: _settings(), chunk_rows=_CHUNK_ROWS))
         calibrate(self.engine, _NAME, lambda _: _settings(), reason="benchmark")
 

@@ -9,7 +9,7 @@ the support, with an inner dimension short enough for one pass of the BLAS' bloc
 changes with the number of threads. The tiles of the support are reduced in a fixed order.
 
 The products are float64, but for the category weights over a large support, whose cost they are: these are float32,
-with float64 sums, and again in float64 for the queries where float32 would show (DECISIONS.md, 30).
+with float64 sums, except for queries from which some point is so far that float32 would show (DECISIONS.md, 30).
 """
 
 from collections.abc import Iterator
@@ -35,6 +35,8 @@ CANCELLATION_SHARE = {np.dtype(np.float64): 1e-4, np.dtype(np.float32): 1e-3}
 FLOAT64_SUPPORT = 2**15
 # In units of eta_loc: distances that float32 resolves well enough, and whose weights are normal numbers in it.
 FLOAT32_REACH = 80.0
+# An eta_loc no greater, nor smaller than its inverse, has squares that are normal numbers in float32.
+FLOAT32_ETA = 2.0**50
 
 _Real = npt.NDArray[np.floating[Any]]
 
@@ -44,15 +46,12 @@ class _Tile:
     """Distances of `queries` (rows) to `support` (columns).
 
     distances: (QUERY_TILE, SUPPORT_TILE); rows beyond `queries` hold no point, columns beyond `support` are at
-    infinity, which is weight 0. The next tile overwrites them. query_norms: (QUERY_TILE,), support_norm: squared
-    distances from the centre of the support, of each query and of the farthest support row.
+    infinity, which is weight 0. The next tile overwrites them.
     """
 
     queries: slice
     support: slice
     distances: _Real
-    query_norms: _Real
-    support_norm: float
 
 
 def category_weight(
@@ -81,22 +80,38 @@ def category_weight(
     _check_eta(eta_loc)
     _check_windows(window_low, window_high, len(queries), len(support))
 
-    if len(support) <= FLOAT64_SUPPORT:
-        return _float64_weight(queries, support, window_low, window_high, eta_loc)
-    with np.errstate(over="ignore", invalid="ignore"):  # of points that are weighed again
-        weight, reach = _float32_weight(queries, support, window_low, window_high, eta_loc)
-    coarse = np.flatnonzero(~(reach <= FLOAT32_REACH * eta_loc))
-    if coarse.size:
-        weight[coarse] = _float64_weight(queries[coarse], support, window_low[coarse], window_high[coarse], eta_loc)
+    centre = _centre(support)
+    if len(support) <= FLOAT64_SUPPORT or not 1 / FLOAT32_ETA <= eta_loc <= FLOAT32_ETA:
+        return _float64_weight(queries, support, centre, window_low, window_high, eta_loc)
+    near = _reach(queries, support, centre) <= FLOAT32_REACH * eta_loc
+    weight = np.empty(len(queries))
+    for rows, weigh in ((near, _float32_weight), (~near, _float64_weight)):
+        weight[rows] = weigh(queries[rows], support, centre, window_low[rows], window_high[rows], eta_loc)
     return weight
 
 
+def _reach(queries: Float32Array, support: Float32Array, centre: FloatArray) -> FloatArray:
+    """A distance that none of each query exceeds, (m,): by way of the centre; infinite where float32 overflows."""
+    centre32, farthest = centre.astype(np.float32), 0.0
+    with np.errstate(over="ignore"):
+        for start in range(0, len(support), SUPPORT_TILE):
+            _, norms = _centred(support[start : start + SUPPORT_TILE], centre32, SUPPORT_TILE)
+            farthest = max(farthest, float(norms.max()))
+        _, norms = _centred(queries, centre32, len(queries))
+    return np.asarray(np.sqrt(norms[:, 0].astype(np.float64)) + np.sqrt(farthest))
+
+
 def _float64_weight(
-    queries: Float32Array, support: Float32Array, window_low: IntArray, window_high: IntArray, eta_loc: float
+    queries: Float32Array,
+    support: Float32Array,
+    centre: FloatArray,
+    window_low: IntArray,
+    window_high: IntArray,
+    eta_loc: float,
 ) -> FloatArray:
     nearest = np.full(len(queries), np.inf)
     whole, inside = np.zeros((2, len(queries)))
-    for tile in _distance_tiles(queries, support, np.float64):
+    for tile in _distance_tiles(queries, support, centre):
         rows, count = tile.queries, tile.queries.stop - tile.queries.start
         weights, shrink, nearest[rows] = _weigh(tile.distances, nearest[rows], eta_loc)
         whole[rows] = whole[rows] * shrink + weights.sum(axis=1)[:count]
@@ -106,21 +121,22 @@ def _float64_weight(
 
 
 def _float32_weight(
-    queries: Float32Array, support: Float32Array, window_low: IntArray, window_high: IntArray, eta_loc: float
-) -> tuple[FloatArray, FloatArray]:
-    """The weights, (m,), and what no distance of each query exceeds, (m,), on which it depends what they are worth."""
-    whole, inside, query_norms = np.zeros((3, len(queries)))
-    support_norm = 0.0
-    for tile in _distance_tiles(queries, support, np.float32):
+    queries: Float32Array,
+    support: Float32Array,
+    centre: FloatArray,
+    window_low: IntArray,
+    window_high: IntArray,
+    eta_loc: float,
+) -> FloatArray:
+    """As in float64, of distances so short that no weight needs to be measured by the nearest point's."""
+    whole, inside = np.zeros((2, len(queries)))
+    for tile in _distance_tiles(queries, support, centre.astype(np.float32)):
         rows, count = tile.queries, tile.queries.stop - tile.queries.start
-        weights = np.multiply(tile.distances, -1.0 / eta_loc, out=tile.distances)
+        weights = np.divide(tile.distances, -eta_loc, out=tile.distances)
         np.exp(weights, out=weights)
-        weights[:, tile.support.stop - tile.support.start :] = 0.0  # infinity times an underflowing 1 / eta_loc is none
         whole[rows] += weights.sum(axis=1)[:count]
         _add_windows(inside[rows], tile, weights, window_low[rows], window_high[rows])
-        query_norms[rows] = tile.query_norms[:count]
-        support_norm = max(support_norm, tile.support_norm)
-    return inside / whole, np.sqrt(query_norms) + np.sqrt(support_norm)
+    return inside / whole
 
 
 def _add_windows(sums: FloatArray, tile: _Tile, weights: _Real, low: IntArray, high: IntArray) -> None:
@@ -154,7 +170,7 @@ def localizer_logits(
     whole = np.zeros(len(queries))
     weighted = np.zeros((len(queries), support_knn_logits.shape[1]))
     logits, part = np.empty((2, QUERY_TILE, support_knn_logits.shape[1]))
-    for tile in _distance_tiles(queries, support, np.float64):
+    for tile in _distance_tiles(queries, support, _centre(support)):
         rows, count = tile.queries, tile.queries.stop - tile.queries.start
         weights, shrink, nearest[rows] = _weigh(tile.distances, nearest[rows], eta_loc)
         whole[rows] = whole[rows] * shrink + weights.sum(axis=1)[:count]
@@ -172,7 +188,7 @@ def pairwise_distances(queries: Float32Array, support: Float32Array) -> FloatArr
     """
     _check_vectors(queries, support)
     distances = np.empty((len(queries), len(support)))
-    for tile in _distance_tiles(queries, support, np.float64):
+    for tile in _distance_tiles(queries, support, _centre(support)):
         rows, columns = tile.queries, tile.support
         distances[rows, columns] = tile.distances[: rows.stop - rows.start, : columns.stop - columns.start]
     return distances
@@ -195,14 +211,15 @@ def _weigh(distances: _Real, nearest: FloatArray, eta_loc: float) -> tuple[_Real
     return weights, shrink, updated[:count]
 
 
-def _distance_tiles(
-    queries: Float32Array, support: Float32Array, dtype: type[np.float32 | np.float64]
-) -> Iterator[_Tile]:
-    """All tiles of the distance matrix, of a dtype; those of one query in the order of the support."""
-    centre: _Real = _centre(support).astype(dtype)
-    squared, part = np.empty((2, QUERY_TILE, SUPPORT_TILE), dtype)  # fresh pages would cost as much as the arithmetic
-    right = np.empty((support.shape[1] + 2, SUPPORT_TILE), dtype)  # rows side by side: BLAS takes this order faster
-    share = CANCELLATION_SHARE[squared.dtype]
+def _distance_tiles(queries: Float32Array, support: Float32Array, centre: _Real) -> Iterator[_Tile]:
+    """All tiles of the distance matrix; those of one query in the order of the support.
+
+    centre: (D,), about the middle of the support; the distances are of its dtype.
+    """
+    # Made once: fresh pages would cost as much as the arithmetic.
+    squared, part = np.empty((2, QUERY_TILE, SUPPORT_TILE), centre.dtype)
+    right = np.empty((support.shape[1] + 2, SUPPORT_TILE), centre.dtype)  # BLAS takes this order faster
+    share = CANCELLATION_SHARE[centre.dtype]
     panel_rows = max(1, PANEL_BYTES // (8 * queries.shape[1] * QUERY_TILE)) * QUERY_TILE
     for panel_start in range(0, len(queries), panel_rows):
         panel_stop = min(panel_start + panel_rows, len(queries))
@@ -227,7 +244,7 @@ def _distance_tiles(
                     part *= share
                     _refine(squared, squared < part, queries[rows], support[columns])
                 np.sqrt(squared, out=squared)
-                yield _Tile(rows, columns, squared, query_norms[:, 0], largest_norm)
+                yield _Tile(rows, columns, squared)
 
 
 def _centred(vectors: Float32Array, centre: _Real, length: int) -> tuple[_Real, _Real]:

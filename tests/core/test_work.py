@@ -66,6 +66,23 @@ def test_a_category_weight_takes_one_product_a_tile_and_no_difference(monkeypatc
         assert products == [(64, support.shape[1] + 2, 1024)] * (3 * 3)
 
 
+def test_each_query_is_weighed_once_in_the_precision_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, support = real_vectors("ood")[:130].copy(), real_vectors("train")[:1000]
+    queries[::2] += 100
+    products: list[np.dtype[Any]] = []
+    multiply = localizer._product
+
+    def counted(left: Any, right: Any, out: Any, part: Any) -> None:
+        products.append(left.dtype)
+        multiply(left, right, out, part)
+
+    monkeypatch.setattr(localizer, "FLOAT64_SUPPORT", 0)
+    monkeypatch.setattr(localizer, "_product", counted)
+    none = np.zeros(len(queries), dtype=np.int64)
+    category_weight(queries, support, none, none + 100, eta_loc=1.0)
+    assert products == [np.float32] * 2 + [np.float64] * 2  # of 65 queries each, in tiles of 64
+
+
 def test_singletons_alone_are_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     count, class_count = 300, 3
