@@ -25,7 +25,6 @@ from service.errors import InvalidInputError
 QUERY_TILE = 64
 SUPPORT_TILE = 1024
 INNER_TILE = 256  # no more than the inner block of OpenBLAS' kernels for processors with AVX
-_COLUMNS = np.arange(SUPPORT_TILE)
 PANEL_BYTES = 32 * 2**20
 DIFFERENCE_BYTES = 16 * 2**20
 # Below this share of ||x||^2 + ||x_j||^2 a squared distance has lost about four of its sixteen digits, or three of
@@ -38,6 +37,7 @@ FLOAT32_REACH = 80.0
 # An eta_loc no greater, nor smaller than its inverse, has squares that are normal numbers in float32.
 FLOAT32_ETA = 2.0**50
 
+_COLUMNS = np.arange(SUPPORT_TILE)
 _Real = npt.NDArray[np.floating[Any]]
 
 
@@ -70,7 +70,8 @@ def category_weight(
     Returns (m,) float64 in [0, 1]: exactly 1 for the whole support, 0 for an empty window or one so far away
     that its weights underflow, and never falling as a window grows. Independent, bit for bit, of the other
     queries and of the number of BLAS threads. Over more than FLOAT64_SUPPORT rows its relative error is that of
-    float32 distances, about 1e-6. Raises InvalidInputError for other shapes or ranges.
+    float32 distances: about 1e-6, and 3e-5 at most where it was measured. Raises InvalidInputError for other shapes
+    or ranges.
 
     >>> vp = np.array([[0.0], [1.0], [2.0]], dtype=np.float32)
     >>> category_weight(vp[:1], vp, np.array([0]), np.array([2]), eta_loc=1.0).round(3)
