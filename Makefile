@@ -56,7 +56,7 @@ format: $(VENV)/.dev ## put Python and SQL in form
 
 .PHONY: bench
 bench: $(VENV)/.bench ## measure; see benchmarks/
-	$(BIN)/python -m benchmarks
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
 .PHONY: install
 install: $(VENV)/.dev ## the program and the tools to develop it, in .venv
