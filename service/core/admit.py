@@ -63,24 +63,10 @@ class AdmitIndex:
         classes and of points, within 64 MiB and O(n + m) bytes beside its result.
         """
         self._check_scored(logits, predicted, match_count, distance)
-        band_size, quantile = self._quantiles(match_count, distance)
-        included = np.empty(band_size.shape, dtype=np.bool_)
-        rows_per_block = max(1, BLOCK_BYTES // (TEMPORARY_BYTES * self._class_count))
-        for start in range(0, len(predicted), rows_per_block):
-            rows = slice(start, start + rows_per_block)
-            included[rows] = 1.0 - softmax(np.ascontiguousarray(logits[rows])) <= quantile[rows]
-        included[np.arange(len(predicted)), predicted] = True
-        starved = smallest_class_count(band_size) < self._settings.kappa
-        included[starved] = True
-        return AdmitSets(
-            included=included,
-            band_size=band_size,
-            threshold=np.subtract(1.0, quantile, out=quantile),
-            singleton=included.sum(axis=1) == 1,
-            starved=starved,
-        )
+        band_size, threshold_score = self._threshold_scores(match_count, distance)
+        return admit_sets(logits, predicted, band_size, threshold_score, kappa=self._settings.kappa)
 
-    def _quantiles(self, match_count: IntArray, distance: FloatArray) -> tuple[IntArray, FloatArray]:
+    def _threshold_scores(self, match_count: IntArray, distance: FloatArray) -> tuple[IntArray, FloatArray]:
         """n_c and the rank-th smallest score, both (m, C), in each point's band; inf where rank > n_c."""
         shape = (len(distance), self._class_count)
         band_size = np.empty(shape, dtype=np.int64)
@@ -119,6 +105,35 @@ class AdmitIndex:
             raise InvalidInputError("logits and distances must be finite")
         if np.any((predicted < 0) | (predicted >= self._class_count)):
             raise InvalidInputError(f"predictions must be in [0, {self._class_count})")
+
+
+def admit_sets(
+    logits: FloatArray, predicted: IntArray, band_size: IntArray, threshold_score: FloatArray, *, kappa: int
+) -> AdmitSets:
+    """The ADMIT sets that follow from each point's band, by the rule above.
+
+    Args:
+        logits: (m, C) float64, finite, KNN(x).
+        predicted: (m,) int64 in [0, C), yhat.
+        band_size: (m, C) int64, n_c.
+        threshold_score: (m, C) float64, the rank-th smallest score, inf where the rank exceeds n_c.
+        kappa: the least n_c with which a band is used.
+    """
+    included = np.empty(band_size.shape, dtype=np.bool_)
+    rows_per_block = max(1, BLOCK_BYTES // (TEMPORARY_BYTES * band_size.shape[1]))
+    for start in range(0, len(predicted), rows_per_block):
+        rows = slice(start, start + rows_per_block)
+        included[rows] = 1.0 - softmax(np.ascontiguousarray(logits[rows])) <= threshold_score[rows]
+    included[np.arange(len(predicted)), predicted] = True
+    starved = smallest_class_count(band_size) < kappa
+    included[starved] = True
+    return AdmitSets(
+        included=included,
+        band_size=band_size,
+        threshold=1.0 - threshold_score,
+        singleton=included.sum(axis=1) == 1,
+        starved=starved,
+    )
 
 
 def smallest_class_count(band_size: IntArray) -> IntArray:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from service.core.approximation import softmax
+from service.core.admit import admit_sets
 from service.core.decide import Decisions
 from service.core.types import AdmitSets, Approximation, CalibratorSettings, FloatArray, IntArray
 from service.core.venn_admit import select, venn_probabilities
@@ -30,16 +30,12 @@ def decide_one(
     category_weight: gives psi' (1,) of the category, asked for a singleton alone; None: plain weights.
     """
     predicted = approximation.predicted
-    included = 1.0 - softmax(approximation.logits) <= threshold_score  # (1, C)
-    included[0, predicted] = True
-    starved = bool(band_size.min() < settings.kappa)
-    included |= starved
-    sets = AdmitSets(
-        included=included,
-        band_size=band_size[np.newaxis],
-        threshold=1.0 - threshold_score[np.newaxis],
-        singleton=included.sum(axis=1) == 1,
-        starved=np.array([starved]),
+    sets = admit_sets(
+        approximation.logits,
+        predicted,
+        band_size[np.newaxis],  # (1, C)
+        threshold_score[np.newaxis],  # (1, C)
+        kappa=settings.kappa,
     )
     weight = None
     if category_weight is not None:
