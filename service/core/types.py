@@ -104,6 +104,24 @@ class Approximation:
     match_count: IntArray
     distance: FloatArray
 
+    def take(self, rows: IntArray) -> "Approximation":
+        """The points in these rows, in this order; rows: (m,) int64."""
+        return Approximation(
+            logits=self.logits[rows],
+            predicted=self.predicted[rows],
+            match_count=self.match_count[rows],
+            distance=self.distance[rows],
+        )
+
+    def followed_by(self, other: "Approximation") -> "Approximation":
+        """These points and then those of `other`."""
+        return Approximation(
+            logits=np.concatenate([self.logits, other.logits]),
+            predicted=np.concatenate([self.predicted, other.predicted]),
+            match_count=np.concatenate([self.match_count, other.match_count]),
+            distance=np.concatenate([self.distance, other.distance]),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class CalibratorSettings:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row
 
-from service.core.types import Approximation, FloatArray, IntArray, KnnParameters, Split, TrainingEpoch
+from service.core.types import Approximation, BoolArray, FloatArray, IntArray, KnnParameters, Split, TrainingEpoch
 from service.store import support
 from service.store.classifiers import Classifier
 from service.store.copy import FLOAT8, INT4, INT8, Array, FixedColumn, copy_in, copy_out, copy_out_whole, driver_cursor
@@ -26,6 +26,28 @@ class StoredNeighbours:
     neighbour_ids: IntArray
     distances: FloatArray
     complete_to: IntArray
+
+    def take(self, rows: IntArray) -> "StoredNeighbours":
+        """The lists in these rows, in this order; rows: (m,) int64."""
+        return StoredNeighbours(
+            exemplar_ids=self.exemplar_ids[rows],
+            neighbour_ids=self.neighbour_ids[rows],
+            distances=self.distances[rows],
+            complete_to=self.complete_to[rows],
+        )
+
+    def followed_by(self, other: "StoredNeighbours") -> "StoredNeighbours":
+        """These lists and then those of `other`."""
+        return StoredNeighbours(
+            exemplar_ids=np.concatenate([self.exemplar_ids, other.exemplar_ids]),
+            neighbour_ids=np.concatenate([self.neighbour_ids, other.neighbour_ids]),
+            distances=np.concatenate([self.distances, other.distances]),
+            complete_to=np.concatenate([self.complete_to, other.complete_to]),
+        )
+
+    def holding(self, neighbour_ids: IntArray) -> BoolArray:
+        """Whether each list holds any of some training exemplars, (n,)."""
+        return np.asarray(np.isin(self.neighbour_ids, neighbour_ids).any(axis=1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
