@@ -17,7 +17,7 @@ from service.store import approximations, exemplars, support
 from service.store.approximations import StoredNeighbours, StoredParameters
 from service.store.array_cache import ArrayCache, CachedSupport
 from service.store.classifiers import Classifier
-from service.store.engine import connect
+from service.store.engine import connect, consistent_view
 from service.store.support import SupportChanges
 
 
@@ -50,7 +50,7 @@ class Approximated:
                 connection,
                 self.classifier,
                 self.exemplar_ids[self.new_rows],
-                take_rows(self.approximation, self.new_rows),
+                self.approximation.take(self.new_rows),
                 self.parameters.id,
             )
 
@@ -95,19 +95,17 @@ def approximate_points(
     exemplar_ids: (n,) int64, each once. memory_budget: bytes of temporaries of the search. Raises
     SupportChangedError where the training exemplars are no longer those that `classifier` was read with.
     """
-    with connect(engine) as connection:
-        # One view of what is stored and of the training exemplars it was computed from.
-        connection.execution_options(isolation_level="REPEATABLE READ")
-        with connection.begin():
-            support.require_version(connection, classifier)
-            known = approximations.read_neighbours(connection, classifier, exemplar_ids)
-            oldest = int(known.complete_to.min(initial=classifier.support_version))
-            changes = support.changes_after(connection, classifier, oldest)
-            stored_ids, stored = (
-                (exemplar_ids[:0], None)
-                if parameters is None
-                else approximations.read_approximations(connection, classifier, exemplar_ids, parameters.id)
-            )
+    # One view of what is stored and of the training exemplars it was computed from.
+    with consistent_view(engine) as connection:
+        support.require_version(connection, classifier)
+        known = approximations.read_neighbours(connection, classifier, exemplar_ids)
+        oldest = int(known.complete_to.min(initial=classifier.support_version))
+        changes = support.changes_after(connection, classifier, oldest)
+        stored_ids, stored = (
+            (exemplar_ids[:0], None)
+            if parameters is None
+            else approximations.read_approximations(connection, classifier, exemplar_ids, parameters.id)
+        )
     search = _Search(engine, classifier, cache.support(engine, classifier), memory_budget)
     merged, changed_lists, changed_labels = search.bring_up_to_date(known, changes)
     lacking = exemplar_ids[~np.isin(exemplar_ids, merged.exemplar_ids)]
@@ -119,16 +117,14 @@ def approximate_points(
     new_rows = np.flatnonzero(~np.isin(exemplar_ids, stored_ids[kept]))
     approximation = None
     if parameters is not None and stored is not None:
-        neighbours = neighbours_in_order(_joined(merged, found), exemplar_ids[new_rows], search.support)
+        neighbours = neighbours_in_order(merged.followed_by(found), exemplar_ids[new_rows], search.support)
         computed = approximate(neighbours, search.support.support, parameters.knn)
         ids = np.concatenate([stored_ids[kept], exemplar_ids[new_rows]])
-        approximation = take_rows(
-            _concatenated(take_rows(stored, np.flatnonzero(kept)), computed), positions(ids, exemplar_ids)
-        )
+        approximation = stored.take(np.flatnonzero(kept)).followed_by(computed).take(positions(ids, exemplar_ids))
     return Approximated(
         classifier,
         exemplar_ids,
-        _joined(_lists(merged, np.flatnonzero(changed_lists)), found),
+        merged.take(np.flatnonzero(changed_lists)).followed_by(found),
         changed_ids,
         parameters,
         approximation,
@@ -159,15 +155,15 @@ class _Search:
         """
         parts = []
         for complete_to in np.unique(known.complete_to).tolist():
-            lists = _lists(known, np.flatnonzero(known.complete_to == complete_to))
+            lists = known.take(np.flatnonzero(known.complete_to == complete_to))
             removed = changes.ids("removed", after=complete_to)
-            lists = _lists(lists, np.flatnonzero(~_holding(lists, removed)))
+            lists = lists.take(np.flatnonzero(~lists.holding(removed)))
             merged = self._merge(lists, changes.ids("added", after=complete_to), complete_to)
             changed = (merged.neighbour_ids != lists.neighbour_ids).any(axis=1)
-            parts.append((merged, changed, _holding(merged, changes.ids("relabelled", after=complete_to))))
-        merged = _lists(known, np.empty(0, dtype=np.int64))
+            parts.append((merged, changed, merged.holding(changes.ids("relabelled", after=complete_to))))
+        merged = known.take(np.empty(0, dtype=np.int64))
         for part, _, _ in parts:
-            merged = _joined(merged, part)
+            merged = merged.followed_by(part)
         none = np.empty(0, dtype=np.bool_)
         return (
             merged,
@@ -199,47 +195,6 @@ class _Search:
     def _stored(self, exemplar_ids: IntArray, found: Neighbours) -> StoredNeighbours:
         version = np.full(len(exemplar_ids), self.classifier.support_version)
         return StoredNeighbours(exemplar_ids, self.support.ids[found.indices], found.distances, version)
-
-
-def _holding(lists: StoredNeighbours, neighbour_ids: IntArray) -> BoolArray:
-    """Whether each list holds any of some training exemplars, (n,)."""
-    return np.asarray(np.isin(lists.neighbour_ids, neighbour_ids).any(axis=1))
-
-
-def _lists(stored: StoredNeighbours, rows: IntArray) -> StoredNeighbours:
-    return StoredNeighbours(
-        exemplar_ids=stored.exemplar_ids[rows],
-        neighbour_ids=stored.neighbour_ids[rows],
-        distances=stored.distances[rows],
-        complete_to=stored.complete_to[rows],
-    )
-
-
-def take_rows(approximation: Approximation, rows: IntArray) -> Approximation:
-    return Approximation(
-        logits=approximation.logits[rows],
-        predicted=approximation.predicted[rows],
-        match_count=approximation.match_count[rows],
-        distance=approximation.distance[rows],
-    )
-
-
-def _concatenated(first: Approximation, second: Approximation) -> Approximation:
-    return Approximation(
-        logits=np.concatenate([first.logits, second.logits]),
-        predicted=np.concatenate([first.predicted, second.predicted]),
-        match_count=np.concatenate([first.match_count, second.match_count]),
-        distance=np.concatenate([first.distance, second.distance]),
-    )
-
-
-def _joined(first: StoredNeighbours, second: StoredNeighbours) -> StoredNeighbours:
-    return StoredNeighbours(
-        exemplar_ids=np.concatenate([first.exemplar_ids, second.exemplar_ids]),
-        neighbour_ids=np.concatenate([first.neighbour_ids, second.neighbour_ids]),
-        distances=np.concatenate([first.distances, second.distances]),
-        complete_to=np.concatenate([first.complete_to, second.complete_to]),
-    )
 
 
 def neighbours_in_order(stored: StoredNeighbours, exemplar_ids: IntArray, support: CachedSupport) -> Neighbours:

@@ -16,7 +16,7 @@ from service.flows.score import Snapshot, load_snapshot
 from service.store import calibrations, classifiers, exemplars, hnsw, nearest
 from service.store.array_cache import ArrayCache
 from service.store.classifiers import Classifier
-from service.store.engine import connect
+from service.store.engine import consistent_view
 from service.store.nearest import NearestExemplars
 
 Search = Callable[[Float32Array], NearestExemplars]
@@ -61,9 +61,7 @@ def audit(
     """
     if sample < 1:
         raise InvalidInputError(f"expected a sample of at least 1 point, got {sample}")
-    with connect(engine) as connection:
-        # The same exemplars for every search.
-        connection.execution_options(isolation_level="REPEATABLE READ")
+    with consistent_view(engine) as connection:  # so that every search is among the same exemplars
         classifier = classifiers.by_name(connection, name)
         calibration_id = calibrations.latest(connection, classifier).id
         points = np.array(hnsw.sample(connection, classifier, sample), dtype=np.int64)

@@ -63,7 +63,7 @@ def request_evaluation_of_file(
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-        calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+        calibration = calibrations.held(connection, classifier, calibration_id)
         exemplar_ids = store_scored(connection, classifier, path, on_rows)
         labelled = evaluations.labelled(connection, calibration, exemplar_ids)
         if not labelled.ids.size and not labelled.seen_count:
@@ -81,7 +81,7 @@ def request_evaluation_of_decisions(
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-        calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+        calibration = calibrations.held(connection, classifier, calibration_id)
         labelled = evaluations.labelled(connection, calibration, evaluations.decided(connection, calibration))
         if not labelled.ids.size and not labelled.seen_count:
             raise InvalidInputError(

@@ -21,7 +21,7 @@ from service.flows.score import classes_of
 from service.store import approximations, calibrations, classifiers, exemplars
 from service.store.calibrations import Calibration
 from service.store.classifiers import Classifier
-from service.store.engine import connect
+from service.store.engine import consistent_view
 
 
 class Export(StrEnum):
@@ -39,7 +39,7 @@ def export(engine: Engine, name: str, what: Export, out: Path, *, calibration_id
 
     calibration_id: the snapshot for `calibration` and `parameters`; None: the current one.
     """
-    with connect(engine) as connection:
+    with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         if what is Export.PARAMETERS:
             write_json(out, _parameters(connection, classifier, calibration_id))

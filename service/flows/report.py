@@ -16,7 +16,7 @@ from service.report.calibration import Agreement, CalibrationReport, SnapshotFac
 from service.store import calibrations, classifiers, exemplars, reports
 from service.store.calibrations import Calibration, SnapshotPoints
 from service.store.classifiers import Classifier
-from service.store.engine import connect
+from service.store.engine import consistent_view
 from service.store.reports import SnapshotOrigin
 
 
@@ -26,10 +26,8 @@ def report(engine: Engine, name: str, *, calibration_id: int | None) -> Calibrat
     calibration_id: the snapshot to report on; None: the current one. Raises NotFoundError for a name or number that
     is not stored, NotReadyError before the first calibration.
     """
-    with connect(engine) as connection:
-        connection.execution_options(isolation_level="REPEATABLE READ")
-        with connection.begin():
-            gathered = _gather(connection, name, calibration_id)
+    with consistent_view(engine) as connection:
+        gathered = _gather(connection, name, calibration_id)
     return _measure(gathered)
 
 

@@ -19,7 +19,7 @@ from service.store import approximations, calibrations, classifiers, decisions, 
 from service.store.array_cache import ArrayCache
 from service.store.calibrations import Calibration
 from service.store.classifiers import Classifier
-from service.store.engine import connect, transaction
+from service.store.engine import connect, consistent_view, transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def request_score(
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-        calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+        calibration = calibrations.held(connection, classifier, calibration_id)
         require_support(connection, classifier)
         exemplar_ids = store_scored(connection, classifier, path, on_rows)
         job_id = jobs.add_job(
@@ -106,7 +106,7 @@ def request_score(
 
 def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> Snapshot:
     """Read a calibration as it was when it was made, and index it."""
-    with connect(engine) as connection:
+    with consistent_view(engine) as connection:
         calibration = calibrations.by_id(connection, classifier, calibration_id)
         parameters = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
         mc = calibrations.read_points(connection, calibration, Split.MC)

@@ -22,7 +22,7 @@ from service.store import approximations, calibrations, classifiers, nearest
 from service.store.array_cache import ArrayCache
 from service.store.calibrations import BandEvidence
 from service.store.classifiers import Classifier
-from service.store.engine import connect
+from service.store.engine import consistent_view
 from service.store.nearest import NearestExemplars
 
 
@@ -80,9 +80,7 @@ class PointScorer:
         hnsw_ef_search: search by the HNSW index, which may miss neighbours, with so many candidates; None: exactly.
         Raises NotReadyError before the first calibration, or where there is no such index.
         """
-        with connect(self._engine) as connection:
-            # The exemplars, the snapshot and its points as of one moment; rolled back, for nothing is stored.
-            connection.execution_options(isolation_level="REPEATABLE READ")
+        with consistent_view(self._engine) as connection:
             classifier = classifiers.by_name(connection, name)
             calibration = calibrations.latest(connection, classifier)
             parameters = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
@@ -113,7 +111,7 @@ class PointScorer:
         )
 
     def _load_localizer(self, classifier_id: int, calibration_id: int) -> _Localizer:
-        with connect(self._engine) as connection:
+        with consistent_view(self._engine) as connection:
             classifier = classifiers.by_id(connection, classifier_id)
             calibration = calibrations.by_id(connection, classifier, calibration_id)
             parameters = approximations.parameters_by_id(connection, calibration.knn_parameters_id)

@@ -1,7 +1,8 @@
 """Copies of the large immutable arrays, as memory-mapped files that the processes of one machine share.
 
-An entry is named by a revision, a UUID the database changes whenever the content does, so an entry is
-never out of date: it is there and right, or it is not there. It appears by a rename, whole.
+An entry is named by a revision, a UUID that the database changes whenever the content does, and by the order of its
+rows if the program chooses that order. So an entry is never out of date: it is there and right, or it is not there. It
+appears by a rename, whole.
 """
 
 import os
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,7 +24,7 @@ from service.errors import DatabaseError, NotReadyError
 from service.store import exemplars, support
 from service.store.calibrations import Calibration
 from service.store.classifiers import Classifier
-from service.store.engine import connect
+from service.store.engine import connect, consistent_view
 
 _BLOCK_BYTES = 32 << 20
 # Of rows that the server packs into one value: beyond this it asks the kernel for memory anew with each.
@@ -57,12 +59,9 @@ class ArrayCache:
         """
 
         def fill(folder: Path) -> None:
-            # One snapshot for the count, the rows and the vectors.
-            with connect(engine) as connection:
-                connection.execution_options(isolation_level="REPEATABLE READ")
-                with connection.begin():
-                    support.require_version(connection, classifier)
-                    _write_support(connection, classifier, folder)
+            with consistent_view(engine) as connection:
+                support.require_version(connection, classifier)
+                _write_support(connection, classifier, folder)
 
         def read(folder: Path) -> CachedSupport:
             return CachedSupport(
@@ -93,7 +92,9 @@ class ArrayCache:
             vectors: Float32Array = np.load(folder / "vectors.npy", mmap_mode="r")
             return vectors
 
-        return self._open(f"localizer-{calibration.calibrator_id}", str(calibration.revision), fill, read)
+        # The order of the rows is that of the program's index of vp, which another version may order differently.
+        order = blake2b(exemplar_ids.tobytes(), digest_size=8).hexdigest()
+        return self._open(f"localizer-{calibration.calibrator_id}", f"{calibration.revision}-{order}", fill, read)
 
     def _open(self, owner: str, revision: str, fill: Callable[[Path], None], read: Callable[[Path], _Read]) -> _Read:
         for _ in range(_TRIES):

@@ -64,7 +64,7 @@ def settings_digest(settings: CalibratorSettings) -> bytes:
     """BLAKE2b-128 of the settings; equal numbers give equal digests, however they are written."""
     canonical = (
         settings.alpha.normalize(),
-        settings.delta,
+        float(settings.delta),
         settings.kappa,
         settings.bin_edges,
         tuple(threshold.normalize() for threshold in settings.thresholds),
@@ -192,7 +192,7 @@ def latest(connection: Connection, classifier: Classifier) -> Calibration:
 
 
 def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -> Calibration:
-    """One snapshot of a classifier, kept until the transaction ends; NotFoundError where it has none of that number."""
+    """One snapshot of a classifier; NotFoundError if it has none with this id."""
     found = _read(connection, calibration_id)
     if found is None or found.classifier_id != classifier.id:
         raise NotFoundError(f"classifier {classifier.name!r} has no calibration {calibration_id}")
@@ -267,6 +267,19 @@ def band_evidence(
 def latest_or_by_id(connection: Connection, classifier: Classifier, calibration_id: int | None) -> Calibration:
     """The snapshot asked for, or the current one where none is."""
     return latest(connection, classifier) if calibration_id is None else by_id(connection, classifier, calibration_id)
+
+
+def held(connection: Connection, classifier: Classifier, calibration_id: int | None) -> Calibration:
+    """The snapshot asked for, or the current one, which nobody deletes before the transaction ends.
+
+    For transactions that store a reference to it; one that only reads takes a consistent view of the database.
+    """
+    while True:
+        found = latest_or_by_id(connection, classifier, calibration_id)
+        kept = connection.execute(statement("calibrations.hold_calibration"), {"calibration_id": found.id})
+        if kept.one_or_none() is not None:
+            return found
+        # It was retired and deleted meanwhile: there is a newer one, or the next look raises NotFoundError.
 
 
 def export_rows(connection: Connection, calibration: Calibration) -> Iterator[Sequence[Row[Any]]]:

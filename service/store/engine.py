@@ -139,6 +139,19 @@ def connect(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
+def consistent_view(engine: Engine) -> Iterator[Connection]:
+    """A read-only transaction whose statements all see the database as of one moment; it works on a standby too.
+
+    Raises:
+        DatabaseError: as `transaction`.
+    """
+    with connect(engine) as connection:
+        connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        with connection.begin():
+            yield connection
+
+
+@contextmanager
 def wrap_driver_errors(engine: Engine) -> Iterator[None]:
     """Let a driver's error out as a DatabaseError that says which database, what happened and what to do."""
     try:

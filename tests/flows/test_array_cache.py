@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from service.core.types import Float32Array
 from service.errors import NotReadyError
 from service.store import calibrations, classifiers
 from service.store.array_cache import ArrayCache
@@ -23,14 +24,15 @@ def entries(folder: Path) -> set[str]:
     return {entry.name for entry in folder.iterdir()}
 
 
-def read(bench: Bench, cache: ArrayCache) -> None:
+def read(bench: Bench, cache: ArrayCache, *, backwards: bool = False) -> Float32Array:
     with connect(bench.engine) as connection:
         classifier = classifiers.by_name(connection, "edge")
         calibration = calibrations.latest(connection, classifier)
     ids = np.array([row.id for row in bench.rows("SELECT id FROM exemplar WHERE split = 'vp' ORDER BY id")])
-    vectors = cache.localizer_vectors(bench.engine, classifier, calibration, ids)
+    vectors = cache.localizer_vectors(bench.engine, classifier, calibration, ids[::-1] if backwards else ids)
     assert vectors.shape == (len(ids), classifier.dimension)
     assert not vectors.flags.writeable
+    return vectors
 
 
 def renew(bench: Bench) -> None:
@@ -51,6 +53,12 @@ def test_the_two_used_last_are_kept(edge: Bench, folder: Path) -> None:
     read(edge, cache)
     assert second in entries(folder)
     assert len(entries(folder)) == 2
+
+
+def test_a_version_that_orders_the_rows_otherwise_reads_its_own(edge: Bench, folder: Path) -> None:
+    cache = ArrayCache(folder)
+    forwards = read(edge, cache)
+    np.testing.assert_array_equal(read(edge, cache, backwards=True), forwards[::-1])
 
 
 def test_what_a_killed_process_left_is_deleted_in_time(edge: Bench, folder: Path) -> None:

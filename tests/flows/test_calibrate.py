@@ -387,3 +387,12 @@ def test_bands_are_read_from_the_index_alone_from_the_first(reviews: Bench, omeg
         reads = scans(nodes, "calibration_point")
         assert kinds(reads) == {("Index Only Scan", "calibration_point_band_idx")}
         assert [node["Heap Fetches"] for node in reads] == [0, 0]
+
+
+def test_equal_numbers_are_one_setting_however_they_are_written() -> None:
+    digests = {
+        calibrations.settings_digest(make_settings(2, 5, alpha=Decimal(alpha), delta=delta, kappa=7))
+        for alpha in ("0.1", "0.10")
+        for delta in (2, 2.0, np.float64(2))
+    }
+    assert len(digests) == 1

@@ -46,9 +46,9 @@ class TestRetention:
         assert self.numbers(edge) == [1, 3]
         edge.run(job_id)
 
-    def test_one_that_somebody_reads_is_kept_until_the_next_time(self, edge: Bench, due: Due) -> None:
+    def test_one_that_is_about_to_be_referred_to_is_kept_until_the_next_time(self, edge: Bench, due: Due) -> None:
         with connect(edge.engine) as connection:
-            calibrations.by_id(connection, classifiers.by_name(connection, "edge"), 1)
+            calibrations.held(connection, classifiers.by_name(connection, "edge"), 1)
             self.recalibrate(edge, due, 1, 1)
             assert self.numbers(edge) == [1, 2]
         self.recalibrate(edge, due, 1, 1)

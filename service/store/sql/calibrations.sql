@@ -65,7 +65,7 @@ ORDER BY calibrator.chosen_at DESC, calibrator.id DESC
 LIMIT 1;
 
 -- name: calibration_by_id
--- One snapshot, which is not deleted before the transaction ends.
+-- One snapshot and its setting.
 SELECT
     calibration.id,
     calibration.number,
@@ -84,8 +84,14 @@ SELECT
     calibrator.thresholds
 FROM calibration
 INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
-WHERE calibration.id = :calibration_id
-FOR KEY SHARE OF calibration;
+WHERE calibration.id = :calibration_id;
+
+-- name: hold_calibration
+-- Keep a snapshot from being deleted before the transaction ends; no row if it is gone.
+SELECT id
+FROM calibration
+WHERE id = :calibration_id
+FOR KEY SHARE;
 
 -- name: snapshot_points
 -- One split of a snapshot, as it was, in the order of its bands.
