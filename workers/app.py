@@ -90,7 +90,7 @@ def _prepare(**_: object) -> None:
     if settings.stop_with_stdin:
         threading.Thread(target=_stop_with_stdin, daemon=True, name="stdin").start()
     try:
-        schema.require_head(engine)
+        schema.require_usable(engine)
         broker.prepare(app)
     except VennAdmitError as error:
         log.error("worker cannot start", reason=str(error))  # noqa: TRY400 - the reason says it all

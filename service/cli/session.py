@@ -104,7 +104,7 @@ def open_session(*, migrate: bool | None = None) -> Session:
     if migrate is None:
         migrate = session.settings.database_url is None
     if not migrate:
-        schema.require_head(session.engine)
+        schema.require_usable(session.engine)
     elif schema.current_revision(session.engine) != schema.head_revision():
         schema.upgrade_engine(session.engine)
     return session

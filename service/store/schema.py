@@ -8,7 +8,8 @@ from sqlalchemy import Engine
 
 from service.errors import NotReadyError
 from service.resources import bundled_folder
-from service.store.engine import create_engine, wrap_driver_errors
+from service.store.engine import connect, create_engine, wrap_driver_errors
+from service.store.statements import statement
 from service.store.tables import SCHEMA
 
 
@@ -34,7 +35,13 @@ def current_revision(engine: Engine) -> str | None:
 
 
 def upgrade_engine(engine: Engine) -> None:
-    """Migrate to the head revision; several callers at once wait for each other."""
+    """Migrate to the head revision; several callers at once wait for each other.
+
+    A schema that a newer program has brought further stays as it is, and NotReadyError is raised unless it serves.
+    """
+    if _is_newer(current_revision(engine)):
+        require_usable(engine)
+        return
     config = alembic_config()
     with wrap_driver_errors(engine), engine.connect() as connection:
         config.attributes["connection"] = connection
@@ -50,11 +57,29 @@ def upgrade(url: str) -> None:
         engine.dispose()
 
 
-def require_head(engine: Engine) -> None:
-    """Raise NotReadyError unless the database is at the head revision."""
+def require_usable(engine: Engine) -> None:
+    """Raise NotReadyError unless the schema serves this program.
+
+    It does at the program's own head revision, and at a newer one that says that older programs still work on it.
+    """
     current, head = current_revision(engine), head_revision()
-    if current != head:
+    if current == head:
+        return
+    if not _is_newer(current):
         raise NotReadyError(
             f"the database schema is at revision {current or 'none'}, this program needs {head}: "
             "run `venn-admit db upgrade`"
         )
+    with connect(engine) as connection:
+        oldest: str = connection.execute(statement("server.oldest_program")).scalar_one()
+    if oldest > head:  # numbered with leading zeros, so text has the order of numbers
+        raise NotReadyError(
+            f"the database schema is at revision {current}, which needs a program of revision {oldest} or newer; this "
+            f"one is of revision {head}: install the newer version"
+        )
+
+
+def _is_newer(revision: str | None) -> bool:
+    """Whether a newer program made this revision: this one does not know it."""
+    script = ScriptDirectory.from_config(alembic_config())
+    return revision is not None and revision not in {known.revision for known in script.walk_revisions()}

@@ -6,3 +6,7 @@ SELECT
     max(installed_version) AS installed
 FROM pg_available_extensions
 WHERE name = 'vector';
+
+-- name: oldest_program
+-- The head revision of the oldest program that works on this schema.
+SELECT venn_admit.oldest_program() AS revision;
