@@ -34,6 +34,13 @@ test: lint ## lint, then all tests but those that need a broker
 test-servers: $(VENV)/.dev ## the tests that need Redis or RabbitMQ; BROKERS=redis for one of them
 	$(BIN)/python -m pytest -m "servers and ($(BROKERS))"
 
+.PHONY: coverage
+coverage: $(VENV)/.dev ## which lines and branches the tests run, subprocesses included
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n $(TEST_PROCESSES) --dist loadfile
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
 .PHONY: soak
 soak: $(VENV)/.dev ## 200 kills and other faults, counted, then all at once; SOAK="--kills 50 --broker redis://..."
 	$(BIN)/python -m tests.faults $(SOAK)
