@@ -237,17 +237,23 @@ def calibrate(
 def export(
     name: Name,
     what: Annotated[str, typer.Option(help="exemplars, neighbours, approximations, calibration or parameters.")],
-    out: Annotated[Path, typer.Option(help="Where to: .json for parameters, else .parquet.")],
+    out: Annotated[Path, typer.Option(help="Where to: .json for parameters, else .parquet or .csv.")],
     calibration: Annotated[int | None, typer.Option(help="Number of a calibration; default: the current one.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write what is stored to a file."""
     from service.cli.session import open_session
+    from service.files.places import check_output
+    from service.files.tables import check_table_output
     from service.flows.export import Export
     from service.flows.export import export as flow
 
     if what not in list(Export):
         raise InvalidInputError(f"what: expected {', '.join(Export)}, got {what!r}")
+    if what == Export.PARAMETERS:
+        check_output(out, [".json"])
+    else:
+        check_table_output(out)
     rows = flow(open_session().engine, name, Export(what), out, calibration_id=calibration)
     tell(as_json, {"rows": rows, "out": str(out)}, f"Wrote {what} to {out}: {rows:,} rows.")
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from service.cli.classifier_commands import Name, run_job_with_progress
-from service.cli.output import Json, make_report_folder, messages, output, progress, tell
+from service.cli.output import Json, make_report_folder, messages, output, progress, shown, tell
 
 Calibration = Annotated[int | None, typer.Option(help="Number of a calibration; default: the current one.")]
 
@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 def score(
     name: Name,
     file: Annotated[Path, typer.Argument(help="Exemplars to score, .npz or .parquet.")],
-    out: Annotated[Path, typer.Option(help="Where the decisions go, .parquet, a row for each of the file's.")],
+    out: Annotated[Path, typer.Option(help="Where the decisions go, .parquet or .csv, a row for each of the file's.")],
     no_weights: Annotated[bool, typer.Option("--no-weights", help="Plain Venn probabilities.")] = False,
     q_equals_k: Annotated[bool, typer.Option("--q-equals-k", help="Reject every prediction with q < K.")] = False,
     calibration: Calibration = None,
@@ -28,12 +28,12 @@ def score(
 ) -> None:
     """Admit or reject every row of a file."""
     from service.cli.session import open_session
-    from service.files.exports import check_writable
+    from service.files.tables import check_table_output
     from service.flows.score import write_scores
     from service.store import decisions
     from service.store.engine import connect
 
-    check_writable(out)
+    check_table_output(out, file)
     session = open_session()
     request = score_file(
         session, name, file, weighted=not no_weights, require_full_match=q_equals_k, calibration=calibration
@@ -139,12 +139,12 @@ def evaluate(
     from service.report.tables import report_tables
 
     if report is not None:
-        make_report_folder(report)
+        make_report_folder(report, *([] if file is None else [file]))
     session = open_session()
     if file is None:
         result, source = evaluate_decisions(session, name, calibration), "its decisions"
     else:
-        result, source = evaluate_file(session, name, file, file.stem, calibration), file.name
+        result, source = evaluate_file(session, name, file, shown(file.stem), calibration), shown(file.name)
     payload = report_payload(result)
     if as_json:
         tell(True, payload)
@@ -152,12 +152,14 @@ def evaluate(
         output.print(report_tables(result))
     if report is not None:
         from service.files.exports import write_json
+        from service.files.places import filling
         from service.report.page import write_report
 
-        page, *_ = write_report(report, f"{name} on {source}", {"Classifier": name}, [result])
-        write_json(report / "evaluation.json", payload)
+        with filling(report) as folder:
+            page, *_ = write_report(folder, f"{name} on {source}", {"Classifier": name}, [result])
+            write_json(folder / "evaluation.json", payload)
         if not as_json:
-            output.print(f"The report is in {page}.", highlight=False, soft_wrap=True)
+            tell(False, {}, f"The report is in {report / page.name}.")
 
 
 def replay(

@@ -12,7 +12,8 @@ from service.core.decide import Decisions, Localizer, decide
 from service.core.types import Approximation, Float32Array, IntArray, Split
 from service.core.venn_admit import VennIndex
 from service.errors import InvalidInputError
-from service.files.exports import SCORES_SCHEMA, TableWriter
+from service.files.exports import SCORES_SCHEMA
+from service.files.tables import TableWriter
 from service.flows.approximate import Approximated, approximate_points, require_support
 from service.flows.ingest import store_scored
 from service.store import approximations, calibrations, classifiers, decisions, exemplars, jobs
@@ -166,7 +167,7 @@ def require_scores(engine: Engine, job_id: int) -> None:
 
 
 def write_scores(engine: Engine, job_id: int, out: Path) -> None:
-    """Write a finished job's decisions, one row for each row of its file, in its order."""
+    """Write a finished job's decisions, one row for each row of its file, in its order; .parquet or .csv."""
     with connect(engine) as connection, TableWriter(out, SCORES_SCHEMA) as writer:
         for rows in decisions.job_rows(connection, job_id):
             writer.write(_score_columns(rows))

@@ -18,7 +18,8 @@ from hypothesis.extra import numpy as hnp
 from service.core.types import Reason
 from service.errors import InvalidInputError
 from service.files import exports
-from service.files.exports import TableWriter, coded_column, list_column, nullable, set_column, write_json
+from service.files.exports import coded_column, list_column, nullable, set_column, write_json
+from service.files.tables import TableWriter
 
 PAIR = pa.schema({"name": pa.string(), "count": pa.int32()})
 
@@ -199,7 +200,7 @@ class TestTableWriter:
 
 class TestPlaces:
     def test_a_missing_folder(self, tmp_path: Path) -> None:
-        path = tmp_path / "missing" / "file"
+        path = tmp_path / "missing" / "file.csv"
         with pytest.raises(InvalidInputError, match="check the folder"), TableWriter(path, PAIR):
             pass
         with pytest.raises(InvalidInputError, match="check the folder"):
