@@ -25,9 +25,27 @@ _FIELDS = {
 }
 
 
-def neighbour_list(near: Sequence[Near]) -> list[dict[str, Any]]:
+def neighbour_list(near: Sequence[Near], class_names: Sequence[str]) -> list[dict[str, Any]]:
     """Neighbours as JSON has them."""
-    return [{**neighbour._mapping, "label": label, "distance": distance} for neighbour, label, distance in near]
+    return [
+        {
+            **neighbour._mapping,
+            "label": label,
+            "distance": distance,
+            "label_class": class_names[label],
+            "network_class": class_names[neighbour.network_predicted],
+        }
+        for neighbour, label, distance in near
+    ]
+
+
+def named_classes(fields: Mapping[str, Any], class_names: Sequence[str]) -> dict[str, str | None]:
+    """The classes predicted and decided on by name, as `score` writes them; fields: as for `print_decision`."""
+    decision = fields["decision"]
+    return {
+        "predicted_class": class_names[fields["predicted"]],
+        "decided_class": None if decision is None else class_names[decision],
+    }
 
 
 def print_decision(

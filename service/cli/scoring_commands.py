@@ -27,10 +27,11 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Admit or reject every row of a file."""
+    from service.cli.score_summary import ScoreSummary, warn_of_rows_in_use
     from service.cli.session import open_session
     from service.files.tables import check_table_output
     from service.flows.score import write_scores
-    from service.store import decisions
+    from service.store import classifiers, decisions
     from service.store.engine import connect
 
     check_table_output(out, file)
@@ -40,23 +41,22 @@ def score(
     )
     write_scores(session.engine, request.job_id, out)
     with connect(session.engine) as connection:
-        counts = decisions.counts(connection, request.job_id)
-    admitted = {str(decision): rows for decision, _, rows in counts if decision is not None}
-    rejected = {str(reason): rows for _, reason, rows in counts if reason is not None}
-    total = sum(admitted.values())
+        class_names = classifiers.by_name(connection, name).class_names
+        summary = ScoreSummary(class_names, decisions.counts(connection, request.job_id))
+    warn_of_rows_in_use(summary)
+    total = summary.admitted.total()
     tell(
         as_json,
         {
             "job": request.job_id,
             "calibration": request.calibration_id,
             "rows": request.rows,
-            "admitted": admitted,
-            "rejected": rejected,
+            **summary.payload(),
             "out": str(out),
         },
         f"{file.name}: {request.rows:,} rows, {total:,} admitted ({total / request.rows:.1%}), by calibration "
         f"{request.calibration_id}; decisions are in {out}.",
-        *(f"  rejected, {reason}: {rows:,}" for reason, rows in rejected.items()),
+        *summary.lines(),
     )
 
 

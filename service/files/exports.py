@@ -34,6 +34,8 @@ SCORES_SCHEMA = pa.schema(
         "decision": pa.int32(),
         "reason": pa.string(),
         "calibration": pa.int64(),
+        "predicted_class": pa.string(),
+        "decided_class": pa.string(),
     }
 )
 EXEMPLARS_SCHEMA = pa.schema(

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli import samples
 from tests.cli.program import Program, check_refusal, nothing_stored
-from tests.cli.samples import NAME, SCORED_ROWS
+from tests.cli.samples import CLASS_NAMES, NAME, SCORED_ROWS
 from tests.cli.test_jobs import interrupted
 from tests.files.limits import limited_files
 
@@ -97,6 +97,8 @@ def test_scores_as_csv(own_calibrated: Program, given: Path, tmp_path: Path) -> 
         told = own_calibrated("score", NAME, given, "--out", tmp_path / f"scores.{ending}", "--json").result
         assert told["rows"] == SCORED_ROWS
     check_same(tmp_path / "scores.csv", tmp_path / "scores.parquet")
+    decided = {row["decided_class"] for row in read_csv(tmp_path / "scores.csv")}
+    assert decided == {None, *CLASS_NAMES}
     job = own_calibrated("jobs", "list", "--json").result["jobs"][0]["job"]
     assert own_calibrated("jobs", "resume", job, "--out", tmp_path / "again.CSV").code == 0
     assert (tmp_path / "again.CSV").read_bytes() == (tmp_path / "scores.csv").read_bytes()
