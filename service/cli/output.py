@@ -20,9 +20,11 @@ from rich.text import Text
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
-# C0, DEL and C1; the separators and the embeddings, overrides and isolates of bidirectional text; lone surrogates.
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_CONTROLS_IN_LINES = re.compile(_CONTROLS.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
+# DEL and C1; separators of lines; embeddings, overrides and isolates of bidirectional text; lone surrogates.
+_BEYOND_C0 = "\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_CONTROLS = re.compile(f"[\x00-\x1f{_BEYOND_C0}]")
+# What is laid out already has tabs and line breaks of its own.
+_CONTROLS_IN_LAYOUT = re.compile(f"[\x00-\x08\x0b-\x1f{_BEYOND_C0}]")
 
 
 def shown(value: object) -> str:
@@ -48,10 +50,10 @@ class _Terminal(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            if segment.control or not _CONTROLS_IN_LINES.search(segment.text):
+            if segment.control or not _CONTROLS_IN_LAYOUT.search(segment.text):
                 yield segment
             else:
-                yield Segment(_CONTROLS_IN_LINES.sub(_escape, segment.text), segment.style)
+                yield Segment(_CONTROLS_IN_LAYOUT.sub(_escape, segment.text), segment.style)
 
 
 # Wide enough for the tables where there is no terminal to ask.

@@ -68,14 +68,14 @@ def warn_of_rows_in_use(summary: ScoreSummary) -> None:
     calibrating = {split: summary.in_use[split] for split in HELD_OUT_SPLITS if summary.in_use[split]}
     kinds = []
     if training:
-        kinds.append(f"{training:,} are training exemplars, each of which is its own nearest neighbour")
+        kinds.append(f"training {training:,} (each is its own nearest neighbour)")
     if calibrating:
         where = ", ".join(f"{split} {rows:,}" for split, rows in calibrating.items())
-        kinds.append(f"{sum(calibrating.values()):,} calibrate ({where}), so that their own labels bear on the result")
+        kinds.append(f"calibration {sum(calibrating.values()):,} ({where}; their own labels bear on the result)")
     if kinds:
         warn(
-            f"of the rows scored, {', and '.join(kinds)}: they are in the output, but decisions on them are "
-            "optimistic; judge by rows that the classifier has not seen."
+            f"the rows include exemplars that are in use: {', '.join(kinds)}. They are in the output, but decisions on "
+            "them are optimistic; judge by rows that the classifier has not seen."
         )
 
 

@@ -196,8 +196,8 @@ def test_rows_in_use_are_scored_with_a_warning(own_calibrated: Program, tmp_path
     assert in_use["train"] == 7
     assert sum(in_use.values()) == 47
     calibrating = ", ".join(f"{split} {in_use[split]}" for split in ("knn", "mc", "vp") if split in in_use)
-    assert "warning: of the rows scored, 7 are training exemplars, each of which is its own nearest" in outcome.stderr
-    assert f"and 40 calibrate ({calibrating}), so that their own labels bear on the result" in outcome.stderr
+    assert "warning: the rows include exemplars that are in use: training 7 (each is its own nearest" in outcome.stderr
+    assert f"calibration 40 ({calibrating}; their own labels bear on the result). They are in" in outcome.stderr
     assert len((tmp_path / "scores.csv").read_text().splitlines()) == 48
 
 
