@@ -93,30 +93,15 @@ def label(
     as_json: Json = False,
 ) -> None:
     """Record labels that came for stored exemplars; the next recalibration takes them up."""
+    from service.cli import label_summary
     from service.cli.session import open_session
     from service.flows.label import label as flow
 
     done = flow(open_session().engine, name, file, selection=selection, retract=retract, join_train=join_train)
-    joined = {str(split): count for split, count in done.joined.items()}
-    counts = {
-        "new": done.new,
-        "corrected": done.corrected,
-        "retracted": done.retracted,
-        "unchanged": done.unchanged,
-    }
-    in_use = ", ".join(f"{key} {value:,}" for key, value in sorted(joined.items()))
     tell(
         as_json,
-        {
-            "rows": done.rows,
-            **counts,
-            "joined": joined,
-            "left": done.left,
-            "recalibrations_due": done.recalibrations,
-        },
-        f"{file.name}: {done.rows:,} labels, " + ", ".join(f"{value:,} {key}" for key, value in counts.items()) + ".",
-        *([f"In use from now on: {in_use}."] if joined else []),
-        *([f"In use no longer: {done.left:,}."] if done.left else []),
+        label_summary.payload(done),
+        *label_summary.lines(file, done),
         *_due(name, done.recalibrations),
     )
 
@@ -252,17 +237,23 @@ def calibrate(
 def export(
     name: Name,
     what: Annotated[str, typer.Option(help="exemplars, neighbours, approximations, calibration or parameters.")],
-    out: Annotated[Path, typer.Option(help="Where to: .json for parameters, else .parquet.")],
+    out: Annotated[Path, typer.Option(help="Where to: .json for parameters, else .parquet or .csv.")],
     calibration: Annotated[int | None, typer.Option(help="Number of a calibration; default: the current one.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write what is stored to a file."""
     from service.cli.session import open_session
+    from service.files.places import check_output
+    from service.files.tables import check_table_output
     from service.flows.export import Export
     from service.flows.export import export as flow
 
     if what not in list(Export):
         raise InvalidInputError(f"what: expected {', '.join(Export)}, got {what!r}")
+    if what == Export.PARAMETERS:
+        check_output(out, [".json"])
+    else:
+        check_table_output(out)
     rows = flow(open_session().engine, name, Export(what), out, calibration_id=calibration)
     tell(as_json, {"rows": rows, "out": str(out)}, f"Wrote {what} to {out}: {rows:,} rows.")
 

@@ -28,7 +28,7 @@ def decide(
     as_json: Json = False,
 ) -> None:
     """Decide on one row of a file at once, by the current calibration, and show why; nothing is stored."""
-    from service.cli.decision_tables import neighbour_list, print_decision
+    from service.cli.decision_tables import named_classes, neighbour_list, print_decision
     from service.cli.session import open_session
     from service.flows.score_one import PointScorer
     from service.store import exemplars
@@ -42,20 +42,23 @@ def decide(
     with connect(session.engine) as connection:
         described = exemplars.described(connection, decided.nearest.ids)
     near = list(zip(described, decided.nearest.labels.tolist(), decided.nearest.distances.tolist(), strict=True))
+    class_names = decided.classifier.class_names
     if as_json:
         tell(
             True,
             {
                 "external_id": external_id,
                 "calibration": decided.calibration_id,
+                "class_names": list(class_names),
                 **decided.fields,
+                **named_classes(decided.fields, class_names),
                 "category_counts": decided.category_counts.tolist(),
-                "neighbours": neighbour_list(near),
+                "neighbours": neighbour_list(near, class_names),
             },
         )
     else:
         title = f"{external_id}, calibration {decided.calibration_id}"
-        print_decision(title, decided.classifier.class_names, decided.fields, decided.category_counts, near)
+        print_decision(title, class_names, decided.fields, decided.category_counts, near)
 
 
 def _read_row(session: Any, name: str, file: Path, row: int) -> tuple[str, Any]:

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
-from rich.text import Text
 from sqlalchemy import Row
 
-from service.cli.output import output
+from service.cli.output import cell, output
 from service.core.types import IntArray
 
 # A training exemplar (external_id, network_predicted, attributes), its label, and its distance.
@@ -26,9 +25,27 @@ _FIELDS = {
 }
 
 
-def neighbour_list(near: Sequence[Near]) -> list[dict[str, Any]]:
+def neighbour_list(near: Sequence[Near], class_names: Sequence[str]) -> list[dict[str, Any]]:
     """Neighbours as JSON has them."""
-    return [{**neighbour._mapping, "label": label, "distance": distance} for neighbour, label, distance in near]
+    return [
+        {
+            **neighbour._mapping,
+            "label": label,
+            "distance": distance,
+            "label_class": class_names[label],
+            "network_class": class_names[neighbour.network_predicted],
+        }
+        for neighbour, label, distance in near
+    ]
+
+
+def named_classes(fields: Mapping[str, Any], class_names: Sequence[str]) -> dict[str, str | None]:
+    """The classes predicted and decided on by name, as `score` writes them; fields: as for `print_decision`."""
+    decision = fields["decision"]
+    return {
+        "predicted_class": class_names[fields["predicted"]],
+        "decided_class": None if decision is None else class_names[decision],
+    }
 
 
 def print_decision(
@@ -39,12 +56,12 @@ def print_decision(
     near: Sequence[Near],
 ) -> None:
     """Print the tables; fields: of `service.flows.decision_fields`. category_counts: (C,) int64."""
-    facts = Table(title=Text(title), title_justify="left", box=None, show_header=False)
+    facts = Table(title=cell(title), title_justify="left", box=None, show_header=False)
     for field, words in _FIELDS.items():
         value = fields[field]
         if value is not None and field in ("predicted", "decision"):
             value = class_names[value]
-        facts.add_row(words, Text("-" if value is None else str(value)))
+        facts.add_row(words, cell("-" if value is None else value))
     output.print(facts)
 
     evidence = Table(title="Evidence per class", title_justify="left")
@@ -53,7 +70,7 @@ def print_decision(
     columns = (fields["admit_set"], fields["band_size"], fields["threshold"], fields["logits"])
     for name, bit, size, threshold, logit, count in zip(class_names, *columns, category_counts, strict=True):
         included = "yes" if bit == "1" else "no"
-        evidence.add_row(Text(name), included, f"{size:,}", f"{threshold:.6g}", f"{logit:.6g}", f"{count:,}")
+        evidence.add_row(cell(name), included, f"{size:,}", f"{threshold:.6g}", f"{logit:.6g}", f"{count:,}")
     output.print(evidence)
 
     nearest = Table(title="Nearest training exemplars", title_justify="left")
@@ -63,5 +80,5 @@ def print_decision(
         attributes = ", ".join(f"{key} {value}" for key, value in neighbour.attributes.items())
         predicted = class_names[neighbour.network_predicted]
         cells = (neighbour.external_id, f"{distance:.6g}", class_names[label], predicted, attributes)
-        nearest.add_row(*map(Text, cells))  # no markup: ids and attributes may look like it
+        nearest.add_row(*map(cell, cells))
     output.print(nearest)

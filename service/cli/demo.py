@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 
 from rich.rule import Rule
+from rich.text import Text
 
 from service.cli import classifier_commands, scoring_commands
-from service.cli.output import make_report_folder, messages, output
+from service.cli.output import make_report_folder, messages, output, shown
 from service.cli.session import Session, open_session
 from service.errors import ConflictError
+from service.files.places import filling
 from service.report.page import write_report
 from service.report.tables import report_tables
 from service.resources import bundled_folder
@@ -53,12 +55,13 @@ def run(out: Path) -> None:
         output.print(Rule(style="dim"))
         output.print(report_tables(report))
 
-    with messages.status("Drawing the report"):
+    with messages.status("Drawing the report"), filling(out) as folder:
         page, *pictures = write_report(
-            out, "venn-admit on bundled film reviews and tweets", _facts(session), reports, _next_steps(data)
+            folder, "venn-admit on bundled film reviews and tweets", _facts(session), reports, _next_steps(data)
         )
     output.print(Rule(style="dim"))
-    output.print(f"The same with charts: [bold]{page}[/bold], and {len(pictures)} PNG files beside it.", soft_wrap=True)
+    where = Text.assemble("The same with charts: ", (shown(out / page.name), "bold"))
+    output.print(where.append(f", and {len(pictures)} PNG files beside it."), soft_wrap=True)
     output.print("\nWhat to try next:")
     for line in _next_steps(data):
         output.print(f"  {line.replace(PROGRAM, _as_started(), 1)}", highlight=False, soft_wrap=True, markup=False)

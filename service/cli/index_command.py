@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from service.cli.classifier_commands import Name
-from service.cli.output import Json, messages, output, tell
+from service.cli.output import Json, cell, messages, output, tell
 from service.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -86,10 +86,9 @@ def _numbers(given: str) -> list[int]:
 
 def _print_audits(name: str, count: int, audits: "list[SearchAudit]") -> None:
     from rich.table import Table
-    from rich.text import Text
 
     title = f"{name}: {count:,} stored points searched by the index, against exactly; % of points that differ"
-    table = Table(title=Text(title), title_justify="left")
+    table = Table(title=cell(title), title_justify="left")
     for column in ("ef_search", "recall", "nearest", "q", "d", "prediction", "set", "decision", "p50", "p99"):
         table.add_column(column, justify="right")
     for one in audits:

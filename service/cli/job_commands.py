@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from service.cli.output import Json, output, tell
+from service.cli.output import Json, cell, output, tell
 
 JobNumber = Annotated[int, typer.Argument(help="Number of a job, from `venn-admit jobs list`.")]
 
@@ -74,14 +74,14 @@ def cancel(job: JobNumber, as_json: Json = False) -> None:
 def resume(
     job: JobNumber,
     out: Annotated[
-        Path | None, typer.Option(help="Where the decisions of a score job go, .parquet, as `score --out` has them.")
+        Path | None, typer.Option(help="Where the decisions of a score job go, .parquet or .csv, as for `score --out`.")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """See a job through: one that was interrupted, failed or cancelled goes on from what is not done."""
     from service.cli.classifier_commands import run_job_with_progress
     from service.cli.session import open_session
-    from service.files.exports import check_writable
+    from service.files.tables import check_table_output
     from service.flows.jobs import reopen
     from service.flows.score import require_scores, write_scores
     from service.store import jobs
@@ -89,7 +89,7 @@ def resume(
 
     session = open_session()
     if out is not None:
-        check_writable(out)
+        check_table_output(out)
         require_scores(session.engine, job)
     session.require_worker()
     reopen(session.engine, job)
@@ -123,11 +123,10 @@ def _headline(summary: dict[str, Any]) -> str:
 def _table(rows: Iterable[dict[str, Any]], columns: tuple[str, ...]) -> Any:
     from rich import box
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         table.add_column(column.replace("_", " "), overflow="fold")
     for row in rows:
-        table.add_row(*(Text("" if row[column] is None else str(row[column])) for column in columns))
+        table.add_row(*(cell("" if row[column] is None else row[column]) for column in columns))
     return table

@@ -18,6 +18,7 @@ from service.cli import (
     report_command,
     scoring_commands,
 )
+from service.cli.output import shown_lines
 from service.errors import VennAdmitError
 
 app = typer.Typer(
@@ -73,13 +74,13 @@ def main(arguments: list[str] | None = None) -> None:
         app(args=arguments, prog_name=app.info.name)
     except VennAdmitError as error:
         if _Debug.on:
-            traceback.print_exc()
-        typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
+            typer.echo(shown_lines(traceback.format_exc()), err=True)
+        typer.secho(f"error: {shown_lines(str(error))}", err=True, fg=typer.colors.RED)
         sys.exit(error.exit_code)
     except Exception as error:  # nobody foresaw it
         if _Debug.on:
-            traceback.print_exc()
-        said = f"{type(error).__name__}: {error}"
+            typer.echo(shown_lines(traceback.format_exc()), err=True)
+        said = shown_lines(f"{type(error).__name__}: {error}")
         typer.secho(f"error: {said}; a fault of this program's: --debug before the verb shows where", err=True)
         sys.exit(VennAdmitError.exit_code)
     except KeyboardInterrupt:

@@ -1,24 +1,64 @@
-"""How verbs speak: results on standard output, as text or one JSON object; progress on standard error."""
+r"""How verbs speak: results on standard output, as text or one JSON object; progress on standard error.
+
+Ids, names, paths and attributes come from others. A control character among them would move the cursor, recolour the
+terminal or turn the text around, so none reaches it: each is shown as an escape sequence, such as \x1b.
+"""
 
 import json
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
 from rich.text import Text
-
-from service.errors import InvalidInputError
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
+# DEL and C1; separators of lines; embeddings, overrides and isolates of bidirectional text; lone surrogates.
+_BEYOND_C0 = "\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_CONTROLS = re.compile(f"[\x00-\x1f{_BEYOND_C0}]")
+# What is laid out already has tabs and line breaks of its own.
+_CONTROLS_IN_LAYOUT = re.compile(f"[\x00-\x08\x0b-\x1f{_BEYOND_C0}]")
+
+
+def shown(value: object) -> str:
+    r"""Text on one line as a terminal may be given it: control characters, line breaks included, as escape sequences.
+
+    >>> print(shown("red\x1b[31m\nnext"))
+    red\x1b[31m\nnext
+    """
+    return _CONTROLS.sub(_escape, str(value))
+
+
+def shown_lines(text: str) -> str:
+    """As `shown`, except that line breaks stay; what follows them is indented and cannot pass for another message."""
+    return "\n  ".join(map(shown, text.split("\n")))
+
+
+def _escape(match: re.Match[str]) -> str:
+    return repr(match.group())[1:-1]
+
+
+class _Terminal(Console):
+    """A console for text from anywhere: what was not escaped before it was laid out is escaped here."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or not _CONTROLS_IN_LAYOUT.search(segment.text):
+                yield segment
+            else:
+                yield Segment(_CONTROLS_IN_LAYOUT.sub(_escape, segment.text), segment.style)
+
+
 # Wide enough for the tables where there is no terminal to ask.
-output = Console(width=None if sys.stdout.isatty() else 120)
-messages = Console(stderr=True)
+output = _Terminal(width=None if sys.stdout.isatty() else 120)
+messages = _Terminal(stderr=True)
 
 
 def tell(as_json: bool, result: dict[str, Any], *lines: str) -> None:
@@ -26,22 +66,27 @@ def tell(as_json: bool, result: dict[str, Any], *lines: str) -> None:
     if as_json:
         from service.files.exports import finite_json  # which brings pyarrow
 
-        typer.echo(json.dumps(finite_json(result), allow_nan=False))
+        # DEL is the one control character that JSON in ASCII leaves as it is.
+        typer.echo(json.dumps(finite_json(result), allow_nan=False).replace("\x7f", "\\u007f"))
     else:
         for line in lines:
-            output.print(Text(line), soft_wrap=True)  # no markup: names and paths may look like it
+            output.print(Text(shown(line)), soft_wrap=True)  # no markup: names and paths may look like it
 
 
-def make_report_folder(path: Path) -> None:
-    """Make a folder where it is missing, before what goes there is computed; InvalidInputError where it can't be."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInputError(f"{path}: expected a folder for the report, got {error}; give another") from error
+def cell(value: object) -> Text:
+    """What a table shows of a value from anywhere."""
+    return Text(shown(value))
+
+
+def make_report_folder(path: Path, *inputs: Path) -> None:
+    """Make a folder if it is missing, before what goes there is computed; InvalidInputError if it cannot be used."""
+    from service.files.places import make_folder
+
+    make_folder(path, *inputs)
 
 
 def warn(text: str) -> None:
-    messages.print(Text.assemble(("warning:", "yellow"), " ", text), soft_wrap=True)
+    messages.print(Text.assemble(("warning:", "yellow"), " ", shown_lines(text)), soft_wrap=True)
 
 
 @contextmanager
@@ -55,5 +100,5 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=messages) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(shown(what), total=total)
         yield lambda rows: bar.advance(task, rows)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from service.cli.output import Json, messages, tell
+from service.cli.output import Json, cell, messages, tell
 from service.errors import NotReadyError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _serve(session: "Session", request: "RecalibrationRequest") -> "Step | None"
     from service.flows.recalibrate import recalibrate_step
 
     while True:
-        with messages.status(f"Recalibrating {request.classifier.name}"):
+        with messages.status(cell(f"Recalibrating {request.classifier.name}")):
             step = recalibrate_step(
                 session.engine,
                 request,

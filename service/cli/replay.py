@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from service.cli.decision_tables import Near, neighbour_list, print_decision
+from service.cli.decision_tables import Near, named_classes, neighbour_list, print_decision
 from service.cli.output import output, tell
 from service.cli.session import open_session
 from service.errors import VennAdmitError
@@ -28,16 +28,20 @@ def run(decision_id: int, *, as_json: bool) -> None:
 
 
 def _payload(decision_id: int, replayed: Replayed) -> dict[str, Any]:
+    class_names = replayed.classifier.class_names
     return {
         "decision_id": decision_id,
         "external_id": replayed.external_id,
+        "class_names": list(class_names),
         "label": replayed.label,
+        "label_class": None if replayed.label is None else class_names[replayed.label],
+        **named_classes(replayed.stored, class_names),
         "calibration": replayed.calibration_id,
         "stored": replayed.stored,
         "computed": replayed.computed,
         "differing": list(replayed.differing),
         "category_counts": replayed.category_counts.tolist(),
-        "neighbours": neighbour_list(_near(replayed)),
+        "neighbours": neighbour_list(_near(replayed), class_names),
     }
 
 

@@ -39,9 +39,11 @@ def report(
         output.print(calibration_tables(found))
     if out is not None:
         from service.files.exports import write_json
+        from service.files.places import filling
         from service.report.calibration_page import write_calibration_page
 
-        page = write_calibration_page(found, out)
-        write_json(out / "report.json", payload)
+        with filling(out) as folder:
+            page = write_calibration_page(found, folder)
+            write_json(folder / "report.json", payload)
         if not as_json:
-            output.print(f"The report is in {page}.", highlight=False, soft_wrap=True)
+            tell(False, {}, f"The report is in {out / page.name}.")

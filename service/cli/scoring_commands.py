@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from service.cli.classifier_commands import Name, run_job_with_progress
-from service.cli.output import Json, make_report_folder, messages, output, progress, tell
+from service.cli.output import Json, make_report_folder, messages, output, progress, shown, tell
 
 Calibration = Annotated[int | None, typer.Option(help="Number of a calibration; default: the current one.")]
 
@@ -20,43 +20,43 @@ def register(app: typer.Typer) -> None:
 def score(
     name: Name,
     file: Annotated[Path, typer.Argument(help="Exemplars to score, .npz or .parquet.")],
-    out: Annotated[Path, typer.Option(help="Where the decisions go, .parquet, a row for each of the file's.")],
+    out: Annotated[Path, typer.Option(help="Where the decisions go, .parquet or .csv, a row for each of the file's.")],
     no_weights: Annotated[bool, typer.Option("--no-weights", help="Plain Venn probabilities.")] = False,
     q_equals_k: Annotated[bool, typer.Option("--q-equals-k", help="Reject every prediction with q < K.")] = False,
     calibration: Calibration = None,
     as_json: Json = False,
 ) -> None:
     """Admit or reject every row of a file."""
+    from service.cli.score_summary import ScoreSummary, warn_of_rows_in_use
     from service.cli.session import open_session
-    from service.files.exports import check_writable
+    from service.files.tables import check_table_output
     from service.flows.score import write_scores
-    from service.store import decisions
+    from service.store import classifiers, decisions
     from service.store.engine import connect
 
-    check_writable(out)
+    check_table_output(out, file)
     session = open_session()
     request = score_file(
         session, name, file, weighted=not no_weights, require_full_match=q_equals_k, calibration=calibration
     )
     write_scores(session.engine, request.job_id, out)
     with connect(session.engine) as connection:
-        counts = decisions.counts(connection, request.job_id)
-    admitted = {str(decision): rows for decision, _, rows in counts if decision is not None}
-    rejected = {str(reason): rows for _, reason, rows in counts if reason is not None}
-    total = sum(admitted.values())
+        class_names = classifiers.by_name(connection, name).class_names
+        summary = ScoreSummary(class_names, decisions.counts(connection, request.job_id))
+    warn_of_rows_in_use(summary)
+    total = summary.admitted.total()
     tell(
         as_json,
         {
             "job": request.job_id,
             "calibration": request.calibration_id,
             "rows": request.rows,
-            "admitted": admitted,
-            "rejected": rejected,
+            **summary.payload(),
             "out": str(out),
         },
         f"{file.name}: {request.rows:,} rows, {total:,} admitted ({total / request.rows:.1%}), by calibration "
         f"{request.calibration_id}; decisions are in {out}.",
-        *(f"  rejected, {reason}: {rows:,}" for reason, rows in rejected.items()),
+        *summary.lines(),
     )
 
 
@@ -139,12 +139,12 @@ def evaluate(
     from service.report.tables import report_tables
 
     if report is not None:
-        make_report_folder(report)
+        make_report_folder(report, *([] if file is None else [file]))
     session = open_session()
     if file is None:
         result, source = evaluate_decisions(session, name, calibration), "its decisions"
     else:
-        result, source = evaluate_file(session, name, file, file.stem, calibration), file.name
+        result, source = evaluate_file(session, name, file, shown(file.stem), calibration), shown(file.name)
     payload = report_payload(result)
     if as_json:
         tell(True, payload)
@@ -152,12 +152,14 @@ def evaluate(
         output.print(report_tables(result))
     if report is not None:
         from service.files.exports import write_json
+        from service.files.places import filling
         from service.report.page import write_report
 
-        page, *_ = write_report(report, f"{name} on {source}", {"Classifier": name}, [result])
-        write_json(report / "evaluation.json", payload)
+        with filling(report) as folder:
+            page, *_ = write_report(folder, f"{name} on {source}", {"Classifier": name}, [result])
+            write_json(folder / "evaluation.json", payload)
         if not as_json:
-            output.print(f"The report is in {page}.", highlight=False, soft_wrap=True)
+            tell(False, {}, f"The report is in {report / page.name}.")
 
 
 def replay(

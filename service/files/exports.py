@@ -1,26 +1,21 @@
-"""Files out, each complete or absent: tables as Parquet, settings as JSON.
+"""What is written of the store: the columns of its tables, and settings as JSON.
 
 The schemas are the contract with those who read the files: names, order and types of the columns.
 """
 
 import json
 import math
-import os
-import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from service.core.types import BoolArray, IntArray
-from service.errors import InvalidInputError
+from service.files.places import replacing, writing
 
 SCORES_SCHEMA = pa.schema(
     {
@@ -39,6 +34,8 @@ SCORES_SCHEMA = pa.schema(
         "decision": pa.int32(),
         "reason": pa.string(),
         "calibration": pa.int64(),
+        "predicted_class": pa.string(),
+        "decided_class": pa.string(),
     }
 )
 EXEMPLARS_SCHEMA = pa.schema(
@@ -105,67 +102,16 @@ def nullable(values: Any, null_mask: BoolArray) -> pa.Array:
     return pc.if_else(pa.array(null_mask), pa.scalar(None, column.type), column)
 
 
-class TableWriter:
-    """Writes a Parquet file batch by batch; the file appears under its name when the context ends well.
-
-    Until then the rows are in a file beside it that ends in `.partial`, which an error removes; whatever
-    had the name before stays as it was.
-
-    Raises InvalidInputError where the path cannot be written, and for columns that are not the schema's.
-    """
-
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._path = path
-        self._schema = schema
-        self._context = ExitStack()
-
-    def __enter__(self) -> Self:
-        with ExitStack() as context:
-            file = context.enter_context(_replacing(self._path))
-            self._writer = context.enter_context(pq.ParquetWriter(file, self._schema, compression="zstd"))
-            self._context = context.pop_all()
-        return self
-
-    def write(self, columns: Mapping[str, Any]) -> None:
-        """Append rows: for every column of the schema n values, as a numpy array, a list or an Arrow array.
-
-        A (n, k) numpy array is n lists. Values are converted to the column's type; one that does not fit is
-        an error.
-        """
-        if set(columns) != set(self._schema.names):
-            raise InvalidInputError(f"expected the columns {self._schema.names}, got {list(columns)}")
-        try:
-            arrays = [_convert(columns[field.name], field) for field in self._schema]
-            batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-        except (pa.ArrowException, ValueError) as error:
-            raise InvalidInputError(f"{self._path}: expected values that fit the columns, got {error}") from error
-        with _writing(self._path):
-            self._writer.write_batch(batch)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        with _writing(self._path):
-            return self._context.__exit__(kind, error, trace)
-
-
 def write_json(path: Path, payload: Any) -> None:
     """Write dictionaries, lists, texts and numbers (Python's or numpy's) as JSON, atomically.
 
     JSON has no infinities and no NaN: they are written as the texts "inf", "-inf" and "nan".
 
-    Raises InvalidInputError where the path cannot be written; TypeError for a value JSON does not know.
+    Raises InvalidInputError if the path cannot be written; TypeError for a value JSON does not know.
     """
     text = json.dumps(finite_json(payload), indent=2, allow_nan=False) + "\n"
-    with _replacing(path) as file, _writing(path):
+    with replacing(path) as file, writing(path):
         file.write(text.encode())
-
-
-def _convert(values: Any, field: pa.Field) -> pa.Array:
-    if isinstance(values, np.ndarray) and values.ndim == 2:
-        values = list_column(values)
-    column = values if isinstance(values, pa.Array) else pa.array(values)
-    return column.cast(field.type)
 
 
 def finite_json(value: Any) -> Any:
@@ -180,46 +126,3 @@ def finite_json(value: Any) -> Any:
         case list() | tuple():
             return [finite_json(item) for item in value]
     return value
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a new file beside the path; rename it to the path when the context ends well, else remove it."""
-    with _writing(path):
-        occupied = path.exists() and not path.is_file()
-    if occupied:  # a rename would replace even a device
-        raise InvalidInputError(f"{path}: expected the name of a file, got that of something else")
-    partial = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
-    with _writing(path):
-        file = partial.open("xb")
-    try:
-        with file:
-            yield file
-            with _writing(path):
-                file.flush()
-                os.fsync(file.fileno())
-        with _writing(path):
-            partial.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            partial.unlink()
-        raise
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InvalidInputError(
-            f"{path}: expected a place to write to, got {error}; check the folder, its rights and its room"
-        ) from error
-
-
-def check_writable(path: Path) -> None:
-    """Raise InvalidInputError unless a file can be put at `path`: before long work, not after it."""
-    occupied = path.exists() and not path.is_file()
-    if occupied or not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
-        raise InvalidInputError(
-            f"{path}: expected the name of a file in a folder that exists and can be written; check the folder"
-        )

@@ -14,9 +14,9 @@ from service.files.exports import (
     CALIBRATION_SCHEMA,
     EXEMPLARS_SCHEMA,
     NEIGHBOURS_SCHEMA,
-    TableWriter,
     write_json,
 )
+from service.files.tables import TableWriter
 from service.flows.score import classes_of
 from service.store import approximations, calibrations, classifiers, exemplars
 from service.store.calibrations import Calibration

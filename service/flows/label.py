@@ -21,18 +21,24 @@ from service.store.support import SupportChange
 class Labelled:
     """What became of a file of labels, in rows.
 
-    new: exemplars without a label until then. corrected: with another. retracted: labels taken back.
-    unchanged: what was known already, of which nothing is recorded. joined, left: exemplars that train the KNN or
-    calibrate from now on, by split, and that no longer do. recalibrations: calibrators that are to be recalibrated.
+    new: exemplars without a label until then. corrected: with another. retracted: labels taken back. put_to_use: with
+    this label, but neither training nor calibrating until then. unchanged: what was known already, of which nothing
+    is recorded. These five add up to the rows.
+    joined, left: exemplars that train the KNN or calibrate from now on, by split, and that no longer do. kept: those
+    with a label new or corrected that do neither. still_calibrating: those labelled as selected that calibrate,
+    because they were drawn at random earlier. recalibrations: calibrators that must be recalibrated.
     """
 
     rows: int
     new: int
     corrected: int
     retracted: int
+    put_to_use: int
     unchanged: int
     joined: dict[Split, int]
     left: int
+    kept: int
+    still_calibrating: int
     recalibrations: int
 
 
@@ -63,7 +69,7 @@ def label(
             support.change(connection, classifier, changes)
         touched = {was.split for was in before} | {event.split for event in events}
         requests = recalibrations.request(connection, classifier, "labels") if touched & recalibrations.BEARING else 0
-    return _counts(len(rows.external_ids), before, events, requests)
+    return _counts(rows, stored, before, events, requests)
 
 
 def _events(
@@ -127,18 +133,32 @@ def _support_changes(before: list[LabelledExemplar], events: list[LabelEvent]) -
     return changes
 
 
-def _counts(rows: int, before: list[LabelledExemplar], events: list[LabelEvent], requests: int) -> Labelled:
+def _counts(
+    rows: LabelRows,
+    stored: dict[str, LabelledExemplar],
+    before: list[LabelledExemplar],
+    events: list[LabelEvent],
+    requests: int,
+) -> Labelled:
     pairs = list(zip(before, events, strict=True))
     joined: Counter[Split] = Counter(
         event.split for was, event in pairs if was.split == Split.SCORED and event.split != Split.SCORED
     )
     return Labelled(
-        rows=rows,
+        rows=len(rows.external_ids),
         new=sum(was.label is None for was, _ in pairs),
         corrected=sum(None not in (was.label, event.label) and was.label != event.label for was, event in pairs),
         retracted=sum(event.label is None for _, event in pairs),
-        unchanged=rows - len(events),
+        put_to_use=sum(event.label is not None and was.label == event.label for was, event in pairs),
+        unchanged=len(rows.external_ids) - len(events),
         joined=dict(joined),
         left=sum(was.split != Split.SCORED and event.split == Split.SCORED for was, event in pairs),
+        kept=sum(event.label is not None and event.split == Split.SCORED for event in events),
+        still_calibrating=sum(
+            selection == "selected" and number >= 0 and stored[external_id].split in HELD_OUT_SPLITS
+            for external_id, number, selection in zip(
+                rows.external_ids, rows.labels.tolist(), rows.selections, strict=True
+            )
+        ),
         recalibrations=requests,
     )

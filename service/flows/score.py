@@ -12,7 +12,8 @@ from service.core.decide import Decisions, Localizer, decide
 from service.core.types import Approximation, Float32Array, IntArray, Split
 from service.core.venn_admit import VennIndex
 from service.errors import InvalidInputError
-from service.files.exports import SCORES_SCHEMA, TableWriter
+from service.files.exports import SCORES_SCHEMA
+from service.files.tables import TableWriter
 from service.flows.approximate import Approximated, approximate_points, require_support
 from service.flows.ingest import store_scored
 from service.store import approximations, calibrations, classifiers, decisions, exemplars, jobs
@@ -166,13 +167,15 @@ def require_scores(engine: Engine, job_id: int) -> None:
 
 
 def write_scores(engine: Engine, job_id: int, out: Path) -> None:
-    """Write a finished job's decisions, one row for each row of its file, in its order."""
-    with connect(engine) as connection, TableWriter(out, SCORES_SCHEMA) as writer:
-        for rows in decisions.job_rows(connection, job_id):
-            writer.write(_score_columns(rows))
+    """Write a finished job's decisions, one row for each row of its file, in its order; .parquet or .csv."""
+    with connect(engine) as connection:
+        class_names = classifiers.by_id(connection, jobs.by_id(connection, job_id).classifier_id).class_names
+        with TableWriter(out, SCORES_SCHEMA) as writer:
+            for rows in decisions.job_rows(connection, job_id):
+                writer.write(_score_columns(rows, class_names))
 
 
-def _score_columns(rows: Sequence[Row[Any]]) -> dict[str, Any]:
+def _score_columns(rows: Sequence[Row[Any]], class_names: Sequence[str]) -> dict[str, Any]:
     return {
         "external_id": [row.external_id for row in rows],
         "predicted": [row.predicted for row in rows],
@@ -189,6 +192,8 @@ def _score_columns(rows: Sequence[Row[Any]]) -> dict[str, Any]:
         "decision": [row.decision for row in rows],
         "reason": [row.reason for row in rows],
         "calibration": [row.calibration_id for row in rows],
+        "predicted_class": [class_names[row.predicted] for row in rows],
+        "decided_class": [None if row.decision is None else class_names[row.decision] for row in rows],
     }
 
 

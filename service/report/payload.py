@@ -66,6 +66,7 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
 
     return {
         "name": report.name,
+        "class_names": list(report.class_names),
         "alpha": str(report.alpha),
         "points": report.point_count,
         "document_count": report.document_count,

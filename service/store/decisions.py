@@ -1,13 +1,14 @@
 """Decisions: in by binary COPY, out in the order of a job's request."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Row
 
 from service.core.decide import Decisions
-from service.core.types import Approximation, IntArray, Reason
+from service.core.types import Approximation, IntArray, Reason, Split
 from service.errors import NotFoundError
 from service.store.copy import (
     BOOL,
@@ -22,6 +23,17 @@ from service.store.copy import (
 )
 from service.store.jobs import Job
 from service.store.statements import statement, stream
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionCount:
+    """How many rows have exemplars of one use, one predicted class, and one decision or else one reason."""
+
+    split: Split
+    predicted: int
+    decision: int | None
+    reason: Reason | None
+    rows: int
 
 
 def undecided(
@@ -130,10 +142,15 @@ def job_rows(connection: Connection, job_id: int) -> Iterator[Sequence[Row[Any]]
     return stream(connection, "decisions.job_decisions", {"job_id": job_id})
 
 
-def counts(connection: Connection, job_id: int) -> list[tuple[int | None, str | None, int]]:
-    """Rows of a job per (decision, reason)."""
+def counts(connection: Connection, job_id: int) -> list[DecisionCount]:
+    """Rows of a job, counted by what was decided on them."""
     rows = connection.execute(statement("decisions.decision_counts"), {"job_id": job_id})
-    return [(row.decision, row.reason, row.rows) for row in rows]
+    return [
+        DecisionCount(
+            Split(row.split), row.predicted, row.decision, None if row.reason is None else Reason(row.reason), row.rows
+        )
+        for row in rows
+    ]
 
 
 def by_id(connection: Connection, decision_id: int) -> Row[Any]:

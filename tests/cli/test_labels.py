@@ -31,11 +31,13 @@ def labels(folder: Path, rows: range, *, shift: int = 0, empty: bool = False) ->
 def test_labels_are_taken_up_by_the_next_calibration(scored: Program, tmp_path: Path) -> None:
     before = scored("calibrate", NAME, *CALIBRATION, "--json").result
     told = scored("label", NAME, labels(tmp_path, range(100)), "--json").result
-    assert {key: told[key] for key in ("rows", "new", "corrected", "retracted", "unchanged", "left")} == {
+    counts = ("rows", "new", "corrected", "retracted", "put_to_use", "unchanged", "left")
+    assert {key: told[key] for key in counts} == {
         "rows": 100,
         "new": 100,
         "corrected": 0,
         "retracted": 0,
+        "put_to_use": 0,
         "unchanged": 0,
         "left": 0,
     }
@@ -53,16 +55,17 @@ def test_label_tells_people(scored: Program, tmp_path: Path) -> None:
     first = scored("label", NAME, labels(tmp_path, range(50)))
     assert first.code == 0
     assert "labels.csv: 50 labels, 50 new, 0 corrected, 0 retracted, 0 unchanged." in first.stdout
-    assert "In use from now on: knn " in first.stdout
+    assert "Exemplars that calibrate from now on: 50 (knn " in first.stdout
     assert f"A recalibration is due: `venn-admit recalibrate {NAME}`, or wait for beat." in first.stdout
     corrected = scored("label", NAME, labels(tmp_path, range(40), shift=1)).stdout
     assert "0 new, 40 corrected" in corrected
     back = scored("label", NAME, labels(tmp_path, range(30), empty=True), "--retract").stdout
     assert "30 retracted" in back
-    assert "In use no longer: 30." in back
+    assert "Exemplars no longer in use: 30." in back
     selected = scored("label", NAME, labels(tmp_path, range(30)), "--selection", "selected").stdout
     assert "30 new" in selected
-    assert "In use" not in selected
+    assert "Labels kept for evaluation alone, because selected exemplars never calibrate: 30." in selected
+    assert "from now on" not in selected
     assert "recalibrat" not in selected
     with nothing_stored(scored):
         again = scored("label", NAME, labels(tmp_path, range(30)), "--selection", "selected").stdout
@@ -90,7 +93,7 @@ def test_what_is_refused_records_nothing(scored: Program, tmp_path: Path) -> Non
 
 def test_selected_exemplars_join_the_training_data(scored: Program, tmp_path: Path) -> None:
     told = scored("label", NAME, labels(tmp_path, range(20)), "--selection", "selected", "--join-train")
-    assert "In use from now on: train 20." in told.stdout
+    assert "Exemplars that train the KNN from now on: 20." in told.stdout
     assert scored("recalibrate", NAME).code == 0
     relabelled = tmp_path / "relabelled.csv"
     relabelled.write_text(f"external_id,label\ntrain-0,{(samples.train()['label'][0] + 1) % 3}\ntrain-1,\n")
@@ -101,3 +104,29 @@ def test_selected_exemplars_join_the_training_data(scored: Program, tmp_path: Pa
         "left": 1,
         "recalibrations_due": 1,
     }
+
+
+def test_known_labels_that_are_put_to_use(own_calibrated: Program, tmp_path: Path) -> None:
+    """Labels that came with the rows to be scored calibrate once they are said to be of a random sample."""
+    path = samples.save(tmp_path, "scored.npz", samples.scored())
+    assert own_calibrated("score", NAME, path, "--out", tmp_path / "scores.parquet").code == 0
+    told = own_calibrated("label", NAME, labels(tmp_path, range(60)))
+    assert "labels.csv: 60 labels, 0 new, 0 corrected, 0 retracted, 0 unchanged, 60 stored before and put to use" in (
+        told.stdout
+    )
+    assert "Exemplars that calibrate from now on: 60 (knn " in told.stdout
+    more = own_calibrated("label", NAME, labels(tmp_path, range(80)), "--json").result
+    assert (more["put_to_use"], more["unchanged"], sum(more["joined"].values())) == (20, 60, 20)
+
+
+def test_selected_labels_of_exemplars_that_calibrate(scored: Program, tmp_path: Path) -> None:
+    """They go on calibrating, which is said along with the way out; that way leads there."""
+    assert scored("label", NAME, labels(tmp_path, range(40))).code == 0
+    again = labels(tmp_path, range(50))
+    told = scored("label", NAME, again, "--selection", "selected")
+    assert "labels.csv: 50 labels, 10 new, 0 corrected, 0 retracted, 40 unchanged." in told.stdout
+    assert "go on calibrating, because they were drawn at random earlier: 40. To take them out, run" in told.stdout
+    assert scored("label", NAME, labels(tmp_path, range(50), empty=True), "--retract").code == 0
+    result = scored("label", NAME, labels(tmp_path, range(50)), "--selection", "selected", "--json").result
+    assert (result["new"], result["kept_for_evaluation"], result["selected_and_calibrating"]) == (50, 50, 0)
+    assert result["joined"] == {}

@@ -23,6 +23,8 @@ FIELDS = (
     "decision",
     "reason",
     "calibration",
+    "predicted_class",
+    "decided_class",
 )
 
 
@@ -45,7 +47,11 @@ def test_decide_is_the_row_that_score_writes(own_calibrated: Program, tmp_path: 
         assert found["external_id"] == scored[row]["external_id"]
         assert (found["match_count"], found["distance"]) == (scored[row]["q"], scored[row]["d"])
         assert [place for place, bit in enumerate(found["admit_set"]) if bit == "1"] == scored[row]["set"]
+        assert found["class_names"] == list(CLASS_NAMES)
         assert len(found["neighbours"]) == K
+        for near in found["neighbours"]:
+            assert near["label_class"] == CLASS_NAMES[near["label"]]
+            assert near["network_class"] == CLASS_NAMES[near["network_predicted"]]
         assert found["neighbours"][0]["distance"] == found["distance"]
         assert sum(found["category_counts"]) == found["category_size"]
 

@@ -45,18 +45,19 @@ def of_class(columns: Columns, label: int) -> Columns:
         ("score", "nobody", "{files}/scored.npz", "--out", "{out}"),
         ("decide", "nobody", "{files}/scored.npz"),
         ("index", "nobody"),
+        ("export", "nobody", "--what", "parameters", "--out", "{out}.json"),
         *(
             ("export", "nobody", "--what", what, "--out", "{out}")
-            for what in ("exemplars", "neighbours", "approximations", "calibration", "parameters")
+            for what in ("exemplars", "neighbours", "approximations", "calibration")
         ),
     ],
 )
 def test_an_unknown_classifier(calibrated: Program, files: Path, tmp_path: Path, verb: tuple[str, ...]) -> None:
-    out = tmp_path / "out"
+    out = tmp_path / "out.csv"
     with nothing_stored(calibrated):
         outcome = calibrated(*(part.format(files=files, out=out) for part in verb))
         check_refusal(outcome, NOT_FOUND, f"no classifier is named 'nobody'; known: {NAME}")
-    assert not out.exists()
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_unknown_classifier_where_there_is_none(program: Program) -> None:
@@ -117,9 +118,10 @@ def test_calibrate_and_score_before_fit(ingested: Program, files: Path, tmp_path
             f"has no calibration yet: run `venn-admit calibrate {NAME}`",
         )
         for what, missing in (("parameters", "KNN parameters"), ("calibration", "calibration")):
-            outcome = ingested("export", NAME, "--what", what, "--out", out)
+            place = tmp_path / "parameters.json" if what == "parameters" else out
+            outcome = ingested("export", NAME, "--what", what, "--out", place)
             check_refusal(outcome, NOT_READY, f"has no {missing} yet")
-    assert not out.exists()
+    assert not list(tmp_path.iterdir())
 
 
 def test_fit_before_any_data(program: Program) -> None:
@@ -266,16 +268,15 @@ def test_a_setting_out_of_range(calibrated: Program, option: tuple[str, ...], sa
 
 
 def test_an_unknown_calibration(calibrated: Program, files: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
     with nothing_stored(calibrated):
-        for verb in (
-            ("score", NAME, files / "scored.npz"),
-            ("export", NAME, "--what", "calibration"),
-            ("export", NAME, "--what", "parameters"),
+        for *verb, out in (
+            ("score", NAME, files / "scored.npz", "out.parquet"),
+            ("export", NAME, "--what", "calibration", "out.parquet"),
+            ("export", NAME, "--what", "parameters", "out.json"),
         ):
-            outcome = calibrated(*verb, "--out", out, "--calibration", 77)
+            outcome = calibrated(*verb, "--out", tmp_path / out, "--calibration", 77)
             check_refusal(outcome, NOT_FOUND, f"classifier '{NAME}' has no calibration 77")
-    assert not out.exists()
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_unknown_kind_of_export(calibrated: Program, tmp_path: Path) -> None:
@@ -290,12 +291,17 @@ def test_an_unknown_kind_of_export(calibrated: Program, tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written(calibrated: Program, files: Path, tmp_path: Path) -> None:
     with nothing_stored(calibrated):
-        for out in (tmp_path / "no folder" / "out", tmp_path):
-            saying = f"{out}: expected "
-            check_refusal(calibrated("score", NAME, files / "scored.npz", "--out", out), INVALID, saying)
-            check_refusal(calibrated("export", NAME, "--what", "exemplars", "--out", out), INVALID, saying)
-            check_refusal(calibrated("export", NAME, "--what", "parameters", "--out", out), INVALID, saying)
-    assert not list(tmp_path.iterdir())
+        (tmp_path / "folder.csv").mkdir()
+        (tmp_path / "folder.json").mkdir()
+        for *verb, ending in (
+            ("score", NAME, files / "scored.npz", "csv"),
+            ("export", NAME, "--what", "exemplars", "csv"),
+            ("export", NAME, "--what", "parameters", "json"),
+        ):
+            for place in ("no folder/out", "folder", 300 * "x"):
+                out = tmp_path / f"{place}.{ending}"
+                check_refusal(calibrated(*verb, "--out", out), INVALID, f"{out}: expected ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.csv", "folder.json"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from service.files.exports import SCORES_SCHEMA
 from tests.cli import samples
 from tests.cli.conftest import CALIBRATION
 from tests.cli.program import Program, check_refusal, nothing_stored
-from tests.cli.samples import CLASS_COUNT, NAME, SCORED_ROWS, K
+from tests.cli.samples import CLASS_COUNT, CLASS_NAMES, NAME, SCORED_ROWS, K
 from tests.files.samples import SUFFIXES, Columns
 from tests.running import METHODS
 
@@ -56,6 +56,8 @@ def check_rows(rows: Rows, alpha: float = 0.2) -> None:
             assert row["reason"] is None
             assert row["set"] == [row["decision"]] == [row["predicted"]]
             assert row["lower"] >= 1 - alpha
+        assert row["predicted_class"] == CLASS_NAMES[row["predicted"]]
+        assert row["decided_class"] == (None if row["decision"] is None else CLASS_NAMES[row["decision"]])
 
 
 def check_told(result: dict[str, Any], rows: Rows) -> None:
@@ -63,6 +65,12 @@ def check_told(result: dict[str, Any], rows: Rows) -> None:
     assert result["rows"] == len(rows)
     assert result["admitted"] == dict(Counter(str(row["decision"]) for row in rows if row["reason"] is None))
     assert result["rejected"] == dict(Counter(row["reason"] for row in rows if row["reason"] is not None))
+    assert [(of["label"], of["name"]) for of in result["classes"]] == list(enumerate(CLASS_NAMES))
+    for of in result["classes"]:
+        mine = [row for row in rows if row["predicted"] == of["label"]]
+        assert of["predicted"] == len(mine)
+        assert of["admitted"] == sum(row["decided_class"] == of["name"] for row in mine)
+        assert of["rejected"] == dict(Counter(row["reason"] for row in mine if row["reason"] is not None))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -105,6 +113,12 @@ def test_rows_that_come_twice_or_are_stored_already(own_calibrated: Program, tmp
     assert [row["external_id"] for row in rows] == columns["external_id"].tolist()
     check_rows(rows)
     check_told(result, rows)
+    splits = own_calibrated("export", NAME, "--what", "exemplars", "--out", tmp_path / "exemplars.parquet")
+    assert splits.code == 0
+    split_of = {row["external_id"]: row["split"] for row in pq.read_table(tmp_path / "exemplars.parquet").to_pylist()}
+    used = Counter(split_of[row["external_id"]] for row in rows)
+    del used["scored"]
+    assert result["in_use"] == used
     assert rows[0] == before[150]
     assert rows[1] == rows[-1] == before[4]
     assert rows[2 + 3] == rows[2 + 20] == rows[2 + 31]
@@ -141,7 +155,7 @@ def test_q_equals_k(own_calibrated: Program, scored_file: Path) -> None:
     assert result["rejected"]["q below K"] > 0
     for before, after in zip(usual, strict, strict=True):
         refused_for_q = before["reason"] is None and before["q"] < K
-        expected = {"decision": None, "reason": "q below K"} if refused_for_q else {}
+        expected = {"decision": None, "decided_class": None, "reason": "q below K"} if refused_for_q else {}
         assert after == before | expected
 
 
@@ -160,10 +174,31 @@ def test_score_tells_people(own_calibrated: Program, scored_file: Path) -> None:
     out = scored_file.with_name("scores.parquet")
     outcome = own_calibrated("score", NAME, scored_file, "--out", out)
     assert outcome.code == 0
+    assert "warning" not in outcome.stderr
     first, *reasons = outcome.stdout.splitlines()
     assert first.startswith(f"scored.npz: {SCORED_ROWS} rows, ")
     assert first.endswith(f"by calibration 1; decisions are in {out}.")
     assert any(line.startswith("  rejected, band below kappa: ") for line in reasons)
+    counts = own_calibrated("score", NAME, scored_file, "--out", out, "--json").result
+    for of in counts["classes"]:
+        assert f"  admitted, {of['name']}: {of['admitted']} of {of['predicted']} predicted" in reasons
+    for reason, rows in counts["rejected"].items():
+        assert f"  rejected, {reason}: {rows}" in reasons
+
+
+def test_rows_in_use_are_scored_with_a_warning(own_calibrated: Program, tmp_path: Path) -> None:
+    """Each kind is named with its number, and the rows are written all the same."""
+    train, held_out = samples.take(samples.train(), slice(7)), samples.take(samples.held_out(), slice(40))
+    columns = {name: np.concatenate([train[name], held_out[name]]) for name in train}
+    path = samples.save(tmp_path, "known.npz", columns)
+    outcome = own_calibrated("score", NAME, path, "--out", tmp_path / "scores.csv", "--json")
+    in_use = outcome.result["in_use"]
+    assert in_use["train"] == 7
+    assert sum(in_use.values()) == 47
+    calibrating = ", ".join(f"{split} {in_use[split]}" for split in ("knn", "mc", "vp") if split in in_use)
+    assert "warning: the rows include exemplars that are in use: training 7 (each is its own nearest" in outcome.stderr
+    assert f"calibration 40 ({calibrating}; their own labels bear on the result). They are in" in outcome.stderr
+    assert len((tmp_path / "scores.csv").read_text().splitlines()) == 48
 
 
 def test_kappa_above_every_band(own_calibrated: Program, scored_file: Path) -> None:
@@ -204,9 +239,15 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
 
 
 def test_replay_of_what_was_scored(own_calibrated: Program, scored_file: Path) -> None:
-    score(own_calibrated, scored_file)
+    _, (first, *_) = score(own_calibrated, scored_file)
     result = own_calibrated("replay", 1, "--json").result
     assert result["differing"] == []
+    assert result["class_names"] == list(CLASS_NAMES)
+    names = ("external_id", "predicted_class", "decided_class")
+    assert [result[name] for name in names] == [first[name] for name in names]
+    assert result["label_class"] == CLASS_NAMES[samples.scored()["label"][0]]
+    for near in result["neighbours"]:
+        assert near["label_class"] == CLASS_NAMES[near["label"]]
     assert result["calibration"] == 1
     assert len(result["neighbours"]) == K
     assert "Computed again from its snapshot" in own_calibrated("replay", 1).stdout
@@ -230,6 +271,7 @@ def test_evaluate_compares_the_methods(own_calibrated: Program, tmp_path: Path) 
     path = samples.save(tmp_path, "labelled.npz", samples.scored())
     result = own_calibrated("evaluate", NAME, path, "--json", "--report", tmp_path / "report").result
     assert result["points"] == SCORED_ROWS
+    assert result["class_names"] == list(CLASS_NAMES)
     assert list(result["methods"]) == METHODS
     admitted = [result["methods"][name]["all"]["n"] for name in ("KNN", "ADMIT", "Venn-ADMIT weighted")]
     assert admitted == sorted(admitted, reverse=True)

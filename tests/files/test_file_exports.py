@@ -18,7 +18,8 @@ from hypothesis.extra import numpy as hnp
 from service.core.types import Reason
 from service.errors import InvalidInputError
 from service.files import exports
-from service.files.exports import TableWriter, coded_column, list_column, nullable, set_column, write_json
+from service.files.exports import coded_column, list_column, nullable, set_column, write_json
+from service.files.tables import TableWriter
 
 PAIR = pa.schema({"name": pa.string(), "count": pa.int32()})
 
@@ -26,7 +27,8 @@ CONTRACT = {
     "SCORES_SCHEMA": (
         "external_id string, predicted int32, logits list<double>, q int32, d double, set list<int32>, "
         "band_size list<int32>, threshold list<double>, category_size int32, upweight double, "
-        "lower double, upper double, decision int32, reason string, calibration int64"
+        "lower double, upper double, decision int32, reason string, calibration int64, "
+        "predicted_class string, decided_class string"
     ),
     "EXEMPLARS_SCHEMA": "external_id string, split string, label int32, predicted_by_network int32",
     "NEIGHBOURS_SCHEMA": "external_id string, neighbour_ids list<string>, distances list<double>",
@@ -107,6 +109,8 @@ class TestTableWriter:
             "decision": nullable(np.array([1, -1]), rejected),
             "reason": coded_column(np.array([-1, 1]), tuple(Reason)),
             "calibration": np.array([7, 7]),
+            "predicted_class": ["blue", "red"],
+            "decided_class": ["blue", None],
         }
         with TableWriter(path, exports.SCORES_SCHEMA) as writer:
             writer.write(columns)
@@ -130,6 +134,8 @@ class TestTableWriter:
             "decision": None,
             "reason": "set not a singleton",
             "calibration": 7,
+            "predicted_class": "red",
+            "decided_class": None,
         }
         assert pq.ParquetFile(path).metadata.row_group(0).column(0).compression == "ZSTD"
         assert names_in(tmp_path) == ["scores.parquet"]
@@ -199,7 +205,7 @@ class TestTableWriter:
 
 class TestPlaces:
     def test_a_missing_folder(self, tmp_path: Path) -> None:
-        path = tmp_path / "missing" / "file"
+        path = tmp_path / "missing" / "file.csv"
         with pytest.raises(InvalidInputError, match="check the folder"), TableWriter(path, PAIR):
             pass
         with pytest.raises(InvalidInputError, match="check the folder"):

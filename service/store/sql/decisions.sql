@@ -88,8 +88,11 @@ CROSS JOIN
 ORDER BY wanted.row_number;
 
 -- name: decision_counts
--- How many rows of a job were admitted, per class, and rejected, per reason.
+-- How many rows of a job were admitted, or rejected for which reason, per predicted class, and what use the exemplars
+-- have.
 SELECT
+    exemplar.split,
+    stored.predicted,
     stored.decision,
     stored.reason,
     count(*) AS rows
@@ -97,7 +100,16 @@ FROM job
 INNER JOIN job_row ON job.id = job_row.job_id
 CROSS JOIN
     LATERAL (
+        SELECT exemplar.split
+        FROM exemplar
+        WHERE exemplar.id = job_row.exemplar_id
+        ORDER BY exemplar.id
+        LIMIT 1
+    ) AS exemplar
+CROSS JOIN
+    LATERAL (
         SELECT
+            decision.predicted,
             decision.decision,
             decision.reason
         FROM decision
@@ -110,8 +122,8 @@ CROSS JOIN
         LIMIT 1
     ) AS stored
 WHERE job.id = :job_id
-GROUP BY stored.decision, stored.reason
-ORDER BY stored.decision, stored.reason;
+GROUP BY exemplar.split, stored.predicted, stored.decision, stored.reason
+ORDER BY exemplar.split, stored.predicted, stored.decision, stored.reason;
 
 -- name: decision_by_id
 -- One decision as it is stored.
