@@ -172,7 +172,13 @@ def fit(
 
 def export(
     name: Name,
-    what: Annotated[str, typer.Option(help="exemplars, neighbours, approximations, calibration or parameters.")],
+    what: Annotated[
+        str,
+        typer.Option(
+            help="exemplars, neighbours, approximations, calibration, parameters, or unlabelled, which is recent "
+            "traffic without labels in random order."
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Where to: .json for parameters, else .parquet.")],
     calibration: Annotated[int | None, typer.Option(help="Number of a calibration; default: the current one.")] = None,
     as_json: Json = False,
