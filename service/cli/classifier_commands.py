@@ -1,22 +1,19 @@
-"""Verbs that set a classifier up and keep it current: create, ingest, label, fit, calibrate, export."""
+"""Verbs that set a classifier up and keep it current: create, ingest, label, fit, export."""
 
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from service.cli.output import Json, messages, progress, tell, warn
+from service.cli.output import Json, messages, progress, tell
 from service.errors import InvalidInputError
-
-DECIMAL_PLACES = 20
 
 Name = Annotated[str, typer.Argument(help="The classifier's name.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
-    for verb in (create, ingest, label, fit, calibrate, export):
+    for verb in (create, ingest, label, fit, export):
         app.command()(verb)
 
 
@@ -158,85 +155,15 @@ def fit(
     )
 
 
-def calibrate(
-    name: Name,
-    alpha: Annotated[str, typer.Option(help="Error level in (0, 1), exact decimal.")] = "0.1",
-    delta: Annotated[float, typer.Option(help="Band radius in standard deviations of d; inf: bands of q alone.")] = 1.0,
-    kappa: Annotated[
-        int, typer.Option(min=1, max=2**31 - 1, help="Least number of points of each class in a band.")
-    ] = 1000,
-    thresholds: Annotated[
-        str | None,
-        typer.Option(help="Least lower probability per predicted class, each at least 1 - alpha, its default."),
-    ] = None,
-    q_bins: Annotated[
-        str | None, typer.Option(help="Lower edges of bins of q, such as 0,1,6,16,25; default: every q its own.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Compute a calibration snapshot from the held-out data and make it current."""
-    from service.cli.session import open_session
-    from service.core.calibrator_settings import make_settings
-    from service.core.types import CalibratorSettings
-    from service.flows.calibrate import calibrate as flow
-    from service.flows.calibrate import request_approximations
-    from service.store.classifiers import Classifier
-
-    asked: dict[str, Any] = {"alpha": _decimal("alpha", alpha), "delta": delta, "kappa": kappa}
-    if thresholds is not None:
-        asked["thresholds"] = tuple(_decimal("thresholds", part) for part in thresholds.split(","))
-    if q_bins is not None:
-        asked["bin_edges"] = tuple(_integer("q-bins", part) for part in q_bins.split(","))
-
-    def settings_of(classifier: Classifier) -> CalibratorSettings:
-        return make_settings(classifier.class_count, classifier.neighbour_count, **asked)
-
-    session = open_session()
-    session.require_worker()
-    job_id = request_approximations(session.engine, name, settings_of, chunk_rows=session.settings.chunk_rows)
-    run_job_with_progress(session, job_id, "Approximating")
-    with messages.status("Calibrating"):
-        done = flow(
-            session.engine,
-            name,
-            settings_of,
-            reason="asked for on the command line",
-            keep=session.settings.keep_calibrations,
-        )
-    if done.usable_count == 0:
-        hint = (
-            f"--kappa {done.largest_kappa} would leave some; coarser --q-bins or a larger --delta would leave more"
-            if done.largest_kappa
-            else "every band lacks a class altogether; try coarser --q-bins or a larger --delta, or ingest more"
-        )
-        warn(f"kappa {kappa} is above every band, so everything will be rejected: {hint}.")
-    tell(
-        as_json,
-        {
-            "calibration": done.calibration_id,
-            "alpha": str(done.settings.alpha),
-            "delta": done.settings.delta,
-            "kappa": done.settings.kappa,
-            "s_hat": done.radius.s_hat,
-            "omega": done.radius.omega,
-            "mc": done.mc_count,
-            "vp": done.vp_count,
-            "vp_in_usable_bands": done.usable_count,
-            "vp_singletons": done.singleton_count,
-            "largest_usable_kappa": done.largest_kappa,
-            "rows_closed": done.changed.closed,
-            "rows_opened": done.changed.opened,
-        },
-        f"Calibration {done.calibration_id} is current: alpha {done.settings.alpha}, kappa "
-        f"{done.settings.kappa}, omega {done.radius.omega:.4g}; points: {done.mc_count:,} mc, {done.vp_count:,} vp.",
-        f"Of vp, {done.usable_count / done.vp_count:.1%} lie in bands with enough points, "
-        f"{done.singleton_count / done.vp_count:.1%} have a singleton set; {done.changed.opened:,} rows written.",
-    )
-
-
 def export(
     name: Name,
-    what: Annotated[str, typer.Option(help="exemplars, neighbours, approximations, calibration or parameters.")],
+    what: Annotated[
+        str,
+        typer.Option(
+            help="exemplars, neighbours, approximations, calibration, parameters, or unlabelled, which is recent "
+            "traffic without labels in random order."
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Where to: .json for parameters, else .parquet or .csv.")],
     calibration: Annotated[int | None, typer.Option(help="Number of a calibration; default: the current one.")] = None,
     as_json: Json = False,
@@ -276,24 +203,3 @@ def run_job_with_progress(session: Any, job_id: int, what: str) -> None:
             done = state.rows_done
 
         session.run_job(job_id, show)
-
-
-def _decimal(option: str, text: str) -> Decimal:
-    try:
-        number = Decimal(text.strip())
-    except InvalidOperation:
-        number = Decimal("NaN")
-    exponent = number.as_tuple().exponent
-    # Few enough places for 1 - alpha to be exact; an exponent that is text is that of infinity or NaN.
-    if isinstance(exponent, str) or exponent < -DECIMAL_PLACES:
-        raise InvalidInputError(
-            f"{option}: expected a decimal number with at most {DECIMAL_PLACES} places, got {text!r}"
-        )
-    return number
-
-
-def _integer(option: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidInputError(f"{option}: expected whole numbers, got {text!r}") from None

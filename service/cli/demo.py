@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.rule import Rule
 from rich.text import Text
 
-from service.cli import classifier_commands, scoring_commands
+from service.cli import calibrate_command, classifier_commands, scoring_commands
 from service.cli.output import make_report_folder, messages, output, shown
 from service.cli.session import Session, open_session
 from service.errors import ConflictError
@@ -45,7 +45,7 @@ def run(out: Path) -> None:
         _step("2. Approximate the network by its nearest training exemplars")
         classifier_commands.fit(NAME)
         _step("3. Calibrate")
-        classifier_commands.calibrate(NAME, alpha=ALPHA, kappa=KAPPA)
+        calibrate_command.calibrate(NAME, alpha=ALPHA, kappa=KAPPA)
         _step("4. Score two sets and look at what is admitted")
         reports = [
             scoring_commands.evaluate_file(session, NAME, data / f"{key}.npz", title, None)

@@ -9,6 +9,7 @@ import typer
 
 from service import __version__
 from service.cli import (
+    calibrate_command,
     classifier_commands,
     decide_command,
     index_command,
@@ -31,6 +32,7 @@ app = typer.Typer(
     "least 1 - alpha of the time (ADMIT and Venn-ADMIT, Schmaltz & Rasooly 2022).",
 )
 classifier_commands.register(app)
+calibrate_command.register(app)
 recalibration_command.register(app)
 scoring_commands.register(app)
 decide_command.register(app)

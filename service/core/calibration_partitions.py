@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.core.bands import WindowIndex, bin_of, check_calibration_points, check_lengths
+from service.core.bands import bin_of, check_calibration_points, check_lengths
 from service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from service.core.usable_bands import smallest_in_band
 
 DISTANCE_GROUPS = 4
 """Groups of d, cut at its quartiles."""
@@ -64,7 +65,8 @@ def calibration_partitions(
     def of_vp(members: BoolArray) -> IntArray:
         return np.bincount(vp_cell[members], minlength=shape[0] * shape[1]).reshape(shape)
 
-    usable = _smallest_class_count(mc, vp, class_count, settings.bin_edges, omega) >= settings.kappa
+    smallest, _ = smallest_in_band(mc, vp, class_count, settings.bin_edges, omega)
+    usable = smallest >= settings.kappa
     return CalibrationPartitions(
         distance_edges=edges,
         mc_count=per_class(mc),
@@ -73,16 +75,3 @@ def calibration_partitions(
         singleton=of_vp(vp_singleton),
         right=of_vp(vp_singleton & (vp.predicted == vp.label)),
     )
-
-
-def _smallest_class_count(
-    mc: CalibrationPoints, vp: CalibrationPoints, class_count: int, bin_edges: tuple[int, ...], omega: float
-) -> IntArray:
-    """min_c n_c of the band of each point of vp, (n_vp,) int64; one class at a time, so that many need no room."""
-    windows = WindowIndex(bin_of(mc.match_count, bin_edges) * class_count + mc.label, mc.distance)
-    first_group = bin_of(vp.match_count, bin_edges) * class_count
-    smallest = np.full(len(vp.label), len(mc.label), dtype=np.int64)
-    for label in range(class_count):
-        low, high = windows.windows(first_group + label, vp.distance, omega)
-        np.minimum(smallest, high - low, out=smallest)
-    return smallest

@@ -1,31 +1,47 @@
-"""Whether what is decided on still looks like the calibration data: q and d side by side, and what became of it.
+"""Whether recent traffic still looks like the calibration data: q and d side by side, and what became of it.
 
 Sources: Stephens, M. A. (1970), Use of the Kolmogorov-Smirnov, Cramer-von Mises and related statistics without
 extensive tables, JRSS B 32 (significance of the statistic); Kish, L. (1965), *Survey Sampling* (effective size).
 """
 
 from dataclasses import dataclass
-from math import sqrt
+from math import log, sqrt
 
 import numpy as np
 
+from service.core.discrepancies import LEVEL
 from service.core.documents import Documents
-from service.core.types import BoolArray, CalibrationPoints, FloatArray, IntArray, Reason
+from service.core.types import Approximation, BoolArray, FloatArray, IntArray, Reason
 from service.errors import InvalidInputError
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+SHIFTED = 0.1
+"""A quantity counts as shifted if its distribution functions differ by at least this much, chance allowed for.
+
+Two samples whose distribution functions differ by s differ by at least s in total variation, and a guarantee of
+1 - alpha for the one is worth as little as 1 - alpha - s for the other: at 0.1, twice the errors that alpha 0.1 allows.
+"""
 
 _TERMS = np.arange(1, 101)
 _CERTAIN = 0.2
 """Below it the significance is 1 to twelve digits, and the series would need ever more terms."""
 
+_CRITICAL = sqrt(-log(LEVEL / 2) / 2)
+"""Of the scaled statistic, whose significance is `LEVEL` there, by the first term of the series."""
+
 
 @dataclass(frozen=True, slots=True)
 class KolmogorovSmirnov:
-    """The two-sample test. statistic: largest difference of the distribution functions. Both are in [0, 1]."""
+    """The two-sample test; all in [0, 1].
+
+    statistic: largest difference of the distribution functions of the samples. least: of those they were drawn from,
+    with confidence 1 - `LEVEL`, the difference is at least so large.
+    """
 
     statistic: float
     p_value: float
+    least: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,36 +55,33 @@ class Shift:
     decided: FloatArray
     test: KolmogorovSmirnov
 
+    @property
+    def is_large(self) -> bool:
+        """Whether the distributions differ by `SHIFTED` at least."""
+        return self.test.least >= SHIFTED
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecidedPoints:
-    """The decisions of a snapshot, a row for each exemplar and options, the rows of an exemplar together; n of them.
+    """Recent traffic: the newest decision on each of n exemplars, whichever snapshot made it.
 
-    exemplar_ids, match_count (q): (n,) int64. weighted, require_full_match: (n,) bool, the options. distance (d):
-    (n,) float64. band_size: (n, C) int64. reason: (n,) int64, index into `tuple(Reason)`, -1 where admitted.
-    seen_count: exemplars decided on that are left out, because the snapshot was made with them.
+    exemplar_ids, calibration_ids: (n,) int64. weighted, require_full_match: (n,) bool, the options. approximation:
+    logits, prediction, q and d, as decided on. reason: (n,) int64, index into `tuple(Reason)`, -1 where admitted.
+    comparable: (n,) bool, whether q, d and logits are of the same training data and KNN parameters as the snapshot's.
+    label: (n,) int64, -1 where unknown. is_random: (n,) bool, whether the label was chosen at random.
+    seen_count: exemplars that are left out, because the snapshot that decided on them was made with them.
     """
 
     exemplar_ids: IntArray
+    calibration_ids: IntArray
     weighted: BoolArray
     require_full_match: BoolArray
-    match_count: IntArray
-    distance: FloatArray
-    band_size: IntArray
+    approximation: Approximation
     reason: IntArray
+    comparable: BoolArray
+    label: IntArray
+    is_random: BoolArray
     seen_count: int
-
-    @property
-    def first_rows(self) -> IntArray:
-        """One row of each exemplar: q, d and the band do not depend on the options."""
-        return np.unique(self.exemplar_ids, return_index=True)[1].astype(np.int64)
-
-    @property
-    def starved_rows(self) -> IntArray:
-        """One row of each exemplar whose band is below kappa, whatever the options."""
-        first = self.first_rows
-        starved: IntArray = first[self.reason[first] == list(Reason).index(Reason.BAND_BELOW_KAPPA)]
-        return starved
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,43 +95,17 @@ class Outcome:
     rejected: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Drift:
-    """Of the exemplars decided on: q and d against vp, and the outcomes under each of the options that were used."""
+def outcomes(decided: DecidedPoints, counted: BoolArray | None = None) -> tuple[Outcome, ...]:
+    """Admitted and rejected points, under the options that occur; weighted and without a condition on q first.
 
-    points: int
-    match_count: Shift
-    distance: Shift
-    outcomes: tuple[Outcome, ...]
-
-
-def drift(
-    vp: CalibrationPoints,
-    decided: DecidedPoints,
-    vp_documents: Documents | None,
-    decided_documents: Documents | None,
-) -> Drift:
-    """Compare what was decided on with the points of vp; neither empty.
-
-    vp_documents, decided_documents: of the points of vp, and of the exemplars decided on in the order of
-    `first_rows`; None where no two points share one. The tests count the points for `effective_size` of them.
+    counted: (n,) bool, which points; None: all.
     """
-    first = decided.first_rows
-    sizes = effective_size(len(vp.label), vp_documents), effective_size(len(first), decided_documents)
-    return Drift(
-        points=len(first),
-        match_count=shift(vp.match_count.astype(np.float64), decided.match_count[first].astype(np.float64), *sizes),
-        distance=shift(vp.distance, decided.distance[first], *sizes),
-        outcomes=outcomes(decided),
-    )
-
-
-def outcomes(decided: DecidedPoints) -> tuple[Outcome, ...]:
-    """Admitted and rejected points, under the options that occur; weighted and without a condition on q first."""
+    every = np.ones(len(decided.reason), dtype=np.bool_) if counted is None else counted
     found = []
     for weighted in (True, False):
         for full in (False, True):
-            reasons = decided.reason[(decided.weighted == weighted) & (decided.require_full_match == full)]
+            options = (decided.weighted == weighted) & (decided.require_full_match == full)
+            reasons = decided.reason[every & options]
             admitted, *rejected = np.bincount(reasons + 1, minlength=len(Reason) + 1).tolist()
             if len(reasons):
                 found.append(Outcome(weighted, full, len(reasons), admitted, tuple(rejected)))
@@ -161,7 +148,9 @@ def kolmogorov_smirnov(
     second_below = np.searchsorted(np.sort(second), values, side="right") / second.size
     statistic = float(np.abs(first_below - second_below).max())
     root = sqrt(first_size * second_size / (first_size + second_size))
-    return KolmogorovSmirnov(statistic, _significance((root + 0.12 + 0.11 / root) * statistic))
+    scale = root + 0.12 + 0.11 / root
+    # By the triangle inequality: the samples' functions differ from their own by no more than chance allows.
+    return KolmogorovSmirnov(statistic, _significance(scale * statistic), max(0.0, statistic - _CRITICAL / scale))
 
 
 def effective_size(count: int, documents: Documents | None) -> float:

@@ -46,6 +46,13 @@ EXEMPLARS_SCHEMA = pa.schema(
         "predicted_by_network": pa.int32(),
     }
 )
+UNLABELLED_SCHEMA = pa.schema(
+    {
+        "external_id": pa.string(),
+        "document_id": pa.string(),
+        "predicted_by_network": pa.int32(),
+    }
+)
 NEIGHBOURS_SCHEMA = pa.schema(
     {
         "external_id": pa.string(),

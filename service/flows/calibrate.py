@@ -63,7 +63,7 @@ def lacking_points(connection: Connection, classifier: Classifier) -> tuple[IntA
 
     Raises NotReadyError before the first fit, and where mc or vp hold too little to calibrate with.
     """
-    parameters = _require_parameters(connection, classifier)
+    parameters = require_parameters(connection, classifier)
     require_support(connection, classifier)
     _require_classes(connection, classifier)
     return points_to_approximate(connection, classifier, list(HELD_OUT_SPLITS), parameters), parameters
@@ -157,7 +157,7 @@ def _calibrate(
     *,
     leave_out: bool,
 ) -> Calibrated:
-    parameters = _require_parameters(connection, classifier)
+    parameters = require_parameters(connection, classifier)
     require_support(connection, classifier)
     left_out = approximations.without_approximation(connection, classifier, [Split.MC, Split.VP], parameters.id)
     outdated = approximations.outdated_neighbours(connection, classifier)
@@ -167,14 +167,8 @@ def _calibrate(
             "approximation yet: run the calibration again"
         )
     _require_classes(connection, classifier)
-    mc_ids, mc = _read_points(connection, classifier, Split.MC, parameters)
-    radius = band_radius(mc, settings.delta)
-    if radius.omega == 0:
-        raise NotReadyError(
-            "s_hat is 0: all points of mc that have q > 0 and are predicted right lie at the same distance to "
-            "training, so a band would hold exactly equal distances alone; see whether the vectors are what they "
-            "should be, or calibrate by q alone with --delta inf"
-        )
+    mc_ids, mc = read_points(connection, classifier, Split.MC, parameters)
+    radius = require_radius(mc, settings)
     admit = AdmitIndex(mc, class_count=classifier.class_count, settings=settings, omega=radius.omega)
 
     vp = _admit_sets_of_vp(connection, classifier, parameters, settings, admit)
@@ -242,13 +236,25 @@ def _admit_sets_of_vp(
     return found
 
 
-def _require_parameters(connection: Connection, classifier: Classifier) -> StoredParameters:
+def require_parameters(connection: Connection, classifier: Classifier) -> StoredParameters:
     parameters = approximations.current_parameters(connection, classifier)
     if parameters is None:
         raise NotReadyError(
             f"classifier {classifier.name!r} has no KNN parameters yet: run `venn-admit fit {classifier.name}` first"
         )
     return parameters
+
+
+def require_radius(mc: CalibrationPoints, settings: CalibratorSettings) -> BandRadius:
+    """The radius of the bands; NotReadyError where there is none, or it is 0."""
+    radius = band_radius(mc, settings.delta)
+    if radius.omega == 0:
+        raise NotReadyError(
+            "s_hat is 0: all points of mc that have q > 0 and are predicted right lie at the same distance to "
+            "training, so a band would hold exactly equal distances alone; see whether the vectors are what they "
+            "should be, or calibrate by q alone with --delta inf"
+        )
+    return radius
 
 
 def _require_classes(connection: Connection, classifier: Classifier) -> None:
@@ -277,7 +283,7 @@ def _points(block: approximations.LabelledApproximations) -> CalibrationPoints:
     )
 
 
-def _read_points(
+def read_points(
     connection: Connection, classifier: Classifier, split: Split, parameters: StoredParameters
 ) -> tuple[IntArray, CalibrationPoints]:
     """Ids and points of a split, in order of ingestion, without their logits."""

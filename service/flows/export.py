@@ -14,11 +14,12 @@ from service.files.exports import (
     CALIBRATION_SCHEMA,
     EXEMPLARS_SCHEMA,
     NEIGHBOURS_SCHEMA,
+    UNLABELLED_SCHEMA,
     write_json,
 )
 from service.files.tables import TableWriter
 from service.flows.score import classes_of
-from service.store import approximations, calibrations, classifiers, exemplars
+from service.store import approximations, calibrations, classifiers, exemplars, reports
 from service.store.calibrations import Calibration
 from service.store.classifiers import Classifier
 from service.store.engine import consistent_view
@@ -28,6 +29,7 @@ class Export(StrEnum):
     """What can be exported."""
 
     EXEMPLARS = "exemplars"
+    UNLABELLED = "unlabelled"
     NEIGHBOURS = "neighbours"
     APPROXIMATIONS = "approximations"
     CALIBRATION = "calibration"
@@ -68,6 +70,17 @@ def _table(
                     "external_id": lambda row: row.external_id,
                     "split": lambda row: row.split,
                     "label": lambda row: row.label,
+                    "predicted_by_network": lambda row: row.network_predicted,
+                },
+            )
+        case Export.UNLABELLED:
+            calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+            return (
+                UNLABELLED_SCHEMA,
+                reports.unlabelled_rows(connection, classifier, calibration),
+                {
+                    "external_id": lambda row: row.external_id,
+                    "document_id": lambda row: row.document_id,
                     "predicted_by_network": lambda row: row.network_predicted,
                 },
             )

@@ -4,14 +4,19 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
 
+from service.core.admit import AdmitIndex
 from service.core.bands import bin_of
-from service.core.calibration_partitions import calibration_partitions
+from service.core.calibration_partitions import CalibrationPartitions, calibration_partitions
+from service.core.decide import Decisions
 from service.core.discrepancies import Discrepancies
 from service.core.documents import Documents, documents_of
-from service.core.drift import DecidedPoints, drift
+from service.core.drift import DecidedPoints
 from service.core.inventory import Inventory, SnapshotChanges
 from service.core.label_budget import LabelBudget, label_budget
+from service.core.traffic import SnapshotIndex, admitted_of_vp, redecide, traffic
 from service.core.types import IntArray, Split
+from service.core.usable_bands import NEARLY_NOTHING, UsableShares, usable_shares
+from service.core.venn_admit import VennIndex
 from service.report.calibration import Agreement, CalibrationReport, SnapshotFacts
 from service.store import calibrations, classifiers, exemplars, reports
 from service.store.calibrations import Calibration, SnapshotPoints
@@ -33,7 +38,7 @@ def report(engine: Engine, name: str, *, calibration_id: int | None) -> Calibrat
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Gathered:
-    """What a report rests on; the documents are of vp, and of the exemplars decided on, each once."""
+    """What a report rests on; the documents are of vp, and of recent traffic."""
 
     classifier: Classifier
     calibration: Calibration
@@ -54,7 +59,7 @@ def _gather(connection: Connection, name: str, calibration_id: int | None) -> _G
     calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
     vp = calibrations.read_points(connection, calibration, Split.VP)
     held_out, scored = reports.discrepancies(connection, calibration)
-    decided = reports.decided_points(connection, classifier, calibration)
+    decided = reports.recent_points(connection, classifier, calibration)
     return _Gathered(
         classifier=classifier,
         calibration=calibration,
@@ -65,7 +70,7 @@ def _gather(connection: Connection, name: str, calibration_id: int | None) -> _G
         scored=scored,
         decided=decided,
         vp_documents=_documents(connection, vp.exemplar_ids),
-        decided_documents=_documents(connection, decided.exemplar_ids[decided.first_rows]),
+        decided_documents=_documents(connection, decided.exemplar_ids),
         inventory=reports.inventory(connection, classifier),
         changes=reports.snapshot_changes(connection, calibration),
     )
@@ -77,6 +82,16 @@ def _documents(connection: Connection, exemplar_ids: IntArray) -> Documents | No
 
 def _measure(gathered: _Gathered) -> CalibrationReport:
     classifier, calibration, decided = gathered.classifier, gathered.calibration, gathered.decided
+    partitions = calibration_partitions(
+        gathered.mc.points,
+        gathered.vp.points,
+        gathered.vp.singleton,
+        class_count=classifier.class_count,
+        settings=calibration.settings,
+        omega=calibration.radius.omega,
+    )
+    index = _index(gathered, partitions)
+    redecided = redecide(index, decided)
     return CalibrationReport(
         classifier=classifier.name,
         class_names=classifier.class_names,
@@ -85,20 +100,44 @@ def _measure(gathered: _Gathered) -> CalibrationReport:
         snapshot=_facts(calibration, gathered.origin),
         inventory=gathered.inventory,
         changes=gathered.changes,
-        partitions=calibration_partitions(
-            gathered.mc.points,
-            gathered.vp.points,
-            gathered.vp.singleton,
-            class_count=classifier.class_count,
-            settings=calibration.settings,
-            omega=calibration.radius.omega,
-        ),
+        partitions=partitions,
+        admitted_of_vp=int(index.vp_admitted.sum()),
+        other_settings=_other_settings(gathered, partitions),
         agreement=Agreement(_at_fit(gathered.origin, gathered.held_out), gathered.held_out, gathered.scored),
-        drift=drift(gathered.vp.points, decided, gathered.vp_documents, gathered.decided_documents)
-        if len(decided.exemplar_ids)
-        else None,
+        traffic=traffic(index, decided, gathered.decided_documents, redecided) if len(decided.exemplar_ids) else None,
         seen_count=decided.seen_count,
-        budget=_budget(classifier, calibration, decided),
+        budget=_budget(classifier, calibration, decided, redecided),
+    )
+
+
+def _index(gathered: _Gathered, partitions: CalibrationPartitions) -> SnapshotIndex:
+    calibration, vp, class_count = gathered.calibration, gathered.vp, gathered.classifier.class_count
+    settings, omega = calibration.settings, calibration.radius.omega
+    venn = VennIndex(vp.points, vp.singleton, class_count=class_count, settings=settings, omega=omega)
+    return SnapshotIndex(
+        calibration_id=calibration.id,
+        settings=settings,
+        neighbour_count=gathered.classifier.neighbour_count,
+        vp=vp.points,
+        vp_usable=int(partitions.usable.sum()),
+        vp_admitted=admitted_of_vp(venn, vp.points, vp.singleton, settings),
+        vp_documents=gathered.vp_documents,
+        admit=AdmitIndex(gathered.mc.points, class_count=class_count, settings=settings, omega=omega),
+        venn=venn,
+    )
+
+
+def _other_settings(gathered: _Gathered, partitions: CalibrationPartitions) -> UsableShares | None:
+    """What other settings would leave usable, if these leave nearly nothing of vp."""
+    calibration, classifier = gathered.calibration, gathered.classifier
+    if int(partitions.usable.sum()) >= NEARLY_NOTHING * calibration.vp_count:
+        return None
+    return usable_shares(
+        gathered.mc.points,
+        calibration.settings,
+        class_count=classifier.class_count,
+        neighbour_count=classifier.neighbour_count,
+        omega=calibration.radius.omega,
     )
 
 
@@ -123,13 +162,17 @@ def _at_fit(origin: SnapshotOrigin, held_out: Discrepancies) -> Discrepancies | 
     return Discrepancies(origin.dev_discrepancies, origin.dev_count, held_out.design_effect)
 
 
-def _budget(classifier: Classifier, calibration: Calibration, decided: DecidedPoints) -> LabelBudget | None:
-    starved = decided.starved_rows
-    if not len(starved):
+def _budget(
+    classifier: Classifier, calibration: Calibration, decided: DecidedPoints, redecided: Decisions | None
+) -> LabelBudget | None:
+    """Of comparable points whose band the snapshot has below kappa."""
+    if redecided is None or not redecided.sets.starved.any():
         return None
+    starved = redecided.sets.starved
+    match_count = decided.approximation.match_count[decided.comparable]
     return label_budget(
-        decided.band_size[starved],
-        bin_of(decided.match_count[starved], calibration.settings.bin_edges),
+        redecided.sets.band_size[starved],
+        bin_of(match_count[starved], calibration.settings.bin_edges),
         kappa=calibration.settings.kappa,
         label_count=calibration.mc_count / float(classifier.mc_share),
     )

@@ -8,10 +8,11 @@ from itertools import pairwise
 from service.core.bands import BandRadius
 from service.core.calibration_partitions import CalibrationPartitions
 from service.core.discrepancies import Discrepancies, has_grown
-from service.core.drift import Drift
 from service.core.inventory import Inventory, SnapshotChanges
 from service.core.label_budget import LabelBudget
+from service.core.traffic import Traffic
 from service.core.types import CalibratorSettings
+from service.core.usable_bands import UsableShares
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,10 @@ class Agreement:
 class CalibrationReport:
     """One classifier's calibration.
 
-    drift: None where nothing was decided with the snapshot; budget: None where nothing was rejected for its band.
-    seen_count: exemplars that were decided on and are left out, because the snapshot was made with them.
+    admitted_of_vp: points of vp that plain Venn-ADMIT would admit, each left out of its own category. other_settings:
+    what others leave usable, if these leave nearly nothing. traffic: None where nothing was decided. budget: None where
+    no point of it has a band below kappa. seen_count: exemplars that were decided on and are left out of traffic,
+    because the snapshot that decided on them was made with them.
     """
 
     classifier: str
@@ -58,8 +61,10 @@ class CalibrationReport:
     inventory: Inventory
     changes: SnapshotChanges
     partitions: CalibrationPartitions
+    admitted_of_vp: int
+    other_settings: UsableShares | None
     agreement: Agreement
-    drift: Drift | None
+    traffic: Traffic | None
     seen_count: int
     budget: LabelBudget | None
 
@@ -67,30 +72,3 @@ class CalibrationReport:
         """Names of the bins of q, such as "0", "1-5" and "25"."""
         edges = [*self.snapshot.settings.bin_edges, self.neighbour_count + 1]
         return [str(a) if b == a + 1 else f"{a}-{b - 1}" for a, b in pairwise(edges)]
-
-    def advice(self) -> list[str]:
-        """What to do next, a sentence each; nothing where all is as it should be."""
-        if not self.snapshot.is_current:
-            return [f"This calibration is retired: `venn-admit report {self.classifier}` shows what is current."]
-        found = []
-        if self.changes.total:
-            found.append(
-                f"{self.changes.total:,} labelled points arrived, changed or left: `venn-admit calibrate "
-                f"{self.classifier}`, with the settings above, takes them up."
-            )
-        if not self.snapshot.parameters_are_current:
-            found.append(
-                f"Newer KNN parameters are in use than this calibration's: `venn-admit calibrate {self.classifier}` "
-                "calibrates with them."
-            )
-        elif self.agreement.grown(self.agreement.held_out):
-            found.append(
-                "KNN and network differ more often on mc and vp than at the fit, by more than chance: "
-                f"`venn-admit fit {self.classifier}`, then calibrate."
-            )
-        elif self.agreement.grown(self.agreement.scored):
-            found.append(
-                "KNN and network differ more often on scored exemplars than at the fit, by more than chance: label a "
-                f"random sample of them, then `venn-admit fit {self.classifier}` and calibrate."
-            )
-        return found

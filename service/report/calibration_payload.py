@@ -6,8 +6,10 @@ from typing import Any
 from service.core.discrepancies import Discrepancies, growth_p_value
 from service.core.drift import QUANTILES, Outcome, Shift
 from service.core.label_budget import Shortfall
+from service.core.traffic import Accuracy, SharePair, Traffic
 from service.core.types import Reason, Split
 from service.report.calibration import CalibrationReport
+from service.report.calibration_advice import advice
 
 
 def calibration_payload(report: CalibrationReport) -> dict[str, Any]:
@@ -16,7 +18,7 @@ def calibration_payload(report: CalibrationReport) -> dict[str, Any]:
     drift and label_budget are null where there is nothing to show. Numbers that do not exist, such as the share of
     no points, are NaN; labels are infinite where there is no rate to tell them by.
     """
-    inventory, drift, budget = report.inventory, report.drift, report.budget
+    inventory, budget = report.inventory, report.budget
     return {
         "classifier": report.classifier,
         "calibration": _snapshot(report),
@@ -38,15 +40,8 @@ def calibration_payload(report: CalibrationReport) -> dict[str, Any]:
             "left": report.changes.left,
         },
         "partitions": _partitions(report),
-        "drift": None
-        if drift is None
-        else {
-            "points": drift.points,
-            "quantiles": list(QUANTILES),
-            "q": _shift(drift.match_count),
-            "d": _shift(drift.distance),
-            "outcomes": [_outcome(outcome) for outcome in drift.outcomes],
-        },
+        "vp_admitted": report.admitted_of_vp,
+        "drift": None if report.traffic is None else _traffic(report, report.traffic),
         "left_out": report.seen_count,
         "discrepancies": _discrepancies(report),
         "label_budget": None
@@ -58,7 +53,7 @@ def calibration_payload(report: CalibrationReport) -> dict[str, Any]:
             ],
             "all": _shortfall(report, budget.overall),
         },
-        "advice": report.advice(),
+        "advice": advice(report),
     }
 
 
@@ -102,12 +97,45 @@ def _partitions(report: CalibrationReport) -> dict[str, Any]:
     }
 
 
+def _traffic(report: CalibrationReport, traffic: Traffic) -> dict[str, Any]:
+    comparison = traffic.comparison
+    return {
+        "points": traffic.points,
+        "unlabelled": traffic.unlabelled,
+        "decided_by": {str(calibration): points for calibration, points in traffic.decided_by.items()},
+        "outcomes": [_outcome(outcome) for outcome in traffic.outcomes],
+        "compared": 0 if comparison is None else comparison.points,
+        "quantiles": list(QUANTILES),
+        "q": None if comparison is None else _shift(comparison.match_count),
+        "d": None if comparison is None else _shift(comparison.distance),
+        "usable": None if comparison is None else _pair(comparison.usable),
+        "admitted": None if comparison is None else _pair(comparison.admitted),
+        "unlike_vp": None if comparison is None else comparison.is_unlike_vp,
+        "accuracy": [_accuracy(report, accuracy) for accuracy in traffic.accuracy],
+    }
+
+
+def _pair(pair: SharePair) -> dict[str, Any]:
+    return {"vp": pair.vp.share, "recent": pair.recent.share, "lost": pair.is_lost}
+
+
+def _accuracy(report: CalibrationReport, accuracy: Accuracy) -> dict[str, Any]:
+    return {
+        "predicted": None if accuracy.predicted is None else report.class_names[accuracy.predicted],
+        "points": accuracy.points,
+        "right": accuracy.right,
+        "interval": [accuracy.low, accuracy.high],
+    }
+
+
 def _shift(shift: Shift) -> dict[str, Any]:
     return {
         "vp": shift.calibrated,
         "decided": shift.decided,
         "statistic": shift.test.statistic,
         "p_value": shift.test.p_value,
+        "at_least": shift.test.least,
+        "shifted": shift.is_large,
     }
 
 

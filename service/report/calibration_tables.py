@@ -7,7 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from service.report.calibration import CalibrationReport
-from service.report.calibration_wording import Section, TextTable, advice_text, heading, sections, settings_text
+from service.report.calibration_wording import advice_text, heading, sections, settings_text
+from service.report.sections import Section, TextTable
 
 
 def calibration_tables(report: CalibrationReport) -> RenderableType:

@@ -1,7 +1,6 @@
 """What a report on a calibration says, as sections of sentences and tables of text, for the terminal and the page."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from math import isfinite
@@ -9,10 +8,12 @@ from math import isfinite
 import numpy as np
 
 from service.core.discrepancies import LEVEL, Discrepancies, growth_p_value
-from service.core.drift import QUANTILES, Outcome, Shift
 from service.core.label_budget import Shortfall
-from service.core.types import FloatArray, IntArray, Reason, Split
+from service.core.types import FloatArray, IntArray, Split
 from service.report.calibration import CalibrationReport
+from service.report.calibration_advice import advice
+from service.report.sections import Section, TextTable, ratio_text
+from service.report.traffic_wording import traffic_section
 from service.report.wording import SIDE_BY_SIDE, share_text, shorten
 
 SHOWN_CLASSES = 3
@@ -20,34 +21,6 @@ SHOWN_CLASSES = 3
 
 NAME_WIDTH = 8
 """Characters of a class name over a column."""
-
-REASON_HEADS = {
-    Reason.BAND_BELOW_KAPPA: "band\nbelow\nkappa",
-    Reason.SET_NOT_SINGLETON: "set not a\nsingleton",
-    Reason.PROBABILITY_BELOW_THRESHOLD: "probability\nbelow\nthreshold",
-    Reason.MATCH_COUNT_BELOW_K: "q below\nK",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class TextTable:
-    """A table of text. columns: headings, a line break between their lines; the first is of row names.
-
-    last_is_total: whether the last row sums up those above.
-    """
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    last_is_total: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One part of a report: what it shows, in order, and below it what its words mean."""
-
-    title: str
-    parts: tuple[str | TextTable, ...]
-    notes: tuple[str, ...] = ()
 
 
 def heading(report: CalibrationReport) -> str:
@@ -75,7 +48,7 @@ def sections(report: CalibrationReport) -> list[Section]:
     return [
         _stored(report),
         _partitions(report),
-        _drift(report),
+        traffic_section(report),
         _discrepancies(report),
         _label_budget(report),
     ]
@@ -83,10 +56,19 @@ def sections(report: CalibrationReport) -> list[Section]:
 
 def advice_text(report: CalibrationReport) -> list[str]:
     """What to do next, or that nothing is."""
-    if advice := report.advice():
-        return advice
-    nothing = "Nothing: no labels wait to be taken up"
-    return [f"{nothing}." if report.agreement.at_fit is None else f"{nothing}, and discrepancies have not grown."]
+    if found := advice(report):
+        return found
+    checked = ["no labels wait to be taken up"]
+    if report.agreement.at_fit is not None:
+        checked.append("discrepancies have not grown")
+    if report.traffic is not None and report.traffic.comparison is not None:
+        checked.append("recent traffic is like vp")
+    return [f"Nothing: {_listed(checked)}."]
+
+
+def _listed(parts: list[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def time_text(time: datetime) -> str:
@@ -140,9 +122,9 @@ def _partitions(report: CalibrationReport) -> Section:
             name,
             *(f"{total(partitions.mc_count[:, :, c]):,}" for c in shown),
             *((f"{total(partitions.vp_count[:, :, c]):,}" for c in shown) if vp_apart else (f"{vp:,}",)),
-            _ratio(total(partitions.usable), vp),
-            _ratio(singletons, vp),
-            _ratio(total(partitions.right), singletons),
+            ratio_text(total(partitions.usable), vp),
+            ratio_text(singletons, vp),
+            ratio_text(total(partitions.right), singletons),
         )
 
     def table(kind: str, rows: Iterator[tuple[str, ...]]) -> TextTable:
@@ -162,50 +144,6 @@ def _partitions(report: CalibrationReport) -> Section:
             *_hidden(report, shown),
         ),
     )
-
-
-def _drift(report: CalibrationReport) -> Section:
-    title, drift = "What was decided since, against vp", report.drift
-    left_out = (
-        (f"{report.seen_count:,} exemplars decided on are left out: they are training or calibration data.",)
-        if report.seen_count
-        else ()
-    )
-    if drift is None:
-        return Section(title, ("Nothing else was decided with this calibration yet.", *left_out))
-
-    def rows(name: str, shift: Shift) -> Iterator[tuple[str, ...]]:
-        yield f"{name} of vp", *(f"{value:.4g}" for value in shift.calibrated), "", ""
-        difference, p_value = share_text(shift.test.statistic), share_text(shift.test.p_value)
-        yield f"{name} decided on", *(f"{value:.4g}" for value in shift.decided), difference, p_value
-
-    quantiles = TextTable(
-        ("", *(f"{100 * level:g} %" for level in QUANTILES), "difference", "p"),
-        (*rows("q", drift.match_count), *rows("d", drift.distance)),
-    )
-    vp, usable = report.snapshot.vp_count, int(report.partitions.usable.sum())
-    starved, several = _ratio(vp - usable, vp), _ratio(usable - int(report.partitions.singleton.sum()), vp)
-    outcomes = TextTable(
-        ("", "points", "admitted", *REASON_HEADS.values()),
-        (("vp", f"{vp:,}", "", starved, several, "", ""), *map(_outcome_row, drift.outcomes)),
-    )
-    points = f"{drift.points:,} exemplar{' was' if drift.points == 1 else 's were'} decided on with this calibration."
-    return Section(
-        title,
-        (points, *left_out, quantiles, outcomes),
-        (
-            "Quantiles of q and d. difference: the largest between the two distribution functions "
-            "(Kolmogorov-Smirnov); p: how probable as large a one is by chance, where points of a document count as if "
-            "they all said the same.",
-            "Shares admitted, and rejected by reason. Of vp, its bands and sets are known, and no decisions.",
-        ),
-    )
-
-
-def _outcome_row(outcome: Outcome) -> tuple[str, ...]:
-    name = ("weighted" if outcome.weighted else "plain") + (", q = K" if outcome.require_full_match else "")
-    shares = (_ratio(count, outcome.points) for count in (outcome.admitted, *outcome.rejected))
-    return (name, f"{outcome.points:,}", *shares)
 
 
 def _discrepancies(report: CalibrationReport) -> Section:
@@ -272,10 +210,6 @@ def labels_text(labels: float) -> str:
     ['7', '9,900', '210,000', 'unknown']
     """
     return f"{float(f'{labels:.2g}'):,.0f}" if isfinite(labels) else "unknown"
-
-
-def _ratio(count: int, total: int) -> str:
-    return share_text(count / total) if total else "-"
 
 
 def _group_names(edges: FloatArray) -> list[str]:

@@ -1,19 +1,26 @@
 """What a report on a calibration reads beside its points: counts, origins, and what was decided with it."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from service.core.discrepancies import Discrepancies, discrepancies_of_documents
 from service.core.drift import DecidedPoints
 from service.core.inventory import Inventory, LabelSelection, SnapshotChanges
-from service.core.types import Reason, Split
+from service.core.types import Approximation, Reason, Split
 from service.store.calibrations import Calibration
 from service.store.classifiers import Classifier
 from service.store.copy import BOOL, FLOAT8, INT4, INT8, Array, FixedColumn, copy_out_whole, driver_cursor
-from service.store.statements import copy_query, statement
+from service.store.statements import copy_query, statement, stream
+
+RECENT = 10_000
+"""Exemplars of recent traffic that a report looks at: a share of them is known to a hundredth, and to read them, with
+a look-up for each in tables of any size, takes a second or two.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,34 +88,60 @@ def discrepancies(connection: Connection, calibration: Calibration) -> tuple[Dis
     return of(is_scored=False), of(is_scored=True)
 
 
-def decided_points(connection: Connection, classifier: Classifier, calibration: Calibration) -> DecidedPoints:
-    """What a snapshot has decided, under whichever options, in order of ingestion."""
+def recent_points(connection: Connection, classifier: Classifier, calibration: Calibration) -> DecidedPoints:
+    """The newest decision on each of at most `RECENT` exemplars of the newest requests, in order of ingestion.
+
+    Whichever snapshot made it; those are comparable that `calibration` made, or one with the same KNN parameters
+    since the training exemplars last changed.
+    """
     columns: dict[str, FixedColumn] = {
         "exemplar_id": INT8,
+        "calibration_id": INT8,
         "weighted": BOOL,
         "require_full_match": BOOL,
+        "logits": Array(">f8", classifier.class_count),
+        "predicted": INT4,
         "match_count": INT4,
         "distance": FLOAT8,
-        "band_size": Array(">i4", classifier.class_count),
         "reason": INT4,
+        "label": INT4,
+        "is_random": BOOL,
+        "is_comparable": BOOL,
         "is_seen": BOOL,
     }
     parameters = {
+        "classifier_id": classifier.id,
         "calibration_id": calibration.id,
-        "calibrator_id": calibration.calibrator_id,
-        "number": calibration.number,
+        "knn_parameters_id": calibration.knn_parameters_id,
+        "support_version": classifier.support_version,
+        "row_limit": RECENT,
         "reasons": list(Reason),
     }
-    rows = copy_out_whole(driver_cursor(connection), copy_query("reports.decided_rows"), parameters, columns)
+    rows = copy_out_whole(driver_cursor(connection), copy_query("reports.recent_rows"), parameters, columns)
     seen = rows["is_seen"]
     kept = {name: values[~seen] for name, values in rows.items()}
     return DecidedPoints(
         exemplar_ids=kept["exemplar_id"],
+        calibration_ids=kept["calibration_id"],
         weighted=kept["weighted"],
         require_full_match=kept["require_full_match"],
-        match_count=kept["match_count"].astype(np.int64),
-        distance=kept["distance"],
-        band_size=kept["band_size"].astype(np.int64),
+        approximation=Approximation(
+            logits=kept["logits"],
+            predicted=kept["predicted"].astype(np.int64),
+            match_count=kept["match_count"].astype(np.int64),
+            distance=kept["distance"],
+        ),
         reason=kept["reason"].astype(np.int64) - 1,
-        seen_count=len(np.unique(rows["exemplar_id"][seen])),
+        comparable=kept["is_comparable"],
+        label=kept["label"].astype(np.int64),
+        is_random=kept["is_random"],
+        seen_count=int(seen.sum()),
     )
+
+
+def unlabelled_rows(
+    connection: Connection, classifier: Classifier, calibration: Calibration
+) -> Iterator[Sequence[Row[Any]]]:
+    """Recent traffic without a label, in random order, streamed in blocks."""
+    recent = recent_points(connection, classifier, calibration)
+    return stream(connection, "reports.unlabelled_rows", {"exemplar_ids": recent.exemplar_ids.tolist()})

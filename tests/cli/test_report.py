@@ -32,6 +32,9 @@ def test_json(own_calibrated: Program, tmp_path: Path) -> None:
     (outcome,) = found["drift"]["outcomes"]
     assert (outcome["weighted"], outcome["q_equals_k"], outcome["points"]) == (True, False, SCORED_ROWS)
     assert outcome["admitted"] + sum(outcome["rejected"].values()) == SCORED_ROWS
+    assert found["drift"]["decided_by"] == {"1": SCORED_ROWS}
+    assert found["drift"]["compared"] == SCORED_ROWS
+    assert found["drift"]["unlike_vp"] is False
     assert found["label_budget"]["all"]["points"] == outcome["rejected"]["band below kappa"] > 0
     assert found["discrepancies"]["at_fit"]["points"] > 0
     assert found["discrepancies"]["scored"]["points"] == SCORED_ROWS

@@ -1,5 +1,7 @@
 """Drift: the statistic of Kolmogorov and Smirnov against SciPy's, sizes of documents, and outcomes by options."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,8 +9,17 @@ from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
 from service.core.documents import Documents
-from service.core.drift import DecidedPoints, Outcome, effective_size, kolmogorov_smirnov, outcomes, shift
-from service.core.types import FloatArray, Reason
+from service.core.drift import (
+    SHIFTED,
+    DecidedPoints,
+    Outcome,
+    Shift,
+    effective_size,
+    kolmogorov_smirnov,
+    outcomes,
+    shift,
+)
+from service.core.types import Approximation, FloatArray, Reason
 from service.errors import InvalidInputError
 
 samples = st.lists(st.integers(0, 20).map(float), min_size=3, max_size=60).map(np.array)
@@ -66,28 +77,52 @@ def test_quantiles_are_values_that_occur() -> None:
 def decided(rows: list[tuple[int, bool, bool, int]]) -> DecidedPoints:
     """Of rows (exemplar, weighted, q = K, reason)."""
     ids, weighted, full, reason = (np.array(column) for column in zip(*rows, strict=True))
+    none = np.zeros(len(ids), dtype=np.int64)
     return DecidedPoints(
         exemplar_ids=ids,
+        calibration_ids=none,
         weighted=weighted,
         require_full_match=full,
-        match_count=ids % 3,
-        distance=ids / 10,
-        band_size=np.zeros((len(ids), 2), dtype=np.int64),
+        approximation=Approximation(np.zeros((len(ids), 2)), none, ids % 3, ids / 10),
         reason=reason,
+        comparable=none == 0,
+        label=none - 1,
+        is_random=none == 1,
         seen_count=0,
     )
 
 
 def test_outcomes_stand_apart_by_options() -> None:
-    points = decided([(3, True, False, -1), (3, False, False, SEVERAL), (5, True, False, STARVED), (9, True, True, 3)])
+    points = decided([(3, True, False, -1), (4, False, False, SEVERAL), (5, True, False, STARVED), (9, True, True, 3)])
     assert outcomes(points) == (
         Outcome(True, False, 2, 1, (1, 0, 0, 0)),
         Outcome(True, True, 1, 0, (0, 0, 0, 1)),
         Outcome(False, False, 1, 0, (0, 1, 0, 0)),
     )
+    assert outcomes(points, np.array([True, False, False, False])) == (Outcome(True, False, 1, 1, (0, 0, 0, 0)),)
 
 
-def test_an_exemplar_counts_once_whatever_the_options() -> None:
-    points = decided([(3, True, False, STARVED), (3, False, False, STARVED), (5, True, False, -1)])
-    assert points.first_rows.tolist() == [0, 2]
-    assert points.starved_rows.tolist() == [0]
+@pytest.mark.parametrize("moved", [0.0, 0.3, 1.0])
+def test_the_true_difference_is_seldom_overestimated(moved: float) -> None:
+    """With confidence 0.99; of normal samples the true difference is 2 Phi(moved / 2) - 1."""
+    generator = np.random.default_rng(3)
+    true = 2 * NormalDist().cdf(moved / 2) - 1
+    least = []
+    for _ in range(200):
+        first, second = generator.normal(size=150), generator.normal(moved, size=100)
+        least.append(kolmogorov_smirnov(first, second, 150, 100).least)
+    assert np.mean(np.array(least) > true) <= 0.02
+    assert moved < 1 or np.median(least) > 0.1
+
+
+def test_a_shift_counts_by_its_size_not_by_significance() -> None:
+    """Of many points any difference is significant, and of few points a large one may be chance."""
+    generator = np.random.default_rng(5)
+
+    def moved(by: float, count: int) -> Shift:
+        return shift(generator.normal(size=count), generator.normal(by, size=count), count, count)
+
+    small, large, few = moved(0.1, 20_000), moved(0.5, 2000), moved(0.5, 20)
+    assert small.test.p_value < 1e-6
+    assert (small.is_large, large.is_large, few.is_large) == (False, True, False)
+    assert few.test.statistic > SHIFTED

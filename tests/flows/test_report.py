@@ -8,10 +8,12 @@ from service.core.discrepancies import discrepancies_of_documents
 from service.core.drift import kolmogorov_smirnov
 from service.core.types import KnnParameters, Reason, Split, TrainingEpoch
 from service.errors import NotFoundError, NotReadyError
+from service.flows.export import Export
 from service.flows.label import label
 from service.flows.report import report as flow
 from service.report.calibration import CalibrationReport
-from service.store import approximations, classifiers
+from service.report.calibration_advice import advice
+from service.store import approximations, classifiers, reports
 from service.store.approximations import FitRecord
 from service.store.engine import transaction
 from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS, Arrays, Bench, Golden
@@ -81,16 +83,23 @@ def test_labels_that_came_since_are_counted_until_they_calibrate(scored: Bench) 
     found = report(scored)
     changes = found.changes
     assert (changes.arrived, changes.changed, changes.left) == (joined, 0, 0)
-    assert any("`venn-admit calibrate reviews`" in line for line in found.advice())
+    assert any("`venn-admit calibrate reviews --kappa 100`" in line for line in advice(found))
 
     scored.calibrate("reviews", kappa=100)
-    assert report(scored).changes.total == 0
-    assert report(scored).advice() == []
+    now = report(scored)
+    assert now.changes.total == 0
+    assert not any("labelled points arrived" in line for line in advice(now))
+    # What the snapshot before decided is recent traffic all the same, labels or none.
+    assert now.traffic is not None
+    assert now.traffic.decided_by == {1: COUNT}
+    assert (now.traffic.own_outcomes, now.traffic.accuracy) == ((), ())
+    assert now.traffic.comparison is not None
+    assert now.traffic.comparison.points == COUNT
     # Of the snapshot before, the same points are still to come.
     old = report(scored, calibration_id=1)
     assert not old.snapshot.is_current
     assert old.changes == changes
-    assert old.advice() == ["This calibration is retired: `venn-admit report reviews` shows what is current."]
+    assert advice(old) == ["This calibration is retired: `venn-admit report reviews` shows what is current."]
 
 
 def test_corrections_and_labels_taken_back(reviews: Bench) -> None:
@@ -121,38 +130,111 @@ def test_partitions_are_those_of_plain_sql(reviews: Bench) -> None:
     assert found.singleton.sum() <= found.usable.sum() <= found.vp_count.sum()
 
 
-def test_drift_against_a_direct_computation(scored: Bench) -> None:
-    drift = report(scored).drift
-    assert drift is not None
-    assert drift.points == COUNT
-    for column, shift in (("match_count", drift.match_count), ("distance", drift.distance)):
+def test_traffic_against_a_direct_computation(scored: Bench) -> None:
+    traffic = report(scored).traffic
+    assert traffic is not None
+    assert traffic.comparison is not None
+    assert (traffic.points, traffic.comparison.points) == (COUNT, COUNT)
+    for column, shift in (("match_count", traffic.comparison.match_count), ("distance", traffic.comparison.distance)):
         vp = scored.rows(f"SELECT {column} AS x FROM calibration_point WHERE split = 'vp'")
         decided = scored.rows(f"SELECT {column} AS x FROM decision WHERE weighted")
         expected = ks_2samp([row.x for row in vp], [row.x for row in decided], method="asymp")
         assert shift.test.statistic == pytest.approx(expected.statistic, abs=1e-12)
         assert shift.test.p_value == pytest.approx(expected.pvalue, rel=0.05, abs=1e-6)
-    assert [(outcome.weighted, outcome.require_full_match) for outcome in drift.outcomes] == [
-        (True, False),
-        (False, True),
+    # Of the exemplars decided on twice, the newer decision counts.
+    assert [(outcome.weighted, outcome.require_full_match, outcome.points) for outcome in traffic.outcomes] == [
+        (True, False, COUNT - 200),
+        (False, True, 200),
     ]
-    for outcome in drift.outcomes:
+    newest = "SELECT DISTINCT ON (exemplar_id) weighted, reason FROM decision ORDER BY exemplar_id, id DESC"
+    for outcome in traffic.outcomes:
         reasons = {
             row.reason: row.n
             for row in scored.rows(
-                "SELECT reason, count(*) AS n FROM decision WHERE weighted = :weighted GROUP BY reason",
+                f"SELECT reason, count(*) AS n FROM ({newest}) AS newest WHERE weighted = :weighted GROUP BY reason",
                 weighted=outcome.weighted,
             )
         }
         assert outcome.admitted == reasons.get(None, 0)
         assert outcome.rejected == tuple(reasons.get(reason, 0) for reason in Reason)
-        assert outcome.points == sum(reasons.values())
+    assert traffic.own_outcomes == traffic.outcomes
+
+
+def test_what_would_be_admitted_is_what_plain_scoring_admits(scored: Bench) -> None:
+    """Decided again under the snapshot, in arrays, whatever the options were."""
+    plain = scored.score("reviews", scored.write("tweets.npz", tweets() | {"y": np.full(COUNT, -1)}), weighted=False)
+    found = report(scored).traffic
+    assert found is not None
+    assert found.comparison is not None
+    assert found.comparison.admitted.recent.count == np.isfinite(plain.column("decision")).sum() > 0
+    starved = plain.column("reason") == Reason.BAND_BELOW_KAPPA
+    assert found.comparison.usable.recent.count == COUNT - starved.sum()
+
+
+class TestRecentTraffic:
+    def test_other_tweets_are_advised_upon_and_reviews_are_not(self, reviews: Bench) -> None:
+        with np.load(EXAMPLES / "test.npz") as test:
+            arrays = {name: test[name] for name in ("r", "f")}
+        reviews.score("reviews", reviews.write("test.npz", arrays))
+        found = report(reviews)
+        assert found.traffic is not None
+        assert advice(found) == []
+        reviews.score("reviews", reviews.write("tweets.npz", tweets() | {"y": np.full(COUNT, -1)}))
+        (unlike,) = advice(report(reviews))
+        assert unlike.startswith("Recent traffic is unlike vp: the distributions of q differ by")
+        assert "would be admitted, of vp" in unlike
+
+    def test_nothing_usable(self, reviews: Bench) -> None:
+        reviews.calibrate("reviews", kappa=1000)
+        found = report(reviews)
+        assert (found.partitions.usable.sum(), found.admitted_of_vp) == (0, 0)
+        (rejected,) = advice(found)
+        assert rejected.startswith("Nearly everything is rejected: .000 of vp lie in usable bands")
+        assert "`venn-admit calibrate reviews --kappa 300 --q-bins 0,1,6,16,25` would leave" in rejected
+
+    def test_labels_of_admitted_points(self, reviews: Bench) -> None:
+        """Given wrong labels, what was admitted looks wrong, and that comes first."""
+        scores = reviews.score("reviews", reviews.write("tweets.npz", tweets() | {"y": np.full(COUNT, -1)}))
+        decision = scores.column("decision")
+        admitted = np.flatnonzero(np.isfinite(decision))
+        wrong = [f"{IDS[row]},{1 - int(decision[row])}" for row in admitted]
+        path = reviews.folder / "wrong.csv"
+        path.write_text("\n".join(["external_id,label", *wrong]) + "\n")
+        label(reviews.engine, "reviews", path, selection="random", retract=False)
+        found = report(reviews)
+        assert found.traffic is not None
+        assert (found.traffic.accuracy[0].right, found.traffic.accuracy[0].points) == (0, len(admitted))
+        assert advice(found)[0].startswith("Admitted predictions are wrong too often")
+
+    def test_only_so_many_points_are_read_evenly(self, scored: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(reports, "RECENT", 400)
+        found = report(scored).traffic
+        assert found is not None
+        # All 200 of the newest request, and every third of the one before, which holds these and 400 others.
+        assert [(outcome.weighted, outcome.points) for outcome in found.outcomes] == [(True, 133), (False, 200)]
+
+    def test_after_a_change_of_parameters_or_training_data_nothing_is_compared(self, scored: Bench) -> None:
+        adopt_as_fitted(scored, REVIEW_PARAMETERS, dev_count=800, dev_discrepancies=22)
+        scored.calibrate("reviews", kappa=100)
+        found = report(scored)
+        assert found.traffic is not None
+        assert (found.traffic.points, found.traffic.comparison, found.budget) == (COUNT, None, None)
+
+    def test_unlabelled_traffic_is_exported_in_random_order(self, scored: Bench) -> None:
+        give_labels(scored, range(500, 520), selection="selected")
+        exported = scored.export("reviews", Export.UNLABELLED).column("external_id").to_pylist()
+        assert sorted(exported) == sorted(set(IDS) - set(IDS[500:520]))
+        rows = [IDS.index(name) for name in exported]
+        assert abs(np.corrcoef(rows, np.arange(len(rows)))[0, 1]) < 0.15
+        assert scored.export("reviews", Export.UNLABELLED).column("external_id").to_pylist() == exported
 
 
 def test_points_of_a_document_count_as_one(reviews: Bench) -> None:
     arrays = tweets() | {"y": np.full(COUNT, -1), "doc": np.array([f"doc-{row // 8}" for row in range(COUNT)])}
     reviews.score("reviews", reviews.write("tokens.npz", arrays))
     found = report(reviews)
-    assert found.drift is not None
+    assert found.traffic is not None
+    assert found.traffic.comparison is not None
     of_vp = "SELECT sum(n) ^ 2 / sum(n ^ 2) FROM (SELECT count(*) AS n FROM exemplar {} GROUP BY {}) AS document"
     vp_size = reviews.value(of_vp.format("WHERE split = 'vp'", "coalesce(document_id, external_id)"))
     vp = reviews.rows("SELECT distance FROM calibration_point WHERE split = 'vp'")
@@ -160,7 +242,7 @@ def test_points_of_a_document_count_as_one(reviews: Bench) -> None:
     expected = kolmogorov_smirnov(
         np.array([row.distance for row in vp]), np.array([row.distance for row in decided]), float(vp_size), COUNT / 8
     )
-    assert found.drift.distance.test == expected
+    assert found.traffic.comparison.distance.test == expected
     documents = reviews.rows(
         "SELECT count(*) AS points, count(*) FILTER (WHERE predicted <> network_predicted) AS differing "
         "FROM exemplar INNER JOIN approximation ON exemplar_id = exemplar.id "
@@ -181,7 +263,7 @@ def test_what_the_snapshot_was_made_with_is_left_out(reviews: Bench) -> None:
     known["id"] = np.array([row.external_id for row in stored])
     reviews.score("reviews", reviews.write("known.npz", known))
     found = report(reviews)
-    assert (found.seen_count, found.drift, found.budget) == (100, None, None)
+    assert (found.seen_count, found.traffic, found.budget) == (100, None, None)
 
 
 def test_label_budget_counts_each_starved_point_once(scored: Bench) -> None:
@@ -213,7 +295,7 @@ class TestDiscrepancies:
         assert not agreement.grown(agreement.scored)
         assert agreement.held_out.differing == self.differing(scored, "'mc', 'vp'") > 0
         assert (agreement.scored.differing, agreement.scored.points) == (self.differing(scored, "'scored'"), COUNT)
-        assert report(scored).advice() == []
+        assert not any("KNN and network differ" in line for line in advice(report(scored)))
 
     def test_after_a_fit_there_is_nothing_to_advise(self, reviews: Bench) -> None:
         record = reviews.fit("reviews").record
@@ -224,31 +306,31 @@ class TestDiscrepancies:
             record.dev_discrepancies,
             record.dev_count,
         )
-        assert found.advice() == []
+        assert advice(found) == []
 
     def test_a_fit_is_advised_where_they_have_grown(self, reviews: Bench) -> None:
         skewed = KnnParameters(REVIEW_PARAMETERS.beta + np.array([0.0, 0.5]), REVIEW_PARAMETERS.gamma, 4.7)
         adopt_as_fitted(reviews, skewed, dev_count=800, dev_discrepancies=22)
-        (before,) = report(reviews).advice()
+        (before,) = advice(report(reviews))
         assert "Newer KNN parameters" in before
         reviews.calibrate("reviews", kappa=100)
         found = report(reviews)
         assert found.agreement.held_out.share > 0.05
         assert found.agreement.grown(found.agreement.held_out)
-        (advice,) = found.advice()
-        assert "on mc and vp" in advice
-        assert "`venn-admit fit reviews`" in advice
+        (found_advice,) = advice(found)
+        assert "on mc and vp" in found_advice
+        assert "`venn-admit fit reviews`" in found_advice
 
     def test_grown_on_scored_exemplars_alone(self, reviews: Bench) -> None:
         """The tweets are unlike the reviews: a sample of them has to be labelled first."""
         held_out = report(reviews).agreement.held_out
         adopt_as_fitted(reviews, REVIEW_PARAMETERS, dev_count=held_out.points, dev_discrepancies=held_out.differing)
         reviews.calibrate("reviews", kappa=100)
-        assert report(reviews).advice() == []
+        assert advice(report(reviews)) == []
         reviews.score("reviews", reviews.write("tweets.npz", tweets() | {"y": np.full(COUNT, -1)}))
-        (advice,) = report(reviews).advice()
-        assert "on scored exemplars" in advice
-        assert "label a random sample of them, then `venn-admit fit reviews`" in advice
+        _, found_advice = advice(report(reviews))
+        assert "on scored exemplars" in found_advice
+        assert "label a random sample of them, then `venn-admit fit reviews`" in found_advice
 
 
 def test_before_the_first_calibration(bench: Bench) -> None:

@@ -90,3 +90,24 @@ def test_what_is_decided(engine: Engine) -> None:
     with connect(engine) as connection:
         nodes = explain(connection, str(statement("decisions.undecided")), parameters, analyze=True)
     assert_looked_up(nodes, 2048)
+
+
+def test_recent_traffic(engine: Engine) -> None:
+    """Only rows that are wanted are looked up, however many the newest request has."""
+    wanted = 500
+    parameters = {
+        "classifier_id": 1,
+        "calibration_id": 1,
+        "knn_parameters_id": 1,
+        "support_version": 0,
+        "row_limit": wanted,
+        "reasons": ["one"],
+    }
+    with connect(engine) as connection:
+        nodes = explain(connection, str(statement("reports.recent_rows")), parameters, analyze=True)
+    assert nodes[0]["Actual Rows"] == wanted
+    for table, index in (("decision", "decision_key"), ("job_row", "job_row_pkey"), ("exemplar", "exemplar_pkey")):
+        (read,) = scans(nodes, table)
+        assert (read["Index Name"], read["Actual Loops"]) == (index, wanted)
+    # Of each, five look-ups of at most three pages and the row's.
+    assert buffers(nodes[0]) <= 20 * wanted + 200

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +16,14 @@ from service.core.bands import BandRadius
 from service.core.calibration_partitions import CalibrationPartitions
 from service.core.calibrator_settings import make_settings
 from service.core.discrepancies import Discrepancies
-from service.core.drift import Drift, KolmogorovSmirnov, Outcome, Shift
+from service.core.drift import KolmogorovSmirnov, Outcome, Shift
 from service.core.inventory import Inventory, LabelSelection, SnapshotChanges
 from service.core.label_budget import label_budget
+from service.core.traffic import Accuracy, Comparison, Share, SharePair, Traffic
 from service.core.types import Split
 from service.files.exports import finite_json
 from service.report.calibration import Agreement, CalibrationReport, SnapshotFacts
+from service.report.calibration_advice import advice
 from service.report.calibration_page import render_calibration, write_calibration_page
 from service.report.calibration_payload import calibration_payload
 from service.report.calibration_tables import calibration_tables
@@ -29,6 +32,11 @@ from tests.report.test_page import Page
 
 NEWEST = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 WIDTHS = (80, 120)
+
+
+def pair(of_vp: float, recent: float) -> SharePair:
+    """Shares of 10,000 points each."""
+    return SharePair(*(Share(round(10_000 * share), 10_000, 10_000.0) for share in (of_vp, recent)))
 
 
 def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> CalibrationReport:
@@ -40,7 +48,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
     mc_count = generator.integers(1000, 2000, (*shape, classes))
     vp_count = generator.integers(9000, 9999, (*shape, classes))
     settings = make_settings(classes, neighbour_count, kappa=1000)
-    shift = Shift(np.linspace(1.0, 2.0, 5), np.linspace(1.5, 2.5, 5), KolmogorovSmirnov(0.25, 1e-9))
+    shift = Shift(np.linspace(1.0, 2.0, 5), np.linspace(1.5, 2.5, 5), KolmogorovSmirnov(0.25, 1e-9, 0.0))
     return CalibrationReport(
         classifier="made",
         class_names=class_names,
@@ -72,7 +80,17 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
             right=usable // 3,
         ),
         agreement=Agreement(Discrepancies(20, 800), Discrepancies(400, 14_000), Discrepancies(0, 0)),
-        drift=Drift(50_000, shift, shift, (Outcome(True, True, 50_000, 10_000, (20_000, 10_000, 5000, 5000)),)),
+        admitted_of_vp=40_000,
+        other_settings=None,
+        traffic=Traffic(
+            50_000,
+            45_000,
+            {6: 20_000, 7: 30_000},
+            (Outcome(True, True, 50_000, 10_000, (20_000, 10_000, 5000, 5000)),),
+            (Outcome(True, True, 30_000, 6000, (12_000, 6000, 3000, 3000)),),
+            Comparison(40_000, shift, shift, pair(0.9, 0.85), pair(0.4, 0.38)),
+            (),
+        ),
         seen_count=0,
         budget=label_budget(
             np.tile([500] * (classes - 1) + [0], (3, 1)), np.array([0, 0, 25]), kappa=1000, label_count=1e5
@@ -136,8 +154,8 @@ def test_names_are_not_read_as_markup() -> None:
 
 
 def test_where_nothing_was_decided(two_classes: CalibrationReport) -> None:
-    text = shown(replace(two_classes, drift=None, budget=None, seen_count=3))
-    assert "Nothing else was decided with this calibration yet." in text
+    text = shown(replace(two_classes, traffic=None, budget=None, seen_count=3))
+    assert "Nothing else was decided yet." in text
     assert "3 exemplars decided on are left out" in text
     assert "No point was rejected because its band is below kappa." in text
 
@@ -147,20 +165,85 @@ def test_advice(two_classes: CalibrationReport) -> None:
     grown = Agreement(Discrepancies(20, 800), Discrepancies(900, 14_000), Discrepancies(0, 0))
     due = replace(two_classes, agreement=grown, changes=SnapshotChanges(5, 0, 1))
     text = " ".join(shown(due).split())
-    assert "6 labelled points arrived, changed or left: `venn-admit calibrate made`" in text
+    assert "6 labelled points arrived, changed or left: `venn-admit calibrate made --kappa 1000`" in text
     assert "`venn-admit fit made`, then calibrate" in text
     given = replace(two_classes, agreement=replace(grown, at_fit=None))
     assert "there is no fit to compare with" in shown(given)
-    assert "Nothing: no labels wait to be taken up.\n" in shown(given) + "\n"
-    assert given.advice() == []
+    assert "Nothing: no labels wait to be taken up and recent traffic is like vp.\n" in shown(given, 120) + "\n"
+    assert advice(given) == []
     retired = replace(due, snapshot=replace(due.snapshot, is_current=False))
-    assert retired.advice() == ["This calibration is retired: `venn-admit report made` shows what is current."]
+    assert advice(retired) == ["This calibration is retired: `venn-admit report made` shows what is current."]
+
+
+def with_traffic(report: CalibrationReport, **changes: Any) -> CalibrationReport:
+    assert report.traffic is not None
+    return replace(report, traffic=replace(report.traffic, **changes))
+
+
+def with_comparison(report: CalibrationReport, **changes: Any) -> CalibrationReport:
+    assert report.traffic is not None
+    assert report.traffic.comparison is not None
+    return with_traffic(report, comparison=replace(report.traffic.comparison, **changes))
+
+
+def test_traffic_of_several_calibrations(two_classes: CalibrationReport) -> None:
+    text = " ".join(shown(two_classes, 120).split())
+    assert "50,000 exemplars were decided on recently, by calibrations 7 (30,000), 6 (20,000);" in text
+    many = " ".join(shown(with_traffic(two_classes, decided_by=dict.fromkeys(range(1, 9), 10)), 120).split())
+    assert "by calibrations 8 (10), 7 (10), 6 (10), 5 (10), 4 (10) and 3 older;" in many
+    assert "10,000 of these are not compared with vp: their q and d are of other KNN parameters" in text
+    assert "vp 10,000 .900 .400 compared 40,000 .850 .380" in text
+
+
+@pytest.mark.parametrize("quantity", ["match_count", "distance"])
+def test_a_large_shift_is_advised_upon(two_classes: CalibrationReport, quantity: str) -> None:
+    large = Shift(np.zeros(5), np.ones(5), KolmogorovSmirnov(0.3, 1e-9, 0.25))
+    (found,) = advice(with_comparison(two_classes, **{quantity: large}))
+    name = "q" if quantity == "match_count" else "d"
+    assert f"the distributions of {name} differ by .300 (at least .250 if chance is allowed for)" in found
+    assert "label a random sample of recent traffic (`venn-admit export made --what unlabelled" in found
+
+
+def test_traffic_that_has_its_labels_need_not_be_labelled(two_classes: CalibrationReport) -> None:
+    report = with_comparison(with_traffic(two_classes, unlabelled=0), admitted=pair(0.4, 0.1))
+    (found,) = advice(report)
+    assert "every point of recent traffic has a label already" in found
+    assert "export" not in found
+
+
+def test_shares_that_recent_traffic_lost_are_advised_upon(two_classes: CalibrationReport) -> None:
+    (found,) = advice(with_comparison(two_classes, usable=pair(0.9, 0.5), admitted=pair(0.4, 0.1)))
+    assert ".500 of it lie in usable bands, of vp .900; .100 of it would be admitted, of vp .400" in found
+
+
+def test_errors_come_first(two_classes: CalibrationReport) -> None:
+    accuracy = (Accuracy(None, 774, 1000, 0.73, 0.81), Accuracy(1, 95, 100, 0.87, 0.98))
+    report = with_comparison(with_traffic(two_classes, accuracy=accuracy), admitted=pair(0.4, 0.1))
+    first, second = advice(report)
+    assert "1 - alpha = 0.9 were promised right" in first
+    assert "of all, .774 of 1,000 (99 % interval .730 to .810)." in first
+    assert second.startswith("Recent traffic is unlike vp")
+    text = " ".join(shown(report, 120).split())
+    assert "Lowest by predicted class: positive, .950 of 100 (99 % interval .870 to .980)." in text
+    of_class = (accuracy[1], replace(accuracy[1], high=0.89))
+    (found,) = advice(with_traffic(two_classes, accuracy=of_class))
+    assert "of those predicted 'positive', .950 of 100" in found
+
+
+def test_where_everything_is_rejected(two_classes: CalibrationReport) -> None:
+    (found,) = advice(replace(two_classes, admitted_of_vp=0))
+    assert found.startswith("Everything is rejected: ")
+    none = (Outcome(True, False, 30_000, 0, (10_000, 15_000, 5000, 0)),)
+    (found,) = advice(with_traffic(two_classes, own_outcomes=none))
+    assert "were rejected, most of them as 'set not a singleton', though" in found
+    few = (Outcome(True, False, 3, 0, (3, 0, 0, 0)),)
+    assert advice(with_traffic(two_classes, own_outcomes=few)) == []
 
 
 def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, hostile: CalibrationReport) -> None:
     html = render_calibration(two_classes)
     page = Page(html)
-    assert len(page.all("table")) == 8
+    assert len(page.all("table")) == 9
     assert "made: calibration 7, current, of 2026-03-01 09:30 UTC" in page.text
     assert "Nothing: no labels wait" in page.text
     assert not re.search(r"https?:|//[a-z]|src=|@import|<script|<link|<iframe", html)
@@ -170,7 +253,7 @@ def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, h
 
 def test_commands_stand_apart_on_the_page(two_classes: CalibrationReport) -> None:
     due = replace(two_classes, changes=SnapshotChanges(5, 0, 1))
-    assert "<code>venn-admit calibrate made</code>" in render_calibration(due)
+    assert "<code>venn-admit calibrate made --kappa 1000</code>" in render_calibration(due)
 
 
 def test_the_page_is_written(two_classes: CalibrationReport, tmp_path: Path) -> None:

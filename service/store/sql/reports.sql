@@ -100,27 +100,151 @@ FROM (
 GROUP BY document.is_scored, document.points, document.differing
 ORDER BY document.is_scored, document.points, document.differing;
 
--- name: decided_rows
--- What a snapshot decided, and whether on an exemplar it was made with; the reason's place among those given, or 0.
+-- name: recent_rows
+-- The newest decision on each exemplar of a classifier's recent traffic, whichever snapshot made it: of its newest
+-- requests, row_limit rows at most, taken evenly from a request that has more. A reason is its place among those given,
+-- or 0.
+WITH request AS (
+    SELECT
+        newest.id,
+        newest.calibration_id,
+        newest.weighted,
+        newest.require_full_match,
+        newest.row_count,
+        sum(newest.row_count) OVER (ORDER BY newest.id DESC) - newest.row_count AS rows_after
+    FROM (
+        SELECT
+            job.id,
+            job.calibration_id,
+            job.weighted,
+            job.require_full_match,
+            job.row_count
+        FROM job
+        WHERE
+            job.classifier_id = :classifier_id
+            AND job.kind = 'score'
+            AND job.row_count > 0
+        ORDER BY job.id DESC
+        -- Each has a row, so that no more are needed.
+        LIMIT :row_limit
+    ) AS newest
+),
+
+wanted AS (
+    SELECT DISTINCT ON (job_row.exemplar_id)
+        job_row.exemplar_id,
+        request.calibration_id,
+        request.weighted,
+        request.require_full_match
+    FROM request
+    CROSS JOIN
+        LATERAL generate_series(
+            0,
+            request.row_count - 1,
+            ceil(request.row_count::numeric / (:row_limit - request.rows_after))::integer
+        ) AS sampled (row_number)
+    CROSS JOIN
+        LATERAL (
+            SELECT row_of_job.exemplar_id
+            FROM job_row AS row_of_job
+            WHERE
+                row_of_job.job_id = request.id
+                AND row_of_job.row_number = sampled.row_number
+            -- There is one. The limit keeps this from becoming a join that reads every row of a large request.
+            ORDER BY row_of_job.row_number
+            LIMIT 1
+        ) AS job_row
+    WHERE request.rows_after < :row_limit
+    ORDER BY job_row.exemplar_id ASC, request.id DESC
+)
+
 SELECT
-    decision.exemplar_id,
-    decision.weighted,
-    decision.require_full_match,
-    decision.match_count,
-    decision.distance,
-    decision.band_size,
-    coalesce(array_position(:reasons ::text[], decision.reason), 0) AS reason,
-    exemplar.split IN ('train', 'knn')
+    wanted.exemplar_id,
+    wanted.calibration_id,
+    wanted.weighted,
+    wanted.require_full_match,
+    stored.logits,
+    stored.predicted,
+    stored.match_count,
+    stored.distance,
+    coalesce(array_position(:reasons ::text[], stored.reason), 0) AS reason,
+    coalesce(exemplar.label, -1) AS label,
+    coalesce(latest.selection = 'random', FALSE) AS is_random,
+    wanted.calibration_id = :calibration_id
+    OR (
+        calibration.knn_parameters_id = :knn_parameters_id
+        AND stored.complete_to >= :support_version
+    ) AS is_comparable,
+    -- What was scored first and labelled later was traffic when it was decided on.
+    (
+        exemplar.split IN ('train', 'knn')
+        AND EXISTS (
+            SELECT 1
+            FROM label_event AS event
+            WHERE
+                event.exemplar_id = wanted.exemplar_id
+                AND event.created_at < stored.created_at
+        )
+    )
     OR EXISTS (
         SELECT 1
         FROM calibration_point AS point
         WHERE
-            point.calibrator_id = :calibrator_id
-            AND point.exemplar_id = decision.exemplar_id
-            AND point.valid_from <= :number
-            AND (point.valid_until IS NULL OR point.valid_until > :number)
+            point.calibrator_id = calibration.calibrator_id
+            AND point.exemplar_id = wanted.exemplar_id
+            AND point.valid_from <= calibration.number
+            AND (point.valid_until IS NULL OR point.valid_until > calibration.number)
     ) AS is_seen
-FROM decision
-INNER JOIN exemplar ON decision.exemplar_id = exemplar.id
-WHERE decision.calibration_id = :calibration_id
-ORDER BY decision.exemplar_id, decision.weighted, decision.require_full_match;
+FROM wanted
+INNER JOIN calibration ON wanted.calibration_id = calibration.id
+CROSS JOIN
+    LATERAL (
+        SELECT
+            decision.logits,
+            decision.predicted,
+            decision.match_count,
+            decision.distance,
+            decision.reason,
+            decision.complete_to,
+            decision.created_at
+        FROM decision
+        WHERE
+            decision.calibration_id = wanted.calibration_id
+            AND decision.exemplar_id = wanted.exemplar_id
+            AND decision.weighted = wanted.weighted
+            AND decision.require_full_match = wanted.require_full_match
+        ORDER BY decision.exemplar_id
+        LIMIT 1
+    ) AS stored
+CROSS JOIN
+    LATERAL (
+        SELECT
+            scored.label,
+            scored.split
+        FROM exemplar AS scored
+        WHERE scored.id = wanted.exemplar_id
+        ORDER BY scored.id
+        LIMIT 1
+    ) AS exemplar
+LEFT JOIN
+    LATERAL (
+        SELECT event.selection
+        FROM label_event AS event
+        WHERE event.exemplar_id = wanted.exemplar_id
+        ORDER BY event.id DESC
+        LIMIT 1
+    ) AS latest
+    ON TRUE
+ORDER BY wanted.exemplar_id;
+
+-- name: unlabelled_rows
+-- Those of some exemplars that have no label, in an order that depends on neither their content nor their arrival, so
+-- that the first of them are a random sample.
+SELECT
+    exemplar.external_id,
+    exemplar.document_id,
+    exemplar.network_predicted
+FROM unnest(:exemplar_ids ::bigint[]) AS recent (exemplar_id)
+INNER JOIN exemplar ON recent.exemplar_id = exemplar.id
+WHERE exemplar.label IS NULL
+ORDER BY md5(exemplar.external_id);
