@@ -2,8 +2,20 @@
 
 import sys
 
-import workers.schedule  # noqa: F401 - tells the application what beat starts
-from workers.app import app
+from service.cli import interruption
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command; a request to end that comes before Celery handles it leaves no embedded server behind."""
+    interruption.raise_on_request_to_end()
+    try:
+        import workers.schedule  # noqa: F401 - tells the application what beat starts
+        from workers.app import app
+
+        return int(app.start(["--quiet", *arguments]) or 0)
+    except interruption.Terminated as error:
+        return interruption.exit_code(error)
+
 
 if __name__ == "__main__":
-    sys.exit(app.start(["--quiet", *sys.argv[1:]]))
+    sys.exit(main(sys.argv[1:]))

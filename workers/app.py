@@ -19,7 +19,7 @@ from structlog.typing import Processor
 from service import broker
 from service.errors import VennAdmitError
 from service.flows.chunks import ChunkRunner
-from service.settings import get_settings
+from service.settings import get_settings, unknown_variables
 from service.store import schema
 from service.store.array_cache import ArrayCache
 from service.store.engine import create_engine, database_url, transaction
@@ -87,6 +87,8 @@ def _log_as_json(loglevel: int = logging.INFO, **_: object) -> None:
 def _prepare(**_: object) -> None:
     """See that there is what a worker needs, or end: Celery would log what a receiver raises, and go on."""
     _log_as_json()
+    for reason in unknown_variables(os.environ):
+        log.warning("unknown variable", reason=reason)
     if settings.stop_with_stdin:
         threading.Thread(target=_stop_with_stdin, daemon=True, name="stdin").start()
     try:

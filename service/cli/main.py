@@ -3,25 +3,42 @@
 import os
 import sys
 import traceback
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from service import __version__
+from service import __version__, settings
 from service.cli import (
     classifier_commands,
     decide_command,
     index_command,
+    interruption,
     job_commands,
     operation_commands,
     recalibration_command,
     report_command,
     scoring_commands,
 )
+from service.cli.output import warn
 from service.errors import VennAdmitError
+
+
+class _Verbs(TyperGroup):
+    """The verbs. One that is interrupted ends in one line, with the exit code that the signal stands for."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            said = "terminated" if isinstance(error, interruption.Terminated) else "interrupted"
+            typer.secho(said, err=True, fg=typer.colors.RED)
+            raise typer.Exit(interruption.exit_code(error)) from error
+
 
 app = typer.Typer(
     name="venn-admit",
+    cls=_Verbs,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -60,13 +77,17 @@ def options(
 ) -> None:
     """Options of every verb."""
     _Debug.on = debug
+    for line in settings.unknown_variables(os.environ):
+        warn(line)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Exit codes: 0 done; 2 bad input; 3 not found; 4 not ready; 5 database; 6 job.
 
-    arguments: those after the program's name; None: this process's.
+    arguments: those after the program's name; None: this process's, whose signals are then handled here too.
     """
+    if arguments is None:
+        interruption.raise_on_request_to_end()
     # NumPy's products here are of small tiles: on cores that are shared, each thread would mostly wait for the others.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
@@ -82,6 +103,5 @@ def main(arguments: list[str] | None = None) -> None:
         said = f"{type(error).__name__}: {error}"
         typer.secho(f"error: {said}; a fault of this program's: --debug before the verb shows where", err=True)
         sys.exit(VennAdmitError.exit_code)
-    except KeyboardInterrupt:
-        typer.secho("interrupted", err=True, fg=typer.colors.RED)
-        sys.exit(130)
+    finally:
+        interruption.ignore_further_requests()

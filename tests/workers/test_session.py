@@ -36,8 +36,10 @@ def test_it_starts_a_worker_where_those_that_were_there_have_left(
     session: Session, url: str, engine: Engine, tmp_path: Path
 ) -> None:
     done: list[int] = []
-    with running_worker(url, tmp_path / "other") as other:
+    with running_worker(url, tmp_path / "other", chunk_row=7) as other:
         await_workers(engine, 1)
+        (unknown,) = other.of_event("unknown variable")
+        assert "did you mean VENN_ADMIT_CHUNK_ROWS?" in unknown["reason"]
         with session.workers() as check_workers:
             session.run_job(request_score(engine, tmp_path), lambda state: done.append(state.rows_done))
             assert done[-1] == SCORED_ROWS
