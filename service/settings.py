@@ -1,7 +1,7 @@
 """Settings from the environment (`VENN_ADMIT_*`): the one place that reads it, for shells only."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -117,6 +117,12 @@ def get_settings() -> Settings:
     except ValidationError as error:
         # Without the chain: pydantic's own text would print addresses with their passwords.
         raise InvalidInputError("; ".join(_problem(dict(line)) for line in error.errors())) from None
+
+
+def secret_addresses(environment: Mapping[str, str]) -> list[str]:
+    """Return what the environment holds that may contain a password, whether or not the settings are sound."""
+    names = {f"{PREFIX}{field.upper()}" for field in _SECRET}
+    return [value for name, value in environment.items() if name.upper() in names]
 
 
 def unknown_variables(names: Iterable[str]) -> list[str]:

@@ -1,8 +1,13 @@
 """`python -m workers worker` or `... beat` runs Celery's command, but takes no code from the current folder."""
 
+import os
 import sys
+import traceback
 
 from service.cli import interruption
+from service.errors import VennAdmitError
+from service.secrets import mask
+from service.settings import secret_addresses
 
 
 def main(arguments: list[str]) -> int:
@@ -15,6 +20,13 @@ def main(arguments: list[str]) -> int:
         return int(app.start(["--quiet", *arguments]) or 0)
     except interruption.Terminated as error:
         return interruption.exit_code(error)
+    except VennAdmitError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return error.exit_code
+    except Exception:
+        # Before Celery logs: a traceback shows what it passes, passwords included.
+        sys.stderr.write(mask(traceback.format_exc(), *secret_addresses(os.environ)))
+        return 1
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from service.cli import (
 )
 from service.cli.output import warn
 from service.errors import VennAdmitError
+from service.secrets import mask
 
 
 class _Verbs(TyperGroup):
@@ -93,15 +94,22 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         app(args=arguments, prog_name=app.info.name)
     except VennAdmitError as error:
-        if _Debug.on:
-            traceback.print_exc()
+        _show_traceback()
         typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
         sys.exit(error.exit_code)
     except Exception as error:  # nobody foresaw it
-        if _Debug.on:
-            traceback.print_exc()
-        said = f"{type(error).__name__}: {error}"
+        _show_traceback()
+        said = _masked(f"{type(error).__name__}: {error}")
         typer.secho(f"error: {said}; a fault of this program's: --debug before the verb shows where", err=True)
         sys.exit(VennAdmitError.exit_code)
     finally:
         interruption.ignore_further_requests()
+
+
+def _show_traceback() -> None:
+    if _Debug.on:
+        typer.echo(_masked(traceback.format_exc()), err=True, nl=False)
+
+
+def _masked(text: str) -> str:
+    return mask(text, *settings.secret_addresses(os.environ))
