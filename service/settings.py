@@ -14,13 +14,20 @@ from service.errors import InvalidInputError
 
 PREFIX = "VENN_ADMIT_"
 _TEST_PREFIX = f"{PREFIX}TEST_"  # what the test suite reads
+_HOME_FOR_ROOT = Path("/var/lib/venn-admit")
 _DATABASE_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _SECRET = ("database_url", "broker_url")
 
 
 def default_home() -> Path:
-    # The XDG folder on every platform: macOS's own has a space in it, which Postgres' starter does not take.
-    return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "venn-admit"
+    """The XDG folder on every platform; for root, one that the system user of its embedded Postgres can reach.
+
+    macOS's own has a space in it, which Postgres' starter does not take. Data that root has in its home stay there.
+    """
+    usual = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "venn-admit"
+    if os.geteuid() or os.environ.get("XDG_DATA_HOME") or (usual.expanduser() / "postgres").exists():
+        return usual
+    return _HOME_FOR_ROOT
 
 
 class Settings(BaseSettings):

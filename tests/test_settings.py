@@ -31,7 +31,22 @@ def test_nothing_need_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_home_is_in_the_users_data_folder_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VENN_ADMIT_HOME")
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
     assert get_settings().home == Path.home() / ".local/share/venn-admit"
+
+
+def test_home_of_root_is_out_of_its_own_unless_its_data_are_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("VENN_ADMIT_HOME")
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert get_settings().home == Path("/var/lib/venn-admit")
+    data = tmp_path / ".local/share/venn-admit/postgres"
+    data.mkdir(parents=True)
+    get_settings.cache_clear()
+    assert get_settings().home == data.parent
 
 
 def test_the_environment_is_read_once_until_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
