@@ -23,7 +23,9 @@ def main(arguments: list[str]) -> int:
     except VennAdmitError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
-    except Exception:
+    except Exception as error:
+        if isinstance(error.__cause__, interruption.Terminated):  # as Celery's command line passes it on
+            return interruption.exit_code(error.__cause__)
         # Before Celery logs: a traceback shows what it passes, passwords included.
         sys.stderr.write(mask(traceback.format_exc(), *secret_addresses(os.environ)))
         return 1

@@ -236,4 +236,5 @@ def _complaints(log: Path, known: int) -> str:
 
 def _complaints_of_program(error: Exception) -> str:
     said = error.output if isinstance(error, subprocess.CalledProcessError) else ""
-    return " / ".join(line for line in (said or "").splitlines() if re.match(r"\w+: (error|hint):", line))
+    lines = (said or "").strip().splitlines()
+    return " / ".join([line for line in lines if re.match(r"\w+: (error|hint):", line)] or lines[-2:])
