@@ -17,6 +17,7 @@ from kombu.transport import TRANSPORT_ALIASES, virtual
 from sqlalchemy import Connection, Engine, make_url
 
 from service.errors import DatabaseError, JobError
+from service.secrets import mask, shown_address
 from service.store import messages
 from service.store.engine import connect, create_engine, transaction
 from service.store.jobs import database_identity
@@ -159,8 +160,9 @@ def _reachable(app: Celery) -> Iterator[None]:
     try:
         yield
     except (OperationalError, OSError) as error:
+        url = app.conf.broker_url
         raise JobError(
-            f"the broker {app.connection_for_write().as_uri()} cannot be reached: {error}; "
+            f"the broker {shown_address(url)} cannot be reached: {mask(str(error), url)}; "
             "check that it runs, and VENN_ADMIT_BROKER_URL"
         ) from error
 

@@ -1,6 +1,8 @@
 """Settings from the environment (`VENN_ADMIT_*`): the one place that reads it, for shells only."""
 
 import os
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,13 +13,21 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from service.errors import InvalidInputError
 
 PREFIX = "VENN_ADMIT_"
+_TEST_PREFIX = f"{PREFIX}TEST_"  # what the test suite reads
+_HOME_FOR_ROOT = Path("/var/lib/venn-admit")
 _DATABASE_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _SECRET = ("database_url", "broker_url")
 
 
 def default_home() -> Path:
-    # The XDG folder on every platform: macOS's own has a space in it, which Postgres' starter does not take.
-    return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "venn-admit"
+    """The XDG folder on every platform; for root, one that the system user of its embedded Postgres can reach.
+
+    macOS's own has a space in it, which Postgres' starter does not take. Data that root has in its home stay there.
+    """
+    usual = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "venn-admit"
+    if os.geteuid() or os.environ.get("XDG_DATA_HOME") or (usual.expanduser() / "postgres").exists():
+        return usual
+    return _HOME_FOR_ROOT
 
 
 class Settings(BaseSettings):
@@ -114,6 +124,26 @@ def get_settings() -> Settings:
     except ValidationError as error:
         # Without the chain: pydantic's own text would print addresses with their passwords.
         raise InvalidInputError("; ".join(_problem(dict(line)) for line in error.errors())) from None
+
+
+def secret_addresses(environment: Mapping[str, str]) -> list[str]:
+    """Return what the environment holds that may contain a password, whether or not the settings are sound."""
+    names = {f"{PREFIX}{field.upper()}" for field in _SECRET}
+    return [value for name, value in environment.items() if name.upper() in names]
+
+
+def unknown_variables(names: Iterable[str]) -> list[str]:
+    """Return a line for each environment variable that looks like a setting and is none, such as a misspelt one."""
+    known = {f"{PREFIX}{field.upper()}" for field in Settings.model_fields}
+    # As pydantic reads them, in upper or lower case.
+    unknown = [name for name in sorted(names) if name.upper().startswith(PREFIX) and name.upper() not in known]
+    return [_unknown_variable(name, known) for name in unknown if not name.upper().startswith(_TEST_PREFIX)]
+
+
+def _unknown_variable(name: str, known: Iterable[str]) -> str:
+    close = get_close_matches(name.upper(), known, n=1, cutoff=0.8)
+    hint = f"did you mean {close[0]}?" if close else "unset it, or see the README for the variables there are"
+    return f"the environment variable {name} has no effect, because venn-admit has no such setting: {hint}"
 
 
 def _problem(line: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from service.errors import InvalidInputError
-from service.settings import Settings, get_settings
+from service.settings import Settings, get_settings, unknown_variables
 
 
 def refusal(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> str:
@@ -31,7 +31,22 @@ def test_nothing_need_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_home_is_in_the_users_data_folder_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VENN_ADMIT_HOME")
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
     assert get_settings().home == Path.home() / ".local/share/venn-admit"
+
+
+def test_home_of_root_is_out_of_its_own_unless_its_data_are_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("VENN_ADMIT_HOME")
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert get_settings().home == Path("/var/lib/venn-admit")
+    data = tmp_path / ".local/share/venn-admit/postgres"
+    data.mkdir(parents=True)
+    get_settings.cache_clear()
+    assert get_settings().home == data.parent
 
 
 def test_the_environment_is_read_once_until_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,3 +116,16 @@ def test_passwords_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VENN_ADMIT_DATABASE_URL", "postgresql://me:hunter2@host/db")
     monkeypatch.setenv("VENN_ADMIT_BROKER_URL", "amqp://me:hunter2@host//")
     assert "hunter2" not in repr(get_settings())
+
+
+def test_a_variable_that_is_no_setting_is_named_with_the_nearest_that_is_one() -> None:
+    misspelt, invented = unknown_variables(["VENN_ADMIT_QUIET", "VENN_ADMIT_DATABSE_URL", "PATH", "VENN_ADMIT"])
+    assert "VENN_ADMIT_DATABSE_URL has no effect" in misspelt
+    assert "did you mean VENN_ADMIT_DATABASE_URL?" in misspelt
+    assert "VENN_ADMIT_QUIET has no effect" in invented
+    assert "did you mean" not in invented
+
+
+def test_variables_of_settings_and_of_the_tests_are_known() -> None:
+    names = [f"VENN_ADMIT_{field.upper()}" for field in Settings.model_fields]
+    assert unknown_variables([*names, "venn_admit_home", "VENN_ADMIT_TEST_DATABASE_URL"]) == []

@@ -1,9 +1,35 @@
 """`python -m workers worker` or `... beat` runs Celery's command, but takes no code from the current folder."""
 
+import os
 import sys
+import traceback
 
-import workers.schedule  # noqa: F401 - tells the application what beat starts
-from workers.app import app
+from service.cli import interruption
+from service.errors import VennAdmitError
+from service.secrets import mask
+from service.settings import secret_addresses
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command; a request to end that comes before Celery handles it leaves no embedded server behind."""
+    interruption.raise_on_request_to_end()
+    try:
+        import workers.schedule  # noqa: F401 - tells the application what beat starts
+        from workers.app import app
+
+        return int(app.start(["--quiet", *arguments]) or 0)
+    except interruption.Terminated as error:
+        return interruption.exit_code(error)
+    except VennAdmitError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return error.exit_code
+    except Exception as error:
+        if isinstance(error.__cause__, interruption.Terminated):  # as Celery's command line passes it on
+            return interruption.exit_code(error.__cause__)
+        # Before Celery logs: a traceback shows what it passes, passwords included.
+        sys.stderr.write(mask(traceback.format_exc(), *secret_addresses(os.environ)))
+        return 1
+
 
 if __name__ == "__main__":
-    sys.exit(app.start(["--quiet", *sys.argv[1:]]))
+    sys.exit(main(sys.argv[1:]))

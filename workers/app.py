@@ -14,12 +14,13 @@ from functools import cache
 
 import structlog
 from celery.signals import setup_logging, worker_init, worker_ready, worker_shutting_down
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
 
 from service import broker
 from service.errors import VennAdmitError
 from service.flows.chunks import ChunkRunner
-from service.settings import get_settings
+from service.secrets import mask
+from service.settings import get_settings, secret_addresses, unknown_variables
 from service.store import schema
 from service.store.array_cache import ArrayCache
 from service.store.engine import create_engine, database_url, transaction
@@ -68,6 +69,7 @@ def _log_as_json(loglevel: int = logging.INFO, **_: object) -> None:
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 structlog.processors.format_exc_info,
+                _mask_secrets,
                 structlog.processors.JSONRenderer(),
             ],
         )
@@ -83,10 +85,18 @@ def _log_as_json(loglevel: int = logging.INFO, **_: object) -> None:
     )
 
 
+def _mask_secrets(_logger: object, _method: str, entry: EventDict) -> EventDict:
+    """A library may log the address of the broker or the database, in an exception for example."""
+    addresses = secret_addresses(os.environ)
+    return {key: mask(value, *addresses) if isinstance(value, str) else value for key, value in entry.items()}
+
+
 @worker_init.connect
 def _prepare(**_: object) -> None:
     """See that there is what a worker needs, or end: Celery would log what a receiver raises, and go on."""
     _log_as_json()
+    for reason in unknown_variables(os.environ):
+        log.warning("unknown variable", reason=reason)
     if settings.stop_with_stdin:
         threading.Thread(target=_stop_with_stdin, daemon=True, name="stdin").start()
     try:

@@ -3,27 +3,44 @@
 import os
 import sys
 import traceback
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from service import __version__
+from service import __version__, settings
 from service.cli import (
     calibrate_command,
     classifier_commands,
     decide_command,
     index_command,
+    interruption,
     job_commands,
     operation_commands,
     recalibration_command,
     report_command,
     scoring_commands,
 )
-from service.cli.output import shown_lines
+from service.cli.output import shown_lines, warn
 from service.errors import VennAdmitError
+from service.secrets import mask
+
+
+class _Verbs(TyperGroup):
+    """The verbs. One that is interrupted ends in one line, with the exit code that the signal stands for."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            said = "terminated" if isinstance(error, interruption.Terminated) else "interrupted"
+            typer.secho(said, err=True, fg=typer.colors.RED)
+            raise typer.Exit(interruption.exit_code(error)) from error
+
 
 app = typer.Typer(
     name="venn-admit",
+    cls=_Verbs,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -63,28 +80,38 @@ def options(
 ) -> None:
     """Options of every verb."""
     _Debug.on = debug
+    for line in settings.unknown_variables(os.environ):
+        warn(line)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Exit codes: 0 done; 2 bad input; 3 not found; 4 not ready; 5 database; 6 job.
 
-    arguments: those after the program's name; None: this process's.
+    arguments: those after the program's name; None: this process's, whose signals are then handled here too.
     """
+    if arguments is None:
+        interruption.raise_on_request_to_end()
     # NumPy's products here are of small tiles: on cores that are shared, each thread would mostly wait for the others.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         app(args=arguments, prog_name=app.info.name)
     except VennAdmitError as error:
-        if _Debug.on:
-            typer.echo(shown_lines(traceback.format_exc()), err=True)
+        _show_traceback()
         typer.secho(f"error: {shown_lines(str(error))}", err=True, fg=typer.colors.RED)
         sys.exit(error.exit_code)
     except Exception as error:  # nobody foresaw it
-        if _Debug.on:
-            typer.echo(shown_lines(traceback.format_exc()), err=True)
-        said = shown_lines(f"{type(error).__name__}: {error}")
+        _show_traceback()
+        said = shown_lines(_masked(f"{type(error).__name__}: {error}"))
         typer.secho(f"error: {said}; a fault of this program's: --debug before the verb shows where", err=True)
         sys.exit(VennAdmitError.exit_code)
-    except KeyboardInterrupt:
-        typer.secho("interrupted", err=True, fg=typer.colors.RED)
-        sys.exit(130)
+    finally:
+        interruption.ignore_further_requests()
+
+
+def _show_traceback() -> None:
+    if _Debug.on:
+        typer.echo(shown_lines(_masked(traceback.format_exc())), err=True)
+
+
+def _masked(text: str) -> str:
+    return mask(text, *settings.secret_addresses(os.environ))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from service.cli.output import Json, tell
+from service.errors import NotReadyError
 
 if TYPE_CHECKING:
     from service.cli.session import Session
@@ -64,7 +65,10 @@ def upgrade(as_json: Json = False) -> None:
 
 
 def status(as_json: Json = False) -> None:
-    """Say where the database is, its schema's revision, and how many workers are up."""
+    """Say where the database is, its schema's revision, and how many workers are up.
+
+    The exit code is 4 if the schema is not at the revision that this program needs.
+    """
     from service.cli.session import connect_unchecked
     from service.store import jobs, schema
     from service.store.engine import connect
@@ -82,3 +86,5 @@ def status(as_json: Json = False) -> None:
         + ("which is up to date." if current == head else f"needed {head}: run `venn-admit db upgrade`."),
         f"Workers up: {workers}.",
     )
+    if current != head:
+        raise typer.Exit(NotReadyError.exit_code)

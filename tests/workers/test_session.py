@@ -1,5 +1,7 @@
 """A verb's session: it uses the workers there are, and starts one of its own where there is none."""
 
+import os
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +11,7 @@ from sqlalchemy import Engine
 
 from service.cli import worker_process
 from service.cli.session import Session, connect_unchecked
+from service.cli.worker_process import KEPT_LOGS
 from service.errors import JobError
 from service.settings import get_settings
 from tests.workers.processes import await_workers, live_workers, running_worker
@@ -36,8 +39,10 @@ def test_it_starts_a_worker_where_those_that_were_there_have_left(
     session: Session, url: str, engine: Engine, tmp_path: Path
 ) -> None:
     done: list[int] = []
-    with running_worker(url, tmp_path / "other") as other:
+    with running_worker(url, tmp_path / "other", chunk_row=7) as other:
         await_workers(engine, 1)
+        (unknown,) = other.of_event("unknown variable")
+        assert "did you mean VENN_ADMIT_CHUNK_ROWS?" in unknown["reason"]
         with session.workers() as check_workers:
             session.run_job(request_score(engine, tmp_path), lambda state: done.append(state.rows_done))
             assert done[-1] == SCORED_ROWS
@@ -79,3 +84,20 @@ def test_a_worker_that_does_not_come_up_is_not_waited_for_forever(
 def test_nothing_is_started_for_a_job_that_is_done(session: Session, engine: Engine, tmp_path: Path) -> None:
     session.run_job(value(engine, "SELECT max(id) FROM job WHERE state = 'done'"), lambda _: None)
     assert own_workers(tmp_path) == 0
+
+
+def test_logs_are_for_their_owner_and_the_last_few_are_kept(
+    session: Session, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_instead(monkeypatch, "import sys; sys.exit('out of luck')")
+    logs = tmp_path / "home" / "logs"
+    logs.mkdir(parents=True)
+    ended = 2**22 + 1  # more than the number of any process
+    for age in range(KEPT_LOGS + 5):
+        (logs / f"worker-{ended + age}.log").touch()
+        os.utime(logs / f"worker-{ended + age}.log", (1000 - age, 1000 - age))
+    with pytest.raises(JobError):
+        session.run_job(request_score(engine, tmp_path), lambda _: None)
+    own = logs / f"worker-{os.getpid()}.log"
+    assert stat.S_IMODE(own.stat().st_mode) == 0o600
+    assert set(logs.iterdir()) == {own, *(logs / f"worker-{ended + age}.log" for age in range(KEPT_LOGS))}

@@ -286,5 +286,5 @@ def test_a_broker_that_does_not_answer_is_refused(url: str, tmp_path: Path) -> N
     with running_worker(url, tmp_path / "home", broker_url="amqp://guest:secret@127.0.0.1:9//") as worker:
         assert worker.process.wait(PATIENCE_SECONDS) == JobError.exit_code
         (entry,) = worker.of_event("worker cannot start")
-    assert "the broker amqp://guest:**@127.0.0.1:9// cannot be reached" in entry["reason"]
+    assert "the broker amqp://guest:***@127.0.0.1:9// cannot be reached" in entry["reason"]
     assert "secret" not in worker.log.read_text()
