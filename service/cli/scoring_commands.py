@@ -152,9 +152,11 @@ def evaluate(
         output.print(report_tables(result))
     if report is not None:
         from service.files.exports import write_json
+        from service.report.evaluated import calibration_facts
         from service.report.page import write_report
 
-        page, *_ = write_report(report, f"{name} on {source}", {"Classifier": name}, [result])
+        facts = {"Classifier": name, **calibration_facts(result.calibration, result.neighbour_count)}
+        page, *_ = write_report(report, f"{name} on {source}", facts, [result])
         write_json(report / "evaluation.json", payload)
         if not as_json:
             output.print(f"The report is in {page}.", highlight=False, soft_wrap=True)

@@ -12,7 +12,19 @@ from rich.text import Text
 from service.core.evaluation import PartitionCell
 from service.core.tallies import Tally, Verdict
 from service.report.dataset import DatasetReport
+from service.report.evaluated import calibration_text
+from service.report.verdicts import (
+    CANNOT_TELL_NOTE,
+    NONE_ADMITTED,
+    answer,
+    class_gap,
+    class_verdicts,
+    headline,
+    overall_verdict,
+    settling,
+)
 from service.report.wording import (
+    FEW_MARK,
     MARKS,
     ONE_LINE,
     PREDICTED,
@@ -23,10 +35,8 @@ from service.report.wording import (
     TRUE,
     accuracy_cells,
     accuracy_note,
-    class_gap,
     extent,
     few_text,
-    headline,
     hidden_classes,
     interval_note,
     interval_text,
@@ -45,28 +55,66 @@ from service.report.wording import (
     tally_text,
 )
 
-STYLES = {Verdict.WELL: "green", Verdict.UNDER: "bold red", Verdict.FEW: "dim"}
+STYLES = {Verdict.MET: "green", Verdict.MISSED: "bold red", Verdict.CANNOT_TELL: ""}
 
 WIDE, NARROW = 13, 9
 """Characters of a class name over cells of one line, and over stacked cells."""
 
 
 def report_tables(report: DatasetReport) -> RenderableType:
-    """All tables of one evaluation set under its name, with the sentences that go with them."""
-    parts: list[RenderableType] = [Text(f"{report.name}: {extent(report)}", style="bold")]
-    if missing := left_out(report):
-        parts.append(Text(missing))
-    parts += [
-        accuracy_table(report),
-        partition_view(report),
+    """The verdict on one evaluation set under its name, then all its tables."""
+    parts: list[RenderableType] = [
+        verdict_view(report),
         *selective_tables(report),
         coverage_table(report),
         *size_tables(report),
-        Text(headline(report)),
+        accuracy_table(report),
+        partition_view(report),
     ]
-    if gap := class_gap(report):
-        parts.append(Text(gap, style="yellow"))
     return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts))
+
+
+def verdict_view(report: DatasetReport) -> RenderableType:
+    """Whether every predicted class holds what is promised, how much is admitted, and what cannot be told yet."""
+    lines = [Text(f"{report.name}: {extent(report)}", style="bold")]
+    if report.calibration is not None:
+        lines.append(Text(calibration_text(report.calibration, report.neighbour_count), style="dim"))
+    if missing := left_out(report):
+        lines.append(Text(missing))
+    lines.append(Text(answer(report), style=STYLES[overall_verdict(report)]))
+    after = [Text(headline(report))]
+    if gap := class_gap(report):
+        after.append(Text(gap, style="yellow"))
+    if Verdict.CANNOT_TELL in {one.verdict for one in class_verdicts(report)}:
+        after.append(Text(CANNOT_TELL_NOTE, style="dim"))
+    if hidden := hidden_classes(report, report.shown_classes()):
+        after.append(Text(hidden, style="dim"))
+    return Group(*lines, _class_verdicts(report), *after)
+
+
+def _class_verdicts(report: DatasetReport) -> Table:
+    """A line a predicted class, of many those with a column in the tables."""
+    every = class_verdicts(report)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("  verdict", no_wrap=True)
+    table.add_column(PREDICTED, no_wrap=True)
+    table.add_column("share correct", justify="right", no_wrap=True)
+    table.add_column("interval", justify="right", no_wrap=True)
+    table.add_column("")
+    for c in report.shown_classes():
+        one = every[c]
+        name = Text(shorten(one.name, WIDE))
+        if one.tally.count == 0:
+            table.add_row("", name, "-", "-", NONE_ADMITTED)
+            continue
+        table.add_row(
+            Text(f"  {MARKS[one.verdict]} {one.verdict.words}", style=STYLES[one.verdict]),
+            name,
+            f"{share_text(one.tally.share)} of {one.tally.count:,}",
+            Text(interval_text(one.tally.interval), style="dim"),
+            settling(one, report),
+        )
+    return table
 
 
 def accuracy_table(report: DatasetReport) -> RenderableType:
@@ -82,7 +130,7 @@ def accuracy_table(report: DatasetReport) -> RenderableType:
     return _titled(
         "Accuracy of every prediction, over all and per true class",
         table,
-        f"Below each figure: {accuracy_note(report)}.  {MARKS[Verdict.FEW]} {few_text(report)}.",
+        f"Below each figure: {accuracy_note(report)}.  {FEW_MARK} {few_text(report)}.",
         hidden_classes(report, shown),
     )
 
@@ -113,7 +161,7 @@ def partition_view(report: DatasetReport) -> RenderableType:
         f"Cells: threshold ({float(report.alpha):g}-quantile of the KNN's probability of the true class), "
         "accuracy, (n/N).\n"
         f"K = {report.neighbour_count}, median of d = {report.partitions.median:.4g};  "
-        f"{MARKS[Verdict.FEW]} {few_text(report)},  - none.",
+        f"{FEW_MARK} {few_text(report)},  - none.",
         hidden_classes(report, shown),
     )
 
@@ -218,14 +266,14 @@ def _class_columns(table: Table, report: DatasetReport, shown: Sequence[int], wi
 
 def _judged_cell(figures: str, tally: Tally, report: DatasetReport, separator: str) -> Text:
     """Figures in the colour of the verdict and, after `separator`, the interval."""
-    text = Text(figures, style=STYLES[tally.verdict(report.alpha)])
+    text = Text(figures, style="dim" if tally.is_few else STYLES[tally.verdict(report.alpha)])
     return Text.assemble(text, (f"{separator}{interval_text(tally.interval)}", "dim")) if tally.count else text
 
 
 def _plain_cell(share: float, interval: tuple[float, float], few: bool) -> Text:
     if isnan(share):
         return Text("-", style="dim")
-    figure = f"{MARKS[Verdict.FEW]} {share_text(share)}" if few else share_text(share)
+    figure = f"{FEW_MARK} {share_text(share)}" if few else share_text(share)
     return Text.assemble((figure, "dim" if few else ""), (f"\n{interval_text(interval)}", "dim"))
 
 
@@ -234,4 +282,4 @@ def _partition_cell(cell: PartitionCell, separator: str) -> Text:
         return Text("-", style="dim")
     figures = f"{share_text(cell.threshold)} {tally_text(cell.tally)}".replace(" ", separator)
     few = cell.tally.is_few
-    return Text(f"{MARKS[Verdict.FEW]} {figures}" if few else figures, style="dim" if few else "")
+    return Text(f"{FEW_MARK} {figures}" if few else figures, style="dim" if few else "")
