@@ -13,10 +13,12 @@ from service.cli.output import make_report_folder, messages, output, shown
 from service.cli.session import Session, open_session
 from service.errors import ConflictError
 from service.files.places import filling
+from service.report.dataset import DatasetReport
+from service.report.evaluated import calibration_facts
 from service.report.page import write_report
 from service.report.tables import report_tables
 from service.resources import bundled_folder
-from service.store import calibrations, classifiers
+from service.store import classifiers
 from service.store.engine import connect
 
 PROGRAM = "venn-admit"
@@ -57,7 +59,11 @@ def run(out: Path) -> None:
 
     with messages.status("Drawing the report"), filling(out) as folder:
         page, *pictures = write_report(
-            folder, "venn-admit on bundled film reviews and tweets", _facts(session), reports, _next_steps(data)
+            folder,
+            "venn-admit on bundled film reviews and tweets",
+            _facts(session, reports[0]),
+            reports,
+            _next_steps(data),
         )
     output.print(Rule(style="dim"))
     where = Text.assemble("The same with charts: ", (shown(out / page.name), "bold"))
@@ -76,19 +82,16 @@ def _as_started() -> str:
     return PROGRAM if shutil.which(PROGRAM) else sys.argv[0]
 
 
-def _facts(session: Session) -> dict[str, str]:
+def _facts(session: Session, evaluated: DatasetReport) -> dict[str, str]:
     with connect(session.engine) as connection:
         classifier = classifiers.by_name(connection, NAME)
-        calibration = calibrations.latest(connection, classifier)
-    settings = calibration.settings
-    return {
+    facts = {
         "Classifier": f"{NAME}: {' or '.join(classifier.class_names)}; D = {classifier.dimension}, "
-        f"K = {classifier.neighbour_count}",
-        "Calibration": f"{calibration.id}: {calibration.mc_count:,} points in mc, {calibration.vp_count:,} in vp",
-        "alpha": str(settings.alpha),
-        "kappa": str(settings.kappa),
-        "omega": f"{calibration.radius.omega:.4g}",
+        f"K = {classifier.neighbour_count}"
     }
+    if evaluated.calibration is not None:
+        facts |= calibration_facts(evaluated.calibration, evaluated.neighbour_count)
+    return facts
 
 
 def _next_steps(data: Path) -> list[str]:

@@ -153,10 +153,12 @@ def evaluate(
     if report is not None:
         from service.files.exports import write_json
         from service.files.places import filling
+        from service.report.evaluated import calibration_facts
         from service.report.page import write_report
 
+        facts = {"Classifier": name, **calibration_facts(result.calibration, result.neighbour_count)}
         with filling(report) as folder:
-            page, *_ = write_report(folder, f"{name} on {source}", {"Classifier": name}, [result])
+            page, *_ = write_report(folder, f"{name} on {source}", facts, [result])
             write_json(folder / "evaluation.json", payload)
         if not as_json:
             tell(False, {}, f"The report is in {report / page.name}.")

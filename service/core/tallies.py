@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from itertools import accumulate, pairwise
+from math import ceil
 from statistics import NormalDist
 
 import numpy as np
@@ -21,13 +22,23 @@ from service.errors import InvalidInputError
 FEW = 10
 """Below so many points, or documents that hold them, a share is shown but not judged."""
 
+MOST_TO_SETTLE = 100_000
+"""A verdict that would take more further points than this is not worth waiting for."""
+
+_Z = NormalDist().inv_cdf(0.975)
+
 
 class Verdict(StrEnum):
-    """What a cell of a table says about its class."""
+    """What a sample says about a promised share: whether it is met, missed, or too close to call."""
 
-    WELL = "well"
-    UNDER = "under"
-    FEW = "few"
+    MET = "met"
+    MISSED = "missed"
+    CANNOT_TELL = "cannot_tell"
+
+    @property
+    def words(self) -> str:
+        """The verdict as a reader sees it."""
+        return self.value.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +79,41 @@ class Tally:
         return min(self.count, self.count if self.documents is None else self.documents) < FEW
 
     def verdict(self, alpha: Decimal) -> Verdict:
-        """`few` where there are too few to judge; otherwise whether at least 1 - alpha are correct, exactly."""
+        """Whether at least 1 - alpha are correct, as far as the 95 % interval of the share decides it.
+
+        Met if the whole interval lies at or above 1 - alpha, missed if it lies below. The sample cannot tell if
+        the interval straddles 1 - alpha, or if the points or documents are too few to judge.
+        """
         if self.is_few:
-            return Verdict.FEW
-        return Verdict.WELL if self.correct >= (1 - alpha) * self.count else Verdict.UNDER
+            return Verdict.CANNOT_TELL
+        low, high = self.interval
+        target = float(1 - alpha)  # rounded as a share is, so that a share of exactly 1 - alpha equals it
+        if low >= target:
+            return Verdict.MET
+        return Verdict.MISSED if high < target else Verdict.CANNOT_TELL
+
+    def more_to_settle(self, alpha: Decimal) -> int | None:
+        """How many more points, or documents, would end "cannot tell" if the share correct stayed as it is.
+
+        None if there is no point yet, or if the share lies so close to 1 - alpha that `MOST_TO_SETTLE` would not
+        do; 0 if the verdict is settled. Wilson's interval leaves t out when n > z^2 t (1 - t) / (share - t)^2;
+        the interval from documents is taken to narrow with the root of their number.
+        """
+        if self.count == 0:
+            return None
+        if self.verdict(alpha) is not Verdict.CANNOT_TELL:
+            return 0
+        target, units = float(1 - alpha), self.count if self.documents is None else self.documents
+        gap = self.share - target
+        if gap == 0:
+            return None
+        if self.resampled is None or self.correct in {0, self.count}:
+            needed = _Z**2 * target * (1 - target) / gap**2
+        else:
+            low, high = self.interval
+            needed = units * (((self.share - low) if gap > 0 else (high - self.share)) / gap) ** 2
+        more = max(FEW, ceil(needed)) - units
+        return max(1, more) if more <= MOST_TO_SETTLE else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +147,7 @@ def tally_groupings(groupings: Sequence[Grouping], documents: Documents | None) 
         resampled = documents.resampled_counts(
             np.concatenate([row, row[hit]]), np.concatenate([cell, cell[hit] + cells]), 2 * cells
         )
-        low, high = _document_interval(correct, count, holding, resampled)
+        low, high = document_interval(correct, count, holding, resampled)
         tallies = [
             Tally(int(correct[i]), int(count[i]), total, int(holding[i]), (float(low[i]), float(high[i])))
             for i in range(cells)
@@ -113,7 +155,7 @@ def tally_groupings(groupings: Sequence[Grouping], documents: Documents | None) 
     return [tuple(tallies[start:stop]) for start, stop in pairwise(starts)]
 
 
-def _document_interval(
+def document_interval(
     correct: IntArray, count: IntArray, holding: IntArray, resampled: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Interval of each cell's share, (cells,) twice.

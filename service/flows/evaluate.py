@@ -24,8 +24,8 @@ from service.errors import InvalidInputError, NotReadyError
 from service.flows.approximate import positions, require_support
 from service.flows.ingest import store_scored
 from service.flows.score import Snapshot, load_snapshot
-from service.report.dataset import DatasetReport, build_dataset_report
-from service.store import approximations, calibrations, classifiers, decisions, evaluations, exemplars, jobs
+from service.report.dataset import DatasetReport, EvaluatedCalibration, build_dataset_report
+from service.store import approximations, calibrations, classifiers, decisions, evaluations, exemplars, jobs, reports
 from service.store.array_cache import ArrayCache
 from service.store.calibrations import Calibration
 from service.store.classifiers import Classifier
@@ -105,6 +105,7 @@ def evaluate(engine: Engine, cache: ArrayCache, request: EvaluationRequest, titl
         vectors = exemplars.vectors(connection, classifier, exemplar_ids)
         calibration_data = _calibration_data(connection, classifier, snapshot)
         vp_logits = _vp_logits(connection, classifier, snapshot)
+        origin = reports.snapshot_origin(connection, snapshot.calibration)
 
     approximation = rows.approximation
     plain = decide(
@@ -154,6 +155,13 @@ def evaluate(engine: Engine, cache: ArrayCache, request: EvaluationRequest, titl
         settings.alpha,
         parameters=_described(compared.parameters),
         left_out=request.labelled.seen_count,
+        calibration=EvaluatedCalibration(
+            id=snapshot.calibration.id,
+            created_at=origin.created_at,
+            settings=settings,
+            mc_count=snapshot.calibration.mc_count,
+            vp_count=snapshot.calibration.vp_count,
+        ),
     )
 
 

@@ -1,6 +1,7 @@
 """Figures of one evaluation set, and how they become PNG files and SVG elements."""
 
 import re
+import warnings
 from collections.abc import Callable
 from html import escape
 from io import StringIO
@@ -14,7 +15,9 @@ from service.report.dataset import DatasetReport
 from service.report.drawing import draw_coverage, draw_heatmap, draw_reliability
 from service.report.drawn_methods import draw_methods
 from service.report.drawn_tables import draw_accuracy, draw_covered, draw_partitions, draw_selective
-from service.report.wording import extent, headline, left_out
+from service.report.fonts import PAGE_FONTS, drawing_fonts, with_drawable_names
+from service.report.verdicts import answer, headline
+from service.report.wording import extent, left_out
 
 TITLES = {
     "methods": "Share correct among singletons against the share admitted",
@@ -46,26 +49,27 @@ def heatmap_figure(report: DatasetReport) -> Figure:
 
 def summary_figure(report: DatasetReport) -> Figure:
     """The charts and the tables on one sheet."""
-    figure = Figure(figsize=(17, 30), layout="constrained")
-    words = (f"{report.name}: {extent(report)}", left_out(report), headline(report))
-    figure.suptitle("\n".join(filter(None, words)), fontsize=12.5, parse_math=False)
-    sheets: Any = figure.subfigures(5, 1, height_ratios=(5.8, 4.8, 6.6, 5.8, 5.6), hspace=0.02)
-    beside: Any = sheets[3].subfigures(1, 2, wspace=0.03)
-    below: Any = sheets[4].subfigures(1, 2, wspace=0.03)
-    tables: Any = below[1].subfigures(2, 1, height_ratios=(1.9, 1), hspace=0.02)
-    contents = (
-        (sheets[0], draw_methods, TITLES["methods"]),
-        (sheets[1], draw_selective, "Share correct among singletons (admitted points)"),
-        (sheets[2], draw_covered, "What the sets cover"),
-        (beside[0], draw_coverage, TITLES["coverage"]),
-        (beside[1], draw_reliability, TITLES["reliability"]),
-        (below[0], draw_heatmap, TITLES["heatmap"]),
-        (tables[0], draw_partitions, "Partitions of the KNN by q and d, over all and per true class"),
-        (tables[1], draw_accuracy, "Accuracy of every prediction, over all and per true class"),
-    )
-    for part, draw, title in contents:
-        draw(part, report)
-        part.suptitle(title, fontsize=12, fontweight="bold")
+    with drawing_fonts():
+        figure = Figure(figsize=(17, 30), layout="constrained")
+        words = (f"{report.name}: {extent(report)}", left_out(report), answer(report), headline(report))
+        figure.suptitle("\n".join(filter(None, words)), fontsize=12.5, parse_math=False)
+        sheets: Any = figure.subfigures(5, 1, height_ratios=(5.8, 4.8, 6.6, 5.8, 5.6), hspace=0.02)
+        beside: Any = sheets[3].subfigures(1, 2, wspace=0.03)
+        below: Any = sheets[4].subfigures(1, 2, wspace=0.03)
+        tables: Any = below[1].subfigures(2, 1, height_ratios=(1.9, 1), hspace=0.02)
+        contents = (
+            (sheets[0], draw_methods, TITLES["methods"]),
+            (sheets[1], draw_selective, "Share correct among singletons (admitted points)"),
+            (sheets[2], draw_covered, "What the sets cover"),
+            (beside[0], draw_coverage, TITLES["coverage"]),
+            (beside[1], draw_reliability, TITLES["reliability"]),
+            (below[0], draw_heatmap, TITLES["heatmap"]),
+            (tables[0], draw_partitions, "Partitions of the KNN by q and d, over all and per true class"),
+            (tables[1], draw_accuracy, "Accuracy of every prediction, over all and per true class"),
+        )
+        for part, draw, title in contents:
+            draw(part, report)
+            part.suptitle(title, fontsize=12, fontweight="bold")
     return figure
 
 
@@ -79,9 +83,13 @@ CHARTS: dict[str, Callable[[DatasetReport], Figure]] = {
 
 
 def save_charts(report: DatasetReport, directory: Path) -> tuple[Path, ...]:
-    """Write every chart as DATASET-CHART.png into an existing directory; returns the paths."""
+    """Write every chart as DATASET-CHART.png into an existing directory; returns the paths.
+
+    A class whose name no installed font can draw is called by its number.
+    """
     stem = re.sub(r"[^\w.]+", "-", report.name).strip("-.") or "set"
-    return tuple(save_png(figure(report), directory / f"{stem}-{name}.png") for name, figure in CHARTS.items())
+    drawable = with_drawable_names(report)
+    return tuple(save_png(figure(drawable), directory / f"{stem}-{name}.png") for name, figure in CHARTS.items())
 
 
 def save_png(figure: Figure, path: Path, dots_per_inch: int = 150) -> Path:
@@ -91,21 +99,30 @@ def save_png(figure: Figure, path: Path, dots_per_inch: int = 150) -> Path:
 
 
 def to_svg(figure: Figure, prefix: str, label: str) -> str:
-    """A figure as an `<svg>` element to put into a page: text as outlines, no outside reference.
+    """A figure as an `<svg>` element to put into a page, without outside reference.
 
-    prefix: a word that is unique in the page, put before every id. label: what a screen reader says. The
-    same figure gives the same text.
+    Text stays text, which the browser draws with the fonts it has, so that any name can be read. prefix: a word that
+    is unique in the page, put before every id. label: what a screen reader says. The same figure gives the same text.
     """
     text = StringIO()
-    with mpl.rc_context({"svg.hashsalt": prefix, "svg.fonttype": "path"}):
+    with mpl.rc_context({"svg.hashsalt": prefix, "svg.fonttype": "none"}), warnings.catch_warnings():
+        # What our fonts lack the browser's may have.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         figure.savefig(text, format="svg", facecolor="white", metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
-    # Within HTML the namespaces are known; their declarations would be the only addresses in the page.
-    svg = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href", "href")
-    svg = re.sub(r'(\bid="|\bhref="#|url\(#)', rf"\g<1>{prefix}-", svg)
+    # Within a tag only: a name that is drawn may look like an attribute.
+    svg = re.sub(r"<[^>]*>", lambda tag: _within_page(tag[0], prefix), svg)
     return svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1)
+
+
+def _within_page(tag: str, prefix: str) -> str:
+    """A tag as it may stand in a page, among other charts."""
+    # Within HTML the namespaces are known; their declarations would be the only addresses in the page.
+    tag = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", tag).replace("xlink:href", "href")
+    tag = re.sub(r"font-family: [^;\"]*", f"font-family: {PAGE_FONTS}", tag)
+    return re.sub(r'(\bid="|\bhref="#|url\(#)', rf"\g<1>{prefix}-", tag)
 
 
 def _single(
@@ -114,7 +131,8 @@ def _single(
     draw: Callable[[FigureBase, DatasetReport], None],
     inches: tuple[float, float],
 ) -> Figure:
-    figure = Figure(figsize=inches, layout="constrained")
-    draw(figure, report)
-    figure.suptitle(f"{report.name}: {TITLES[name]}", fontsize=12, fontweight="bold", parse_math=False)
+    with drawing_fonts():
+        figure = Figure(figsize=inches, layout="constrained")
+        draw(figure, report)
+        figure.suptitle(f"{report.name}: {TITLES[name]}", fontsize=12, fontweight="bold", parse_math=False)
     return figure

@@ -1,8 +1,12 @@
 """All that a report shows of one evaluation set, computed once for the terminal, the charts and the page."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 
+import numpy as np
+
+from service.core.coverage_bands import CoverageBand, coverage_bands
 from service.core.curves import (
     AccuracyGrid,
     CoverageCurve,
@@ -16,6 +20,7 @@ from service.core.curves import (
 from service.core.evaluation import EvaluationPoints, PartitionTable, partition_table, standard_methods
 from service.core.method_measures import ClassTallies, MethodMeasures, PointAccuracy, measure_method, point_accuracy
 from service.core.tallies import Tally, Verdict
+from service.core.types import CalibratorSettings
 from service.errors import InvalidInputError
 
 KNN = "KNN"
@@ -33,6 +38,17 @@ class AccuracyRow:
     accuracy: PointAccuracy
 
 
+@dataclass(frozen=True, slots=True)
+class EvaluatedCalibration:
+    """The snapshot whose decisions were evaluated, by its number: when it was made, how, and with how many points."""
+
+    id: int
+    created_at: datetime
+    settings: CalibratorSettings
+    mc_count: int
+    vp_count: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DatasetReport:
     """One evaluation set, measured.
@@ -41,8 +57,10 @@ class DatasetReport:
     one document are not independent; else None. accuracy, methods: rows in the order they are shown.
     reliability_lower, reliability_upper: of the plain and of the weighted probabilities, by name.
     curves_by_true_class, curves_by_predicted_class (C each), curve_overall: by the weighted lower probability.
+    bands_by_true_class, bands_by_predicted_class, band_overall: intervals along them, of the shown classes by number.
     grid: of the KNN. parameters: name and text of what the comparison methods were given or fitted.
     left_out: rows of the evaluation set that are training or calibration data, and were not evaluated.
+    calibration: what decided, if the points were scored by one that is stored.
     """
 
     name: str
@@ -59,9 +77,13 @@ class DatasetReport:
     curves_by_true_class: tuple[CoverageCurve, ...]
     curves_by_predicted_class: tuple[CoverageCurve, ...]
     curve_overall: CoverageCurve
+    bands_by_true_class: dict[int, CoverageBand]
+    bands_by_predicted_class: dict[int, CoverageBand]
+    band_overall: CoverageBand
     grid: AccuracyGrid
     parameters: tuple[tuple[str, str], ...] = ()
     left_out: int = 0
+    calibration: EvaluatedCalibration | None = None
 
     @property
     def target(self) -> Decimal:
@@ -73,25 +95,8 @@ class DatasetReport:
         return next(row.singletons for row in self.methods if row.name == name)
 
     def shown_classes(self, most: int = MOST_CLASSES) -> tuple[int, ...]:
-        """All classes, ascending; of more than `most` only those doing worst under the recommended method.
-
-        Worst is the lowest share correct, by true or by predicted class. Classes of which too few points are
-        admitted to judge come after the judged ones, in the order of the KNN's accuracy.
-        """
-        class_count = len(self.class_names)
-        if class_count <= most:
-            return tuple(range(class_count))
-        admitted, everything = self.method(RECOMMENDED), self.method(KNN)
-
-        def rank(c: int) -> tuple[bool, float]:
-            def judged(measured: ClassTallies) -> list[float]:
-                tallies: tuple[Tally, Tally] = (measured.per_true_class[c], measured.per_predicted_class[c])
-                return [t.share for t in tallies if t.verdict(self.alpha) is not Verdict.FEW]
-
-            shares = judged(admitted)
-            return (not shares, min(shares or judged(everything), default=1.0))
-
-        return tuple(sorted(sorted(range(class_count), key=rank)[:most]))
+        """All classes, ascending; of more than `most` only those doing worst under the recommended method."""
+        return _worst_classes(self.method(RECOMMENDED), self.method(KNN), self.alpha, most)
 
 
 def build_dataset_report(
@@ -103,10 +108,12 @@ def build_dataset_report(
     match_bins: tuple[int, ...] | None = None,
     parameters: tuple[tuple[str, str], ...] = (),
     left_out: int = 0,
+    calibration: EvaluatedCalibration | None = None,
 ) -> DatasetReport:
     """Measure an evaluation set.
 
-    match_bins: lower edges of the bins of q in the heat map. parameters, left_out: as `DatasetReport` has them.
+    match_bins: lower edges of the bins of q in the heat map. parameters, left_out, calibration: as in
+    `DatasetReport`.
     """
     if len(class_names) != points.class_count:
         raise InvalidInputError(
@@ -118,6 +125,15 @@ def build_dataset_report(
     predictions = {"network": points.network_predicted, KNN: predicted}
     if points.localizer_predicted is not None:
         predictions["localizer"] = points.localizer_predicted
+    methods = tuple(measure_method(sets, label, documents) for sets in standard_methods(points, neighbour_count))
+    singletons = {row.name: row.singletons for row in methods}
+    shown = _worst_classes(singletons[RECOMMENDED], singletons[KNN], alpha, MOST_CLASSES)
+    *bands, band_overall = coverage_bands(
+        points.lower_weighted,
+        correct,
+        [*(label == c for c in shown), *(predicted == c for c in shown), np.ones(label.size, np.bool_)],
+        documents,
+    )
     return DatasetReport(
         name=name,
         class_names=class_names,
@@ -129,7 +145,7 @@ def build_dataset_report(
             AccuracyRow(who, point_accuracy(label, said, class_count, documents)) for who, said in predictions.items()
         ),
         partitions=partition_table(points, neighbour_count, alpha),
-        methods=tuple(measure_method(sets, label, documents) for sets in standard_methods(points, neighbour_count)),
+        methods=methods,
         reliability_lower={
             "plain": reliability(points.lower_plain, correct, documents),
             "weighted": reliability(points.lower_weighted, correct, documents),
@@ -141,6 +157,9 @@ def build_dataset_report(
         curves_by_true_class=coverage_curves(points.lower_weighted, correct, label, class_count),
         curves_by_predicted_class=coverage_curves(points.lower_weighted, correct, predicted, class_count),
         curve_overall=coverage_curve(points.lower_weighted, correct),
+        bands_by_true_class=dict(zip(shown, bands[: len(shown)], strict=True)),
+        bands_by_predicted_class=dict(zip(shown, bands[len(shown) :], strict=True)),
+        band_overall=band_overall,
         grid=accuracy_grid(
             points.match_count,
             points.distance,
@@ -150,4 +169,27 @@ def build_dataset_report(
         ),
         parameters=parameters,
         left_out=left_out,
+        calibration=calibration,
     )
+
+
+def _worst_classes(admitted: ClassTallies, everything: ClassTallies, alpha: Decimal, most: int) -> tuple[int, ...]:
+    """All classes, ascending; of more than `most` those of which the worst is admitted.
+
+    Those that miss the target, by true or by predicted class, come first, then those with the lowest share correct.
+    Classes of which too few points are admitted to judge come after the judged ones, in the order of the share
+    correct of everything.
+    """
+    classes = range(len(admitted.per_true_class))
+
+    def judged(measured: ClassTallies, c: int) -> list[Tally]:
+        tallies = (measured.per_true_class[c], measured.per_predicted_class[c])
+        return [tally for tally in tallies if not tally.is_few]
+
+    def rank(c: int) -> tuple[bool, bool, float]:
+        tallies = judged(admitted, c)
+        missed = any(tally.verdict(alpha) is Verdict.MISSED for tally in tallies)
+        shares = [tally.share for tally in tallies or judged(everything, c)]
+        return (not missed, not tallies, min(shares, default=1.0))
+
+    return tuple(classes) if len(classes) <= most else tuple(sorted(sorted(classes, key=rank)[:most]))

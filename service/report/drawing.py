@@ -14,11 +14,21 @@ from matplotlib.figure import FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
+from service.core.coverage_bands import CoverageBand
 from service.core.curves import CoverageCurve, Reliability
-from service.core.tallies import FEW, Tally
+from service.core.tallies import FEW, Tally, Verdict
 from service.report.dataset import RECOMMENDED, DatasetReport
+from service.report.marks import (
+    FEW_ALPHA,
+    FEW_MARK_COLOUR,
+    FEW_MARK_SIZE,
+    apart,
+    few_mark,
+    name_series,
+    verdict_mark,
+    verdict_marks,
+)
 from service.report.wording import (
-    SIDE_BY_SIDE,
     few_text,
     match_bin_names,
     share_text,
@@ -37,33 +47,53 @@ CLASS_LOOKS: tuple[tuple[str, LineStyleType], ...] = (
 """As many as `DatasetReport.shown_classes` gives."""
 
 VENN_LOOKS = {"plain": ("#E69F00", "s"), "weighted": ("#0072B2", "o")}
-FEW_MARK_COLOUR = "#8a8a8a"
 FEW_COLOUR = "#e9e9e9"
 TARGET_COLOUR = "#555555"
+BAND_ALPHA, MOST_BANDS = 0.15, 3
+"""How much of its colour a band of intervals keeps. Of more classes than these the bands would hide each other."""
+
+ASIDE = {"plain": -0.008, "weighted": 0.008}
+"""How far the marks of a bin stand from its mean probability, so that plain and weighted do not hide each other."""
+
 NAME_WIDTH = 24
 """Characters of a class name in a legend."""
 
 
 def draw_coverage(figure: FigureBase, report: DatasetReport) -> None:
-    """Share correct over the admitted share of each class, highest lower probability first.
+    """Share correct over the admitted share of each class, highest lower probability first, with its interval.
 
-    Left by true class, right by predicted class. A dot marks what the target admits. Curves start where
-    `FEW` points are admitted.
+    Left by true class, right by predicted class. A mark shows what the target admits, its interval and its verdict.
+    Along the curve the interval is a band, for all classes together and, up to `MOST_BANDS`, for each. Curves start
+    where `FEW` points, of as many documents, are admitted. The curves set the limits, not the intervals.
     """
     measured, shown, target = report.method(RECOMMENDED), report.shown_classes(), float(report.target)
     left = figure.add_subplot(1, 2, 1, ylabel="share correct among admitted")
     right = figure.add_subplot(1, 2, 2, sharex=left, sharey=left)
     panels = (
-        (left, "true class", report.curves_by_true_class, measured.per_true_class),
-        (right, "predicted class", report.curves_by_predicted_class, measured.per_predicted_class),
+        (left, "true class", report.curves_by_true_class, report.bands_by_true_class, measured.per_true_class),
+        (
+            right,
+            "predicted class",
+            report.curves_by_predicted_class,
+            report.bands_by_predicted_class,
+            measured.per_predicted_class,
+        ),
     )
+    looks = [*CLASS_LOOKS[: len(shown)], ("black", "-")]
     lines: list[Line2D] = []
-    for axes, kind, curves, tallies in panels:
-        lines = [
-            _draw_curve(axes, curves[c], tallies[c], colour, dash)
-            for c, (colour, dash) in zip(shown, CLASS_LOOKS, strict=False)
-        ]
-        lines.append(_draw_curve(axes, report.curve_overall, measured.overall, "black", "-"))
+    for axes, kind, curves, bands, tallies in panels:
+        series = [*((curves[c], bands[c]) for c in shown), (report.curve_overall, report.band_overall)]
+        lines = [_draw_curve(axes, curve, band, look) for (curve, band), look in zip(series, looks, strict=True)]
+        banded = series if len(shown) <= MOST_BANDS else series[-1:]
+        for (curve, band), (colour, _) in zip(banded, looks[-len(banded) :], strict=True):
+            _draw_band(axes, curve, band, colour)
+        _draw_admitted(
+            axes,
+            [tallies[c] for c in shown] + [measured.overall],
+            [curve.total for curve, _ in series],
+            [colour for colour, _ in looks],
+            report,
+        )
         lines.append(axes.axhline(target, color=TARGET_COLOUR, linewidth=1, linestyle=":"))
         axes.set(title=f"By {kind}", xlabel=f"admitted share of the points of the {kind}")
         axes.grid(alpha=0.25)
@@ -72,21 +102,21 @@ def draw_coverage(figure: FigureBase, report: DatasetReport) -> None:
     left.set_xlim(left=0)
     name_series(
         figure,
-        [*lines, Line2D([], [], color=TARGET_COLOUR, marker="o", linestyle="none", markersize=8)],
+        [*lines, *verdict_marks()],
         [
             *(shorten(report.class_names[c], NAME_WIDTH) for c in shown),
             "all classes",
             f"target {target_text(report)}",
-            f"what {RECOMMENDED} admits",
+            *(f"admitted: {verdict.words}" for verdict in Verdict),
         ],
-        columns=5 if len(shown) <= SIDE_BY_SIDE else 4,
+        columns=4,
     )
 
 
 def draw_reliability(figure: FigureBase, report: DatasetReport) -> None:
     """Observed frequency over the mean probability of each bin, above the points of each bin.
 
-    Left of the lower, right of the upper Venn probability.
+    Left of the lower, right of the upper Venn probability. Plain and weighted stand side by side.
     """
     grid = figure.add_gridspec(2, 2, height_ratios=(3.6, 1))
     panels = (
@@ -138,8 +168,8 @@ def draw_heatmap(figure: FigureBase, report: DatasetReport) -> None:
                 f"{share}\nn = {count:,}" if count else "none",
                 ha="center",
                 va="center",
-                color="white" if dark else "black",
-                fontsize=9,
+                color="white" if dark else "black" if count >= FEW else FEW_MARK_COLOUR,
+                fontsize=9 if count >= FEW else 8,
             )
     bar = figure.colorbar(mesh, ax=axes, pad=0.02)
     bar.set_label("accuracy of the KNN")
@@ -152,51 +182,57 @@ def draw_heatmap(figure: FigureBase, report: DatasetReport) -> None:
     axes.set_xlabel("d: distance to the nearest training exemplar, bins at its quantiles")
 
 
-def _draw_curve(axes: Axes, curve: CoverageCurve, tally: Tally, colour: str, dash: LineStyleType) -> Line2D:
-    enough = curve.count >= FEW
+def _draw_band(axes: Axes, curve: CoverageCurve, band: CoverageBand, colour: str) -> None:
+    admitted = band.count / max(curve.total, 1)
+    axes.fill_between(admitted, band.low, band.high, color=colour, alpha=BAND_ALPHA, linewidth=0)
+
+
+def _draw_curve(axes: Axes, curve: CoverageCurve, band: CoverageBand, look: tuple[str, LineStyleType]) -> Line2D:
+    colour, dash = look
+    enough = curve.count >= (band.count[0] if band.count.size else np.inf)
+    total = max(curve.total, 1)
     (line,) = axes.plot(
-        curve.count[enough] / max(curve.total, 1),
+        curve.count[enough] / total,
         curve.correct[enough] / curve.count[enough],
         color=colour,
         linestyle=dash,
         linewidth=1.8,
     )
-    if not tally.is_few:
-        axes.plot(tally.count / curve.total, tally.share, "o", color=colour, markeredgecolor="white", ms=8)
     return line
+
+
+def _draw_admitted(
+    axes: Axes, tallies: Sequence[Tally], totals: Sequence[int], colours: Sequence[str], report: DatasetReport
+) -> None:
+    """What is admitted of each class, unless it is too little to judge."""
+    places = [
+        (np.nan, np.nan) if tally.is_few else (tally.count / total, tally.share)
+        for tally, total in zip(tallies, totals, strict=True)
+    ]
+    across = apart(places, near=(0.02, 0.012), step=0.025)
+    for x, (_, share), tally, colour in zip(across, places, tallies, colours, strict=True):
+        if not tally.is_few:
+            verdict_mark(axes, (x, share), tally.interval, tally.verdict(report.alpha), colour)
 
 
 def _draw_bins(observed: Axes, counts: Axes, bins: Reliability, name: str) -> Line2D:
     colour, marker = VENN_LOOKS[name]
     judged = (bins.count > 0) & ~bins.few
-    for use, edge, face in ((bins.few, FEW_MARK_COLOUR, "white"), (judged, colour, colour)):
+    for use, few in ((bins.few, True), (judged, False)):
         frequency = bins.frequency[use]
         observed.errorbar(
-            bins.mean_probability[use],
+            bins.mean_probability[use] + ASIDE[name],
             frequency,
             yerr=[frequency - bins.interval_low[use], bins.interval_high[use] - frequency],
             fmt=marker,
-            color=edge,
-            markerfacecolor=face,
-            capsize=2.5,
-            elinewidth=1.2,
-            markersize=6,
+            color=FEW_MARK_COLOUR if few else colour,
+            markerfacecolor="white" if few else colour,
+            capsize=0 if few else 2.5,
+            elinewidth=0.7 if few else 1.2,
+            markersize=FEW_MARK_SIZE if few else 6,
+            alpha=FEW_ALPHA if few else 1,
         )
     counts.stairs(bins.count, bins.edges, color=colour, fill=name == "plain", alpha=0.5, linewidth=1.6)
     if name == "weighted":
         counts.stairs(bins.count, bins.edges, color=colour, linewidth=1.8)
     return Line2D([], [], color=colour, marker=marker, linestyle="none")
-
-
-def few_mark() -> Line2D:
-    """What a legend shows of marks of too few points."""
-    return Line2D([], [], color=FEW_MARK_COLOUR, marker="o", markerfacecolor="white", linestyle="none")
-
-
-def name_series(figure: FigureBase, lines: Sequence[Line2D], names: Sequence[str], columns: int) -> None:
-    """A legend below the panels, where it can hide no point, of names as they are."""
-    drawn = figure.legend(
-        lines, [" "] * len(names), loc="outside lower center", ncols=columns, fontsize=9, frameon=False
-    )
-    for text, name in zip(drawn.get_texts(), names, strict=True):
-        text.set(parse_math=False, text=name)

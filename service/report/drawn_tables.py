@@ -10,8 +10,9 @@ from matplotlib.transforms import Bbox
 from service.core.evaluation import PartitionCell
 from service.core.tallies import Tally, Verdict
 from service.report.dataset import DatasetReport
+from service.report.drawing import FEW_COLOUR
 from service.report.wording import (
-    MARKS,
+    FEW_MARK,
     PREDICTED,
     SETS_NOTE,
     SIDE_BY_SIDE,
@@ -36,7 +37,7 @@ from service.report.wording import (
     tally_text,
 )
 
-CELL_COLOURS = {Verdict.WELL: "#d6eee4", Verdict.UNDER: "#fadccd", Verdict.FEW: "#e9e9e9"}
+CELL_COLOURS = {Verdict.MET: "#d6eee4", Verdict.MISSED: "#fadccd", Verdict.CANNOT_TELL: FEW_COLOUR}
 PLAIN_COLOUR = "#f5f6f7"
 NAME_WIDTH, NARROW_NAME_WIDTH = 13, 8
 WIDE_SHEET = 0.12
@@ -117,7 +118,7 @@ def draw_partitions(figure: FigureBase, report: DatasetReport) -> None:
     def text(cell: PartitionCell) -> str:
         if cell.tally.count == 0:
             return "-"
-        mark = f"{MARKS[Verdict.FEW]} " if cell.tally.is_few else ""
+        mark = f"{FEW_MARK} " if cell.tally.is_few else ""
         return f"{mark}{share_text(cell.threshold)}{separator}{tally_text(cell.tally)}"
 
     rows = [[row.overall, *(row.per_class[c] for c in shown)] for row in report.partitions.rows]
@@ -125,7 +126,7 @@ def draw_partitions(figure: FigureBase, report: DatasetReport) -> None:
     _draw_table(
         axes,
         texts=[[text(cell) for cell in row] for row in rows],
-        colours=[[CELL_COLOURS[Verdict.FEW] if cell.tally.is_few else PLAIN_COLOUR for cell in row] for row in rows],
+        colours=[[FEW_COLOUR if cell.tally.is_few else PLAIN_COLOUR for cell in row] for row in rows],
         names=[f"{row.matches}, {row.distances.replace('>=', '≥')}" for row in report.partitions.rows],
         heads=["all", *_names(report, shown)],
     )
@@ -144,7 +145,7 @@ def draw_accuracy(figure: FigureBase, report: DatasetReport) -> None:
     _draw_table(
         axes,
         texts=[[_plain_text(*cell) for cell in row] for row in rows],
-        colours=[[CELL_COLOURS[Verdict.FEW] if few else PLAIN_COLOUR for _, _, few in row] for row in rows],
+        colours=[[FEW_COLOUR if few else PLAIN_COLOUR for _, _, few in row] for row in rows],
         names=[row.name for row in report.accuracy],
         heads=["accuracy", "F0.5\nmacro", *_names(report, shown, NARROW_NAME_WIDTH)],
     )
@@ -156,7 +157,7 @@ def _with_interval(figures: str, tally: Tally) -> str:
 
 
 def _plain_text(share: float, interval: tuple[float, float], few: bool) -> str:
-    mark = f"{MARKS[Verdict.FEW]} " if few else ""
+    mark = f"{FEW_MARK} " if few else ""
     return "-" if isnan(share) else f"{mark}{share_text(share)}\n{interval_text(interval)}"
 
 

@@ -16,7 +16,18 @@ from service.report.charts import (
     to_svg,
 )
 from service.report.dataset import RECOMMENDED, DatasetReport
+from service.report.verdicts import (
+    CANNOT_TELL_NOTE,
+    NONE_ADMITTED,
+    answer,
+    class_gap,
+    class_verdicts,
+    headline,
+    overall_verdict,
+    settling,
+)
 from service.report.wording import (
+    FEW_MARK,
     MARKS,
     PREDICTED,
     SETS_NOTE,
@@ -24,10 +35,8 @@ from service.report.wording import (
     TRUE,
     accuracy_cells,
     accuracy_note,
-    class_gap,
     extent,
     few_text,
-    headline,
     hidden_classes,
     interval_note,
     interval_text,
@@ -44,20 +53,23 @@ from service.report.wording import (
 FIGURES = {
     "methods": (
         methods_figure,
-        "What each method admits, and how much of it is right. To the right, more is admitted; a mark above the dotted "
-        "target holds it. Left over all points, then of each method the class it does worst on.",
+        "What each method admits, and how much of it is right. To the right, more is admitted. Above, the number of "
+        "each method and its verdict: met if the whole interval lies at or above the dotted target, missed if it lies "
+        "below. Left over all points, then of each method the class it does worst on. Marks that would lie upon each "
+        "other stand side by side.",
     ),
     "coverage": (
         coverage_figure,
         "Share correct against admitted share. From the left, points are admitted in the order of their lower "
-        "probability, the highest first; a curve shows the share correct among those admitted so far. "
-        f"A dot is what {RECOMMENDED} admits; it should lie above the dotted target.",
+        "probability, the highest first; a curve shows the share correct among those admitted so far, and a band its "
+        f"interval. A mark is what {RECOMMENDED} admits: full where its interval meets the dotted target, a "
+        "cross where it misses it, a ring where it cannot tell.",
     ),
     "reliability": (
         reliability_figure,
         "Venn probabilities against observed frequency. Each mark is a bin of points with a similar probability: the "
-        "lower should not lie clearly below the diagonal, the upper not clearly above. The lower panels show how many "
-        "points a bin holds.",
+        "lower should not lie clearly below the diagonal, the upper not clearly above. Bins of too few points are "
+        "small and grey. The lower panels show how many points a bin holds.",
     ),
     "heatmap": (
         heatmap_figure,
@@ -65,7 +77,7 @@ FIGURES = {
         "point is further from the training data.",
     ),
 }
-WITH_INTERVALS = {"methods", "reliability"}
+WITH_INTERVALS = {"methods", "coverage", "reliability"}
 
 
 def render_page(
@@ -93,7 +105,9 @@ def render_page(
         for word in (
             accuracy_cells,
             accuracy_note,
+            answer,
             class_gap,
+            class_verdicts,
             extent,
             few_text,
             headline,
@@ -101,7 +115,9 @@ def render_page(
             interval_note,
             kind_tallies,
             left_out,
+            overall_verdict,
             parameters_text,
+            settling,
             size_strata,
             size_tally,
             target_text,
@@ -116,6 +132,9 @@ def render_page(
         side_by_side=SIDE_BY_SIDE,
         sets_note=SETS_NOTE,
         marks=MARKS,
+        few_mark=FEW_MARK,
+        none_admitted=NONE_ADMITTED,
+        cannot_tell_note=CANNOT_TELL_NOTE,
         verdicts=Verdict,
     )
 
@@ -141,7 +160,7 @@ def _charts(report: DatasetReport, prefix: str) -> list[tuple[Markup, str]]:
     """The charts as SVG, each with its caption."""
     charts = []
     for name, (draw, words) in FIGURES.items():
-        caption = f"{words} Bars are {interval_note(report)}." if name in WITH_INTERVALS else words
+        caption = f"{words} Intervals are {interval_note(report)}." if name in WITH_INTERVALS else words
         svg = to_svg(draw(report), f"{prefix}-{name}", f"{report.name}: {caption}")
         # Safe: matplotlib escapes the text it draws, to_svg the label.
         charts.append((Markup(svg), caption))  # noqa: S704

@@ -8,7 +8,9 @@ from service.core.evaluation import PartitionCell
 from service.core.method_measures import ClassTallies, MethodMeasures, PointAccuracy
 from service.core.tallies import Tally
 from service.report.dataset import DatasetReport
-from service.report.wording import class_gap, headline, left_out
+from service.report.evaluated import calibration_payload
+from service.report.verdicts import answer, class_gap, class_verdicts, headline, overall_verdict
+from service.report.wording import left_out
 
 CORRECT, COVERED = "share_correct", "share_covered"
 """What the share of a tally is called, by what it is of."""
@@ -67,11 +69,13 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
     return {
         "name": report.name,
         "class_names": list(report.class_names),
+        "calibration": None if report.calibration is None else calibration_payload(report.calibration),
         "alpha": str(report.alpha),
+        "verdict": _verdict(report),
         "points": report.point_count,
         "document_count": report.document_count,
         "left_out": report.left_out,
-        "notes": [note for note in (left_out(report), headline(report), class_gap(report)) if note],
+        "notes": [note for note in (left_out(report), answer(report), headline(report), class_gap(report)) if note],
         "accuracy": {row.name: accuracy(row.accuracy) for row in report.accuracy},
         "partitions": [
             {
@@ -88,6 +92,21 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
         "reliability": {
             "lower": {name: _bins(bins) for name, bins in report.reliability_lower.items()},
             "upper": {name: _bins(bins) for name, bins in report.reliability_upper.items()},
+        },
+    }
+
+
+def _verdict(report: DatasetReport) -> dict[str, Any]:
+    """Whether the promise, the share correct among points admitted as each class, is kept.
+
+    more_to_settle counts points, or documents where points are not independent; null if no number would do.
+    """
+    return {
+        "target": str(report.target),
+        "all_predicted_classes": str(overall_verdict(report)),
+        "per_predicted_class": {
+            one.name: {"verdict": str(one.verdict), "n": one.tally.count, "more_to_settle": one.more_to_settle}
+            for one in class_verdicts(report)
         },
     }
 

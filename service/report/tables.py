@@ -10,10 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from service.core.evaluation import PartitionCell
-from service.core.tallies import Tally, Verdict
+from service.core.tallies import Tally
 from service.report.dataset import DatasetReport
+from service.report.verdict_view import STYLES, verdict_view
 from service.report.wording import (
-    MARKS,
+    FEW_MARK,
     ONE_LINE,
     PREDICTED,
     SETS_NOTE,
@@ -23,17 +24,13 @@ from service.report.wording import (
     TRUE,
     accuracy_cells,
     accuracy_note,
-    class_gap,
-    extent,
     few_text,
-    headline,
     hidden_classes,
     interval_note,
     interval_text,
     judged_share,
     judged_text,
     kind_tallies,
-    left_out,
     legend,
     method_label,
     parameters_text,
@@ -45,27 +42,20 @@ from service.report.wording import (
     tally_text,
 )
 
-STYLES = {Verdict.WELL: "green", Verdict.UNDER: "bold red", Verdict.FEW: "dim"}
-
 WIDE, NARROW = 13, 9
 """Characters of a class name over cells of one line, and over stacked cells."""
 
 
 def report_tables(report: DatasetReport) -> RenderableType:
-    """All tables of one evaluation set under its name, with the sentences that go with them."""
-    parts: list[RenderableType] = [Text(f"{report.name}: {extent(report)}", style="bold")]
-    if missing := left_out(report):
-        parts.append(Text(missing))
-    parts += [
-        accuracy_table(report),
-        partition_view(report),
+    """The verdict on one evaluation set under its name, then all its tables."""
+    parts: list[RenderableType] = [
+        verdict_view(report),
         *selective_tables(report),
         coverage_table(report),
         *size_tables(report),
-        Text(headline(report)),
+        accuracy_table(report),
+        partition_view(report),
     ]
-    if gap := class_gap(report):
-        parts.append(Text(gap, style="yellow"))
     return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts))
 
 
@@ -82,7 +72,7 @@ def accuracy_table(report: DatasetReport) -> RenderableType:
     return _titled(
         "Accuracy of every prediction, over all and per true class",
         table,
-        f"Below each figure: {accuracy_note(report)}.  {MARKS[Verdict.FEW]} {few_text(report)}.",
+        f"Below each figure: {accuracy_note(report)}.  {FEW_MARK} {few_text(report)}.",
         hidden_classes(report, shown),
     )
 
@@ -113,7 +103,7 @@ def partition_view(report: DatasetReport) -> RenderableType:
         f"Cells: threshold ({float(report.alpha):g}-quantile of the KNN's probability of the true class), "
         "accuracy, (n/N).\n"
         f"K = {report.neighbour_count}, median of d = {report.partitions.median:.4g};  "
-        f"{MARKS[Verdict.FEW]} {few_text(report)},  - none.",
+        f"{FEW_MARK} {few_text(report)},  - none.",
         hidden_classes(report, shown),
     )
 
@@ -218,14 +208,14 @@ def _class_columns(table: Table, report: DatasetReport, shown: Sequence[int], wi
 
 def _judged_cell(figures: str, tally: Tally, report: DatasetReport, separator: str) -> Text:
     """Figures in the colour of the verdict and, after `separator`, the interval."""
-    text = Text(figures, style=STYLES[tally.verdict(report.alpha)])
+    text = Text(figures, style="dim" if tally.is_few else STYLES[tally.verdict(report.alpha)])
     return Text.assemble(text, (f"{separator}{interval_text(tally.interval)}", "dim")) if tally.count else text
 
 
 def _plain_cell(share: float, interval: tuple[float, float], few: bool) -> Text:
     if isnan(share):
         return Text("-", style="dim")
-    figure = f"{MARKS[Verdict.FEW]} {share_text(share)}" if few else share_text(share)
+    figure = f"{FEW_MARK} {share_text(share)}" if few else share_text(share)
     return Text.assemble((figure, "dim" if few else ""), (f"\n{interval_text(interval)}", "dim"))
 
 
@@ -234,4 +224,4 @@ def _partition_cell(cell: PartitionCell, separator: str) -> Text:
         return Text("-", style="dim")
     figures = f"{share_text(cell.threshold)} {tally_text(cell.tally)}".replace(" ", separator)
     few = cell.tally.is_few
-    return Text(f"{MARKS[Verdict.FEW]} {figures}" if few else figures, style="dim" if few else "")
+    return Text(f"{FEW_MARK} {figures}" if few else figures, style="dim" if few else "")

@@ -1,8 +1,9 @@
 """The words and figures that the terminal, the charts and the page have in common."""
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
 from math import isnan
+from unicodedata import east_asian_width
 
 from service.core.curves import AccuracyGrid
 from service.core.method_measures import ClassTallies, MethodMeasures, PointAccuracy
@@ -27,7 +28,9 @@ SETS_NOTE = (
 )
 """What the sets are of methods that give none themselves."""
 
-MARKS = {Verdict.WELL: "✓", Verdict.UNDER: "✗", Verdict.FEW: "?"}
+MARKS = {Verdict.MET: "✓", Verdict.MISSED: "✗", Verdict.CANNOT_TELL: "?"}
+FEW_MARK = MARKS[Verdict.CANNOT_TELL]
+"""Marks figures of too few points where nothing is judged."""
 
 
 def share_text(share: float) -> str:
@@ -124,12 +127,21 @@ def method_label(name: str) -> str:
 
 
 def shorten(name: str, width: int) -> str:
-    """The name, cut with an ellipsis to `width` characters.
+    """The name, cut with an ellipsis to `width` columns, of which a wide character, as in Chinese, takes two.
 
     >>> shorten("mitochondrion", 8)
     'mitocho…'
+    >>> shorten("线粒体基质", 8)
+    '线粒体…'
     """
-    return name if len(name) <= width else name[: width - 1].rstrip() + "…"
+    if sum(map(_columns, name)) <= width:
+        return name
+    ends = list(accumulate(map(_columns, name)))
+    return name[: sum(end <= width - 1 for end in ends)].rstrip() + "…"
+
+
+def _columns(character: str) -> int:
+    return 2 if east_asian_width(character) in "WF" else 1
 
 
 def target_text(report: DatasetReport) -> str:
@@ -139,9 +151,11 @@ def target_text(report: DatasetReport) -> str:
 
 def legend(report: DatasetReport, what: str = "correct") -> str:
     """What the marks of a judged cell mean; what: that the share is of, such as "correct"."""
+    met, missed, open_ = (f"{mark} {verdict.words}" for verdict, mark in MARKS.items())
+    target = target_text(report)
     return (
-        f"{MARKS[Verdict.WELL]} at least {target_text(report)} {what},  {MARKS[Verdict.UNDER]} less,  "
-        f"{MARKS[Verdict.FEW]} {few_text(report)},  - none"
+        f"{met}: the interval lies at or above {target} {what},  {missed}: it lies below,\n"
+        f"{open_}: it contains {target}, or {few_text(report)},  - none"
     )
 
 
@@ -193,44 +207,20 @@ def hidden_classes(report: DatasetReport, shown: tuple[int, ...]) -> str:
     if len(shown) == len(report.class_names):
         return ""
     return (
-        f"{len(shown)} of {len(report.class_names)} classes shown: those with the lowest share correct under "
-        f"{RECOMMENDED}."
-    )
-
-
-def headline(report: DatasetReport) -> str:
-    """One sentence: what the recommended method admits, and how much of it is right."""
-    admitted = report.method(RECOMMENDED).overall
-    if admitted.count == 0:
-        return f"{RECOMMENDED} admits none of {report.point_count:,} points."
-    return (
-        f"{RECOMMENDED} admits {admitted.count:,} of {report.point_count:,} points ({admitted.portion:.1%}); "
-        f"{admitted.share:.1%} of these are correct, against a target of {float(report.target * 100):g}% "
-        f"and {report.method('KNN').overall.share:.1%} when every point is admitted."
-    )
-
-
-def class_gap(report: DatasetReport) -> str:
-    """One sentence where every judged predicted class holds and a true class does not; else nothing."""
-    measured = report.method(RECOMMENDED)
-    by_prediction = {tally.verdict(report.alpha) for tally in measured.per_predicted_class}
-    short = [
-        (tally.share, f"{name} ({share_text(tally.share)} of {tally.count:,})")
-        for name, tally in zip(report.class_names, measured.per_true_class, strict=True)
-        if tally.verdict(report.alpha) is Verdict.UNDER
-    ]
-    if not short or Verdict.UNDER in by_prediction or Verdict.WELL not in by_prediction:
-        return ""
-    _, worst = min(short)
-    others = f" and {len(short) - 1} more" if len(short) > 1 else ""
-    return (
-        f"Every predicted class holds the target, yet among points of true class {worst}{others} it is missed: "
-        "what is calibrated is the share correct among points predicted alike, which a rare true class can "
-        "fail; higher thresholds for the classes it is mistaken for ask for more."
+        f"{len(shown)} of {len(report.class_names)} classes shown: those that miss the target, then those with the "
+        f"lowest share correct under {RECOMMENDED}."
     )
 
 
 def match_bin_names(grid: AccuracyGrid) -> list[str]:
-    """Names of the bins of q, such as "0", "1-5" and "25"."""
-    edges = [int(edge) for edge in grid.match_edges]
+    """Names of the bins of q in a grid."""
+    return edge_names(int(edge) for edge in grid.match_edges)
+
+
+def edge_names(edges: Iterable[int]) -> list[str]:
+    """Names of the bins of q from their lower edges and, last, K + 1.
+
+    >>> edge_names([0, 1, 6, 25, 26])
+    ['0', '1-5', '6-24', '25']
+    """
     return [str(low) if high == low + 1 else f"{low}-{high - 1}" for low, high in pairwise(edges)]

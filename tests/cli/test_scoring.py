@@ -1,6 +1,7 @@
 """`score`: what it decides, and the file it writes."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -234,8 +235,43 @@ def test_labels_that_come_with_scored_rows_never_calibrate(own_calibrated: Progr
 def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
     result = own_calibrated("evaluate", NAME, scored_file, "--json").result
     assert (result["name"], result["points"]) == ("scored", SCORED_ROWS)
+    calibration = result["calibration"]
+    assert calibration.pop("created_at").endswith("+00:00")
+    assert min(calibration.pop("mc_count"), calibration.pop("vp_count")) > 500
+    assert calibration == {
+        "id": 1,
+        "alpha": "0.2",
+        "thresholds": ["0.8"] * CLASS_COUNT,
+        "kappa": 10,
+        "delta": 1.0,
+        "bin_edges": [0, 1],
+        "weighted": True,
+    }
     told = own_calibrated("evaluate", NAME, scored_file)
-    assert (told.code, "Venn-ADMIT" in told.stdout) == (0, True)
+    assert told.code == 0
+    first = told.stdout[: told.stdout.index("Share correct")]
+    assert first.startswith(f"scored: {SCORED_ROWS} labelled points")
+    assert re.search(r"Calibration 1, made 20\d\d-.* UTC: alpha 0.2, thresholds 0.8, kappa 10, delta 1, ", first)
+    assert "predicted class" in first
+    assert "Accuracy of every prediction" not in first
+
+
+def test_the_page_says_which_calibration_was_evaluated(own_calibrated: Program, scored_file: Path) -> None:
+    report = scored_file.with_name("report")
+    assert own_calibrated("evaluate", NAME, scored_file, "--report", report).code == 0
+    html = (report / "index.html").read_text()
+    facts = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", html))
+    assert facts.pop("Calibration").startswith("1, made 20")
+    assert re.fullmatch(r"\d+ in mc, \d+ in vp", facts.pop("points"))
+    assert facts == {
+        "Classifier": NAME,
+        "alpha": "0.2",
+        "thresholds": "0.8",
+        "kappa": "10",
+        "delta": "1",
+        "bins of q": f"0, 1-{K}",
+        "verdicts on": "weighted decisions",
+    }
 
 
 def test_replay_of_what_was_scored(own_calibrated: Program, scored_file: Path) -> None:

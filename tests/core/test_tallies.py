@@ -28,20 +28,55 @@ class TestTally:
     @pytest.mark.parametrize(
         ("correct", "count", "alpha", "expected"),
         [
-            (18, 20, "0.1", Verdict.WELL),
-            (17, 20, "0.1", Verdict.UNDER),
-            (FEW - 1, FEW - 1, "0.1", Verdict.FEW),
-            (0, FEW - 1, "0.1", Verdict.FEW),
-            (9, 10, "0.1", Verdict.WELL),
-            (0, 0, "0.1", Verdict.FEW),
-            # 1 - 0.9 is below 0.1 and 1 - 0.42 below 0.58 in binary; neither may change a verdict.
-            (1, 10, "0.9", Verdict.WELL),
-            (58, 100, "0.42", Verdict.WELL),
-            (89_999, 100_000, "0.1", Verdict.UNDER),
+            # Wilson's interval of 35 of 35 starts at .901, that of 34 of 34 at .898.
+            (35, 35, "0.1", Verdict.MET),
+            (34, 34, "0.1", Verdict.CANNOT_TELL),
+            # That of 3 of 5 in 20 ends at .781; that of 16 in 20 at .919.
+            (12, 20, "0.1", Verdict.MISSED),
+            (16, 20, "0.1", Verdict.CANNOT_TELL),
+            # Exactly the promised share is what one sample in two falls short of.
+            (90_000, 100_000, "0.1", Verdict.CANNOT_TELL),
+            (90_200, 100_000, "0.1", Verdict.MET),
+            (89_800, 100_000, "0.1", Verdict.MISSED),
+            (FEW - 1, FEW - 1, "0.9", Verdict.CANNOT_TELL),
+            (0, FEW - 1, "0.1", Verdict.CANNOT_TELL),
+            (0, 0, "0.1", Verdict.CANNOT_TELL),
         ],
     )
-    def test_verdict(self, correct: int, count: int, alpha: str, expected: Verdict) -> None:
+    def test_the_interval_decides(self, correct: int, count: int, alpha: str, expected: Verdict) -> None:
         assert Tally(correct, count, 100_000).verdict(Decimal(alpha)) is expected
+
+    def test_an_interval_that_is_exactly_the_target_meets_it(self) -> None:
+        # 0.58 is no binary number, and 58 / 100 rounds to below it.
+        assert Tally(58, 100, 100, 20, (58 / 100, 58 / 100)).verdict(Decimal("0.42")) is Verdict.MET
+
+    def test_words(self) -> None:
+        assert [verdict.words for verdict in Verdict] == ["met", "missed", "cannot tell"]
+
+
+class TestMoreToSettle:
+    @given(st.integers(1, 400), st.integers(0, 400), st.sampled_from(["0.05", "0.1", "0.25"]))
+    def test_so_many_more_settle_it_and_one_less_does_not(self, correct: int, wrong: int, alpha: str) -> None:
+        tally = Tally(correct, correct + wrong, 1000)
+        more = tally.more_to_settle(Decimal(alpha))
+        assert (more == 0) is (tally.verdict(Decimal(alpha)) is not Verdict.CANNOT_TELL)
+        if more:
+            target, n = 1 - float(alpha), tally.count + more
+            low, high = wilson_interval([tally.share * n, tally.share * (n - 1)], [n, n - 1])
+            assert low[0] >= target - 1e-9 or high[0] < target + 1e-9
+            assert n == FEW or (low[1] < target <= high[1])
+
+    def test_never_by_points_that_are_not_there_or_right_on_the_target(self) -> None:
+        assert Tally(0, 0, 5).more_to_settle(ALPHA) is None
+        assert Tally(90, 100, 100).more_to_settle(ALPHA) is None
+        assert Tally(90_001, 100_000, 100_000).more_to_settle(ALPHA) is None
+
+    def test_of_documents(self) -> None:
+        # Half the width, which four times as many documents have, leaves .9 out.
+        assert Tally(95, 100, 100, 50, (0.85, 0.99)).more_to_settle(ALPHA) == pytest.approx(150, abs=1)
+        assert Tally(85, 100, 100, 50, (0.80, 0.95)).more_to_settle(ALPHA) == pytest.approx(150, abs=1)
+        # All are right: Wilson's interval of as many trials as there are documents.
+        assert Tally(100, 100, 100, 20, (0.84, 1.0)).more_to_settle(ALPHA) == Tally(20, 20, 20).more_to_settle(ALPHA)
 
 
 class TestWilson:
@@ -100,7 +135,7 @@ class TestTallyGroupings:
         n = documents.code.size
         ((tally,),) = tally_groupings([Grouping(np.zeros(n, np.int64), np.ones(n, np.bool_), 1)], documents)
         assert tally.count == 900
-        assert tally.verdict(ALPHA) is Verdict.FEW
+        assert tally.verdict(ALPHA) is Verdict.CANNOT_TELL
 
     def test_where_all_are_right_the_documents_are_the_trials(self) -> None:
         documents = Documents(np.repeat(np.arange(20), 5), 20)

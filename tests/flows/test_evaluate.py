@@ -46,8 +46,8 @@ def run(reviews: Bench, request: EvaluationRequest) -> DatasetReport:
 
 
 def figures(report: DatasetReport) -> object:
-    """All that a report shows; a share of nothing, which is NaN, as a text, so that it equals itself."""
-    return finite_json(report_payload(report))
+    """What a report shows of the points; a share of nothing, which is NaN, as a text, so that it equals itself."""
+    return finite_json({key: value for key, value in report_payload(report).items() if key != "calibration"})
 
 
 def test_venn_admit_rows_are_the_decisions_of_score(reviews: Bench) -> None:

@@ -9,7 +9,7 @@ import pytest
 from service.core.documents import Documents
 from service.core.types import MethodSets
 from service.report.dataset import DatasetReport, build_dataset_report
-from tests.report.samples import ALPHA, HOSTILE_NAMES, PARAMETERS, compared_points, golden_points, made_points
+from tests.report.samples import ALPHA, HOSTILE_NAMES, PARAMETERS, SCRIPTS, compared_points, golden_points, made_points
 
 
 @pytest.fixture(scope="session")
@@ -60,6 +60,15 @@ def ten_classes() -> DatasetReport:
     sets = MethodSets("of every size", points.predicted, after <= size[:, None])
     names = tuple(f"class {c}" for c in range(10))
     return build_dataset_report("ten", names, replace(points, comparisons=(sets,)), 5, ALPHA)
+
+
+@pytest.fixture(scope="session")
+def many_scripts() -> DatasetReport:
+    """Five classes with names in Chinese and Arabic, an emoji, and one too long for any column."""
+    label = [c for c in range(5) for _ in range(32)]
+    predicted = [c if i >= c else (c + 1) % 5 for c in range(5) for i in range(32)]
+    points = made_points(label, predicted, predicted, 5)
+    return build_dataset_report("评价", SCRIPTS, points, 5, ALPHA)
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ PARAMETERS = (("temperature", "0.697"), ("RAPS size", "k_reg 2, lambda 0.01"))
 
 HOSTILE_NAMES = ("<b>bold</b>", "$x_1$ & \\frac", "[red]sea[/red]", "_hidden", '"quoted"', "ordinary", "a" * 60, "-->")
 
+SCRIPTS = ("正面的评价", "سلبي", "🦊 fox", "Rechtsschutzversicherungsgesellschaften", "plain")
+
 
 def golden_points(rows: slice) -> EvaluationPoints:
     """Scored real points, as the reference computed them."""

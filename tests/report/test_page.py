@@ -8,7 +8,8 @@ import pytest
 
 from service.report.dataset import DatasetReport
 from service.report.page import render_page, write_report
-from service.report.wording import class_gap, headline, interval_text, share_text
+from service.report.verdicts import answer, class_gap, headline
+from service.report.wording import interval_text, share_text
 from tests.report.samples import HOSTILE_NAMES
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -98,7 +99,7 @@ def test_names_are_escaped(html: str, page: Page) -> None:
 
 
 def test_tables_have_captions_and_scopes(page: Page) -> None:
-    assert len(page.all("table")) == len(page.all("caption")) == 8
+    assert len(page.all("table")) == len(page.all("caption")) == 2 * 5
     assert all(attributes.get("scope") in {"col", "row", "colgroup", "rowgroup"} for attributes in page.all("th"))
 
 
@@ -109,11 +110,14 @@ def test_charts_are_described(page: Page) -> None:
 
 
 def test_colour_is_never_the_only_signal(html: str) -> None:
-    cells = re.findall(r'<td class="(well|under|few)" title="[^"]*">(.*?)</td>', html, flags=re.DOTALL)
-    assert {verdict for verdict, _ in cells} >= {"well", "under"}
-    marks = {"well": "✓", "under": "✗", "few": "?"}
+    cells = re.findall(r'<td class="(met|missed|cannot_tell)(?: few)?" title="[^"]*">(.*?)</td>', html, flags=re.DOTALL)
+    assert {verdict for verdict, _ in cells} == {"met", "missed", "cannot_tell"}
+    marks = {"met": "✓ met", "missed": "✗ missed", "cannot_tell": "? cannot tell"}
     for verdict, content in cells:
-        assert content == "none" or (content.startswith(marks[verdict]) and f" {verdict}</span>" in content)
+        mark, words = marks[verdict].split(" ", 1)
+        assert content == "none" or content.startswith(f'{mark}<span class="unseen"> {words}</span>')
+    for verdict, words in marks.items():
+        assert f'<span class="key {verdict}">{words}</span>' in html
 
 
 def test_shows_the_figures(page: Page, sentiment: DatasetReport, hostile: DatasetReport) -> None:
@@ -126,6 +130,7 @@ def test_shows_the_figures(page: Page, sentiment: DatasetReport, hostile: Datase
             assert f"{share_text(tally.share)} {interval_text(tally.interval)}" in page.text
         assert f"{row.name} {row.mean_size:.2f}" in page.text
     for report in (sentiment, hostile):
+        assert answer(report) in page.text
         assert headline(report) in page.text
         assert class_gap(report) in page.text
     assert "6 of 8 classes shown" in page.text
@@ -139,9 +144,9 @@ def test_all_rows_their_parameters_and_intervals(compared: DatasetReport, of_doc
         assert f"{row.name} {row.mean_size:.2f}" in text
     assert "temperature 0.697; RAPS size k_reg 2, lambda 0.01." in text
     assert "12 rows are left out" in text
-    assert text.count("95 % Wilson intervals") == 5
+    assert text.count("95 % Wilson intervals") == 6
     clustered = Page(render_page("Plain", {}, [of_documents])).text
-    assert clustered.count("95 % intervals from 100 resampled documents") == 5
+    assert clustered.count("95 % intervals from 100 resampled documents") == 6
     assert "500 labelled points of 100 documents" in clustered
     assert "under 10 documents" in clustered
     assert "left out" not in clustered
@@ -149,10 +154,26 @@ def test_all_rows_their_parameters_and_intervals(compared: DatasetReport, of_doc
 
 def test_shares_of_few_documents_are_never_coloured_as_good(of_few_documents: DatasetReport) -> None:
     html = render_page("Few", {}, [of_few_documents])
-    assert '<td class="few"' in html
-    assert '<td class="well"' not in html
+    assert '<td class="cannot_tell few"' in html
+    assert '<td class="met' not in html
+    assert "This sample cannot tell whether every predicted class meets the target" in html
     accuracy = html[html.index("none rejected") : html.index("F0.5 weighs")]
     assert accuracy.count('class="few"') == accuracy.count("<td") > 0
+
+
+def test_the_verdict_comes_first_then_pictures_then_tables(sentiment: DatasetReport) -> None:
+    html = render_page("Plain", {}, [sentiment])
+    body = html[html.index("<main>") :]
+    parts = [answer(sentiment), "<caption>Predicted classes", headline(sentiment), "<svg", "<caption>Share correct"]
+    places = [body.index(part) for part in (*parts, "How to read this page")]
+    assert places == sorted(places)
+
+
+def test_what_is_wide_scrolls_in_a_box_of_its_own(html: str) -> None:
+    boxed = re.findall(r'<div class="(?:picture )?scroll" tabindex="0">\s*(<table|<svg)', html)
+    assert boxed.count("<table") == html.count("<table") == 10
+    assert boxed.count("<svg") == html.count("<svg") == 8
+    assert ".scroll { overflow-x: auto;" in html
 
 
 def test_partitions_keep_their_order(page: Page) -> None:

@@ -1,13 +1,18 @@
 """The report as programs read it."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from math import inf
 
 import pytest
 
+from service.core.calibrator_settings import make_settings
 from service.core.method_measures import ClassTallies
 from service.core.tallies import Tally
 from service.files.exports import finite_json
-from service.report.dataset import DatasetReport
+from service.report.dataset import DatasetReport, EvaluatedCalibration
 from service.report.payload import report_payload
 from tests.report.samples import ALPHA, HOSTILE_NAMES, PARAMETERS
 
@@ -85,13 +90,48 @@ def test_says_what_was_evaluated(compared: DatasetReport, of_documents: DatasetR
     assert (clustered["points"], clustered["document_count"], clustered["left_out"]) == (500, 100, 0)
     assert plain["parameters"] == dict(PARAMETERS)
     assert plain["notes"][0].startswith("12 rows are left out")
-    assert clustered["notes"][0].startswith("Venn-ADMIT weighted admits")
+    assert clustered["notes"][0].startswith("This sample cannot tell")
+    assert clustered["notes"][1].startswith("Venn-ADMIT weighted admits")
 
 
-def test_few_documents_are_never_well(of_few_documents: DatasetReport) -> None:
-    text = json.dumps(report_payload(of_few_documents))
-    assert '"few"' in text
-    assert '"well"' not in text
+def test_few_documents_never_meet_the_target(of_few_documents: DatasetReport) -> None:
+    told = report_payload(of_few_documents)
+    text = json.dumps(told)
+    assert '"cannot_tell"' in text
+    assert '"met"' not in text
+    assert told["verdict"]["all_predicted_classes"] == "cannot_tell"
+
+
+def test_the_verdict(two_class_report: Callable[..., DatasetReport]) -> None:
+    told = report_payload(two_class_report([(0, 0, 12), (0, 1, 50), (1, 1, 95)]))
+    assert told["verdict"] == {
+        "target": "0.9",
+        "all_predicted_classes": "missed",
+        "per_predicted_class": {
+            "rare": {"verdict": "cannot_tell", "n": 12, "more_to_settle": 23},
+            "common": {"verdict": "missed", "n": 145, "more_to_settle": 0},
+        },
+    }
+
+
+def test_the_calibration(sentiment: DatasetReport) -> None:
+    assert report_payload(sentiment)["calibration"] is None
+    settings = make_settings(2, 25, alpha=ALPHA, kappa=100, delta=inf, bin_edges=(0, 1, 6))
+    of = replace(
+        sentiment, calibration=EvaluatedCalibration(7, datetime(2026, 3, 1, 9, 30, tzinfo=UTC), settings, 500, 480)
+    )
+    assert json.loads(json.dumps(finite_json(report_payload(of)), allow_nan=False))["calibration"] == {
+        "id": 7,
+        "created_at": "2026-03-01T09:30:00+00:00",
+        "alpha": "0.1",
+        "thresholds": ["0.9", "0.9"],
+        "kappa": 100,
+        "delta": "inf",
+        "bin_edges": [0, 1, 6],
+        "mc_count": 500,
+        "vp_count": 480,
+        "weighted": True,
+    }
 
 
 def test_is_json_whatever_the_names_are(hostile: DatasetReport) -> None:

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from io import StringIO
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from service.core.tallies import Tally
 from service.report.dataset import RECOMMENDED, DatasetReport
 from service.report.tables import report_tables
+from service.report.verdicts import CANNOT_TELL_NOTE, answer, class_gap, headline
 from service.report.wording import (
-    class_gap,
-    headline,
     interval_text,
     judged_share,
     judged_text,
@@ -36,7 +36,9 @@ def shown(report: DatasetReport, *, colour: bool = False) -> str:
 
 
 def line_of(text: str, name: str) -> str:
-    return next(line for line in text.splitlines() if line.strip().startswith(name))
+    """The line of the first table that starts with this name."""
+    tables = text[text.index(SINGLETONS) :]
+    return next(line for line in tables.splitlines() if line.strip().startswith(name))
 
 
 def body(text: str, title: str) -> list[str]:
@@ -122,7 +124,8 @@ def test_parameters_and_rows_left_out_are_said(compared: DatasetReport) -> None:
 
 
 def test_variants_stand_under_their_method(sentiment: DatasetReport) -> None:
-    lines = [line.strip() for line in shown(sentiment).splitlines()]
+    text = shown(sentiment)
+    lines = [line.strip() for line in text[text.index(SINGLETONS) :].splitlines()]
     weighted = next(i for i, line in enumerate(lines) if line.startswith(RECOMMENDED) and "(" in line)
     assert lines[weighted + 2].startswith("and q = K")
 
@@ -135,6 +138,13 @@ def test_many_classes_fit_and_say_what_is_left_out(hostile: DatasetReport) -> No
     assert "a" * 20 not in text
 
 
+def test_wide_characters_take_two_columns(many_scripts: DatasetReport) -> None:
+    text = shown(many_scripts)
+    assert max(cell_len(line.rstrip()) for line in text.splitlines()) <= WIDTH
+    assert "正面的评…" in text
+    assert "Rechtssc…" in text
+
+
 def test_names_are_not_read_as_markup(hostile: DatasetReport) -> None:
     text = shown(hostile)
     assert "<i>$set$: 160 labelled points" in text
@@ -144,12 +154,29 @@ def test_names_are_not_read_as_markup(hostile: DatasetReport) -> None:
 
 
 def test_cells_are_coloured_and_marked(two_class_report: Callable[..., DatasetReport]) -> None:
-    # True rare 12 of 17, true common 95 of 95, predicted rare 9 of 9.
-    report = two_class_report([(0, 0, 9), (0, 1, 8), (1, 1, 95)])
+    # True rare 12 of 22, true common 95 of 95, predicted rare 12 of 12; both kinds over all 107 of 117.
+    report = two_class_report([(0, 0, 12), (0, 1, 10), (1, 1, 95)])
     row = line_of(shown(report, colour=True), RECOMMENDED)
-    assert "\x1b[1;31m✗ .529 (.152)" in row
-    assert f"{GREEN}✓ 1.00 (.848)" in row
-    assert "\x1b[2m? 1.00 (.080)" in row
+    assert "\x1b[1;31m✗ .545 (.188)" in row
+    assert f"{GREEN}✓ 1.00 (.812)" in row
+    assert "? 1.00 (.103)" in row.replace("\x1b[0m", "")
+    assert "? .915 (1.00)" in row.replace("\x1b[0m", "")
+
+
+def test_the_verdict_comes_first(two_class_report: Callable[..., DatasetReport]) -> None:
+    report = two_class_report([(0, 0, 12), (0, 1, 1), (1, 1, 95), (1, -1, 10)])
+    text = shown(report)
+    words = " ".join(text.split())
+    before = words[: words.index(SINGLETONS)]
+    assert words.startswith(f"made: 118 labelled points {answer(report)}")
+    for line in ("? cannot tell rare 1.00 of 12", "✓ met common .990 of 96"):
+        assert line in before
+    assert "about 23 more points would settle it" in before
+    assert headline(report) in before
+    assert CANNOT_TELL_NOTE in before
+    assert len(text[: text.index(SINGLETONS)].splitlines()) < 15
+    settled = two_class_report([(0, 0, 60), (1, 1, 95)])
+    assert CANNOT_TELL_NOTE not in " ".join(shown(settled).split())
 
 
 def test_shares_of_few_documents_are_never_green(of_few_documents: DatasetReport) -> None:
@@ -166,4 +193,4 @@ def test_the_gap_between_true_and_predicted_is_said(two_class_report: Callable[.
     report = two_class_report([(0, 0, 12), (0, 1, 5), (1, 1, 95)])
     assert class_gap(report) in " ".join(shown(report).split())
     fine = two_class_report([(0, 0, 12), (1, 1, 95)])
-    assert "Every predicted class holds" not in shown(fine)
+    assert "true class rare" not in " ".join(shown(fine).split())
