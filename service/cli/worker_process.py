@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import service
+from service.broker import DEAF_EXIT_CODE
 from service.errors import DatabaseError, JobError
 
 START_SECONDS = 60.0
@@ -67,6 +68,11 @@ class OwnWorker:
             )
         self._deadline = time.monotonic() + START_SECONDS
         atexit.register(self._end)
+
+    @property
+    def is_deaf(self) -> bool:
+        """Whether it ended because it took no messages any more."""
+        return self._process.poll() == DEAF_EXIT_CODE
 
     def check(self, live_workers: int) -> None:
         """Raise JobError where it ended, or is not among the live workers in time."""
