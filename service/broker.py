@@ -25,13 +25,14 @@ RUN_CHUNK = "workers.tasks.run_chunk"
 SWEEP = "workers.tasks.sweep"
 RECALIBRATE = "workers.tasks.recalibrate"
 
-# With which a worker ends that cannot be brought to take messages: a new one may (EX_TEMPFAIL of sysexits.h).
+# Of a worker that took no messages any more: a new one may (EX_TEMPFAIL of sysexits.h).
 DEAF_EXIT_CODE = 75
 # Within which a broker answers.
 ANSWER_SECONDS = 15.0
-# For RabbitMQ: a connection on which nothing arrives for two of them is taken for lost.
+# A connection to RabbitMQ on which nothing arrives for about two heartbeats is lost.
 HEARTBEAT_SECONDS = 10
-ONCE_MORE = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
+# A connection may have been lost since it was last used, so a message is sent once more.
+SEND_RETRIES = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
 
 Answer = TypeVar("Answer")
 
@@ -191,9 +192,10 @@ def _count_waiting(app: Celery) -> int:
 
 
 def _in_time(app: Celery, ask: Callable[[Celery], Answer]) -> Answer:
-    """What the broker answers. Raises BrokerError, also after ANSWER_SECONDS: not every transport knows a time limit.
+    """Return what the broker answers. Raises BrokerError, also where no answer comes within ANSWER_SECONDS.
 
-    A handshake by TLS with a port that does not speak it, for one, can last for ever.
+    The time limit is ours because not every transport has one: a TLS handshake with a port that does not speak TLS,
+    for example, may never end.
     """
     answers: SimpleQueue[Callable[[], Answer]] = SimpleQueue()
 
@@ -227,12 +229,12 @@ def _reachable(app: Celery) -> Iterator[None]:
         yield
     except (VennAdmitError, KeyboardInterrupt):
         raise
-    except (KeyError, ValueError, ImportError) as error:  # of an address that no transport takes
+    except (KeyError, ValueError):  # the address names no transport, or cannot be parsed
         # Without the chain, for these quote parts of the address, which may be of the password.
         raise BrokerError(
             f"{_named(url)} is no address of a broker: expected redis://host:port/number or "
             "amqp://user:password@host:port//, special characters in it percent-encoded; correct VENN_ADMIT_BROKER_URL"
-        ) from (error if isinstance(error, ImportError) else None)
+        ) from None
     except Exception as error:  # each transport has errors of its own, some without a common root
         raise BrokerError(
             f"the broker {_named(url)} cannot be reached: {str(error) or type(error).__name__}; "
@@ -257,5 +259,4 @@ def send(app: Celery, chunks: list[tuple[int, int]]) -> None:
     """
     with _reachable(app), app.producer_pool.acquire(block=True) as producer:
         for job_id, ordinal in chunks:
-            # Once more, for the connection may have been lost since the last time.
-            app.send_task(RUN_CHUNK, args=[job_id, ordinal], producer=producer, retry=True, retry_policy=ONCE_MORE)
+            app.send_task(RUN_CHUNK, args=[job_id, ordinal], producer=producer, retry=True, retry_policy=SEND_RETRIES)

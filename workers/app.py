@@ -117,13 +117,13 @@ def _stop_with_stdin() -> None:
 
 
 def _end_deaf() -> NoReturn:
-    """End this worker, which takes no messages, once it has computed what it has."""
-    log.error("worker ends: it takes no messages, and could not be brought to")
+    """End this worker, which takes no messages, once it has finished the chunks that it has."""
+    log.error("worker ends: messages wait, and it did not take any even after it reconnected")
     state.should_stop = broker.DEAF_EXIT_CODE
     while state.active_requests:
         time.sleep(STOP_SECONDS)
     time.sleep(STOP_SECONDS)
-    os._exit(broker.DEAF_EXIT_CODE)  # nothing in the process heeds a friendlier word
+    os._exit(broker.DEAF_EXIT_CODE)  # the event loop does not heed `should_stop` if it stands still
 
 
 presence = Presence(engine, consumption, end=_end_deaf)
