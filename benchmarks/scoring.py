@@ -133,7 +133,7 @@ def _workers(engine: Engine, home: Path) -> Iterator[Celery]:
     with transaction(engine) as connection:
         queue = broker.queue_name(connection)
     url = broker.broker_url(None, engine.url.render_as_string(hide_password=False))
-    app = broker.make_app(url, queue=queue, lease_seconds=600)
+    app = broker.make_app(url, queue=queue, task_seconds=600)
     broker.prepare(app)
     with (home / "worker.log").open("wb") as log:
         process = subprocess.Popen(

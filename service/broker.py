@@ -4,19 +4,19 @@ A message says "look at this chunk", or at what is due, and nothing more; what t
 is in the database (service/store/jobs.py).
 """
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from queue import Empty
-from typing import Any
+from queue import Empty, SimpleQueue
+from typing import Any, NoReturn, TypeVar
 
 from celery import Celery
 from kombu import Exchange, Queue
-from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES, virtual
 from sqlalchemy import Connection, Engine, make_url
 
-from service.errors import DatabaseError, JobError
+from service.errors import BrokerError, DatabaseError, VennAdmitError
 from service.secrets import mask, shown_address
 from service.store import messages
 from service.store.engine import connect, create_engine, transaction
@@ -25,6 +25,17 @@ from service.store.jobs import database_identity
 RUN_CHUNK = "workers.tasks.run_chunk"
 SWEEP = "workers.tasks.sweep"
 RECALIBRATE = "workers.tasks.recalibrate"
+
+# Of a worker that took no messages any more: a new one may (EX_TEMPFAIL of sysexits.h).
+DEAF_EXIT_CODE = 75
+# Within which a broker answers.
+ANSWER_SECONDS = 15.0
+# A connection to RabbitMQ on which nothing arrives for about two heartbeats is lost.
+HEARTBEAT_SECONDS = 10
+# A connection may have been lost since it was last used, so a message is sent once more.
+SEND_RETRIES = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
+
+Answer = TypeVar("Answer")
 
 _DATABASE_TRANSPORT = "venn-admit-database"
 
@@ -115,13 +126,15 @@ def queue_name(connection: Connection) -> str:
     return f"venn-admit-{database_identity(connection)}"
 
 
-def make_app(url: str, *, queue: str, lease_seconds: float) -> Celery:
+def make_app(url: str, *, queue: str, task_seconds: float) -> Celery:
     """A Celery application with the conventions of this service.
 
-    A message is acknowledged after its work, and goes back to the queue with a worker that is lost; a
-    process takes one at a time; results are rows, so there is no result backend. Past the lease a chunk may
-    be another worker's, so that is also the limit of a task's time. What beat sends has a queue of its own: a worker
+    A message is acknowledged after its work, and goes back to the queue with a worker that is lost; a process takes
+    one at a time; results are rows, so there is no result backend. What beat sends has a queue of its own: a worker
     takes from both in turn, so it does not wait behind the chunks of a large job.
+
+    Args:
+        task_seconds: after which a task is ended, as one that would never end.
     """
     upkeep = f"{queue}-upkeep"
     app = Celery("venn-admit", broker=url)
@@ -131,44 +144,116 @@ def make_app(url: str, *, queue: str, lease_seconds: float) -> Celery:
         task_ignore_result=True,
         task_acks_late=True,
         task_reject_on_worker_lost=True,
-        task_time_limit=lease_seconds,
+        task_time_limit=task_seconds,
         task_default_queue=queue,
         task_queues=[Queue(name, Exchange(name), routing_key=name) for name in (queue, upkeep)],
         task_routes={task: {"queue": upkeep, "routing_key": upkeep} for task in (SWEEP, RECALIBRATE)},
         worker_prefetch_multiplier=1,
         worker_hijack_root_logger=False,
         broker_connection_retry_on_startup=True,
+        # A worker whose broker is away waits for it: meanwhile it does not count as live.
+        broker_connection_max_retries=None,
+        broker_heartbeat=HEARTBEAT_SECONDS,
         # Who is alive is told by a lock in the database: not every transport can ask around.
         worker_enable_remote_control=False,
-        # A chunk is computed once whatever is delivered, so an unacknowledged message may come again early.
-        broker_transport_options={"visibility_timeout": 2 * lease_seconds},
+        broker_transport_options={
+            # A chunk is computed once whatever is delivered, so an unacknowledged message may come again early.
+            "visibility_timeout": 2 * task_seconds,
+            "socket_connect_timeout": ANSWER_SECONDS,
+            "socket_timeout": ANSWER_SECONDS,
+        },
         enable_utc=True,
     )
     return app
 
 
 def prepare(app: Celery) -> None:
-    """See that the broker answers, and make the queues."""
-    with _reachable(app), app.connection_for_write() as broker:
+    """See that the broker answers, and make the queues. Raises BrokerError."""
+    _in_time(app, _make_queues)
+
+
+def waiting(app: Celery) -> int:
+    """Count the messages that wait for a worker. Raises BrokerError."""
+    return _in_time(app, _count_waiting)
+
+
+def _make_queues(app: Celery) -> None:
+    with app.connection_for_write() as connection:
         for queue in app.conf.task_queues:
-            queue(broker.default_channel).declare()
+            queue(connection.default_channel).declare()
+
+
+def _count_waiting(app: Celery) -> int:
+    with app.connection_for_read() as connection:
+        channel = connection.default_channel
+        return sum(
+            channel.queue_declare(queue=queue.name, durable=True, exclusive=False, auto_delete=False).message_count
+            for queue in app.conf.task_queues
+        )
+
+
+def _in_time(app: Celery, ask: Callable[[Celery], Answer]) -> Answer:
+    """Return what the broker answers. Raises BrokerError, also where no answer comes within ANSWER_SECONDS.
+
+    The time limit is ours because not every transport has one: a TLS handshake with a port that does not speak TLS,
+    for example, may never end.
+    """
+    answers: SimpleQueue[Callable[[], Answer]] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            answer = ask(app)
+        except BaseException as error:  # it is raised where somebody waits for it
+            failure = error
+            answers.put(lambda: _raise(failure))
+        else:
+            answers.put(lambda: answer)
+
+    with _reachable(app):
+        threading.Thread(target=run, daemon=True, name="broker").start()
+        try:
+            given = answers.get(timeout=ANSWER_SECONDS)
+        except Empty:
+            raise TimeoutError(f"no answer within {ANSWER_SECONDS:.0f} s") from None
+        return given()
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error
 
 
 @contextmanager
 def _reachable(app: Celery) -> Iterator[None]:
-    """Let a broker's failure out as a JobError that says which broker, and what to do."""
+    """Let a broker's failure out as a BrokerError that says which broker, and what to do."""
+    url = app.conf.broker_url
     try:
         yield
-    except (OperationalError, OSError) as error:
-        url = app.conf.broker_url
-        raise JobError(
-            f"the broker {shown_address(url)} cannot be reached: {mask(str(error), url)}; "
-            "check that it runs, and VENN_ADMIT_BROKER_URL"
+    except (VennAdmitError, KeyboardInterrupt):
+        raise
+    except (KeyError, ValueError):  # the address names no transport, or cannot be parsed
+        # Without the chain, for these quote parts of the address, which may be of the password.
+        raise BrokerError(
+            f"{_named(url)} is no address of a broker: expected redis://host:port/number or "
+            "amqp://user:password@host:port//, special characters in it percent-encoded; correct VENN_ADMIT_BROKER_URL"
+        ) from None
+    except Exception as error:  # each transport has errors of its own, some without a common root
+        raise BrokerError(
+            f"the broker {_named(url)} cannot be reached: {mask(str(error), url) or type(error).__name__}; "
+            "check that it runs, and the user and password in VENN_ADMIT_BROKER_URL"
         ) from error
 
 
+def _named(url: str) -> str:
+    """The address as a message may show it."""
+    return "in the database" if url.startswith(_DATABASE_TRANSPORT) else shown_address(url)
+
+
 def send(app: Celery, chunks: list[tuple[int, int]]) -> None:
-    """Wake workers for these chunks (job, ordinal). A message lost is sent again by the sweeper."""
+    """Wake workers for these chunks (job, ordinal). A message lost is sent again by the sweeper.
+
+    Raises:
+        BrokerError: the broker cannot be reached; any number of the messages may have been sent.
+    """
     with _reachable(app), app.producer_pool.acquire(block=True) as producer:
         for job_id, ordinal in chunks:
-            app.send_task(RUN_CHUNK, args=[job_id, ordinal], producer=producer, retry=False)
+            app.send_task(RUN_CHUNK, args=[job_id, ordinal], producer=producer, retry=True, retry_policy=SEND_RETRIES)

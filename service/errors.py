@@ -49,3 +49,7 @@ class JobError(VennAdmitError):
     """A job did not complete: a chunk failed for good, or no worker took it."""
 
     exit_code = 6
+
+
+class BrokerError(JobError):
+    """The broker cannot be reached, refuses us, or does not answer in time."""

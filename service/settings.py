@@ -50,7 +50,15 @@ class Settings(BaseSettings):
         description="redis://... or amqp://..., Celery's broker; unset: the database is it too.",
     )
     chunk_rows: int = Field(default=2048, ge=1, description="Rows of a job that one worker claims at a time.")
-    lease_seconds: int = Field(default=600, ge=1, description="Time after which a claimed chunk may be claimed again.")
+    lease_seconds: int = Field(
+        default=30,
+        ge=1,
+        description="Time for which a worker claims a chunk; while it lives, it renews the claim. "
+        "After it, another may claim the chunk.",
+    )
+    chunk_seconds: int = Field(
+        default=3600, ge=1, description="Time after which a worker gives up a chunk, as one that would never be done."
+    )
     max_attempts: int = Field(default=3, ge=1, description="Claims of a chunk before it counts as failed.")
     retry_seconds: float = Field(
         default=1.0, ge=0, allow_inf_nan=False, description="Wait before a second claim; doubled for each further one."

@@ -82,7 +82,7 @@ BROKER_FORMS: dict[str, Callable[[str], str]] = {
 def test_a_broker_that_cannot_be_used_is_told_without_its_password(form: str, password: str) -> None:
     url = BROKER_FORMS[form](password)
     with pytest.raises(Exception) as caught:  # noqa: PT011 - of whatever kind the library's parser raises
-        broker.prepare(broker.make_app(url, queue="none", lease_seconds=1))
+        broker.prepare(broker.make_app(url, queue="none", task_seconds=1))
     assert MARK not in mask("".join(traceback.format_exception(caught.value)), url)
 
 

@@ -23,7 +23,7 @@ def test_nothing_need_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.database_url is None
     assert settings.broker_url is None
     assert settings.worker_concurrency is None
-    assert (settings.chunk_rows, settings.lease_seconds, settings.max_attempts) == (2048, 600, 3)
+    assert (settings.chunk_rows, settings.lease_seconds, settings.max_attempts) == (2048, 30, 3)
     assert (settings.recalibrate_quiet_seconds, settings.recalibrate_wait_seconds) == (30, 300)
     assert (settings.retry_seconds, settings.keep_calibrations) == (1, None)
 

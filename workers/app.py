@@ -11,9 +11,11 @@ import socket
 import threading
 import time
 from functools import cache
+from typing import Any, NoReturn
 
 import structlog
-from celery.signals import setup_logging, worker_init, worker_ready, worker_shutting_down
+from celery.signals import setup_logging, task_received, worker_init, worker_ready, worker_shutting_down
+from celery.worker import state
 from structlog.typing import EventDict, Processor
 
 from service import broker
@@ -24,7 +26,11 @@ from service.settings import get_settings, secret_addresses, unknown_variables
 from service.store import schema
 from service.store.array_cache import ArrayCache
 from service.store.engine import create_engine, database_url, transaction
+from workers.consumption import Consumption
 from workers.presence import Presence
+
+# Within which a worker ends that computes nothing.
+STOP_SECONDS = 10.0
 
 settings = get_settings()
 DATABASE_URL = database_url(settings)
@@ -33,26 +39,28 @@ engine = create_engine(
     application_name="venn-admit-worker",
     statement_timeout_seconds=settings.statement_timeout_seconds,
     lock_timeout_seconds=settings.lock_timeout_seconds,
-    # A process that stands still while it writes must not hold up the next one longer than its lease.
-    idle_in_transaction_seconds=settings.lease_seconds,
+    idle_in_transaction_seconds=settings.chunk_seconds,
 )
 with transaction(engine) as _connection:
     QUEUE = broker.queue_name(_connection)
 app = broker.make_app(
-    broker.broker_url(settings.broker_url, DATABASE_URL), queue=QUEUE, lease_seconds=settings.lease_seconds
+    broker.broker_url(settings.broker_url, DATABASE_URL), queue=QUEUE, task_seconds=settings.chunk_seconds
 )
 app.conf.imports = ("workers.tasks",)
-presence = Presence(engine)
+consumption = Consumption(app)
 
 log = structlog.get_logger()
+
+
+def process_name(pid: int) -> str:
+    """How a process of a worker on this machine is named in the chunks that it claims."""
+    return f"{socket.gethostname()}:{pid}"
 
 
 @cache
 def chunk_runner() -> ChunkRunner:
     """This process's runner: first used, and so made, in the child that computes."""
-    return ChunkRunner(
-        engine, ArrayCache(settings.home / "cache"), settings, worker=f"{socket.gethostname()}:{os.getpid()}"
-    )
+    return ChunkRunner(engine, ArrayCache(settings.home / "cache"), settings, worker=process_name(os.getpid()))
 
 
 @setup_logging.connect
@@ -114,12 +122,31 @@ def _stop_with_stdin() -> None:
     while os.read(0, 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(settings.lease_seconds)  # no task may take longer
+    time.sleep(settings.chunk_seconds)  # no task may take longer
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def _end_deaf() -> NoReturn:
+    """End this worker, which takes no messages, once it has finished the chunks that it has."""
+    log.error("worker ends: messages wait, and it did not take any even after it reconnected")
+    state.should_stop = broker.DEAF_EXIT_CODE
+    while state.active_requests:
+        time.sleep(STOP_SECONDS)
+    time.sleep(STOP_SECONDS)
+    os._exit(broker.DEAF_EXIT_CODE)  # the event loop does not heed `should_stop` if it stands still
+
+
+presence = Presence(engine, consumption, end=_end_deaf)
+
+
+@task_received.connect
+def _count(**_: object) -> None:
+    consumption.count_message()
+
+
 @worker_ready.connect
-def _announce(**_: object) -> None:
+def _announce(sender: Any, **_: object) -> None:
+    consumption.begin(sender)
     presence.announce()
 
 

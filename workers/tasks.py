@@ -5,20 +5,23 @@ from service.flows.jobs import relay
 from service.flows.recalibrate import recalibrate_due
 from workers.app import app, chunk_runner, engine, settings
 
+# Of every task, by its name, for that module needs the application.
+REQUEST = "workers.requests:AttentiveRequest"
 
-@app.task(name=broker.RUN_CHUNK, shared=False)
+
+@app.task(name=broker.RUN_CHUNK, shared=False, Request=REQUEST)
 def run_chunk(job_id: int, ordinal: int) -> int:
     """Compute a chunk; how many of its rows were settled."""
     return chunk_runner().run(job_id, ordinal)
 
 
-@app.task(name=broker.SWEEP, shared=False)
+@app.task(name=broker.SWEEP, shared=False, Request=REQUEST)
 def sweep_jobs() -> int:
     """Send again what no live lease covers; how many messages were sent."""
     return relay(engine, app)
 
 
-@app.task(name=broker.RECALIBRATE, shared=False)
+@app.task(name=broker.RECALIBRATE, shared=False, Request=REQUEST)
 def recalibrate() -> int:
     """Take the recalibrations that are due a step further; how many."""
     steps = recalibrate_due(

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from service.cli.classifier_commands import Name, run_job_with_progress
+from service.cli.classifier_commands import Name
 from service.cli.output import Json, messages, tell, warn
+from service.cli.waiting import run_job_with_progress
 from service.errors import InvalidInputError, NotReadyError
 
 if TYPE_CHECKING:

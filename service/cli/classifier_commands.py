@@ -1,11 +1,12 @@
 """Verbs that set a classifier up and keep it current: create, ingest, label, fit, export."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from service.cli.output import Json, messages, progress, tell
+from service.cli.waiting import run_job_with_progress
 from service.errors import InvalidInputError
 
 Name = Annotated[str, typer.Argument(help="The classifier's name.")]
@@ -183,23 +184,3 @@ def export(
         check_table_output(out)
     rows = flow(open_session().engine, name, Export(what), out, calibration_id=calibration)
     tell(as_json, {"rows": rows, "out": str(out)}, f"Wrote {what} to {out}: {rows:,} rows.")
-
-
-def run_job_with_progress(session: Any, job_id: int, what: str) -> None:
-    """Wait for a job behind a bar."""
-    from service.store import jobs
-    from service.store.engine import connect
-
-    with connect(session.engine) as connection:
-        total = jobs.progress(connection, job_id).row_count
-    if not total:
-        return
-    with progress(what, total) as advance:
-        done = 0
-
-        def show(state: jobs.Progress) -> None:
-            nonlocal done
-            advance(state.rows_done - done)
-            done = state.rows_done
-
-        session.run_job(job_id, show)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from service.cli.output import Json, cell, output, tell
+from service.cli.waiting import run_job_with_progress
 
 JobNumber = Annotated[int, typer.Argument(help="Number of a job, from `venn-admit jobs list`.")]
 
@@ -79,7 +80,6 @@ def resume(
     as_json: Json = False,
 ) -> None:
     """See a job through: one that was interrupted, failed or cancelled goes on from what is not done."""
-    from service.cli.classifier_commands import run_job_with_progress
     from service.cli.session import open_session
     from service.files.tables import check_table_output
     from service.flows.jobs import reopen
@@ -93,7 +93,7 @@ def resume(
         require_scores(session.engine, job)
     session.require_worker()
     reopen(session.engine, job)
-    run_job_with_progress(session, job, f"Job {job}")
+    run_job_with_progress(session, job, f"Job {job}", out)
     if out is not None:
         write_scores(session.engine, job, out)
     with connect(session.engine) as connection:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from service.cli.output import Json, cell, messages, tell
+from service.cli.waiting import run_job_with_progress
 from service.errors import NotReadyError
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ def recalibrate(
 
 def _serve(session: "Session", request: "RecalibrationRequest") -> "Step | None":
     """Step by step, to the snapshot or to what stands against it; None where another process made the snapshot."""
-    from service.cli.classifier_commands import run_job_with_progress
     from service.flows.recalibrate import recalibrate_step
 
     while True:

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from service.cli.classifier_commands import Name, run_job_with_progress
+from service.cli.classifier_commands import Name
 from service.cli.output import Json, make_report_folder, messages, output, progress, shown, tell
+from service.cli.waiting import run_job_with_progress
 
 Calibration = Annotated[int | None, typer.Option(help="Number of a calibration; default: the current one.")]
 
@@ -37,7 +38,7 @@ def score(
     check_table_output(out, file)
     session = open_session()
     request = score_file(
-        session, name, file, weighted=not no_weights, require_full_match=q_equals_k, calibration=calibration
+        session, name, file, out, weighted=not no_weights, require_full_match=q_equals_k, calibration=calibration
     )
     write_scores(session.engine, request.job_id, out)
     with connect(session.engine) as connection:
@@ -61,9 +62,16 @@ def score(
 
 
 def score_file(
-    session: Any, name: str, file: Path, *, weighted: bool, require_full_match: bool, calibration: int | None
+    session: Any,
+    name: str,
+    file: Path,
+    out: Path,
+    *,
+    weighted: bool,
+    require_full_match: bool,
+    calibration: int | None,
 ) -> Any:
-    """Record and run the job that scores a file; the request."""
+    """Record and run the job that scores a file, whose decisions go to `out` afterwards; the request."""
     from service.files import count_rows
     from service.flows.score import request_score
 
@@ -79,7 +87,8 @@ def score_file(
             chunk_rows=session.settings.chunk_rows,
             on_rows=advance,
         )
-    run_job_with_progress(session, request.job_id, f"Scoring {file.name}" + ("" if weighted else ", plain"))
+    what = f"Scoring {file.name}" + ("" if weighted else ", plain")
+    run_job_with_progress(session, request.job_id, what, out)
     return request
 
 

@@ -12,7 +12,8 @@ from sqlalchemy import Engine
 from service import broker
 from service.cli.worker_process import OwnWorker
 from service.errors import DatabaseError
-from service.flows.jobs import await_job
+from service.flows.jobs import OnWait, await_job, cancelled_if_unsent
+from service.flows.leases import LEAST_PART_LEFT
 from service.settings import Settings, get_settings
 from service.store import jobs, schema
 from service.store.array_cache import ArrayCache
@@ -39,7 +40,7 @@ class Session:
         url = broker.broker_url(self.settings.broker_url, self.database_url)
         with transaction(self.engine) as connection:
             queue = broker.queue_name(connection)
-        app = broker.make_app(url, queue=queue, lease_seconds=self.settings.lease_seconds)
+        app = broker.make_app(url, queue=queue, task_seconds=self.settings.chunk_seconds)
         broker.prepare(app)
         return app
 
@@ -60,20 +61,34 @@ class Session:
                 "set VENN_ADMIT_HOME to a writable folder"
             ) from error
 
-    def run_job(self, job_id: int, on_progress: Callable[[jobs.Progress], None]) -> None:
-        """Wait for a job; where no worker is there to compute it, start one and stop it afterwards."""
+    def run_job(
+        self, job_id: int, on_progress: Callable[[jobs.Progress], None], on_wait: OnWait = lambda _: None
+    ) -> None:
+        """Wait for a job; where no worker is there to compute it, start one and stop it afterwards.
+
+        on_wait: is told what the job waits for, None while it moves. Raises as `await_job`.
+        """
         with connect(self.engine) as connection:
             if jobs.progress(connection, job_id).state == "done":
                 return
-        with self.workers() as check_workers:
-            await_job(self.engine, self.broker, job_id, check_workers=check_workers, on_progress=on_progress)
+        with cancelled_if_unsent(self.engine, job_id), self.workers() as check_workers:
+            await_job(
+                self.engine,
+                self.broker,
+                job_id,
+                check_workers=check_workers,
+                on_progress=on_progress,
+                on_wait=on_wait,
+                least_lease_seconds=self.settings.lease_seconds * LEAST_PART_LEFT,
+            )
 
     @contextmanager
-    def workers(self) -> Iterator[Callable[[], None]]:
+    def workers(self) -> Iterator[Callable[[], str | None]]:
         """See to it that there is a worker; yields a check that it stays so, to be called while waiting.
 
-        Where those that were running have left, the check starts one here; it raises JobError where that ended.
-        Within such a block another one has the workers of the first.
+        Where none of those that were running takes messages, the check starts one here; it says what is awaited until
+        one does, and raises JobError where that one ended. Within such a block another one has the workers of the
+        first.
         """
         outer = bool(self._own)
         try:
@@ -83,13 +98,17 @@ class Session:
             if self._own and not outer:
                 self._own.pop().stop()
 
-    def _check_workers(self) -> None:
+    def _check_workers(self) -> str | None:
         live = self._live_workers()
+        if self._own and self._own[0].is_deaf:
+            self._own.pop()
+        if not live:
+            broker.prepare(self.broker)  # no worker takes messages without it
         if self._own:
             self._own[0].check(live)
         elif not live:
-            self.broker  # noqa: B018 - the queue is there before anyone listens
             self._own.append(OwnWorker(self.settings.home, self.settings.worker_concurrency))
+        return None if live else "waiting for a worker that takes messages: one is starting here"
 
     def _live_workers(self) -> int:
         with connect(self.engine) as connection:

@@ -12,6 +12,7 @@ from typing import BinaryIO
 import psutil
 
 import service
+from service.broker import DEAF_EXIT_CODE
 from service.errors import DatabaseError, JobError
 from service.store.embedded_access import make_home
 
@@ -71,6 +72,11 @@ class OwnWorker:
             )
         self._deadline = time.monotonic() + START_SECONDS
         atexit.register(self._end)
+
+    @property
+    def is_deaf(self) -> bool:
+        """Whether it ended because it took no messages any more."""
+        return self._process.poll() == DEAF_EXIT_CODE
 
     def check(self, live_workers: int) -> None:
         """Raise JobError where it ended, or is not among the live workers in time."""

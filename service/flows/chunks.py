@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine
 
 from service.errors import JobError
 from service.flows.approximate import approximate_points
+from service.flows.leases import renewed_lease
 from service.flows.score import Snapshot, load_snapshot, score_points
 from service.store import approximations, classifiers, jobs
 from service.store.array_cache import ArrayCache
@@ -71,7 +72,8 @@ class ChunkRunner:
         chunk_log = chunk_log.bind(classifier=claim.classifier, attempt=claim.attempts)
         try:
             self._check_attempts(claim)
-            finished = self._compute_and_apply(claim)
+            with renewed_lease(self._engine, claim, self._settings.lease_seconds):
+                finished = self._compute_and_apply(claim)
         except Exception as error:  # whatever it is, it is kept with the chunk, and other chunks go on
             with transaction(self._engine) as connection:
                 state = jobs.fail(
@@ -97,7 +99,7 @@ class ChunkRunner:
         if claim.attempts > self._settings.max_attempts:
             raise JobError(
                 f"{self._settings.max_attempts} attempts ended without a result or an error: see in the logs whether "
-                "workers ran out of memory, or raise VENN_ADMIT_LEASE_SECONDS"
+                "workers ran out of memory, or raise VENN_ADMIT_CHUNK_SECONDS"
             )
 
     def _compute_and_apply(self, claim: jobs.Claim) -> bool:
@@ -110,7 +112,7 @@ class ChunkRunner:
 
     def _apply(self, claim: jobs.Claim, result: _Result) -> bool:
         with connect(self._engine) as connection, connection.begin() as open_transaction:
-            jobs.begin_writing(connection, claim)
+            jobs.begin_writing(connection, claim, lease_seconds=self._settings.lease_seconds)
             result.apply(connection)
             finished = jobs.finish(connection, claim)
             if not finished:

@@ -50,12 +50,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a job is: rows of finished chunks out of all."""
+    """How far a job is: rows of finished chunks out of all; chunks whose worker lives, or seems to have died."""
 
     state: str
     error: str | None
     row_count: int
     rows_done: int
+    chunks_alive: int
+    chunks_orphaned: int
 
 
 def add_job(
@@ -114,6 +116,19 @@ def take_unsent(connection: Connection, job_id: int | None, resend_seconds: floa
     return sorted((row.job_id, row.ordinal) for row in rows)
 
 
+def unsend(connection: Connection, chunks: list[tuple[int, int]]) -> None:
+    """Let chunks (job, ordinal) count as never sent, for their messages could not be."""
+    job_ids, ordinals = zip(*chunks, strict=True)
+    connection.execute(statement("jobs.unsend"), {"job_ids": list(job_ids), "ordinals": list(ordinals)})
+
+
+def cancel_unsent(connection: Connection, job_id: int, *, error: str) -> bool:
+    """Cancel a job of which no worker can know, and say why; False where one may, or where it is over."""
+    connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
+    parameters = {"job_id": job_id, "error": error}
+    return connection.execute(statement("jobs.cancel_unsent"), parameters).one_or_none() is not None
+
+
 def claim(connection: Connection, job_id: int, ordinal: int, *, worker: str, lease_seconds: float) -> Claim | None:
     """Lease a chunk; None where it is finished, cancelled, held by another worker or to be tried again later."""
     row = connection.execute(
@@ -143,9 +158,24 @@ def _of_claim(claimed: Claim) -> dict[str, Any]:
     return {"job_id": claimed.job_id, "ordinal": claimed.ordinal, "lease_token": claimed.lease_token}
 
 
-def begin_writing(connection: Connection, claimed: Claim) -> None:
-    """Let the transaction that writes a chunk's result be known as such; it is ended where the claim runs out."""
-    connection.execute(statement("jobs.begin_writing"), {"lease_token": str(claimed.lease_token)})
+def renew(connection: Connection, claimed: Claim, *, lease_seconds: float) -> bool:
+    """Let a claim last for so long from now; False where it is lost, or the chunk is done."""
+    parameters = {**_of_claim(claimed), "lease_seconds": lease_seconds}
+    return connection.execute(statement("jobs.renew_lease"), parameters).one_or_none() is not None
+
+
+def release(connection: Connection, worker: str) -> int:
+    """End the claims of a process that is dead; how many."""
+    return connection.execute(statement("jobs.release_chunks"), {"worker": worker}).rowcount
+
+
+def begin_writing(connection: Connection, claimed: Claim, *, lease_seconds: int) -> None:
+    """Let the transaction that writes a chunk's result be known as such.
+
+    It is ended where the claim runs out, or where its process stands still for as long as a claim lasts.
+    """
+    parameters = {"lease_token": str(claimed.lease_token), "lease_seconds": lease_seconds}
+    connection.execute(statement("jobs.begin_writing"), parameters)
 
 
 def finish(connection: Connection, claimed: Claim) -> bool:
@@ -178,9 +208,11 @@ def fail(connection: Connection, claimed: Claim, *, error: str, max_attempts: in
     return state
 
 
-def progress(connection: Connection, job_id: int) -> Progress:
-    row = connection.execute(statement("jobs.job_progress"), {"job_id": job_id}).one()
-    return Progress(row.state, row.error, row.row_count, int(row.rows_done))
+def progress(connection: Connection, job_id: int, *, least_lease_seconds: float = 0.0) -> Progress:
+    """How far a job is. A worker seems to have died whose claim ends in less than `least_lease_seconds`."""
+    parameters = {"job_id": job_id, "least_seconds": least_lease_seconds}
+    row = connection.execute(statement("jobs.job_progress"), parameters).one()
+    return Progress(row.state, row.error, row.row_count, int(row.rows_done), row.chunks_alive, row.chunks_orphaned)
 
 
 def summaries(

@@ -130,7 +130,9 @@ def _own_worker() -> Iterator[None]:
                 engine.dispose()
 
 
-def _run_job(self: session.Session, job_id: int, on_progress: Callable[[jobs.Progress], None]) -> None:
+def _run_job(
+    self: session.Session, job_id: int, on_progress: Callable[[jobs.Progress], None], _on_wait: object = None
+) -> None:
     runner = ChunkRunner(self.engine, self.cache, self.settings, worker="test")
     with transaction(self.engine) as connection:
         chunks = jobs.take_unsent(connection, job_id, 0)

@@ -7,7 +7,7 @@ import pytest
 
 from service.flows.score import request_score
 from service.store.engine import create_engine, transaction
-from tests.cli import samples
+from tests.cli import program, samples
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import NAME, SCORED_ROWS
 
@@ -50,6 +50,29 @@ def test_an_interrupted_job_is_seen_through_to_the_same_file(
     assert pq.read_table(tmp_path / "resumed.parquet").equals(pq.read_table(tmp_path / "anew.parquet"))
     assert own_calibrated("jobs", "resume", job, "--out", tmp_path / "again.parquet").code == 0
     assert (tmp_path / "again.parquet").read_bytes() == (tmp_path / "resumed.parquet").read_bytes()
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit])
+def test_an_interrupted_command_says_how_to_resume_its_job(
+    own_calibrated: Program,
+    scored_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    interruption: type[BaseException],
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise interruption(143)
+
+    out = tmp_path / "the scores.parquet"
+    with monkeypatch.context() as patch:
+        patch.setattr(program, "_run_job", interrupt)
+        outcome = own_calibrated("score", NAME, scored_file, "--out", out)
+    assert outcome.code == (130 if interruption is KeyboardInterrupt else 143)
+    job = own_calibrated("jobs", "list", "--most", 1, "--json").result["jobs"][0]["job"]
+    resume = f"venn-admit jobs resume {job} --out '{out}'"
+    assert resume in " ".join(outcome.stderr.split())
+    assert own_calibrated("jobs", "resume", job, "--out", out).code == 0
+    assert out.exists()
 
 
 def test_list(own_calibrated: Program, scored_file: Path) -> None:

@@ -13,6 +13,7 @@ from tests.faults.soak import Soak, soak
 WRONG = ("rows lost", "rows doubled", "rows differing")
 SHOWN = (
     *("processes killed", "workers killed", "broker flushed", "messages lost", "messages doubled"),
+    *("connections cut", "broker away"),
     *("Postgres restarted", "workers paused", "late writes refused", "quota hits"),
     *("jobs", "chunks", "chunks begun again", "rows", *WRONG),
 )

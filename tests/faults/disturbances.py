@@ -58,6 +58,16 @@ class Disturbances:
         self._counts["messages lost"] += self._fleet.flush()
         self._counts["broker flushed"] += 1
 
+    def cut(self) -> None:
+        """Reset the workers' connections to the broker; new ones are accepted."""
+        self._counts["connections cut"] += self._fleet.proxy.cut()
+
+    def take_broker_away(self) -> None:
+        """Reset the workers' connections to the broker, and refuse new ones for a moment."""
+        with self._fleet.proxy.down():
+            time.sleep(self._rng.uniform(0, 1))
+        self._counts["broker away"] += 1
+
     def restart_postgres(self) -> None:
         """Stop Postgres at once and start it again, a moment later."""
         self._server.restart(self._rng.uniform(0, 1))
@@ -81,7 +91,7 @@ class Disturbances:
             if self._chunk(chunk).worker == chunk.worker:
                 return False
             refused = self._fleet.logged(REFUSED)
-            child.resume()  # its parent not yet, which would kill it: its time is up
+            child.resume()
             wait_until(lambda: self._fleet.logged(REFUSED) > refused, "the late write is refused")
             return True
         finally:

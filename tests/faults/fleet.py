@@ -13,10 +13,12 @@ from service import broker
 from service.errors import DatabaseError, JobError
 from service.store import jobs
 from service.store.engine import create_engine, transaction
+from tests.faults.proxy import Proxy, proxied
 from tests.faults.workload import open_jobs
 from tests.workers.processes import WorkerProcess, await_workers, kill_session, wait_until
 
 LEASE_SECONDS = 4
+TASK_SECONDS = 600
 SWEEP_SECONDS = 0.2
 RESEND_SECONDS = 1.0
 # A round ends long before, on a slow machine too.
@@ -63,9 +65,10 @@ class Sweeper:
 class Fleet:
     """Workers with one process each, and with homes, and so caches, of their own."""
 
-    def __init__(self, url: str, engine: Engine, app: Celery, environment: dict[str, str]) -> None:
+    def __init__(self, url: str, engine: Engine, app: Celery, proxy: Proxy, environment: dict[str, str]) -> None:
         self.engine = engine
         self.app = app
+        self.proxy = proxy
         self.workers: list[WorkerProcess] = []
         self._url = url
         self._environment = environment
@@ -107,17 +110,31 @@ class Fleet:
 
 @contextmanager
 def running_fleet(url: str, folder: Path, broker_url: str | None, *, workers: int) -> Iterator[Fleet]:
-    """Workers in folders `worker-0`, ... that are up; all of them are killed at the end."""
+    """Workers in folders `worker-0`, ... that are up; all of them are killed at the end.
+
+    They reach the broker by way of a proxy; without a broker's URL, the database, which is the broker then.
+    """
     engine = create_engine(url)
     with ExitStack() as stack:
+        proxy, proxied_url = stack.enter_context(proxied(broker_url or url))
         stack.callback(engine.dispose)
         with transaction(engine) as connection:
             queue = broker.queue_name(connection)
-        app = broker.make_app(broker.broker_url(broker_url, url), queue=queue, lease_seconds=LEASE_SECONDS)
+        app = broker.make_app(broker.broker_url(broker_url, url), queue=queue, task_seconds=TASK_SECONDS)
         stack.callback(app.close)
         broker.prepare(app)
-        settings = {"LEASE_SECONDS": LEASE_SECONDS, "MAX_ATTEMPTS": MAX_ATTEMPTS, "BROKER_URL": broker_url or ""}
-        fleet = Fleet(url, engine, app, {f"VENN_ADMIT_{name}": str(value) for name, value in settings.items()})
+        settings = {
+            "LEASE_SECONDS": LEASE_SECONDS,
+            "MAX_ATTEMPTS": MAX_ATTEMPTS,
+            "BROKER_URL": proxied_url if broker_url else "",
+        }
+        fleet = Fleet(
+            url if broker_url else proxied_url,
+            engine,
+            app,
+            proxy,
+            {f"VENN_ADMIT_{name}": str(value) for name, value in settings.items()},
+        )
         stack.callback(_clear, fleet)
         for number in range(workers):
             fleet.start(folder / f"worker-{number}")

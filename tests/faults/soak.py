@@ -20,7 +20,15 @@ WORKERS = 4
 # Most chunks that are done between two faults.
 STRIDE = 3
 # How often each fault is drawn, out of a hundred.
-WEIGHTS = {"kill_child": 60, "kill_worker": 26, "flush": 5, "restart_postgres": 5, "pause": 4}
+WEIGHTS = {
+    "kill_child": 50,
+    "kill_worker": 20,
+    "flush": 5,
+    "restart_postgres": 5,
+    "pause": 4,
+    "cut": 10,
+    "take_broker_away": 6,
+}
 
 TOTALS = """
 SELECT count(*) AS chunks, count(*) FILTER (WHERE attempts > 1) AS again

@@ -7,15 +7,19 @@ The workers have homes of their own and share a database and a broker over TCP, 
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine, text
 
+from service.store.engine import connect
 from tests.faults.conftest import SIZE
 from tests.faults.disturbances import Disturbances
 from tests.faults.fleet import Fleet, Sweeper, running_fleet
 from tests.faults.server import Server
 from tests.faults.workload import Comparison, Row, compare, written
+from tests.workers.processes import await_workers, wait_until
 
 KILLS = 15
 # Of each of the three jobs.
@@ -85,6 +89,46 @@ def test_postgres_is_restarted(fleet: Fleet, disturbances: Disturbances, check: 
         disturbances.restart_postgres()
         assert disturbances.await_chunks(5)
         check()
+
+
+def test_connections_to_the_broker_are_cut(
+    fleet: Fleet, broker_url: str | None, disturbances: Disturbances, check: Callable[[], None]
+) -> None:
+    with Sweeper(fleet.engine, fleet.app, copies=1):
+        assert disturbances.await_chunks(5)
+        assert fleet.proxy.cut()
+        assert disturbances.await_chunks(5)
+        if broker_url is not None:  # a query of the database that is never answered is waited for by its process
+            assert fleet.proxy.silence()
+            assert disturbances.await_chunks(5)
+        with fleet.proxy.down():
+            await_workers(fleet.engine, 0)
+        check()
+        await_workers(fleet.engine, len(fleet.workers))
+
+
+def test_a_worker_that_cannot_acknowledge_takes_messages_again(
+    fleet: Fleet, broker_url: str | None, check: Callable[[], None]
+) -> None:
+    with Sweeper(fleet.engine, fleet.app, copies=1):
+        with ExitStack() as away:
+            with connect(fleet.engine) as connection, connection.begin():
+                connection.execute(text("LOCK TABLE neighbours, decision IN ACCESS EXCLUSIVE MODE"))
+                wait_until(lambda: len(claimed(fleet.engine)) == len(fleet.workers), "each worker has a chunk")
+                held = claimed(fleet.engine)
+                away.enter_context(fleet.proxy.down())
+            if broker_url is not None:  # else the result itself cannot be stored
+                wait_until(lambda: not held & claimed(fleet.engine), "the chunks are done")
+        check()
+        await_workers(fleet.engine, len(fleet.workers))
+    assert all(worker.process.poll() is None for worker in fleet.workers)
+
+
+def claimed(engine: Engine) -> set[tuple[int, int]]:
+    """The chunks that are being computed."""
+    with connect(engine) as connection:
+        rows = connection.execute(text("SELECT job_id, ordinal FROM job_chunk WHERE state = 'running'"))
+        return {(row.job_id, row.ordinal) for row in rows}
 
 
 def test_the_late_write_of_a_paused_worker_is_refused(

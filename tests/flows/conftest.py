@@ -65,7 +65,7 @@ def reviews(server_url: str, reviews_template: str, tmp_path: Path) -> Iterator[
 def unattended_app(edge: Bench) -> Iterator[Celery]:
     """What messages are sent by; nobody takes them."""
     url = broker.broker_url(None, edge.engine.url.render_as_string(hide_password=False))
-    app = broker.make_app(url, queue="q", lease_seconds=60)
+    app = broker.make_app(url, queue="q", task_seconds=60)
     broker.prepare(app)
     yield app
     app.close()

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from sqlalchemy import Engine, Row
 
 from service.core.calibrator_settings import make_settings
+from service.flows import chunks
 from service.flows import jobs as jobs_flow
 from service.flows.calibrate import request_approximations
 from service.flows.chunks import ChunkRunner
@@ -151,7 +153,11 @@ class TestLease:
 
     @pytest.mark.parametrize("kind", ["score", "approximate"])
     @pytest.mark.parametrize("rival_finishes", [True, False])
-    def test_the_late_result_of_a_lost_one_is_refused(self, edge: Bench, kind: str, rival_finishes: bool) -> None:
+    def test_the_late_result_of_a_lost_one_is_refused(
+        self, edge: Bench, kind: str, rival_finishes: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # As of a process that stands still.
+        monkeypatch.setattr(chunks, "renewed_lease", lambda *_: nullcontext())
         job_id = request(edge) if kind == "score" else request_more_approximations(edge)
         rival = runner(edge, "rival")
 

@@ -112,7 +112,7 @@ def test_a_writer_whose_claim_ran_out_is_ended(engine: Engine, job: int) -> None
     claims = claim(engine, job, 0, lease_seconds=-1.0), claim(engine, job, 1)
     writers = [engine.connect() for _ in claims]
     for writer, claimed in zip(writers, claims, strict=True):
-        jobs.begin_writing(writer, claimed)
+        jobs.begin_writing(writer, claimed, lease_seconds=600)
     cursors = [driver_cursor(writer) for writer in writers]
     cursors[0].execute("SELECT FROM classifier FOR NO KEY UPDATE")
     with pytest.raises(psycopg.errors.AdminShutdown), cursors[0].copy("COPY label_event FROM STDIN"):
@@ -131,3 +131,51 @@ def test_a_chunk_that_went_wrong_is_sent_again_at_once(engine: Engine, job: int)
     with transaction(engine) as connection:
         assert jobs.fail(connection, claimed, error="disk full", max_attempts=3, retry_seconds=0) == "pending"
     assert unsent(engine) == [1]
+
+
+def test_what_lost_its_worker_is_sent_again_at_once_and_once(engine: Engine, job: int) -> None:
+    unsent(engine)
+    claim(engine, job, 0)
+    claim(engine, job, 1)
+    with transaction(engine) as connection:
+        connection.execute(text("UPDATE job_chunk SET worker = 'dead' WHERE ordinal = 1"))
+    with transaction(engine) as connection:
+        assert jobs.release(connection, "dead") == 1
+    assert unsent(engine) == [1]
+    assert unsent(engine) == []
+    claim(engine, job, 1)
+
+
+def test_a_claim_is_renewed_until_it_is_lost(engine: Engine, job: int) -> None:
+    claimed = claim(engine, job, 0, lease_seconds=1.0)
+
+    def renew(seconds: float) -> bool:
+        with transaction(engine) as connection:
+            return jobs.renew(connection, claimed, lease_seconds=seconds)
+
+    assert renew(600)
+    with transaction(engine) as connection:
+        progress = jobs.progress(connection, job, least_lease_seconds=300)
+        assert (progress.chunks_alive, progress.chunks_orphaned) == (1, 0)
+        progress = jobs.progress(connection, job, least_lease_seconds=900)
+        assert (progress.chunks_alive, progress.chunks_orphaned) == (0, 1)
+    assert renew(-1)
+    claim(engine, job, 0)
+    assert not renew(600)
+
+
+def test_a_job_that_no_worker_can_know_of_is_cancelled(engine: Engine, job: int) -> None:
+    def cancel() -> bool:
+        with transaction(engine) as connection:
+            return jobs.cancel_unsent(connection, job, error="no broker")
+
+    chunks = unsent(engine)
+    assert not cancel(), "messages are under way"
+    with transaction(engine) as connection:
+        jobs.unsend(connection, [(job, ordinal) for ordinal in chunks])
+    assert cancel()
+    with transaction(engine) as connection:
+        cancelled = jobs.by_id(connection, job)
+        assert jobs.claim(connection, job, 0, worker="here", lease_seconds=600) is None
+    assert (cancelled.state, cancelled.error) == ("cancelled", "no broker")
+    assert unsent(engine) == [], "no sweep sends it"

@@ -67,7 +67,7 @@ def make_sender(open_engine: Callable[[str], Engine]) -> Iterator[Callable[..., 
         def made(url: str, broker_url: str | None = None) -> Celery:
             with transaction(open_engine(url)) as connection:
                 queue = broker.queue_name(connection)
-            app = broker.make_app(broker.broker_url(broker_url, url), queue=queue, lease_seconds=60)
+            app = broker.make_app(broker.broker_url(broker_url, url), queue=queue, task_seconds=60)
             broker.prepare(app)
             apps.callback(app.close)
             return app

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -247,15 +248,45 @@ def test_the_chunk_of_a_killed_worker_is_done_by_another_after_the_lease(
     assert chunk.finished_at > claim.lease_until
 
 
-def test_a_chunk_past_its_lease_is_given_up(url: str, engine: Engine, sender: Celery, tmp_path: Path) -> None:
-    with running_worker(url, tmp_path / "home", lease_seconds=5) as worker:
+def test_the_chunk_of_a_killed_process_is_free_at_once(
+    url: str, engine: Engine, sender: Celery, tmp_path: Path
+) -> None:
+    with running_worker(url, tmp_path / "home", lease_seconds=3600):
+        await_workers(engine, 1)
+        job_id = request_score(engine, tmp_path, chunk_rows=SCORED_ROWS)
+        with blocked(engine):
+            relay(engine, sender, job_id)
+            wait_until(lambda: value(engine, STARTED) == 1, "the chunk is begun")
+            claim = only_chunk(engine, job_id)
+            psutil.Process(int(claim.worker.rpartition(":")[2])).kill()
+            wait_until(lambda: only_chunk(engine, job_id).attempts == 2, "another process has the chunk")
+        wait_until(lambda: progress(engine, job_id).state == "done", "the job is done")
+    assert only_chunk(engine, job_id).worker != claim.worker
+
+
+def test_a_worker_that_lives_keeps_its_chunk(url: str, engine: Engine, sender: Celery, tmp_path: Path) -> None:
+    with running_worker(url, tmp_path / "home", lease_seconds=2):
+        await_workers(engine, 1)
+        job_id = request_score(engine, tmp_path, chunk_rows=SCORED_ROWS)
+        with blocked(engine):
+            relay(engine, sender, job_id)
+            wait_until(lambda: value(engine, STARTED) == 1, "the chunk is begun")
+            first = only_chunk(engine, job_id)
+            after = first.lease_until + timedelta(seconds=2)
+            wait_until(lambda: only_chunk(engine, job_id).lease_until > after, "the claim is renewed past its end")
+        wait_until(lambda: progress(engine, job_id).state == "done", "the job is done")
+    assert only_chunk(engine, job_id).attempts == 1
+
+
+def test_a_chunk_that_takes_too_long_is_given_up(url: str, engine: Engine, sender: Celery, tmp_path: Path) -> None:
+    with running_worker(url, tmp_path / "home", chunk_seconds=5, lease_seconds=2) as worker:
         await_workers(engine, 1)
         job_id = request_score(engine, tmp_path, chunk_rows=SCORED_ROWS)
         with blocked(engine):
             relay(engine, sender, job_id)
             wait_until(lambda: value(engine, STARTED) == 1, "the chunk is begun")
             (_, child) = worker.family()
-            wait_until(lambda: ended([child]), "the child is killed", seconds=20)
+            wait_until(lambda: ended([child]), "the child is killed")
         relay_until_done(engine, sender, job_id)
     assert only_chunk(engine, job_id).attempts == 2
 

@@ -37,8 +37,8 @@ SELECT
 FROM generate_series(0, :row_count - 1, :chunk_rows) AS first_row;
 
 -- name: take_unsent
--- Open chunks of which no message is under way: never sent, or their claim ran out, or sent long ago while nothing
--- moved or a later message arrived. They are marked as sent; the caller sends the messages after commit.
+-- Open chunks of which no message is under way: never sent, or their claim ran out since, or sent long ago while
+-- nothing moved or a later message arrived. They are marked as sent; the caller sends the messages after commit.
 WITH claimed AS (
     SELECT
         max(chunk.sent_at) AS newest_sent_at,
@@ -70,6 +70,8 @@ due AS (
         AND (chunk.not_before IS NULL OR chunk.not_before <= now())
         AND (
             chunk.sent_at IS NULL
+            -- No message was sent since its claim ran out.
+            OR (chunk.lease_until < now() AND chunk.sent_at <= chunk.lease_until)
             OR (
                 chunk.sent_at < now() - make_interval(secs => :resend_seconds)
                 AND (
@@ -94,12 +96,65 @@ WHERE
     AND job_chunk.ordinal = due.ordinal
 RETURNING job_chunk.job_id, job_chunk.ordinal;
 
+-- name: unsend
+-- The messages for these chunks could not be sent.
+UPDATE job_chunk
+SET sent_at = NULL
+FROM unnest(CAST(:job_ids AS bigint[]), CAST(:ordinals AS integer[])) AS unsent (job_id, ordinal)
+WHERE
+    job_chunk.job_id = unsent.job_id
+    AND job_chunk.ordinal = unsent.ordinal
+    AND job_chunk.state = 'pending';
+
+-- name: cancel_unsent
+-- A job of which no message is under way and no chunk is being computed ends with the reason; no row for any other.
+UPDATE job
+SET
+    state = 'cancelled',
+    error = :error,
+    finished_at = now()
+WHERE
+    id = :job_id
+    AND state = 'running'
+    AND NOT EXISTS (
+        SELECT
+        FROM job_chunk AS chunk
+        WHERE
+            chunk.job_id = job.id
+            AND chunk.state IN ('pending', 'running')
+            AND (chunk.state = 'running' OR chunk.sent_at IS NOT NULL)
+    )
+RETURNING id;
+
+-- name: renew_lease
+-- The worker lives: its claim lasts longer. No row where the claim is another's by now, or the chunk is done.
+UPDATE job_chunk
+SET lease_until = now() + make_interval(secs => :lease_seconds)
+WHERE
+    job_id = :job_id
+    AND ordinal = :ordinal
+    AND lease_token = :lease_token
+RETURNING ordinal;
+
+-- name: release_chunks
+-- What a process claimed that is dead: the claims end now.
+UPDATE job_chunk
+SET lease_until = now()
+FROM job
+WHERE
+    job_chunk.job_id = job.id
+    AND job.state = 'running'
+    AND job_chunk.state = 'running'
+    AND job_chunk.worker = :worker
+    AND job_chunk.lease_until > now();
+
 -- name: begin_writing
 -- The session says whose result this transaction writes, and waits for the results before it as long as it takes: a
--- writer that stands still is ended with its lease.
+-- writer that stands still is ended with its lease, or by the server once it was idle for as long as a lease.
 SELECT
     set_config('application_name', format('venn-admit chunk %s', CAST(:lease_token AS text)), TRUE),
-    set_config('lock_timeout', '0', TRUE);
+    set_config('lock_timeout', '0', TRUE),
+    set_config('idle_in_transaction_session_timeout', format('%ss', CAST(:lease_seconds AS integer)), TRUE);
 
 -- name: end_lost_writers
 -- Sessions that write for a claim which ran out: they can no longer finish, and hold locks that others wait for.
@@ -236,12 +291,18 @@ WHERE
 RETURNING job.state;
 
 -- name: job_progress
--- How far a job is.
+-- How far a job is, and how many of its chunks are computed by a worker that renews its claim, or has not for a while.
 SELECT
     job.state,
     job.error,
     job.row_count,
-    coalesce(sum(chunk.end_row - chunk.first_row) FILTER (WHERE chunk.state = 'done'), 0) AS rows_done
+    coalesce(sum(chunk.end_row - chunk.first_row) FILTER (WHERE chunk.state = 'done'), 0) AS rows_done,
+    count(*) FILTER (
+        WHERE chunk.state = 'running' AND chunk.lease_until >= now() + make_interval(secs => :least_seconds)
+    ) AS chunks_alive,
+    count(*) FILTER (
+        WHERE chunk.state = 'running' AND chunk.lease_until < now() + make_interval(secs => :least_seconds)
+    ) AS chunks_orphaned
 FROM job
 LEFT JOIN job_chunk AS chunk ON job.id = chunk.job_id
 WHERE job.id = :job_id

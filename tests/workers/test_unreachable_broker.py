@@ -1,0 +1,126 @@
+"""A broker that cannot be reached, from the side of whoever asks for work."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from celery import Celery
+from sqlalchemy import Engine
+
+from service import broker
+from service.cli.session import connect_unchecked
+from service.cli.waiting import run_job_with_progress
+from service.errors import BrokerError, JobError
+from service.flows import jobs as flow
+from service.flows.jobs import await_job
+from service.settings import get_settings
+from service.store import jobs
+from service.store.engine import connect
+from tests.workers.samples import CHUNK_ROWS, SCORED_ROWS, request_score, value
+
+CHUNKS = SCORED_ROWS // CHUNK_ROWS
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that accepts connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def application(url: str) -> Celery:
+    return broker.make_app(url, queue="unreachable", task_seconds=60)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("amqp://guest:secret@127.0.0.1:9//", r"amqp://guest:\*\*@127.0.0.1:9// cannot be reached"),
+        ("redis://:secret@127.0.0.1:9/0", r"redis://:\*\*@127.0.0.1:9/0 cannot be reached"),
+        ("redis://127.0.0.1:9/0?password=secret", "redis://127.0.0.1:9/0 cannot be reached"),
+        ("carrier-pigeon://bob:secret@127.0.0.1", "expected redis://.* or amqp://.*correct VENN_ADMIT_BROKER_URL"),
+        ("amqp://guest:secret@127.0.0.1:port//", "expected redis://.* or amqp://.*correct VENN_ADMIT_BROKER_URL"),
+        ("amqp://guest:secret@127.0.0.1:99999//", "expected redis://.* or amqp://.*correct VENN_ADMIT_BROKER_URL"),
+        ("redis://127.0.0.1:port/0", "expected redis://.* or amqp://.*correct VENN_ADMIT_BROKER_URL"),
+    ],
+)
+def test_an_address_where_no_broker_is(url: str, said: str) -> None:
+    with pytest.raises(BrokerError, match=said) as caught:
+        broker.prepare(application(url))
+    assert caught.value.exit_code == JobError.exit_code == 6
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", ["redis", "rediss", "amqp", "amqps"])
+def test_one_that_never_answers(scheme: str, silent_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broker, "ANSWER_SECONDS", 1.0)
+    with pytest.raises(BrokerError, match="cannot be reached"):
+        broker.prepare(application(f"{scheme}://127.0.0.1:{silent_port}//"))
+
+
+def test_a_wrong_password(rabbitmq_url: str) -> None:
+    url = rabbitmq_url.replace("guest:guest@", "guest:wrong@")
+    with pytest.raises(BrokerError, match=r"cannot be reached: .*ACCESS_REFUSED.*password") as caught:
+        broker.prepare(application(url))
+    assert "wrong" not in str(caught.value)
+
+
+def test_tls_where_none_is_spoken(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broker, "ANSWER_SECONDS", 1.0)
+    with pytest.raises(BrokerError, match="cannot be reached"):
+        broker.prepare(application(redis_url.replace("redis://", "rediss://")))
+
+
+def test_a_job_that_was_never_sent_is_cancelled(
+    url: str, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("VENN_ADMIT_DATABASE_URL", url)
+    monkeypatch.setenv("VENN_ADMIT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("VENN_ADMIT_BROKER_URL", "redis://127.0.0.1:9/0")
+    get_settings.cache_clear()
+    session = connect_unchecked()
+    job_id = request_score(engine, tmp_path)
+    out = tmp_path / "the scores.parquet"
+    with pytest.raises(BrokerError, match=rf"job {job_id} was cancelled.*127\.0\.0\.1:9/0 cannot be reached"):
+        run_job_with_progress(session, job_id, "Scoring", out)
+    session.engine.dispose()
+    with connect(engine) as connection:
+        job = jobs.by_id(connection, job_id)
+    assert job.state == "cancelled"
+    assert "redis://127.0.0.1:9/0 cannot be reached" in (job.error or "")
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"venn-admit jobs resume {job_id} --out '{out}'" in told
+
+
+def test_a_broker_that_goes_away_is_waited_for(
+    engine: Engine, sender: Celery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = request_score(engine, tmp_path)
+    awaited: list[str | None] = []
+
+    def check_workers() -> None:
+        if len(awaited) in (1, 2):
+            raise BrokerError("the broker is away")
+
+    def on_wait(reason: str | None) -> None:
+        awaited.append(reason)
+        if len(awaited) == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await_job(engine, sender, job_id, check_workers=check_workers, on_progress=lambda _: None, on_wait=on_wait)
+    assert awaited == [None, *["waiting for the broker: the broker is away"] * 2, None]
+
+    monkeypatch.setattr(flow, "BROKER_PATIENCE_SECONDS", -1.0)
+    awaited = [None]
+    with pytest.raises(BrokerError, match="the broker is away"):
+        await_job(engine, sender, job_id, check_workers=check_workers, on_progress=lambda _: None)
+
+
+def test_what_could_not_be_sent_counts_as_unsent(engine: Engine, sender: Celery, tmp_path: Path) -> None:
+    job_id = request_score(engine, tmp_path)
+    with pytest.raises(BrokerError):
+        flow.relay(engine, application("redis://127.0.0.1:9/0"), job_id)
+    assert value(engine, "SELECT count(sent_at) FROM job_chunk WHERE job_id = :job_id", job_id=job_id) == 0
+    assert flow.relay(engine, sender, job_id) == CHUNKS

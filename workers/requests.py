@@ -1,0 +1,55 @@
+"""How a worker answers for a message: it is acknowledged for sure, and what a dead process had is given back."""
+
+import structlog
+from billiard.einfo import ExceptionInfo
+from celery.exceptions import WorkerLostError
+from celery.worker.request import Request
+
+from service.errors import DatabaseError
+from service.store import jobs
+from service.store.engine import transaction
+from workers.app import consumption, engine, process_name
+
+log = structlog.get_logger()
+
+
+class AttentiveRequest(Request):  # type: ignore[misc] # Celery has no types
+    """A message that a worker holds until its chunk is computed."""
+
+    acknowledged = False
+
+    def acknowledge(self) -> None:
+        """Acknowledge the message. If its connection is broken, the consumer makes another one.
+
+        Celery would log the error and go on. On Redis the message would then count for ever among those that this
+        worker may hold at a time, so that it would never take another.
+        """
+        if not self.acknowledged:
+            self._on_ack(log, self._ignored_errors())
+            self.acknowledged = True
+
+    def reject(self, requeue: bool = False) -> None:
+        """Return the message, or drop it. If its connection is broken, the consumer makes another one."""
+        if not self.acknowledged:
+            self._on_reject(log, self._ignored_errors(), requeue)
+            self.acknowledged = True
+
+    def on_failure(self, exc_info: ExceptionInfo, send_failed_event: bool = True, return_ok: bool = False) -> None:
+        """Release what a process held that died, before its message goes back to the queue."""
+        error = getattr(
+            exc_info.exception, "exc", exc_info.exception
+        )  # with the traceback of the other process, or bare
+        if isinstance(error, (WorkerLostError, SystemExit)) and self.worker_pid:
+            dead = process_name(self.worker_pid)
+            try:
+                with transaction(engine) as connection:
+                    released = jobs.release(connection, dead)
+            except DatabaseError as error:
+                log.warning("the chunk of a dead process waits for the end of its lease", worker=dead, error=str(error))
+            else:
+                log.warning("a process died, its chunk is free", worker=dead, chunks=released)
+        super().on_failure(exc_info, send_failed_event=send_failed_event, return_ok=return_ok)
+
+    def _ignored_errors(self) -> tuple[type[BaseException], ...]:
+        """None of the connection in use; of one that was given up all, for the broker delivers its messages again."""
+        return () if consumption.receives_from(self._message.channel) else self._connection_errors
