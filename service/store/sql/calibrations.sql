@@ -1,8 +1,11 @@
 -- name: choose_calibrator
--- A setting, new or known, is the one in use from now on.
+-- A setting, new, known or retired, is the one in use from now on.
 INSERT INTO calibrator (classifier_id, settings_digest, alpha, delta, kappa, bin_edges, thresholds, chosen_at)
 VALUES (:classifier_id, :settings_digest, :alpha, :delta, :kappa, :bin_edges, :thresholds, clock_timestamp())
-ON CONFLICT (classifier_id, settings_digest) DO UPDATE SET chosen_at = excluded.chosen_at
+ON CONFLICT (classifier_id, settings_digest) DO UPDATE
+    SET
+        chosen_at = excluded.chosen_at,
+        retired_at = NULL
 RETURNING id;
 
 -- name: lock_calibrator
