@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from service.cli import panels
 from service.cli.output import Json, messages, progress, tell, warn
 from service.errors import InvalidInputError
 
@@ -16,8 +17,9 @@ Name = Annotated[str, typer.Argument(help="The classifier's name.")]
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
-    for verb in (create, ingest, label, fit, calibrate, export):
-        app.command()(verb)
+    for verb in (create, ingest, label, fit, calibrate):
+        app.command(rich_help_panel=panels.SETTING_UP)(verb)
+    app.command(rich_help_panel=panels.STORED)(export)
 
 
 def create(

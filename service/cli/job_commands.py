@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from service.cli import panels
 from service.cli.output import Json, output, tell
 
 JobNumber = Annotated[int, typer.Argument(help="Number of a job, from `venn-admit jobs list`.")]
@@ -17,7 +18,7 @@ def register(app: typer.Typer) -> None:
     jobs.command(name="list")(list_jobs)
     for verb in (show, cancel, resume):
         jobs.command()(verb)
-    app.add_typer(jobs, name="jobs")
+    app.add_typer(jobs, name="jobs", rich_help_panel=panels.STORED)
 
 
 def list_jobs(

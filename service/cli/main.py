@@ -9,6 +9,7 @@ import typer
 
 from service import __version__
 from service.cli import (
+    catalogue_commands,
     classifier_commands,
     decide_command,
     index_command,
@@ -30,6 +31,7 @@ app = typer.Typer(
     "least 1 - alpha of the time (ADMIT and Venn-ADMIT, Schmaltz & Rasooly 2022).",
 )
 classifier_commands.register(app)
+catalogue_commands.register(app)
 recalibration_command.register(app)
 scoring_commands.register(app)
 decide_command.register(app)

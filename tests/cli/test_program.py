@@ -27,8 +27,15 @@ PASSWORD = "hunter2"
 VERBS = (
     ("create",),
     ("ingest",),
+    ("label",),
     ("fit",),
     ("calibrate",),
+    ("recalibrate",),
+    ("list",),
+    ("show",),
+    ("calibrations",),
+    ("rename",),
+    ("retire",),
     ("score",),
     ("decide",),
     ("index",),
@@ -37,7 +44,9 @@ VERBS = (
     ("replay",),
     ("export",),
     ("demo",),
+    ("jobs", "list"),
     ("worker",),
+    ("beat",),
     ("db", "upgrade"),
     ("db", "status"),
 )
@@ -67,6 +76,11 @@ def requests(files: Path, out: Path) -> list[tuple[object, ...]]:
         ("ingest", NAME, files / "train.npz", "--split", "train"),
         ("fit", NAME),
         ("calibrate", NAME, *CALIBRATION),
+        ("list",),
+        ("show", NAME),
+        ("calibrations", NAME),
+        ("rename", NAME, NAME),
+        ("retire", NAME, 1),
         ("score", NAME, files / "scored.npz", "--out", out / "scores.parquet"),
         ("decide", NAME, files / "scored.npz"),
         ("index", NAME, "--audit"),
@@ -84,6 +98,7 @@ def test_help_is_complete() -> None:
     assert outcome.code == 0
     for verb, *_ in VERBS:
         assert f" {verb} " in outcome.stdout
+    assert "─ Commands ─" not in outcome.stdout, "every verb has its heading"
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)

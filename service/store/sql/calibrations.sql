@@ -96,6 +96,23 @@ FROM calibration
 WHERE id = :calibration_id
 FOR KEY SHARE;
 
+-- name: calibrations
+-- The newest snapshots of a classifier, under whichever setting.
+SELECT
+    calibration.id AS calibration,
+    calibrator.id AS setting,
+    calibration.number,
+    calibration.created_at,
+    calibration.reason,
+    calibration.mc_count AS mc,
+    calibration.vp_count AS vp,
+    calibration.state = 'current' AS is_current
+FROM calibration
+INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
+WHERE calibrator.classifier_id = :classifier_id
+ORDER BY calibration.id DESC
+LIMIT :most;
+
 -- name: snapshot_points
 -- One split of a snapshot, as it was, in the order of its bands.
 SELECT
