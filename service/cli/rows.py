@@ -48,7 +48,7 @@ def duration(seconds: float | None) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> Table:
-    """A table of values as `cell` shows them; none of them is taken for markup, and times are not broken."""
+    """A table of values as `cell` shows them; none of them is taken for markup."""
     shown = Table(
         title=None if title is None else Text(title, style="bold"),
         title_justify="left",
@@ -59,8 +59,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str |
     for place, column in enumerate(columns):
         values = [row[place] for row in kept]
         number = any(isinstance(value, int) and not isinstance(value, bool) for value in values)
-        time = any(isinstance(value, datetime) for value in values)
-        shown.add_column(column, overflow="fold", justify="right" if number else "left", no_wrap=time)
+        shown.add_column(column, overflow="fold", justify="right" if number else "left")
     for row in kept:
         shown.add_row(*(Text(cell(value)) for value in row))
     return shown
