@@ -24,7 +24,6 @@ from service.errors import VennAdmitError
 app = typer.Typer(
     name="venn-admit",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="May I act on this prediction? Admit or reject, so that the admitted ones of every class are right at "
