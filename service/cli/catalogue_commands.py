@@ -9,7 +9,7 @@ from rich.text import Text
 
 from service.cli import panels
 from service.cli.classifier_commands import Name
-from service.cli.output import Json, output, tell
+from service.cli.output import MOST, Json, output, tell
 
 
 def register(app: typer.Typer) -> None:
@@ -51,7 +51,7 @@ def show(name: Name, as_json: Json = False) -> None:
 
 def calibrations(
     name: Name,
-    most: Annotated[int, typer.Option(min=1, help="How many calibrations, the newest first.")] = 20,
+    most: Annotated[int, typer.Option(min=1, max=MOST, help="How many calibrations, the newest first.")] = 20,
     as_json: Json = False,
 ) -> None:
     """List a classifier's calibrations, and the settings they were made under."""

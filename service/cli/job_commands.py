@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from service.cli import panels
-from service.cli.output import Json, output, tell
+from service.cli.output import MOST, Json, output, tell
 
 JobNumber = Annotated[int, typer.Argument(help="Number of a job, from `venn-admit jobs list`.")]
 
@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 def list_jobs(
     name: Annotated[str | None, typer.Argument(help="A classifier; default: all.")] = None,
-    most: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 20,
+    most: Annotated[int, typer.Option(min=1, max=MOST, help="How many, the newest first.")] = 20,
     as_json: Json = False,
 ) -> None:
     """List jobs with their state, progress and times, the newest first."""

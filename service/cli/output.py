@@ -16,6 +16,9 @@ from service.errors import InvalidInputError
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
+# As many rows as a list may be asked for: an integer of the database's.
+MOST = 2**31 - 1
+
 # Wide enough for the tables where there is no terminal to ask.
 output = Console(width=None if sys.stdout.isatty() else 120)
 messages = Console(stderr=True)

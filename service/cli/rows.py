@@ -24,7 +24,16 @@ def cell(value: Any) -> str:
         case int():
             return f"{value:,}"
         case _:
-            return str(value)
+            return printable(str(value))
+
+
+def printable(text: str) -> str:
+    r"""Text as a terminal may be given it: what would steer the terminal is escaped.
+
+    >>> print(printable("café \x1b[31m"))
+    café \x1b[31m
+    """
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 
 def duration(seconds: float | None) -> str:

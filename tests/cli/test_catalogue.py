@@ -109,6 +109,15 @@ class TestShow:
         assert f"Of the last 200 rows decided, {admitted} were admitted; rejected: " in told
         assert f"{reason} {shown['outcomes'][reason]}" in told
 
+    def test_what_would_steer_the_terminal_is_escaped(self, own_calibrated: Program, tmp_path: Path) -> None:
+        columns = samples.take(samples.scored(), slice(1))
+        columns["external_id"] = ["\x1b[31mred"]
+        path = samples.save(tmp_path, "escape.parquet", columns)
+        assert own_calibrated("score", NAME, path, "--out", tmp_path / "out.parquet").code == 0
+        told = own_calibrated("show", NAME).stdout
+        assert r"\x1b[31mred" in told
+        assert "\x1b" not in told
+
     def test_steps_that_are_missing_are_named(self, program: Program) -> None:
         assert program("create", "new", "--classes", "a,b", "--dim", 2).code == 0
         told = program("show", "new").stdout

@@ -126,6 +126,8 @@ def test_version() -> None:
         ("calibrate", NAME, "--kappa", "1.5"),
         ("score", NAME, "--out", "x.parquet"),
         ("worker", "--concurrency", 0),
+        ("jobs", "list", "--most", 10**20),
+        ("calibrations", NAME, "--most", 10**20),
         ("fit", NAME, "--unknown"),
     ],
 )

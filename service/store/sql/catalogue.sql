@@ -93,7 +93,14 @@ INNER JOIN job_row
     ON
         job.id = job_row.job_id
         AND job.row_count - :rows <= job_row.row_number
-INNER JOIN exemplar ON job_row.exemplar_id = exemplar.id
+CROSS JOIN
+    LATERAL (
+        SELECT exemplar.external_id
+        FROM exemplar
+        WHERE exemplar.id = job_row.exemplar_id
+        ORDER BY exemplar.id
+        LIMIT 1
+    ) AS exemplar
 CROSS JOIN
     LATERAL (
         SELECT
