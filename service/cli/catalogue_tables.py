@@ -44,7 +44,7 @@ def show_tables(found: Shown) -> Iterator[RenderableType]:
     yield from _settings(found)
     if found.jobs:
         columns = ("job", "kind", "state", "rows done", "rows", "asked for", "finished")
-        rows = [(j.job, j.kind, j.state, j.rows_done, j.rows, j.created_at, j.finished_at) for j in found.jobs]
+        rows = [(str(j.job), j.kind, j.state, j.rows_done, j.rows, j.created_at, j.finished_at) for j in found.jobs]
         yield table(columns, rows, title="Newest jobs")
     yield from _decisions(found)
 
@@ -55,8 +55,8 @@ def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
     columns = ("calibration", "setting", "made", "why", "mc", "vp", "state")
     rows = [
         (
-            row.calibration,
-            row.setting,
+            str(row.calibration),
+            str(row.setting),
             row.created_at,
             row.reason,
             row.mc,
@@ -135,14 +135,14 @@ def _settings_table(settings: list[Calibrator]) -> RenderableType:
     )
     rows = [
         (
-            setting.id,
+            str(setting.id),
             _state(setting),
             setting.settings.alpha,
             f"{setting.settings.delta:g}",
             setting.settings.kappa,
             _bins(setting.settings),
             _thresholds(setting.settings),
-            setting.calibration_id,
+            str(setting.calibration_id),
             setting.calibrated_at,
             setting.due_for,
         )
@@ -177,12 +177,12 @@ def _decisions(found: Shown) -> Iterator[RenderableType]:
     columns = ("decision", "id", "predicted", "lower probability", "outcome", "calibration", "decided")
     rows = [
         (
-            row.decision_id,
+            str(row.decision_id),
             row.external_id,
             names[row.predicted],
             None if row.lower is None else f"{row.lower:.4f}",
             "admitted" if row.reason is None else row.reason,
-            row.calibration,
+            str(row.calibration),
             row.created_at,
         )
         for row in found.decisions

@@ -30,7 +30,7 @@ def jobs_table(jobs: Sequence[Row[Any]]) -> Table:
     columns = ["job", "classifier", "kind", "state", "rows done", "rows", "asked for", "finished", "took"]
     rows = [
         [
-            job.job,
+            str(job.job),
             job.classifier,
             job.kind,
             job.state,

@@ -15,7 +15,10 @@ def plain(row: Any) -> dict[str, Any]:
 
 
 def cell(value: Any) -> str:
-    """A value for people: times in local time, numbers with separators, nothing for None."""
+    """A value for people: times in local time, counts with separators, nothing for None.
+
+    What a number names, such as a job, is given as text: people copy it.
+    """
     match value:
         case None:
             return ""

@@ -95,6 +95,9 @@ def test_people_see_when_jobs_were_asked_for_and_how_long_they_took(own_calibrat
     assert (rows[-1]["seconds"], rows[0]["seconds"]) == (7500, None)
     assert f"Asked for {asked}; finished {finished}, after 2 h 5 min." in own_calibrated("jobs", "show", 1).stdout
     assert "; not finished." in own_calibrated("jobs", "show", job).stdout
+    change(own_calibrated, "ALTER TABLE job ALTER COLUMN id RESTART WITH 12345")
+    job = interrupted(own_calibrated, scored_file)
+    assert f" {job} " in own_calibrated("jobs", "list").stdout, "a number to be copied has no separators"
 
 
 def test_list_says_what_failed(own_calibrated: Program, scored_file: Path) -> None:
