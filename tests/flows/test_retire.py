@@ -1,5 +1,8 @@
 """Retired settings: no longer kept current, and everything made under them stays."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from sqlalchemy import text
 
@@ -7,13 +10,19 @@ from service.errors import ConflictError, NotFoundError
 from service.flows.recalibrate import Outcome, retry_and_list
 from service.flows.replay import replay
 from service.flows.retire import retire
-from service.store import calibrators, classifiers
+from service.store import calibrations, calibrators, classifiers
 from service.store.calibrators import Calibrator
-from service.store.engine import connect
+from service.store.engine import connect, transaction
 from tests.flows.recalibration import EDGE, REQUEST, WAIT, Due, age, give, more, only_request, outcomes, snapshots
 from tests.running import Bench
 
 TRIED, IN_USE = 1, 2
+WAITING = """
+SELECT count(*)
+FROM pg_locks
+INNER JOIN pg_database ON pg_locks.database = pg_database.oid
+WHERE pg_database.datname = current_database() AND locktype = 'advisory' AND NOT granted
+"""
 
 
 @pytest.fixture
@@ -75,6 +84,22 @@ def test_what_is_asked_for_meanwhile_is_not_served(tried: Bench, due: Due) -> No
     assert settings(tried)[TRIED].due_for is None
     tried.calibrate("edge", **EDGE.settings)
     assert tried.rows(REQUEST) == []
+
+
+def test_one_that_is_being_calibrated_is_not_retired(tried: Bench) -> None:
+    """Whoever calibrates under it finishes first, and it is in use then."""
+    with ThreadPoolExecutor(1) as pool:
+        with transaction(tried.engine) as calibrating:
+            classifier = classifiers.by_name(calibrating, "edge")
+            asked = calibrators.by_id(calibrating, classifier, TRIED).settings
+            calibrations.lock_calibrator(calibrating, classifier, asked)
+            retiring = pool.submit(retire, tried.engine, "edge", TRIED)
+            while not (retiring.done() or tried.value(WAITING)):
+                time.sleep(0.01)
+            calibrations.choose_calibrator(calibrating, classifier, asked)
+        with pytest.raises(ConflictError, match="setting 1 of 'edge' is in use"):
+            retiring.result()
+    assert settings(tried)[TRIED].retired_at is None
 
 
 def test_calibrating_again_brings_it_back(tried: Bench) -> None:
