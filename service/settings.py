@@ -27,17 +27,19 @@ class Settings(BaseSettings):
 
     home: Path = Field(
         default_factory=default_home,
-        description="Folder of the embedded Postgres and of caches; absolute, `~` is expanded.",
+        description="Folder of the embedded Postgres, of caches and of logs; `~` is expanded.",
     )
     database_url: str | None = Field(
         default=None,
         repr=False,
-        description="postgresql://..., Postgres 15 or newer with pgvector 0.7 or newer; unset: the embedded Postgres.",
+        description="postgresql://..., Postgres 15 or newer with pgvector 0.7 or newer; run `venn-admit db "
+        "upgrade` on it; unset: the embedded Postgres.",
     )
     broker_url: str | None = Field(
         default=None,
         repr=False,
-        description="redis://... or amqp://..., Celery's broker; unset: the database serves as the broker.",
+        description="redis://..., with `venn-admit[redis]` installed, or amqp://...; unset: the database serves as the "
+        "broker.",
     )
     chunk_rows: int = Field(default=2048, ge=1, description="Rows of a job that one worker claims at a time.")
     lease_seconds: int = Field(default=600, ge=1, description="Time after which a claimed chunk may be claimed again.")
