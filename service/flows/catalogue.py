@@ -11,7 +11,7 @@ from service.store import calibrations, calibrators, catalogue, classifiers, job
 from service.store.calibrators import Calibrator
 from service.store.catalogue import Counts, Holdings
 from service.store.classifiers import Classifier
-from service.store.engine import connect
+from service.store.engine import consistent_view
 
 # What `show` shows of jobs and decisions; of how many rows it sums up the decisions.
 _JOBS, _DECISIONS, _SUMMED_ROWS = 5, 5, 1000
@@ -54,7 +54,7 @@ class ListedCalibrations:
 
 def list_classifiers(engine: Engine) -> list[Listed]:
     """Every classifier, by name."""
-    with connect(engine) as connection:
+    with consistent_view(engine) as connection:
         counts = catalogue.counts(connection)
         return [
             Listed(
@@ -68,7 +68,7 @@ def list_classifiers(engine: Engine) -> list[Listed]:
 
 def show(engine: Engine, name: str) -> Shown:
     """One classifier: its data, parameters, settings, and what was done last. Raises NotFoundError."""
-    with connect(engine) as connection:
+    with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         decisions = catalogue.last_decisions(connection, classifier, rows=_SUMMED_ROWS)
         return Shown(
@@ -84,7 +84,7 @@ def show(engine: Engine, name: str) -> Shown:
 
 def list_calibrations(engine: Engine, name: str, *, most: int) -> ListedCalibrations:
     """The settings of a classifier and its newest snapshots. Raises NotFoundError."""
-    with connect(engine) as connection:
+    with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         return ListedCalibrations(
             calibrators.of_classifier(connection, classifier),
