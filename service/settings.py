@@ -37,17 +37,19 @@ class Settings(BaseSettings):
 
     home: Path = Field(
         default_factory=default_home,
-        description="Folder of the embedded Postgres and of caches; absolute, `~` is expanded.",
+        description="Folder of the embedded Postgres, of caches and of logs; `~` is expanded.",
     )
     database_url: str | None = Field(
         default=None,
         repr=False,
-        description="postgresql://..., 15 or newer with pgvector 0.7 or newer; unset: the embedded one.",
+        description="postgresql://..., Postgres 15 or newer with pgvector 0.7 or newer; run `venn-admit db "
+        "upgrade` on it; unset: the embedded Postgres.",
     )
     broker_url: str | None = Field(
         default=None,
         repr=False,
-        description="redis://... or amqp://..., Celery's broker; unset: the database is it too.",
+        description="redis://..., with `venn-admit[redis]` installed, or amqp://...; unset: the database serves as the "
+        "broker.",
     )
     chunk_rows: int = Field(default=2048, ge=1, description="Rows of a job that one worker claims at a time.")
     lease_seconds: int = Field(
@@ -59,42 +61,45 @@ class Settings(BaseSettings):
     chunk_seconds: int = Field(
         default=3600, ge=1, description="Time after which a worker gives up a chunk, as one that would never be done."
     )
-    max_attempts: int = Field(default=3, ge=1, description="Claims of a chunk before it counts as failed.")
+    max_attempts: int = Field(default=3, ge=1, description="Attempts at a chunk before it counts as failed.")
     retry_seconds: float = Field(
-        default=1.0, ge=0, allow_inf_nan=False, description="Wait before a second claim; doubled for each further one."
+        default=1.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="Seconds before a failed chunk is tried again; doubled for each further attempt.",
     )
     recalibrate_quiet_seconds: float = Field(
         default=30.0,
         ge=0,
         allow_inf_nan=False,
-        description="For how long no further labels or data have come when a recalibration starts by itself.",
+        description="Seconds without further labels or data after which a recalibration starts by itself.",
     )
     recalibrate_wait_seconds: float = Field(
         default=300.0,
         ge=0,
         allow_inf_nan=False,
-        description="Time after the first of them when it starts even while more come.",
+        description="Seconds after the first of them at which it starts even if more keep arriving.",
     )
     keep_calibrations: int | None = Field(
         default=None,
         ge=1,
-        description="Snapshots of a setting that are kept, the last ones, beside all that decisions or jobs refer to; "
+        description="How many of a setting's newest calibrations are kept, beside all that decisions or jobs refer to; "
         "unset: all.",
     )
     memory_budget_mb: int = Field(
-        default=512, ge=16, description="MiB of temporary arrays that one computation may take."
+        default=512, ge=16, description="MiB that the temporary arrays of one computation may take."
     )
-    worker_concurrency: int | None = Field(default=None, ge=1, description="Processes of a worker; unset: one a CPU.")
+    worker_concurrency: int | None = Field(default=None, ge=1, description="Processes of a worker; unset: one per CPU.")
     statement_timeout_seconds: int = Field(
-        default=600, ge=0, description="Time after which Postgres cancels a statement; 0: never."
+        default=600, ge=0, description="Seconds after which Postgres cancels a statement; 0: never."
     )
     lock_timeout_seconds: int = Field(
-        default=60, ge=0, description="Time after which Postgres gives up waiting for a lock; 0: never."
+        default=60, ge=0, description="Seconds after which Postgres gives up waiting for a lock; 0: never."
     )
 
     stop_with_stdin: bool = Field(
         default=False,
-        description="Whether a worker ends when its standard input does; set by a program that starts one for itself.",
+        description="Whether a worker ends when its standard input does; for programs that start one for themselves.",
     )
 
     @field_validator("home")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from service.cli import panels
 from service.cli.classifier_commands import Name
 from service.cli.output import Json, messages, tell, warn
 from service.cli.waiting import run_job_with_progress
@@ -21,7 +22,7 @@ KAPPA = 1000
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the program."""
-    app.command()(calibrate)
+    app.command(rich_help_panel=panels.SETTING_UP)(calibrate)
 
 
 def calibrate(

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from service.cli import panels
 from service.cli.output import Json, messages, progress, tell
 from service.cli.waiting import run_job_with_progress
 from service.errors import InvalidInputError
@@ -14,8 +15,9 @@ Name = Annotated[str, typer.Argument(help="The classifier's name.")]
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
-    for verb in (create, ingest, label, fit, export):
-        app.command()(verb)
+    for verb in (create, ingest, label, fit):
+        app.command(rich_help_panel=panels.SETTING_UP)(verb)
+    app.command(rich_help_panel=panels.STORED)(export)
 
 
 def create(

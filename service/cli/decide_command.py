@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from service.cli import panels
 from service.cli.classifier_commands import Name
 from service.cli.output import Json, tell
 from service.errors import InvalidInputError
@@ -12,7 +13,7 @@ from service.errors import InvalidInputError
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the program."""
-    app.command()(decide)
+    app.command(rich_help_panel=panels.DECIDING)(decide)
 
 
 def decide(

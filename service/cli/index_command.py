@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from service.cli import panels
 from service.cli.classifier_commands import Name
 from service.cli.output import Json, cell, messages, output, tell
 from service.errors import InvalidInputError
@@ -18,7 +19,7 @@ EF_SEARCHES = "40,100,400"
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the program."""
-    app.command()(index)
+    app.command(rich_help_panel=panels.RUNNING)(index)
 
 
 def index(

@@ -1,12 +1,12 @@
 """Verbs on jobs: list, show, cancel, resume."""
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from service.cli.output import Json, cell, output, tell
+from service.cli import panels
+from service.cli.output import MOST, Json, output, tell
 from service.cli.waiting import run_job_with_progress
 
 JobNumber = Annotated[int, typer.Argument(help="Number of a job, from `venn-admit jobs list`.")]
@@ -18,49 +18,61 @@ def register(app: typer.Typer) -> None:
     jobs.command(name="list")(list_jobs)
     for verb in (show, cancel, resume):
         jobs.command()(verb)
-    app.add_typer(jobs, name="jobs")
+    app.add_typer(jobs, name="jobs", rich_help_panel=panels.STORED)
 
 
 def list_jobs(
     name: Annotated[str | None, typer.Argument(help="A classifier; default: all.")] = None,
-    most: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 20,
+    most: Annotated[int, typer.Option(min=1, max=MOST, help="How many, the newest first.")] = 20,
     as_json: Json = False,
 ) -> None:
-    """List jobs with their state and progress, the newest first."""
+    """List jobs with their state, progress and times, the newest first."""
+    from service.cli.job_tables import jobs_table
+    from service.cli.rows import plain
     from service.cli.session import open_session
     from service.store import classifiers, jobs
     from service.store.engine import connect
 
     with connect(open_session().engine) as connection:
         classifier_id = None if name is None else classifiers.by_name(connection, name).id
-        rows = [_plain(row) for row in jobs.summaries(connection, most=most, classifier_id=classifier_id)]
+        rows = jobs.summaries(connection, most=most, classifier_id=classifier_id)
     if as_json:
-        tell(True, {"jobs": rows})
+        tell(True, {"jobs": [plain(row) for row in rows]})
     elif rows:
-        columns = ("job", "classifier", "kind", "state", "rows_done", "rows", "chunks_failed", "most_attempts", "error")
-        output.print(_table(rows, columns))
+        output.print(jobs_table(rows))
     else:
         output.print("No job yet.")
 
 
-def show(job: JobNumber, as_json: Json = False) -> None:
-    """Show one job and its chunks: state, attempts, worker, and what went wrong last."""
+def show(
+    job: JobNumber,
+    chunks: Annotated[bool, typer.Option("--chunks", help="List every chunk.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show one job: how far it is and, for the chunks in each state, how many, their attempts and the first error."""
+    from service.cli.job_tables import chunks_table, headline, times
+    from service.cli.rows import plain
     from service.cli.session import open_session
     from service.store import jobs
     from service.store.engine import connect
 
     with connect(open_session().engine) as connection:
         jobs.by_id(connection, job)
-        (summary,) = (_plain(row) for row in jobs.summaries(connection, most=1, job_id=job))
-        chunks = [_plain(row) for row in jobs.chunks(connection, job)]
+        (summary,) = jobs.summaries(connection, most=1, job_id=job)
+        states = jobs.chunk_states(connection, job)
+        listed = jobs.chunks(connection, job) if chunks or as_json else []
     if as_json:
-        tell(True, {**summary, "chunk_list": chunks})
+        states_and_chunks = {
+            "chunk_states": [plain(row) for row in states],
+            "chunk_list": [plain(row) for row in listed],
+        }
+        tell(True, {**plain(summary), **states_and_chunks})
         return
-    tell(False, {}, _headline(summary), *([f"Error: {summary['error']}"] if summary["error"] else []))
-    if chunks:
-        waiting = ["not_before"] if any(chunk["not_before"] for chunk in chunks) else []
-        columns = ("chunk", "first_row", "end_row", "state", "attempts", *waiting, "worker", "error")
-        output.print(_table(chunks, columns))
+    tell(False, {}, headline(summary), times(summary), *([f"Error: {summary.error}"] if summary.error else []))
+    if states:
+        output.print(chunks_table(states, ("state", "chunks", "rows", "attempts")))
+    if listed:
+        output.print(chunks_table(listed, ("chunk", "first_row", "end_row", "state", "attempts", "worker")))
 
 
 def cancel(job: JobNumber, as_json: Json = False) -> None:
@@ -80,6 +92,8 @@ def resume(
     as_json: Json = False,
 ) -> None:
     """See a job through: one that was interrupted, failed or cancelled goes on from what is not done."""
+    from service.cli.job_tables import headline
+    from service.cli.rows import plain
     from service.cli.session import open_session
     from service.files.tables import check_table_output
     from service.flows.jobs import reopen
@@ -97,36 +111,10 @@ def resume(
     if out is not None:
         write_scores(session.engine, job, out)
     with connect(session.engine) as connection:
-        (summary,) = (_plain(row) for row in jobs.summaries(connection, most=1, job_id=job))
+        (summary,) = jobs.summaries(connection, most=1, job_id=job)
     tell(
         as_json,
-        {**summary, **({} if out is None else {"out": str(out)})},
-        _headline(summary),
+        {**plain(summary), **({} if out is None else {"out": str(out)})},
+        headline(summary),
         *([] if out is None else [f"Decisions are in {out}."]),
     )
-
-
-def _plain(row: Any) -> dict[str, Any]:
-    """A row as JSON has it: times as text."""
-    return {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in row._mapping.items()}
-
-
-def _headline(summary: dict[str, Any]) -> str:
-    by = "" if summary["calibration"] is None else f" by calibration {summary['calibration']}"
-    return (
-        f"Job {summary['job']}, {summary['kind']} {summary['classifier']}{by}: {summary['state']}, "
-        f"{summary['rows_done']:,} of {summary['rows']:,} rows in {summary['chunks']} chunks, "
-        f"{summary['chunks_failed']} failed."
-    )
-
-
-def _table(rows: Iterable[dict[str, Any]], columns: tuple[str, ...]) -> Any:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column.replace("_", " "), overflow="fold")
-    for row in rows:
-        table.add_row(*(cell("" if row[column] is None else row[column]) for column in columns))
-    return table

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from service import __version__, settings
 from service.cli import (
     calibrate_command,
+    catalogue_commands,
     classifier_commands,
     decide_command,
     index_command,
@@ -42,7 +43,6 @@ app = typer.Typer(
     name="venn-admit",
     cls=_Verbs,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="May I act on this prediction? Admit or reject, so that the admitted ones of every class are right at "
@@ -50,6 +50,7 @@ app = typer.Typer(
 )
 classifier_commands.register(app)
 calibrate_command.register(app)
+catalogue_commands.register(app)
 recalibration_command.register(app)
 scoring_commands.register(app)
 decide_command.register(app)

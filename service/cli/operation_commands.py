@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from service.cli import panels
 from service.cli.output import Json, tell
 from service.errors import NotReadyError
 
@@ -14,12 +15,12 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
-    app.command()(worker)
-    app.command()(beat)
+    app.command(rich_help_panel=panels.RUNNING)(worker)
+    app.command(rich_help_panel=panels.RUNNING)(beat)
     db = typer.Typer(no_args_is_help=True, help="Bring the database schema up to date, or see whether it is.")
     db.command()(upgrade)
     db.command()(status)
-    app.add_typer(db, name="db")
+    app.add_typer(db, name="db", rich_help_panel=panels.RUNNING)
 
 
 def worker(

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from service.cli import panels
 from service.cli.output import Json, cell, messages, tell
 from service.cli.waiting import run_job_with_progress
 from service.errors import NotReadyError
@@ -16,13 +17,13 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the program."""
-    app.command()(recalibrate)
+    app.command(rich_help_panel=panels.SETTING_UP)(recalibrate)
 
 
 def recalibrate(
     name: Annotated[str | None, typer.Argument(help="A classifier; default: all.")] = None, as_json: Json = False
 ) -> None:
-    """Recalibrate at once where labels or data have come since, under every setting that was calibrated."""
+    """Recalibrate at once if labels or data have arrived since, under every setting that is not retired."""
     from service.cli.session import open_session
     from service.flows.recalibrate import retry_and_list
 

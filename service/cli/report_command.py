@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from service.cli import panels
 from service.cli.classifier_commands import Name
 from service.cli.output import Json, make_report_folder, messages, output, tell
 from service.cli.scoring_commands import Calibration
@@ -12,7 +13,7 @@ from service.cli.scoring_commands import Calibration
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the program."""
-    app.command()(report)
+    app.command(rich_help_panel=panels.DECIDING)(report)
 
 
 def report(

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from service.cli import panels
 from service.cli.classifier_commands import Name
 from service.cli.output import Json, make_report_folder, messages, output, progress, shown, tell
 from service.cli.waiting import run_job_with_progress
@@ -14,8 +15,9 @@ Calibration = Annotated[int | None, typer.Option(help="Number of a calibration; 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
-    for verb in (score, evaluate, replay, demo):
-        app.command()(verb)
+    for verb in (score, evaluate, replay):
+        app.command(rich_help_panel=panels.DECIDING)(verb)
+    app.command(rich_help_panel=panels.RUNNING)(demo)
 
 
 def score(

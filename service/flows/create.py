@@ -27,8 +27,7 @@ def create(
     mc_share: Decimal = DEFAULT_MC_SHARE,
 ) -> Classifier:
     """Register a classifier. Raises InvalidInputError for values out of range, ConflictError for a known name."""
-    if not 1 <= len(name) <= _NAME_LENGTH or not name.isprintable() or name != name.strip():
-        raise InvalidInputError(f"name: expected 1 to {_NAME_LENGTH} printable characters, got {name!a}")
+    check_name(name)
     if len(class_names) < 2 or not all(class_names):
         raise InvalidInputError(
             f"classes: expected at least two names, got {len([known for known in class_names if known])}"
@@ -56,3 +55,9 @@ def create(
             mc_share=mc_share,
             seed=seed,
         )
+
+
+def check_name(name: str) -> None:
+    """Raise InvalidInputError unless a classifier may be called so."""
+    if not 1 <= len(name) <= _NAME_LENGTH or not name.isprintable() or name != name.strip():
+        raise InvalidInputError(f"name: expected 1 to {_NAME_LENGTH} printable characters, got {name!a}")

@@ -199,6 +199,12 @@ def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -
     return found
 
 
+def summaries(connection: Connection, classifier: Classifier, *, most: int) -> Sequence[Row[Any]]:
+    """The newest snapshots of a classifier: under which setting, when, why, and of how many points; newest first."""
+    parameters = {"classifier_id": classifier.id, "most": most}
+    return connection.execute(statement("calibrations.calibrations"), parameters).all()
+
+
 def _read(connection: Connection, calibration_id: int) -> Calibration | None:
     parameters = {"calibration_id": calibration_id}
     row = connection.execute(statement("calibrations.calibration_by_id"), parameters).one_or_none()

@@ -1,11 +1,13 @@
 """Classifiers: what is calibrated."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, Row
+from sqlalchemy.exc import IntegrityError
 
 from service.errors import ConflictError, NotFoundError
 from service.store.statements import statement
@@ -30,6 +32,7 @@ class Classifier:
     support_revision: UUID
     support_version: int
     neighbours_complete_to: int
+    created_at: datetime
 
     @property
     def class_count(self) -> int:
@@ -65,11 +68,23 @@ def create(
         },
     ).scalar_one_or_none()
     if classifier_id is None:
-        raise ConflictError(f"a classifier named {name!r} exists already: choose another name")
+        raise _name_taken(name)
     connection.execute(
         statement("classifiers.create_vector_partitions"), {"classifier_id": classifier_id, "dimension": dimension}
     )
     return by_id(connection, classifier_id)
+
+
+def _name_taken(name: str) -> ConflictError:
+    return ConflictError(f"a classifier named {name!r} exists already: choose another name")
+
+
+def rename(connection: Connection, classifier: Classifier, name: str) -> None:
+    """Give a classifier another name; ConflictError if it is taken, and the transaction cannot go on then."""
+    try:
+        connection.execute(statement("classifiers.rename_classifier"), {"classifier_id": classifier.id, "name": name})
+    except IntegrityError as error:
+        raise _name_taken(name) from error
 
 
 def by_name(connection: Connection, name: str) -> Classifier:
@@ -82,6 +97,11 @@ def by_name(connection: Connection, name: str) -> Classifier:
         known = ", ".join(names) if names else "none yet; make one with `venn-admit create`"
         raise NotFoundError(f"no classifier is named {name!r}; known: {known}")
     return _classifier(row)
+
+
+def every(connection: Connection) -> list[Classifier]:
+    """All classifiers, by name."""
+    return [_classifier(row) for row in connection.execute(statement("classifiers.classifiers"))]
 
 
 def by_id(connection: Connection, classifier_id: int) -> Classifier:

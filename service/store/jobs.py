@@ -218,9 +218,14 @@ def progress(connection: Connection, job_id: int, *, least_lease_seconds: float 
 def summaries(
     connection: Connection, *, most: int, classifier_id: int | None = None, job_id: int | None = None
 ) -> Sequence[Row[Any]]:
-    """The newest jobs, or the one asked for: what each is, its state and how far it is; newest first."""
+    """The newest jobs, or the one asked for: what each is, its state, how far it is and when; newest first."""
     parameters = {"most": most, "classifier_id": classifier_id, "job_id": job_id}
     return connection.execute(statement("jobs.jobs"), parameters).all()
+
+
+def chunk_states(connection: Connection, job_id: int) -> Sequence[Row[Any]]:
+    """The chunks of a job summed up by state: how many, their rows and attempts, and the first error."""
+    return connection.execute(statement("jobs.chunk_states"), {"job_id": job_id}).all()
 
 
 def chunks(connection: Connection, job_id: int) -> Sequence[Row[Any]]:

@@ -33,7 +33,7 @@ class RecalibrationRequest:
 
 
 def request(connection: Connection, classifier: Classifier, reason: str) -> int:
-    """Ask for a recalibration under every setting that has a snapshot; how many those are."""
+    """Ask for a recalibration under every setting that has a snapshot and is not retired; how many those are."""
     parameters = {"classifier_id": classifier.id, "reason": reason}
     return len(connection.execute(statement("recalibrations.request_recalibration"), parameters).all())
 

@@ -242,6 +242,11 @@ calibrator = Table(
         server_default=func.now(),
         comment="When `calibrate` last asked for it; the latest of a classifier's is the one in use.",
     ),
+    Column(
+        "retired_at",
+        DateTime(timezone=True),
+        comment="When it was retired; null while its calibration is kept current.",
+    ),
     # Of the digest: a thousand thresholds do not fit an index.
     UniqueConstraint("classifier_id", "settings_digest"),
     CheckConstraint("alpha > 0 AND alpha < 1", name="alpha"),

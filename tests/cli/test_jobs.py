@@ -1,5 +1,6 @@
 """`jobs`: what was asked for, how far it is, and seeing it through."""
 
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -33,6 +34,19 @@ def interrupted(program: Program, path: Path) -> int:
         ).job_id
     finally:
         engine.dispose()
+
+
+def change(program: Program, statement: str) -> None:
+    """Let what is stored be as if something had happened."""
+    engine = create_engine(program.url)
+    with transaction(engine) as connection:
+        connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+def local(moment: str) -> str:
+    """A time as people see it here."""
+    return f"{datetime.fromisoformat(moment).astimezone():%Y-%m-%d %H:%M}"
 
 
 def test_an_interrupted_job_is_seen_through_to_the_same_file(
@@ -83,25 +97,77 @@ def test_list(own_calibrated: Program, scored_file: Path) -> None:
     assert newest["finished_at"] is None
     assert {other["state"] for other in others} == {"done"}
     assert own_calibrated("jobs", "list", NAME, "--most", 1, "--json").result["jobs"] == [newest]
-    told = own_calibrated("jobs", "list").stdout
-    assert [f"{job}", NAME, "score", "running", "0", f"{SCORED_ROWS}", "0", "0"] in [
-        line.split() for line in told.splitlines()
-    ]
     assert "4 chunks, 0 failed" in own_calibrated("jobs", "show", job).stdout
+
+
+def test_people_see_when_jobs_were_asked_for_and_how_long_they_took(own_calibrated: Program, scored_file: Path) -> None:
+    job = interrupted(own_calibrated, scored_file)
+    change(own_calibrated, f"UPDATE job SET created_at = '2030-01-02 03:04:05Z' WHERE id = {job}")
+    change(
+        own_calibrated,
+        "UPDATE job SET created_at = '2030-01-02 03:00Z', finished_at = '2030-01-02 05:05Z' WHERE id = 1",
+    )
+    asked, finished = (local(f"2030-01-02T{time}:00+00:00") for time in ("03:00", "05:05"))
+
+    told = own_calibrated("jobs", "list").stdout
+    lines = {line.split()[0]: line.split() for line in told.splitlines() if line.split()}
+    rows = own_calibrated("jobs", "list", "--json").result["jobs"]
+    assert lines["1"][-8:] == [*asked.split(), *finished.split(), "2", "h", "5", "min"]
+    assert lines["1"][1:6] == [NAME, "approximate", "done", f"{rows[-1]['rows']:,}", f"{rows[-1]['rows']:,}"]
+    assert lines[str(job)][3:] == ["running", "0", f"{SCORED_ROWS}", *local("2030-01-02T03:04:05+00:00").split()]
+    assert (rows[-1]["seconds"], rows[0]["seconds"]) == (7500, None)
+    assert f"Asked for {asked}; finished {finished}, after 2 h 5 min." in own_calibrated("jobs", "show", 1).stdout
+    assert "; not finished." in own_calibrated("jobs", "show", job).stdout
+    change(own_calibrated, "ALTER TABLE job ALTER COLUMN id RESTART WITH 12345")
+    job = interrupted(own_calibrated, scored_file)
+    assert f" {job} " in own_calibrated("jobs", "list").stdout, "a number to be copied has no separators"
+
+
+def test_list_says_what_failed(own_calibrated: Program, scored_file: Path) -> None:
+    assert "error" not in own_calibrated("jobs", "list").stdout
+    job = interrupted(own_calibrated, scored_file)
+    change(own_calibrated, f"UPDATE job SET state = 'failed', finished_at = now(), error = '[b]odd' WHERE id = {job}")
+    lines = [line.split() for line in own_calibrated("jobs", "list").stdout.splitlines()]
+    assert any(line[-1:] == ["error"] for line in lines)
+    assert [line[3] for line in lines if line[-1:] == ["[b]odd"]] == ["failed"]
+
+
+def test_show_sums_the_chunks_up(own_calibrated: Program, scored_file: Path) -> None:
+    """Thousands of lines help nobody; `--chunks` has them."""
+    job = interrupted(own_calibrated, scored_file)
+    changes = {
+        0: "state = 'done', attempts = 1",
+        1: "state = 'failed', attempts = 3, error = 'first [b]'",
+        2: "state = 'failed', attempts = 2, error = 'second'",
+        3: "attempts = 1, not_before = '2040-05-06 07:08Z'",
+    }
+    for ordinal, values in changes.items():
+        change(own_calibrated, f"UPDATE job_chunk SET {values} WHERE job_id = {job} AND ordinal = {ordinal}")
+    states = own_calibrated("jobs", "show", job, "--json").result["chunk_states"]
+    assert [(one["state"], one["chunks"], one["rows"], one["attempts"], one["error"]) for one in states] == [
+        ("done", 1, 64, 1, None),
+        ("pending", 1, 8, 1, None),
+        ("failed", 2, 128, 5, "first [b]"),
+    ]
+    told, listed = own_calibrated("jobs", "show", job).stdout, own_calibrated("jobs", "show", job, "--chunks").stdout
+    assert ["failed", "2", "128", "5", "first", "[b]"] in [line.split() for line in told.splitlines()]
+    assert f"pending 1 8 1 {local('2040-05-06T07:08:00+00:00')}" in " ".join(told.split())
+    assert "second" not in told
+    assert "first row" not in told
+    assert listed.startswith(told)
+    assert ["2", "128", "192", "failed", "2", "second"] in [line.split() for line in listed.splitlines()]
 
 
 def test_show_says_until_when_a_chunk_waits(own_calibrated: Program, scored_file: Path) -> None:
     job = interrupted(own_calibrated, scored_file)
-    assert "not before" not in own_calibrated("jobs", "show", job).stdout
-    engine = create_engine(own_calibrated.url)
-    with transaction(engine) as connection:
-        connection.exec_driver_sql("UPDATE job_chunk SET not_before = '2040-05-06 07:08Z' WHERE ordinal = 2")
-    engine.dispose()
+    assert "not before" not in own_calibrated("jobs", "show", job, "--chunks").stdout
+    change(own_calibrated, "UPDATE job_chunk SET not_before = '2040-05-06 07:08Z' WHERE ordinal = 2")
     chunks = own_calibrated("jobs", "show", job, "--json").result["chunk_list"]
     assert [chunk["not_before"] is None for chunk in chunks[-4:]] == [True, True, False, True]
-    shown = own_calibrated("jobs", "show", job).stdout
-    assert "not before" in shown
-    assert "2040-05-0" in shown
+    for options in ((), ("--chunks",)):
+        shown = own_calibrated("jobs", "show", job, *options).stdout
+        assert "not before" in shown
+        assert local("2040-05-06T07:08:00+00:00") in shown
 
 
 def test_no_job_yet(program: Program) -> None:

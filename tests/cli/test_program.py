@@ -28,8 +28,15 @@ PASSWORD = "hunter2"
 VERBS = (
     ("create",),
     ("ingest",),
+    ("label",),
     ("fit",),
     ("calibrate",),
+    ("recalibrate",),
+    ("list",),
+    ("show",),
+    ("calibrations",),
+    ("rename",),
+    ("retire",),
     ("score",),
     ("decide",),
     ("index",),
@@ -38,7 +45,9 @@ VERBS = (
     ("replay",),
     ("export",),
     ("demo",),
+    ("jobs", "list"),
     ("worker",),
+    ("beat",),
     ("db", "upgrade"),
     ("db", "status"),
 )
@@ -68,6 +77,11 @@ def requests(files: Path, out: Path) -> list[tuple[object, ...]]:
         ("ingest", NAME, files / "train.npz", "--split", "train"),
         ("fit", NAME),
         ("calibrate", NAME, *CALIBRATION),
+        ("list",),
+        ("show", NAME),
+        ("calibrations", NAME),
+        ("rename", NAME, NAME),
+        ("retire", NAME, 1),
         ("score", NAME, files / "scored.npz", "--out", out / "scores.parquet"),
         ("decide", NAME, files / "scored.npz"),
         ("index", NAME, "--audit"),
@@ -85,6 +99,7 @@ def test_help_is_complete() -> None:
     assert outcome.code == 0
     for verb, *_ in VERBS:
         assert f" {verb} " in outcome.stdout
+    assert "─ Commands ─" not in outcome.stdout, "every verb has its heading"
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
@@ -112,6 +127,8 @@ def test_version() -> None:
         ("calibrate", NAME, "--kappa", "1.5"),
         ("score", NAME, "--out", "x.parquet"),
         ("worker", "--concurrency", 0),
+        ("jobs", "list", "--most", 10**20),
+        ("calibrations", NAME, "--most", 10**20),
         ("fit", NAME, "--unknown"),
     ],
 )

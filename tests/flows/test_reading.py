@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import Engine
 
 from service.core.types import Split
+from service.flows.catalogue import list_calibrations, list_classifiers, show
 from service.flows.export import Export, export
 from service.flows.replay import replay
 from service.flows.report import report
@@ -44,6 +45,10 @@ def test_reports_and_decisions_need_no_right_to_write(edge: Bench, reader: Engin
         vectors = arrays["r"].astype(np.float32)
     decisions = [PointScorer(reader, edge.cache).score("edge", vector).fields["decision"] for vector in vectors[:20]]
     assert decisions == [None if np.isnan(d) else int(d) for d in scored.column("decision")[:20]]
+
+    assert [listed.classifier.name for listed in list_classifiers(reader)] == ["edge"]
+    assert len(list_calibrations(reader, "edge", most=20).calibrations) == 1
+    assert len(show(reader, "edge").decisions) == 5
 
     assert replay(reader, edge.cache, edge.value("SELECT min(id) FROM decision")).differing == ()
     out = edge.folder / "calibration.parquet"

@@ -15,7 +15,7 @@ from pytest_alembic import MigrationContext, tests
 from sqlalchemy import Connection, Engine, text
 
 from service.errors import NotReadyError
-from service.store import calibrations, classifiers, schema
+from service.store import calibrations, calibrators, classifiers, recalibrations, schema
 from service.store.engine import connect, create_engine, transaction
 from service.store.tables import SCHEMA, metadata
 
@@ -208,6 +208,34 @@ def test_the_calibrator_calibrated_last_is_the_one_in_use(empty: Engine) -> None
     with connect(empty) as connection:
         latest = calibrations.latest(connection, classifiers.by_name(connection, "old"))
     assert (latest.settings.kappa, latest.number) == (1, 2)
+
+
+def test_settings_of_before_are_kept_current_until_retired(empty: Engine) -> None:
+    """Whatever was calibrated before there was a column to say otherwise; on the way back, retired ones too."""
+    move(empty, "0004")
+    with transaction(empty) as connection:
+        run_script(connection, ROWS)
+        run_script(connection, LATER_CALIBRATOR)
+    move(empty, "0010")
+    old = columns(empty)
+    before = table_contents(empty, old)
+
+    move(empty, "head")
+    assert table_contents(empty, old) == before
+    with transaction(empty) as connection:
+        classifier = classifiers.by_name(connection, "old")
+        in_use, other = calibrators.of_classifier(connection, classifier)
+        assert (in_use.id, in_use.retired_at, other.retired_at) == (1, None, None)
+        calibrators.retire(connection, other.id)
+        assert recalibrations.request(connection, classifier, "labels") == 1
+    with transaction(empty) as connection:
+        connection.execute(text("DELETE FROM recalibration_request"))
+
+    move(empty, "0010", command.downgrade)
+    assert table_contents(empty, old) == before
+    move(empty, "head")
+    with connect(empty) as connection:
+        assert recalibrations.request(connection, classifiers.by_name(connection, "old"), "labels") == 2
 
 
 def test_the_way_back_leaves_nothing(empty: Engine) -> None:

@@ -80,6 +80,15 @@ def test_the_rows_of_a_job(engine: Engine, name: str) -> None:
         assert nodes[0]["Node Type"] != "Sort"
 
 
+def test_the_last_rows_of_a_job(engine: Engine) -> None:
+    """As many as are asked for, and no other row of the job."""
+    rows = 100
+    query = str(statement("catalogue.last_decisions"))
+    with connect(engine) as connection:
+        nodes = explain(connection, query, {"job_id": 1, "rows": rows}, analyze=True)
+    assert_looked_up(nodes, rows)
+
+
 def test_what_is_decided(engine: Engine) -> None:
     parameters = {
         "exemplar_ids": list(range(1, 2049)),

@@ -1,8 +1,11 @@
 -- name: choose_calibrator
--- A setting, new or known, is the one in use from now on.
+-- A setting, new, known or retired, is the one in use from now on.
 INSERT INTO calibrator (classifier_id, settings_digest, alpha, delta, kappa, bin_edges, thresholds, chosen_at)
 VALUES (:classifier_id, :settings_digest, :alpha, :delta, :kappa, :bin_edges, :thresholds, clock_timestamp())
-ON CONFLICT (classifier_id, settings_digest) DO UPDATE SET chosen_at = excluded.chosen_at
+ON CONFLICT (classifier_id, settings_digest) DO UPDATE
+    SET
+        chosen_at = excluded.chosen_at,
+        retired_at = NULL
 RETURNING id;
 
 -- name: lock_calibrator
@@ -92,6 +95,23 @@ SELECT id
 FROM calibration
 WHERE id = :calibration_id
 FOR KEY SHARE;
+
+-- name: calibrations
+-- The newest snapshots of a classifier, under whichever setting.
+SELECT
+    calibration.id AS calibration,
+    calibrator.id AS setting,
+    calibration.number,
+    calibration.created_at,
+    calibration.reason,
+    calibration.mc_count AS mc,
+    calibration.vp_count AS vp,
+    calibration.state = 'current' AS is_current
+FROM calibration
+INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
+WHERE calibrator.classifier_id = :classifier_id
+ORDER BY calibration.id DESC
+LIMIT :most;
 
 -- name: snapshot_points
 -- One split of a snapshot, as it was, in the order of its bands.

@@ -22,7 +22,8 @@ SELECT
     seed,
     support_revision,
     support_version,
-    neighbours_complete_to
+    neighbours_complete_to,
+    created_at
 FROM classifier
 WHERE name = :name;
 
@@ -39,15 +40,40 @@ SELECT
     seed,
     support_revision,
     support_version,
-    neighbours_complete_to
+    neighbours_complete_to,
+    created_at
 FROM classifier
 WHERE id = :classifier_id;
+
+-- name: classifiers
+-- What is known of every classifier.
+SELECT
+    id,
+    name,
+    class_names,
+    dimension,
+    neighbour_count,
+    knn_share,
+    mc_share,
+    seed,
+    support_revision,
+    support_version,
+    neighbours_complete_to,
+    created_at
+FROM classifier
+ORDER BY name;
 
 -- name: classifier_names
 -- Every classifier, for a message that lists them.
 SELECT name
 FROM classifier
 ORDER BY name;
+
+-- name: rename_classifier
+-- Another name; whatever is stored refers to the key.
+UPDATE classifier
+SET name = :name
+WHERE id = :classifier_id;
 
 -- name: lock_ingestion
 -- One ingestion a classifier at a time: ids then ascend in the order in which exemplars become visible.

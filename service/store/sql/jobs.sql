@@ -354,6 +354,7 @@ SELECT
     job.error,
     job.created_at,
     job.finished_at,
+    extract(EPOCH FROM job.finished_at - job.created_at)::double precision AS seconds,
     -- Of bigint, which sum() would leave.
     coalesce(sum(chunk.end_row - chunk.first_row) FILTER (WHERE chunk.state = 'done'), 0)::bigint AS rows_done,
     count(chunk.ordinal) FILTER (WHERE chunk.state = 'failed') AS chunks_failed,
@@ -367,6 +368,20 @@ WHERE
 GROUP BY job.id, classifier.name
 ORDER BY job.id DESC
 LIMIT :most;
+
+-- name: chunk_states
+-- The chunks of a job summed up by state; the error is that of the first chunk which has one.
+SELECT
+    state,
+    count(*) AS chunks,
+    sum(end_row - first_row)::bigint AS rows,
+    sum(attempts) AS attempts,
+    min(not_before) AS not_before,
+    (array_agg(error ORDER BY ordinal) FILTER (WHERE error IS NOT NULL))[1] AS error
+FROM job_chunk
+WHERE job_id = :job_id
+GROUP BY state
+ORDER BY array_position('{done,running,pending,failed}'::text[], state);
 
 -- name: job_chunks
 -- The chunks of a job: who has or had each, how often, and what went wrong last.

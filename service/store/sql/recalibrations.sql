@@ -1,5 +1,6 @@
 -- name: request_recalibration
--- Every calibrator of a classifier that has a snapshot is to have another; what waits already is not doubled.
+-- Every calibrator of a classifier that has a snapshot and is not retired must have another; what waits already is not
+-- doubled.
 INSERT INTO recalibration_request AS request (calibrator_id, first_requested_at, last_requested_at, reason)
 SELECT
     calibrator.id,
@@ -11,6 +12,7 @@ INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
 CROSS JOIN clock_timestamp() AS first_requested_at
 WHERE
     calibrator.classifier_id = :classifier_id
+    AND calibrator.retired_at IS NULL
     AND calibration.state = 'current'
 ORDER BY calibrator.id
 ON CONFLICT (calibrator_id) DO UPDATE
@@ -46,6 +48,8 @@ INNER JOIN calibrator ON request.calibrator_id = calibrator.id
 LEFT JOIN job ON request.job_id = job.id
 WHERE
     request.error IS NULL
+    -- One that was asked for while the setting was being retired may remain.
+    AND calibrator.retired_at IS NULL
     AND (
         request.job_id IS NOT NULL
         OR request.last_requested_at <= now() - make_interval(secs => :quiet_seconds)

@@ -7,15 +7,15 @@ it as it is.
 
 from alembic import op
 
-revision = "0016"
-down_revision = "0010"
+revision = "0012"
+down_revision = "0011"
 branch_labels = None
 depends_on = None
 
 
 def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
-    op.execute("CREATE FUNCTION venn_admit.oldest_program() RETURNS text LANGUAGE sql IMMUTABLE RETURN '0016'")
+    op.execute("CREATE FUNCTION venn_admit.oldest_program() RETURNS text LANGUAGE sql IMMUTABLE RETURN '0012'")
     op.execute(
         "COMMENT ON FUNCTION venn_admit.oldest_program() IS "
         "'The head revision of the oldest program that works on this schema.'"

@@ -1,0 +1,124 @@
+-- name: exemplar_counts
+-- How many exemplars each split of each classifier holds, and how many of them have a label.
+SELECT
+    classifier_id,
+    split,
+    count(*) AS exemplars,
+    count(label) AS labelled
+FROM exemplar
+GROUP BY classifier_id, split;
+
+-- name: running_jobs
+-- How many jobs of each classifier are running.
+SELECT
+    classifier_id,
+    count(*) AS jobs
+FROM job
+WHERE state = 'running'
+GROUP BY classifier_id;
+
+-- name: label_counts
+-- How many exemplars of each split have which label; null for those without.
+SELECT
+    split,
+    label,
+    count(*) AS exemplars
+FROM exemplar
+WHERE classifier_id = :classifier_id
+GROUP BY split, label;
+
+-- name: document_counts
+-- How many documents the exemplars of each split come from; those without are left out.
+SELECT
+    document.split,
+    count(*) AS documents
+FROM (
+    -- Hashed, which count(DISTINCT ...) would not be.
+    SELECT DISTINCT
+        split,
+        document_id
+    FROM exemplar
+    WHERE
+        classifier_id = :classifier_id
+        AND document_id IS NOT NULL
+) AS document
+GROUP BY document.split;
+
+-- name: parameters
+-- The parameters in use, and how well the fit went; no row before the first.
+SELECT
+    id AS knn_parameters,
+    origin,
+    eta,
+    eta_loc,
+    fit_count AS fit,
+    dev_count AS dev,
+    dev_discrepancies,
+    created_at
+FROM knn_parameters
+WHERE
+    classifier_id = :classifier_id
+    AND is_current;
+
+-- name: last_score_job
+-- The newest score job that has decided on anything; no row before the first.
+SELECT job.id
+FROM job
+WHERE
+    job.classifier_id = :classifier_id
+    AND job.kind = 'score'
+    AND EXISTS (
+        SELECT 1
+        FROM job_chunk
+        WHERE
+            job_chunk.job_id = job.id
+            AND job_chunk.state = 'done'
+    )
+ORDER BY job.id DESC
+LIMIT 1;
+
+-- name: last_decisions
+-- Decisions on the last so many rows of a job, those that are made; the last row first, one look-up a row.
+SELECT
+    stored.id AS decision_id,
+    exemplar.external_id,
+    stored.predicted,
+    stored.lower,
+    stored.decision,
+    stored.reason,
+    stored.calibration_id AS calibration,
+    stored.created_at
+FROM job
+INNER JOIN job_row
+    ON
+        job.id = job_row.job_id
+        AND job.row_count - :rows <= job_row.row_number
+CROSS JOIN
+    LATERAL (
+        SELECT exemplar.external_id
+        FROM exemplar
+        WHERE exemplar.id = job_row.exemplar_id
+        ORDER BY exemplar.id
+        LIMIT 1
+    ) AS exemplar
+CROSS JOIN
+    LATERAL (
+        SELECT
+            decision.id,
+            decision.predicted,
+            decision.lower,
+            decision.decision,
+            decision.reason,
+            decision.calibration_id,
+            decision.created_at
+        FROM decision
+        WHERE
+            decision.calibration_id = job.calibration_id
+            AND decision.exemplar_id = job_row.exemplar_id
+            AND decision.weighted = job.weighted
+            AND decision.require_full_match = job.require_full_match
+        ORDER BY decision.exemplar_id
+        LIMIT 1
+    ) AS stored
+WHERE job.id = :job_id
+ORDER BY job_row.row_number DESC;

@@ -1,0 +1,226 @@
+"""What is stored: `list`, `show`, `calibrations`, and `rename` and `retire`, which manage it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from tests.cli import samples
+from tests.cli.conftest import CALIBRATION, copied
+from tests.cli.program import Program, check_refusal, nothing_stored
+from tests.cli.samples import CLASS_NAMES, DIMENSION, HELD_OUT_ROWS, NAME, SCORED_ROWS, TRAIN_ROWS, K
+from tests.cli.test_jobs import interrupted
+
+SPLITS = ("train", "knn", "mc", "vp", "scored")
+DOCUMENTS = 7
+
+
+@pytest.fixture(scope="module")
+def busy(calibrated: Program, server_url: str, session_folder: Path) -> Iterator[Program]:
+    """The program with two settings, a scored file without labels and a job that nobody computes; to be left so."""
+    folder = session_folder / "busy"
+    folder.mkdir()
+    with copied(calibrated, server_url, folder) as program:
+        assert program("calibrate", NAME, "--alpha", "0.1", "--kappa", 5).code == 0
+        columns = samples.scored()
+        del columns["label"]
+        columns["document_id"] = [f"document {row % DOCUMENTS}" for row in range(SCORED_ROWS)]
+        path = samples.save(folder, "unlabelled.parquet", columns)
+        assert program("score", NAME, path, "--out", folder / "out.parquet").code == 0
+        interrupted(program, samples.save(folder, "again.npz", samples.exemplars("again", 5, seed=6)))
+        yield program
+
+
+def is_local(text: str) -> bool:
+    """Whether a time of JSON says which offset it has."""
+    return datetime.fromisoformat(text).tzinfo is not None
+
+
+class TestList:
+    def test_counts_and_the_calibration_in_use(self, busy: Program) -> None:
+        with nothing_stored(busy):
+            (listed,) = busy("list", "--json").result["classifiers"]
+        assert (listed["classifier"], listed["classes"]) == (NAME, list(CLASS_NAMES))
+        assert (listed["dimension"], listed["k"], listed["running_jobs"]) == (DIMENSION, K, 1)
+        assert is_local(listed["created_at"])
+        exemplars, labelled = listed["exemplars"], listed["labelled"]
+        assert (exemplars["train"], exemplars["scored"], labelled["scored"]) == (TRAIN_ROWS, SCORED_ROWS + 5, 5)
+        assert sum(exemplars[split] for split in ("knn", "mc", "vp")) == HELD_OUT_ROWS
+        assert all(labelled[split] == exemplars[split] for split in ("train", "knn", "mc", "vp"))
+        assert (listed["in_use"]["calibration"], listed["in_use"]["alpha"]) == (2, "0.1")
+
+    def test_people_see_a_line_a_classifier(self, busy: Program) -> None:
+        told = busy("list").stdout
+        (line,) = (line.split() for line in told.splitlines() if NAME in line)
+        assert line[:4] == [NAME, str(len(CLASS_NAMES)), str(DIMENSION), str(K)]
+        assert (line[4], line[8], line[-1]) == (str(TRAIN_ROWS), str(SCORED_ROWS + 5), "1")
+        assert "2, alpha 0.1, 20" in told
+
+    def test_one_that_is_not_calibrated_and_none(self, program: Program) -> None:
+        assert "There is no classifier yet" in program("list").stdout
+        assert program("list", "--json").result == {"classifiers": []}
+        assert program("create", "[red]b", "--classes", "a,b", "--dim", 2).code == 0
+        (listed,) = program("list", "--json").result["classifiers"]
+        assert (listed["in_use"], listed["exemplars"]) == (None, dict.fromkeys(SPLITS, 0))
+        assert "[red]b" in program("list").stdout
+
+
+class TestShow:
+    def test_everything_at_once(self, busy: Program) -> None:
+        with nothing_stored(busy):
+            shown = busy("show", NAME, "--json").result
+        truth = Counter(samples.train()["label"].tolist())
+        assert shown["data"]["train"] == {
+            "exemplars": TRAIN_ROWS,
+            "labels": [truth[label] for label in range(len(CLASS_NAMES))],
+            "unlabelled": 0,
+            "documents": 0,
+        }
+        scored = shown["data"]["scored"]
+        assert (scored["exemplars"], scored["unlabelled"]) == (SCORED_ROWS + 5, SCORED_ROWS)
+        assert (sum(scored["labels"]), scored["documents"]) == (5, DOCUMENTS)
+        assert shown["parameters"]["origin"] == "fitted"
+        assert shown["parameters"]["eta"] > 0
+        assert shown["calibration"] == 2
+        assert [(one["setting"], one["is_in_use"], one["q_bins"]) for one in shown["settings"]] == [
+            (2, True, list(range(K + 1))),
+            (1, False, [0, 1]),
+        ]
+        assert [job["state"] for job in shown["jobs"]][:2] == ["running", "done"]
+        assert [one["external_id"] for one in shown["decisions"]] == [
+            f"scored-{SCORED_ROWS - 1 - place}" for place in range(5)
+        ]
+        assert sum(shown["outcomes"].values()) == SCORED_ROWS
+        assert all(is_local(one["created_at"]) for one in shown["decisions"])
+        replayed = busy("replay", shown["decisions"][0]["decision_id"], "--json").result
+        assert (replayed["external_id"], replayed["calibration"]) == (f"scored-{SCORED_ROWS - 1}", 2)
+
+    def test_people_see_the_same(self, busy: Program) -> None:
+        shown, told = busy("show", NAME, "--json").result, busy("show", NAME).stdout
+        assert f"{NAME}: 3 classes, D = 8, K = 5, seed 0; created 20" in told
+        lines = [line.split() for line in told.splitlines()]
+        assert ["red", *(str(shown["data"][split]["labels"][0]) for split in SPLITS)] in lines
+        assert ["scored", "205", "5", "7"] in lines
+        assert "KNN parameters 1, fitted 20" in told
+        assert "kept current" in told
+        admitted, reason = shown["outcomes"]["admitted"], "set not a singleton"
+        assert f"Of the last 200 rows decided, {admitted} were admitted; rejected: " in told
+        assert f"{reason} {shown['outcomes'][reason]}" in told
+
+    def test_what_would_steer_the_terminal_is_escaped(self, own_calibrated: Program, tmp_path: Path) -> None:
+        columns = samples.take(samples.scored(), slice(1))
+        columns["external_id"] = ["\x1b[31mred"]
+        path = samples.save(tmp_path, "escape.parquet", columns)
+        assert own_calibrated("score", NAME, path, "--out", tmp_path / "out.parquet").code == 0
+        told = own_calibrated("show", NAME).stdout
+        assert r"\x1b[31mred" in told
+        assert "\x1b" not in told
+
+    def test_steps_that_are_missing_are_named(self, program: Program) -> None:
+        assert program("create", "new", "--classes", "a,b", "--dim", 2).code == 0
+        told = program("show", "new").stdout
+        assert "There are no KNN parameters yet: run `venn-admit fit new`." in told
+        assert "There is no calibration yet: run `venn-admit calibrate new`." in told
+        shown = program("show", "new", "--json").result
+        assert (shown["parameters"], shown["calibration"], shown["jobs"], shown["decisions"]) == (None, None, [], [])
+        check_refusal(program("show", "old"), 3, "no classifier is named 'old'; known: new")
+
+    def test_a_table_of_many_classes_is_cut(self, program: Program) -> None:
+        names = [f"class-{number}" for number in range(60)]
+        assert program("create", "many", "--classes", ",".join(names), "--dim", 2).code == 0
+        told = program("show", "many").stdout
+        assert "class-49 " in told
+        assert "class-50 " not in told
+        assert "10 more classes are left out here" in told
+        assert len(program("show", "many", "--json").result["data"]["vp"]["labels"]) == 60
+
+
+class TestCalibrations:
+    def test_each_with_its_setting(self, own_calibrated: Program) -> None:
+        assert own_calibrated("calibrate", NAME, "--alpha", "0.1", "--kappa", 5).code == 0
+        assert own_calibrated("calibrate", NAME, *CALIBRATION).code == 0
+        told = own_calibrated("calibrations", NAME, "--json").result
+        assert told["classifier"] == NAME
+        assert [(one["setting"], one["alpha"], one["calibration"], one["is_in_use"]) for one in told["settings"]] == [
+            (1, "0.2", 3, True),
+            (2, "0.1", 2, False),
+        ]
+        assert [(one["calibration"], one["setting"], one["is_current"]) for one in told["calibrations"]] == [
+            (3, 1, True),
+            (2, 2, True),
+            (1, 1, False),
+        ]
+        for one in told["calibrations"]:
+            assert is_local(one["created_at"])
+            assert (one["mc"] > 0, one["vp"] > 0, bool(one["reason"])) == (True, True, True)
+        assert own_calibrated("calibrations", NAME, "--most", 1, "--json").result["calibrations"] == [
+            told["calibrations"][0]
+        ]
+        assert own_calibrated("retire", NAME, 2).code == 0
+        lines = [line.split() for line in own_calibrated("calibrations", NAME).stdout.splitlines()]
+        states = {line[0]: " ".join(line[-3:]) for line in lines if line and line[0] in ("1", "2", "3")}
+        assert states["3"].endswith("in use")
+        assert states["2"].startswith("retired 20")
+        assert states["1"].endswith("replaced")
+
+    def test_none_yet(self, ingested: Program) -> None:
+        assert f"run `venn-admit calibrate {NAME}`" in ingested("calibrations", NAME).stdout
+        assert ingested("calibrations", NAME, "--json").result["calibrations"] == []
+        check_refusal(ingested("calibrations", "nothing"), 3, "no classifier is named 'nothing'")
+
+
+class TestRetire:
+    def test_it_is_asked_for_no_longer(self, own_calibrated: Program, tmp_path: Path) -> None:
+        assert own_calibrated("calibrate", NAME, "--alpha", "0.1", "--kappa", 5).code == 0
+        retired = own_calibrated("retire", NAME, 1, "--json").result
+        assert (retired["setting"], retired["alpha"], retired["is_in_use"]) == (1, "0.2", False)
+        assert is_local(retired["retired_at"])
+        assert "Retired settings: 1." in own_calibrated("show", NAME).stdout
+        more = samples.save(tmp_path, "more.npz", samples.exemplars("more", 100, seed=4))
+        told = own_calibrated("ingest", NAME, more, "--split", "held-out", "--json").result
+        assert told["recalibrations_due"] == 1
+        (done,) = own_calibrated("recalibrate", "--json").result["recalibrations"]
+        assert done["alpha"] == "0.1"
+
+    def test_people_are_told_how_to_bring_it_back(self, own_calibrated: Program) -> None:
+        assert own_calibrated("calibrate", NAME, "--alpha", "0.1", "--kappa", 5).code == 0
+        told = own_calibrated("retire", NAME, 1).stdout
+        assert f"Setting 1 of {NAME} (alpha 0.2, delta 1, kappa 10) is retired" in told
+        assert own_calibrated("calibrate", NAME, *CALIBRATION).code == 0
+        settings = own_calibrated("calibrations", NAME, "--json").result["settings"]
+        assert [(one["setting"], one["retired_at"]) for one in settings] == [(1, None), (2, None)]
+
+    def test_refusals(self, calibrated: Program) -> None:
+        with nothing_stored(calibrated):
+            check_refusal(calibrated("retire", NAME, 1), 2, "setting 1 of 'colours' is in use, expected another one")
+            check_refusal(calibrated("retire", NAME, 9), 3, "'colours' has no setting 9; known: 1")
+            check_refusal(calibrated("retire", "nothing", 1), 3, "no classifier is named 'nothing'")
+
+
+class TestRename:
+    def test_everything_goes_on_under_the_new_name(self, own_calibrated: Program, tmp_path: Path) -> None:
+        path = samples.save(tmp_path, "scored.npz", samples.scored())
+        out = tmp_path / "out.parquet"
+        assert own_calibrated("score", NAME, path, "--out", out).code == 0
+        before = out.read_bytes()
+        job = interrupted(own_calibrated, samples.save(tmp_path, "again.npz", samples.exemplars("again", 5, seed=6)))
+        assert own_calibrated("rename", NAME, "paints", "--json").result == {
+            "classifier": "paints",
+            "renamed_from": NAME,
+        }
+        check_refusal(own_calibrated("show", NAME), 3, "no classifier is named 'colours'; known: paints")
+        assert own_calibrated("score", "paints", path, "--out", out).code == 0
+        assert out.read_bytes() == before
+        assert own_calibrated("replay", 1).code == 0
+        assert own_calibrated("jobs", "resume", job, "--json").result["classifier"] == "paints"
+        assert own_calibrated("rename", "paints", "paints").stdout == "Renamed paints to paints.\n"
+
+    def test_refusals(self, own_ingested: Program) -> None:
+        assert own_ingested("create", "other", "--classes", "a,b", "--dim", 2).code == 0
+        with nothing_stored(own_ingested):
+            check_refusal(own_ingested("rename", NAME, "other"), 2, "a classifier named 'other' exists already")
+            check_refusal(own_ingested("rename", "nothing", "new"), 3, "no classifier is named 'nothing'")
+            for name in ("", " a", "a" * 101, "a\nb"):
+                check_refusal(own_ingested("rename", NAME, name), 2, "name: expected 1 to 100 printable characters")
