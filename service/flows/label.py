@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from service.core.splits import assign_splits
 from service.core.types import HELD_OUT_SPLITS, Split
 from service.errors import ConflictError, InvalidInputError, NotFoundError
+from service.files import DEFAULT_MEMORY_BUDGET
 from service.files.labels import LabelRows, read_labels
 from service.store import classifiers, exemplars, labels, recalibrations, support
 from service.store.classifiers import Classifier
@@ -22,7 +23,8 @@ class Labelled:
     """What became of a file of labels, in rows.
 
     new: exemplars without a label until then. corrected: with another. retracted: labels taken back.
-    unchanged: what was known already, of which nothing is recorded. joined, left: exemplars that train the KNN or
+    unchanged: what was known already, of which nothing is recorded. ignored: columns of the file that were not read.
+    joined, left: exemplars that train the KNN or
     calibrate from now on, by split, and that no longer do. recalibrations: calibrators that are to be recalibrated.
     """
 
@@ -34,10 +36,18 @@ class Labelled:
     joined: dict[Split, int]
     left: int
     recalibrations: int
+    ignored: list[str]
 
 
 def label(
-    engine: Engine, name: str, path: Path, *, selection: str, retract: bool, join_train: bool = False
+    engine: Engine,
+    name: str,
+    path: Path,
+    *,
+    selection: str,
+    retract: bool,
+    join_train: bool = False,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> Labelled:
     """Record a file's labels: all of them, or, where something is wrong with one, none.
 
@@ -45,13 +55,20 @@ def label(
     if it had been ingested; a selected one is kept and never calibrates. The latest label counts. Once an exemplar
     calibrates or trains, a correction of any selection changes its label alone; a label taken back ends it.
     selection: of rows for which the file names none. retract: whether an empty label takes the stored one back.
-    join_train: whether selected exemplars become training exemplars of the KNN.
+    join_train: whether selected exemplars become training exemplars of the KNN. memory_budget: bytes that reading
+    the file may take.
     Raises InvalidInputError for what the file holds, NotFoundError for an id that is not stored, ConflictError for
     one that calibrates and would train.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-        rows = read_labels(path, class_count=classifier.class_count, selection=selection, retract=retract)
+        rows = read_labels(
+            path,
+            class_names=classifier.class_names,
+            selection=selection,
+            retract=retract,
+            memory_budget=memory_budget,
+        )
         # As ingestion does: who is stored, and in which split, stays so until this is done.
         exemplars.lock_ingestion(connection, classifier)
         stored = labels.by_external_id(connection, classifier, rows.external_ids)
@@ -63,7 +80,7 @@ def label(
             support.change(connection, classifier, changes)
         touched = {was.split for was in before} | {event.split for event in events}
         requests = recalibrations.request(connection, classifier, "labels") if touched & recalibrations.BEARING else 0
-    return _counts(len(rows.external_ids), before, events, requests)
+    return _counts(rows, before, events, requests)
 
 
 def _events(
@@ -127,18 +144,19 @@ def _support_changes(before: list[LabelledExemplar], events: list[LabelEvent]) -
     return changes
 
 
-def _counts(rows: int, before: list[LabelledExemplar], events: list[LabelEvent], requests: int) -> Labelled:
+def _counts(rows: LabelRows, before: list[LabelledExemplar], events: list[LabelEvent], requests: int) -> Labelled:
     pairs = list(zip(before, events, strict=True))
     joined: Counter[Split] = Counter(
         event.split for was, event in pairs if was.split == Split.SCORED and event.split != Split.SCORED
     )
     return Labelled(
-        rows=rows,
+        rows=len(rows.external_ids),
         new=sum(was.label is None for was, _ in pairs),
         corrected=sum(None not in (was.label, event.label) and was.label != event.label for was, event in pairs),
         retracted=sum(event.label is None for _, event in pairs),
-        unchanged=rows - len(events),
+        unchanged=len(rows.external_ids) - len(events),
         joined=dict(joined),
         left=sum(was.split != Split.SCORED and event.split == Split.SCORED for was, event in pairs),
         recalibrations=requests,
+        ignored=rows.ignored,
     )
