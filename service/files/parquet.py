@@ -79,15 +79,16 @@ def batches_within(
 ) -> Iterator[pa.RecordBatch]:
     """Yield some columns of a file in batches of at most `batch_rows` rows that fit into memory.
 
-    Texts come as dictionaries, which hold each of them once. Raises InvalidInputError for what does not fit, and for
-    a file of fewer rows than its footer names.
+    Texts that are stored in dictionaries stay there, where each is held once. Raises InvalidInputError for what does
+    not fit, and for a file of fewer rows than its footer names.
     """
     with reading(path, "parquet", *_DAMAGE):
-        rows = affordable_rows(path, file, columns, batch_rows, memory_budget)
+        as_dictionaries = dictionary_columns(path, file.metadata)
+        rows = affordable_rows(path, file, columns, as_dictionaries, batch_rows, memory_budget)
         source = pq.ParquetFile(
             path,
             metadata=file.metadata,
-            read_dictionary=dictionary_columns(file.metadata),
+            read_dictionary=as_dictionaries,
             buffer_size=_STREAM_BYTES,
             pre_buffer=False,
             page_checksum_verification=True,

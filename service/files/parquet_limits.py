@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from service.files.budget import OBJECT_BYTES, batch_bytes, too_large
+from service.files.budget import OBJECT_BYTES, too_large
 from service.files.parquet_pages import Page, read_pages
 from service.files.parquet_types import is_text
 
@@ -49,24 +49,35 @@ def check_counts(metadata: pq.FileMetaData) -> None:
         raise ValueError(f"its footer names {metadata.num_rows:,} rows, and row groups of {sum(counts):,}")
 
 
-def dictionary_columns(metadata: pq.FileMetaData) -> list[str]:
-    """The paths of the columns of texts, nested ones included, that can be read as dictionaries."""
-    columns = [
-        metadata.row_group(group).column(number)
-        for group in range(metadata.num_row_groups)
-        for number in range(metadata.num_columns)
-    ]
-    texts = {column.path_in_schema for column in columns if column.physical_type == "BYTE_ARRAY"}
-    # Arrow makes no dictionary of these.
-    return sorted(texts - {column.path_in_schema for column in columns if "DELTA_BYTE_ARRAY" in column.encodings})
+def dictionary_columns(path: Path, metadata: pq.FileMetaData) -> list[str]:
+    """The paths of the columns of texts, nested ones included, all of whose values are in dictionaries.
+
+    Others must not be read as dictionaries: Arrow would collect in one all the values that are in none.
+    """
+    all_in_dictionaries: dict[str, bool] = {}
+    with path.open("rb") as stream:
+        for group in range(metadata.num_row_groups):
+            for number in range(metadata.num_columns):
+                column = metadata.row_group(group).column(number)
+                if column.physical_type == "BYTE_ARRAY":
+                    name, pages = column.path_in_schema, _Pages.read(stream, column, expanded=False)
+                    all_in_dictionaries[name] = all_in_dictionaries.get(name, True) and not sum(pages.text_bytes(1))
+    return [name for name, every in all_in_dictionaries.items() if every]
 
 
-def affordable_rows(path: Path, file: pq.ParquetFile, columns: Sequence[str], batch_rows: int, budget: int) -> int:
+def affordable_rows(
+    path: Path,
+    file: pq.ParquetFile,
+    columns: Sequence[str],
+    as_dictionaries: Sequence[str],
+    batch_rows: int,
+    budget: int,
+) -> int:
     """How many rows, at most `batch_rows`, can be decoded at a time; InvalidInputError if not even one can.
 
-    columns: names of those that will be read.
+    columns: names of those that will be read. as_dictionaries: paths of those whose texts stay in dictionaries.
     """
-    rows, as_dictionaries = batch_rows, dictionary_columns(file.metadata)
+    rows = batch_rows
     with path.open("rb") as stream:
         for group in range(file.metadata.num_row_groups):
             held = 0
@@ -79,7 +90,7 @@ def affordable_rows(path: Path, file: pq.ParquetFile, columns: Sequence[str], ba
                 if file.schema.column(number).max_repetition_level:
                     _check_list(path, column, pages, budget)
                 elif column.physical_type == "BYTE_ARRAY":
-                    rows = pages.rows_within(rows, batch_bytes(budget))
+                    rows = pages.rows_within(rows, budget // 4)  # of few pages, or batches would be of single rows
             if held > budget // 4:
                 where = f"row group {group}, its dictionaries and a page of each column"
                 raise too_large(path, where, budget // 4, held, "write smaller pages, or leave long texts out")

@@ -68,7 +68,7 @@ def arrays() -> dict[str, bytes]:
     }
 
 
-def write_npz(path: Path, *, compression: int = zipfile.ZIP_DEFLATED, **members: bytes | Iterable[bytes]) -> None:
+def write_npz(path: Path, compression: int = zipfile.ZIP_DEFLATED, /, **members: bytes | Iterable[bytes]) -> None:
     with zipfile.ZipFile(path, "w", compression, compresslevel=1) as archive:
         for name, content in (arrays() | {f"{name}.npy": value for name, value in members.items()}).items():
             with archive.open(name, "w", force_zip64=True) as file:
@@ -129,12 +129,12 @@ npz_with("durations", a=lambda: member(np.zeros(ROWS, "m8[s]")))
 
 @hostile("bzip2.npz")
 def bzip2(path: Path) -> None:
-    write_npz(path, compression=zipfile.ZIP_BZIP2, r=stored("<f4", (1_000_000, DIMENSION), 16_000_000))
+    write_npz(path, zipfile.ZIP_BZIP2, r=stored("<f4", (1_000_000, DIMENSION), 16_000_000))
 
 
 @hostile("lzma.npz")
 def lzma(path: Path) -> None:
-    write_npz(path, compression=zipfile.ZIP_LZMA, r=stored("<f4", (1_000_000, DIMENSION), 16_000_000))
+    write_npz(path, zipfile.ZIP_LZMA, r=stored("<f4", (1_000_000, DIMENSION), 16_000_000))
 
 
 @hostile("many arrays.npz")
@@ -175,7 +175,7 @@ def overlapping(path: Path) -> None:
 
 @hostile("member of a false size.npz")
 def false_size(path: Path) -> None:
-    write_npz(path, compression=zipfile.ZIP_STORED)
+    write_npz(path, zipfile.ZIP_STORED)
     first = path.read_bytes().index(b"PK\x01\x02")
     patched(path, first + 24, struct.pack("<I", 2**31 - 1))
 
@@ -192,7 +192,7 @@ def zip64(path: Path) -> None:
 
 @hostile("flipped bits.npz")
 def flipped(path: Path) -> None:
-    write_npz(path, compression=zipfile.ZIP_STORED)
+    write_npz(path, zipfile.ZIP_STORED)
     patched(path, 200, b"\xff")
 
 
