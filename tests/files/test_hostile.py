@@ -11,8 +11,8 @@ import pytest
 from service.errors import InvalidInputError
 from tests.files.hostile import HOSTILE, LEGAL, MEBIBYTE, write_all
 
-# The least that the settings take: what is hostile to it can be small.
-BUDGET = 16 * MEBIBYTE
+# Little, so that small files are hostile to it.
+BUDGET = 32 * MEBIBYTE
 # What an allocator keeps beside what is asked of it.
 SLACK = 16 * MEBIBYTE
 
