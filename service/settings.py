@@ -87,7 +87,7 @@ class Settings(BaseSettings):
         "unset: all.",
     )
     memory_budget_mb: int = Field(
-        default=512, ge=16, description="MiB that the temporary arrays of one computation may take."
+        default=512, ge=16, description="MiB that one computation, or reading a file, may take."
     )
     worker_concurrency: int | None = Field(default=None, ge=1, description="Processes of a worker; unset: one per CPU.")
     statement_timeout_seconds: int = Field(

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from service.cli import panels
-from service.cli.output import Json, messages, progress, tell
+from service.cli.output import Json, messages, progress, shown, tell, warn
 from service.cli.waiting import run_job_with_progress
 from service.errors import InvalidInputError
 
@@ -50,14 +50,17 @@ def ingest(
     ],
     as_json: Json = False,
 ) -> None:
-    """Store labelled exemplars from a file: all of them, or, if something is wrong with one, none."""
+    """Store labelled exemplars from a file: all of them, or, if one of them is refused, none.
+
+    Rows without ids get one from their content, so re-ingesting a file is a no-op, whatever its name.
+    """
     from service.cli.session import open_session
     from service.files import count_rows
     from service.flows.ingest import ingest as flow
 
     session = open_session()
     with progress(f"Ingesting {file.name}", count_rows(file)) as advance:
-        done = flow(session.engine, name, file, split, on_rows=advance)
+        done = flow(session.engine, name, file, split, on_rows=advance, memory_budget=session.memory_budget)
     per_split = {str(split): count for split, count in done.new_per_split.items()}
     known = done.rows - done.new
     tell(
@@ -78,7 +81,12 @@ def ingest(
 
 def label(
     name: Name,
-    file: Annotated[Path, typer.Argument(help="Labels, .csv or .parquet: external_id, label[, selection].")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Labels, .csv or .parquet: external_id, label[, selection]; a label is a class number or name."
+        ),
+    ],
     selection: Annotated[
         str,
         typer.Option(
@@ -97,7 +105,18 @@ def label(
     from service.cli.session import open_session
     from service.flows.label import label as flow
 
-    done = flow(open_session().engine, name, file, selection=selection, retract=retract, join_train=join_train)
+    session = open_session()
+    done = flow(
+        session.engine,
+        name,
+        file,
+        selection=selection,
+        retract=retract,
+        join_train=join_train,
+        memory_budget=session.memory_budget,
+    )
+    if done.ignored:
+        warn(f"{file.name}: these columns are ignored: {', '.join(map(shown, done.ignored))}.")
     tell(
         as_json,
         label_summary.payload(done),

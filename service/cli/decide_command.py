@@ -73,7 +73,13 @@ def _read_row(session: Any, name: str, file: Path, row: int) -> tuple[str, Any]:
         raise InvalidInputError(f"{file}: expected a row from 0 to {count - 1}, got {row}")
     with connect(session.engine) as connection:
         classifier = classifiers.by_name(connection, name)
-    for batch in read_exemplars(file, dimension=classifier.dimension, class_count=classifier.class_count):
+    for batch in read_exemplars(
+        file,
+        dimension=classifier.dimension,
+        class_count=classifier.class_count,
+        class_names=classifier.class_names,
+        memory_budget=session.memory_budget,
+    ):
         if row < batch.first_row + len(batch.vectors):
             return batch.external_ids[row - batch.first_row], batch.vectors[row - batch.first_row]
     raise AssertionError("a file of fewer rows than its headers tell")

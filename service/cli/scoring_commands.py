@@ -88,6 +88,7 @@ def score_file(
             calibration_id=calibration,
             chunk_rows=session.settings.chunk_rows,
             on_rows=advance,
+            memory_budget=session.memory_budget,
         )
     what = f"Scoring {file.name}" + ("" if weighted else ", plain")
     run_job_with_progress(session, request.job_id, what, out)
@@ -108,6 +109,7 @@ def evaluate_file(session: Any, name: str, file: Path, title: str, calibration: 
             calibration_id=calibration,
             chunk_rows=session.settings.chunk_rows,
             on_rows=advance,
+            memory_budget=session.memory_budget,
         )
     return _compare(session, request, title)
 

@@ -34,6 +34,11 @@ class Session:
     def cache(self) -> ArrayCache:
         return ArrayCache(self.settings.home / "cache")
 
+    @property
+    def memory_budget(self) -> int:
+        """Bytes that one computation, or reading a file, may take."""
+        return self.settings.memory_budget_mb << 20
+
     @cached_property
     def broker(self) -> Celery:
         """The broker, with the queue made."""

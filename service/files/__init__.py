@@ -1,23 +1,35 @@
 """Files in and out: exemplars from npz and parquet, tables to parquet, settings to JSON."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from service.errors import InvalidInputError
 from service.files import npz, parquet
+from service.files.budget import DEFAULT_MEMORY_BUDGET
+from service.files.label_values import ClassNumbers
 from service.files.records import ExemplarBatch, Layout, duplicate_ids
 
-__all__ = ["ExemplarBatch", "count_rows", "duplicate_ids", "read_exemplars"]
+__all__ = ["DEFAULT_MEMORY_BUDGET", "ExemplarBatch", "count_rows", "duplicate_ids", "read_exemplars"]
 
 _Reader = TypeVar("_Reader", bound=Callable[..., object])
 
 
-def read_exemplars(path: Path, *, dimension: int, class_count: int, batch_rows: int = 8192) -> Iterator[ExemplarBatch]:
+def read_exemplars(
+    path: Path,
+    *,
+    dimension: int,
+    class_count: int,
+    class_names: Sequence[str] = (),
+    batch_rows: int = 8192,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> Iterator[ExemplarBatch]:
     """Read a file of exemplars, .npz or .parquet, in batches of at most `batch_rows` rows, in file order.
 
     dimension: D, the length of a vector r. class_count: C, the number of logits f; labels y are 0..C-1,
-    or -1 where unknown. All three numbers are at least 1.
+    or -1 where unknown. All three numbers are at least 1. class_names: names that labels may have instead.
+    memory_budget: bytes that reading may take. Batches are smaller where rows are wide; a file that does not fit
+    in spite of that is refused from its headers, before it is decoded.
 
     A generator: nothing is read before the first batch is asked for. Then what the headers tell (missing
     columns, types, sizes) is checked at once, and values as their batch is read: store the batches in one
@@ -29,7 +41,8 @@ def read_exemplars(path: Path, *, dimension: int, class_count: int, batch_rows: 
         if value < 1:
             raise InvalidInputError(f"{name}: expected at least 1, got {value}")
     read_batches = _for_suffix(path, npz=npz.read_batches, parquet=parquet.read_batches)
-    yield from read_batches(path, Layout(path, dimension, class_count), batch_rows)
+    layout = Layout(path, dimension, class_count, ClassNumbers(class_count, class_names), memory_budget)
+    yield from read_batches(path, layout, batch_rows)
 
 
 def count_rows(path: Path) -> int:

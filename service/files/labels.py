@@ -1,22 +1,37 @@
 """Labels that came for stored exemplars, from CSV or Parquet: external_id, label[, selection]."""
 
-from collections.abc import Callable
+import csv
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from service.core.types import UNKNOWN_LABEL, IntArray
 from service.errors import InvalidInputError
-from service.files.records import check_is_file, duplicate_ids, fault, reading
+from service.files.budget import DEFAULT_MEMORY_BUDGET, OBJECT_BYTES, too_large
+from service.files.label_values import ClassNumbers
+from service.files.parquet import batches_within, open_file
+from service.files.parquet_limits import object_bytes
+from service.files.parquet_types import is_label, is_name, is_text, to_list
+from service.files.records import check_id, check_is_file, duplicate_ids, fault, reading
 
 SELECTIONS = ("random", "selected")
 COLUMNS = ("external_id", "label", "selection")
+
+_TYPES = {
+    "external_id": (is_name, "string or an integer type"),
+    "label": (is_label, "class numbers or class names"),
+    "selection": (is_text, "string"),
+}
+_BATCH_ROWS = 8192
+_CSV_BLOCK_BYTES = 1 << 20
+_CSV_HEADER_BYTES = 1 << 16
+_DAMAGE = (pa.ArrowException, KeyError, OverflowError, ValueError)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,122 +39,154 @@ class LabelRows:
     """A file of labels, checked.
 
     external_ids: n strings, each once. labels: (n,) int64 in [0, C), -1 where the label is taken back.
-    selections: n of `SELECTIONS`.
+    selections: n of `SELECTIONS`. ignored: names of columns that say nothing here.
     """
 
     external_ids: list[str]
     labels: IntArray
     selections: list[str]
+    ignored: list[str]
 
 
-def read_labels(path: Path, *, class_count: int, selection: str, retract: bool) -> LabelRows:
+def read_labels(
+    path: Path,
+    *,
+    class_names: Sequence[str],
+    selection: str,
+    retract: bool,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> LabelRows:
     """Read a file of labels, .csv or .parquet, whole.
 
-    The columns: `external_id`, text; `label`, a class number 0..C-1; optional `selection`, one of `SELECTIONS`.
-    selection: of all rows, where the file has no such column. retract: whether an empty label takes the stored
-    one back; it is refused otherwise. In CSV the first line names the columns.
+    The columns: `external_id`, text or integer; `label`, one of the C `class_names` or its number 0..C-1; optional
+    `selection`, one of `SELECTIONS`. Other columns are left alone. In CSV the first line names the columns.
+    selection: of all rows, if the file has no such column. retract: whether an empty label takes the stored
+    one back; it is refused otherwise. memory_budget: bytes that reading may take.
 
     Raises InvalidInputError naming the row (counted from 0) and column, what was expected and what came.
     """
     if selection not in SELECTIONS:
         raise InvalidInputError(f"selection: expected {' or '.join(SELECTIONS)}, got {selection!r}")
     check_is_file(path)
-    table = _reader(path)(path)
-    _check_columns(path, table)
-    external_ids = _external_ids(path, table.column("external_id"))
-    selections = (
-        _selections(path, table.column("selection")) if "selection" in table.column_names else [selection] * len(table)
+    names, columns = _read(path, memory_budget)
+    external_ids = _external_ids(path, columns["external_id"])
+    return LabelRows(
+        external_ids,
+        _labels(path, columns["label"], ClassNumbers(len(class_names), class_names), retract),
+        _selections(path, columns["selection"]) if "selection" in columns else [selection] * len(external_ids),
+        [name for name in names if name not in COLUMNS],
     )
-    return LabelRows(external_ids, _labels(path, table.column("label"), class_count, retract), selections)
 
 
-def _reader(path: Path) -> Callable[[Path], pa.Table]:
+def _read(path: Path, memory_budget: int) -> tuple[list[str], dict[str, list[Any]]]:
+    """The names of all columns, and the values of those that are read."""
     match path.suffix.lower():
         case ".csv":
-            return _read_csv
+            names = _csv_names(path)
+            return names, _collect(path, _csv_batches(path, _wanted(path, names)), memory_budget)
         case ".parquet":
-            return _read_parquet
+            with open_file(path, memory_budget) as file:
+                with reading(path, "parquet", *_DAMAGE):
+                    names = file.schema_arrow.names
+                wanted = _wanted(path, names)
+                for name in wanted:
+                    _check_type(path, name, file.schema_arrow.field(name).type)
+                batches = batches_within(path, file, wanted, _BATCH_ROWS, memory_budget)
+                return names, _collect(path, batches, memory_budget)
         case other:
             got = repr(other) if other else "no ending"
             raise InvalidInputError(f"{path}: expected a name ending in .csv or .parquet, got {got}")
 
 
-def _read_csv(path: Path) -> pa.Table:
+def _csv_names(path: Path) -> list[str]:
+    """The names in the first line."""
+    with reading(path, "CSV", ValueError, csv.Error), path.open(encoding="utf-8-sig", newline="") as file:
+        line = file.readline(_CSV_HEADER_BYTES)
+        if len(line) == _CSV_HEADER_BYTES:
+            raise ValueError(f"its first line has more than {_CSV_HEADER_BYTES:,} characters")
+        return next(csv.reader([line]), [])
+
+
+def _csv_batches(path: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
     # As text: an id of digits keeps its leading zeros, and what is no number is refused below, with its row.
-    types = dict.fromkeys(COLUMNS, pa.string())
-    convert = pa_csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=[""])
-    with reading(path, "CSV", pa.ArrowException, ValueError):
-        return pa_csv.read_csv(path, convert_options=convert)
+    convert = pa_csv.ConvertOptions(
+        column_types=dict.fromkeys(COLUMNS, pa.string()),
+        include_columns=wanted,
+        strings_can_be_null=True,
+        null_values=[""],
+    )
+    options = pa_csv.ReadOptions(block_size=_CSV_BLOCK_BYTES, use_threads=False)
+    with (
+        reading(path, "CSV", pa.ArrowException, ValueError),
+        pa_csv.open_csv(path, read_options=options, convert_options=convert) as batches,
+    ):
+        yield from batches
 
 
-def _read_parquet(path: Path) -> pa.Table:
-    with reading(path, "parquet", pa.ArrowException, ValueError), pq.ParquetFile(path) as file:
-        return file.read()
-
-
-def _check_columns(path: Path, table: pa.Table) -> None:
-    names = table.column_names
-    if sorted(set(names)) != sorted(names) or not {"external_id", "label"} <= set(names) <= set(COLUMNS):
+def _wanted(path: Path, names: list[str]) -> list[str]:
+    """The names of the columns that are read; InvalidInputError if one is missing or there twice."""
+    wanted = [name for name in names if name in COLUMNS]
+    if sorted(set(wanted)) != sorted(wanted) or not {"external_id", "label"} <= set(wanted):
         expected = "external_id, label and, if you like, selection, each once"
-        raise fault(path, "columns", expected, ", ".join(map(ascii, names)))
-    if not len(table):
+        advice = "separate them by commas" if ";" in "".join(names) else ""
+        raise fault(path, "columns", expected, ", ".join(map(ascii, names)) or "none", advice)
+    return wanted
+
+
+def _collect(path: Path, batches: Iterator[pa.RecordBatch], memory_budget: int) -> dict[str, list[Any]]:
+    """The values of all rows, as long as they fit into half of the memory; what is stored takes the other."""
+    columns: dict[str, list[Any]] = {}
+    held = row_count = 0
+    for batch in batches:
+        held += sum(map(object_bytes, batch.columns)) + batch.num_rows * OBJECT_BYTES
+        if held > memory_budget // 2:
+            where = f"rows 0 to {row_count + batch.num_rows - 1:,}"
+            raise too_large(path, where, memory_budget // 2, held, "divide the file into several")
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            with reading(path, "label", *_DAMAGE):
+                columns.setdefault(name, []).extend(to_list(column))
+        row_count += batch.num_rows
+    if not row_count:
         raise fault(path, "table", "at least one row", 0)
+    return columns
 
 
-def _external_ids(path: Path, column: pa.ChunkedArray) -> list[str]:
-    values = _texts(path, "external_id", column)
+def _check_type(path: Path, name: str, kind: pa.DataType) -> None:
+    accepts, expected = _TYPES[name]
+    if not accepts(kind):
+        raise fault(path, f"column {name!r}", expected, kind, "cast it")
+
+
+def _external_ids(path: Path, values: list[Any]) -> list[str]:
+    ids = []
     for row, value in enumerate(values):
+        where = f"row {row}, external_id"
         if value is None:
-            raise fault(path, f"row {row}, external_id", "text", "nothing", "say which exemplar the label is of")
-    ids = [str(value) for value in values]
+            raise fault(path, where, "text", "nothing", "say which exemplar the label is of")
+        ids.append(check_id(path, where, str(value)))
     for external_id, rows in duplicate_ids(ids).items():
         raise fault(path, f"rows {rows[0]} and {rows[1]}, external_id", "every id once", f"{external_id!r} twice")
     return ids
 
 
-def _selections(path: Path, column: pa.ChunkedArray) -> list[str]:
-    values = _texts(path, "selection", column)
+def _selections(path: Path, values: list[Any]) -> list[str]:
     for row, value in enumerate(values):
         if value not in SELECTIONS:
             raise fault(path, f"row {row}, selection", " or ".join(SELECTIONS), repr(value or ""))
-    return [str(value) for value in values]
-
-
-def _texts(path: Path, name: str, column: pa.ChunkedArray) -> list[str | None]:
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not any(is_kind(kind) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_null)):
-        raise fault(path, f"column {name!r}", "string", column.type, "cast it")
-    values: list[str | None] = column.to_pylist()
     return values
 
 
-def _labels(path: Path, column: pa.ChunkedArray, class_count: int, retract: bool) -> IntArray:
-    labels = np.empty(len(column), dtype=np.int64)
-    for row, value in enumerate(_label_values(path, column)):
-        where = f"row {row}, label"
-        if value is None:
+def _labels(path: Path, values: list[Any], classes: ClassNumbers, retract: bool) -> IntArray:
+    labels = np.empty(len(values), dtype=np.int64)
+    for row, value in enumerate(values):
+        stripped = value.strip() if isinstance(value, str) else value
+        if stripped in (None, "") or (isinstance(value, float) and math.isnan(value)):  # NaN: as pandas writes none
             if not retract:
-                raise fault(path, where, "a label", "nothing", "to take labels back, ask for that")
+                raise fault(path, f"row {row}, label", "a label", "nothing", "to take labels back, ask for that")
             labels[row] = UNKNOWN_LABEL
             continue
-        number = _whole_number(value)
-        if number is None or not 0 <= number < class_count:
-            raise fault(path, where, f"a class number 0..{class_count - 1}", repr(value))
-        labels[row] = number
+        try:
+            labels[row] = classes.of(stripped)
+        except ValueError as error:
+            raise fault(path, f"row {row}, label", *error.args) from None
     return labels
-
-
-def _label_values(path: Path, column: pa.ChunkedArray) -> list[Any]:
-    kinds = (pa.types.is_integer, pa.types.is_string, pa.types.is_null)
-    if not any(is_kind(column.type) for is_kind in kinds):
-        raise fault(path, "column 'label'", "an integer type", column.type, "cast it")
-    values: list[Any] = (
-        pc.utf8_trim_whitespace(column).to_pylist() if column.type == pa.string() else column.to_pylist()
-    )
-    return values
-
-
-def _whole_number(value: object) -> int | None:
-    if isinstance(value, str):
-        return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else None
-    return value if isinstance(value, int) else None

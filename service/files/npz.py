@@ -1,91 +1,46 @@
 """Exemplars from .npz: every array streamed from its member of the archive, none ever unpickled.
 
-The arrays: `r` (n, D) float16 or float32, the vectors; `f` (n, C) float16 or float32, the logits; optional
-`y` (n,) integer, the labels, -1 unknown; optional `id` (n,) str; optional `doc` (n,) str or integer. Any
-other array of length n is kept as an attribute of that name.
+The arrays: `r` (n, D) float16, float32 or float64, the vectors; `f` (n, C) of the same types, the logits; optional
+`y` (n,), the labels: class numbers, as integers or whole floats, or class names, with -1, NaN or an empty text where
+the label is unknown; optional `id` (n,) and `doc` (n,), texts or integers. Any other array of length n is kept as an
+attribute of that name; dates become ISO text.
 """
 
-import lzma
 import math
-import tokenize
-import zipfile
-import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from service.files.records import Attributes, ExemplarBatch, Layout, check_is_file, fault, make_batch, reading
+from service.files.budget import OBJECT_BYTES, batch_bytes, too_large
+from service.files.npz_archive import DAMAGE, StoredArray, open_arrays
+from service.files.records import Attributes, ExemplarBatch, Layout, fault, make_batch, reading
 
-# What zipfile, its decompressors and numpy's header parser raise on bytes that are not as they were written.
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    KeyError,
-    OverflowError,
-    RuntimeError,  # NotImplementedError included: encrypted, or of an unknown compression
-    SyntaxError,
-    SystemError,  # numpy's, at code points that do not exist
-    tokenize.TokenError,
-    ValueError,
-)
 # The kinds of dtype each array may have, and how a message names them.
 _TYPES = {
-    "r": ("f", "float16 or float32"),
-    "f": ("f", "float16 or float32"),
-    "y": ("iu", "integers"),
-    "id": ("U", "texts (dtype U)"),
+    "r": ("f", "float16, float32 or float64"),
+    "f": ("f", "float16, float32 or float64"),
+    "y": ("iufU", "class numbers or class names (dtype U)"),
+    "id": ("Uiu", "texts (dtype U) or integers"),
     "doc": ("Uiu", "texts (dtype U) or integers"),
 }
-_ATTRIBUTE_TYPES = ("biufU", "booleans, numbers or texts (dtype U)")
-
-
-@dataclass(slots=True)
-class _Array:
-    """One array of the archive, read forwards from the stream that its header was read from."""
-
-    path: Path
-    name: str
-    stream: IO[bytes]
-    shape: tuple[int, ...]
-    column_major: bool
-    dtype: np.dtype[Any]
-    row: int = 0
-    whole: npt.NDArray[Any] | None = None
-
-    def take(self, row_count: int) -> npt.NDArray[Any]:
-        """Return the next rows, (row_count, ...), in the array's own type."""
-        if not self.column_major:
-            return self._read((row_count, *self.shape[1:]))
-        if self.whole is None:
-            self.whole = self._read(self.shape[::-1]).transpose()
-        start, self.row = self.row, self.row + row_count
-        return self.whole[start : self.row]
-
-    def _read(self, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-        size = math.prod(shape) * self.dtype.itemsize
-        with reading(self.path, "npz", *_DAMAGE):
-            data = self.stream.read(size)
-            if len(data) != size:
-                raise EOFError(f"array {self.name} ends early")
-            return np.ndarray(shape, self.dtype, buffer=data)
+_ATTRIBUTE_TYPES = ("biufUM", "booleans, numbers, dates or texts (dtype U)")
+_LAST_CODE_POINT = 0x10FFFF
 
 
 def read_batches(path: Path, layout: Layout, batch_rows: int) -> Iterator[ExemplarBatch]:
     """Read an .npz in batches; see `service.files.read_exemplars`.
 
-    Memory is that of a batch, but for arrays stored column-major, which are read whole.
+    Memory is that of a batch, except for arrays stored column-major, which are read whole.
     """
     layout = replace(layout, vector="vector r", logits="logits f", label="label y", external_id="id", document_id="doc")
-    with _open_arrays(path) as arrays:
+    with open_arrays(path) as arrays:
         _check_arrays(layout, arrays)
         row_count = arrays["r"].shape[0]
+        batch_rows = min(batch_rows, _affordable_rows(layout, arrays))
         for first_row in range(0, row_count, batch_rows):
             size = min(batch_rows, row_count - first_row)
             yield _to_batch(layout, first_row, {name: array.take(size) for name, array in arrays.items()})
@@ -93,51 +48,19 @@ def read_batches(path: Path, layout: Layout, batch_rows: int) -> Iterator[Exempl
 
 def count_rows(path: Path) -> int:
     """Return the number of rows of an .npz, from the header of `r`."""
-    with _open_arrays(path) as arrays:
+    with open_arrays(path) as arrays:
         _check_present(path, arrays)
         return arrays["r"].shape[0] if arrays["r"].shape else 0
 
 
-@contextmanager
-def _open_arrays(path: Path) -> Iterator[dict[str, _Array]]:
-    """Open the archive and read the header of each array; the arrays can be read while the context lasts."""
-    check_is_file(path)
-    with ExitStack() as stack:
-        with reading(path, "npz", *_DAMAGE):
-            archive = stack.enter_context(zipfile.ZipFile(path))
-            members = [(member, stack.enter_context(archive.open(member))) for member in archive.infolist()]
-            arrays = [_open_array(path, member, stream) for member, stream in members]
-            by_name = {array.name: array for array in arrays}
-            if len(by_name) < len(arrays):
-                raise ValueError("two arrays have the same name")
-        yield by_name
-
-
-def _open_array(path: Path, member: zipfile.ZipInfo, stream: IO[bytes]) -> _Array:
-    if not member.filename.endswith(".npy"):
-        raise ValueError(f"{member.filename!r} is not an array")
-    version = np.lib.format.read_magic(stream)
-    if version == (1, 0):
-        header = np.lib.format.read_array_header_1_0(stream)
-    elif version == (2, 0):
-        header = np.lib.format.read_array_header_2_0(stream)
-    else:
-        raise ValueError(f"{member.filename} is of version {version}")
-    array = _Array(path, member.filename.removesuffix(".npy"), stream, *header)
-    size = math.prod(array.shape) * array.dtype.itemsize
-    if not array.dtype.hasobject and member.file_size - stream.tell() != size:
-        raise ValueError(f"{member.filename} has not the {size:,} bytes that its header calls for")
-    return array
-
-
-def _check_present(path: Path, arrays: dict[str, _Array]) -> None:
+def _check_present(path: Path, arrays: dict[str, StoredArray]) -> None:
     for name in ("r", "f"):
         if name not in arrays:
             raise fault(path, "arrays", f"one named {name!r}", ", ".join(map(ascii, arrays)) or "none")
 
 
-def _check_arrays(layout: Layout, arrays: dict[str, _Array]) -> None:
-    """Raise InvalidInputError where a header tells that an array is not what the module describes."""
+def _check_arrays(layout: Layout, arrays: dict[str, StoredArray]) -> None:
+    """Raise InvalidInputError if a header tells that an array is not what the module describes."""
     _check_present(layout.path, arrays)
     row_count = arrays["r"].shape[0] if arrays["r"].shape else 0
     for name, array in {"r": arrays["r"], **arrays}.items():  # `r` first: the others are held against it
@@ -156,7 +79,7 @@ def _check_dtype(path: Path, where: str, name: str, dtype: np.dtype[Any]) -> Non
     if dtype.hasobject:
         objects = "Python objects, which are never unpickled"
         raise fault(path, where, expected, objects, "save numbers or fixed-width texts")
-    too_wide = name in ("r", "f") and dtype.itemsize > np.dtype(np.float32).itemsize
+    too_wide = dtype.kind == "f" and dtype.itemsize > np.dtype(np.float64).itemsize
     if dtype.kind not in kinds or too_wide:
         raise fault(path, where, expected, dtype, "cast it and save it again")
 
@@ -175,20 +98,68 @@ def _check_width(layout: Layout, where: str, name: str, shape: tuple[int, ...]) 
         raise fault(layout.path, where, expected, f"{found} (shape {shape})")
 
 
+def _affordable_rows(layout: Layout, arrays: dict[str, StoredArray]) -> int:
+    """How many rows fit into memory at once, from the headers; InvalidInputError if not even one does."""
+    limit = batch_bytes(layout.memory_budget)
+    costs = {name: _row_cost(name, array) for name, array in arrays.items()}
+    for name, array in arrays.items():
+        if array.column_major and array.size > limit:
+            advice = "it is stored column by column; save np.ascontiguousarray of it"
+            raise too_large(layout.path, f"array {name!a}", limit, array.size, advice)
+    if (row_cost := sum(costs.values())) > limit:
+        widest = max(costs, key=costs.__getitem__)
+        raise too_large(layout.path, f"array {widest!a}, a row", limit, row_cost, "save shorter rows")
+    return limit // row_cost
+
+
+def _row_cost(name: str, array: StoredArray) -> int:
+    """Bytes that a row of an array takes while it is read and checked."""
+    # A list is made even of a dimension that a later one of length 0 leaves without values.
+    value_count = math.prod(max(length, 1) for length in array.shape[1:])
+    if name in ("r", "f"):
+        return value_count * (array.dtype.itemsize + 2 * np.dtype(np.float32).itemsize)
+    return value_count * (2 * array.dtype.itemsize + OBJECT_BYTES)
+
+
 def _to_batch(layout: Layout, first_row: int, columns: dict[str, npt.NDArray[Any]]) -> ExemplarBatch:
-    with reading(layout.path, "npz", *_DAMAGE):
-        lists = {name: values.tolist() for name, values in columns.items() if name not in ("r", "f", "y")}
-    external_ids, documents = lists.pop("id", None), lists.pop("doc", None)
+    lists = {
+        name: _to_list(layout, first_row, name, values) for name, values in columns.items() if name not in ("r", "f")
+    }
+    labels, external_ids, documents = (lists.pop(name, None) for name in ("y", "id", "doc"))
+    numbers = columns.get("y")
     return make_batch(
         layout,
         first_row,
-        vectors=columns["r"].astype(np.float32, order="C"),
-        logits=columns["f"].astype(np.float32, order="C"),
-        labels=columns.get("y"),
-        external_ids=external_ids,
+        vectors=columns["r"],
+        logits=columns["f"],
+        labels=labels if numbers is None or numbers.dtype.kind == "U" else numbers,
+        external_ids=None if external_ids is None else list(map(str, external_ids)),
         document_ids=None if documents is None else list(map(str, documents)),
         attributes=_transpose(lists) if lists else None,
     )
+
+
+def _to_list(layout: Layout, first_row: int, name: str, values: npt.NDArray[Any]) -> list[Any]:
+    if values.dtype.kind == "U":
+        _check_code_points(layout, first_row, name, values)
+    if values.dtype.kind == "M":
+        texts = np.datetime_as_string(values).astype(object)
+        texts[np.isnat(values)] = None
+        values = texts
+    with reading(layout.path, "npz", *DAMAGE):
+        plain: list[Any] = values.tolist()
+    return plain
+
+
+def _check_code_points(layout: Layout, first_row: int, name: str, values: npt.NDArray[np.str_]) -> None:
+    """Raise InvalidInputError at a text of code points that do not exist, of which numpy would make a text."""
+    if not values.size or not values.dtype.itemsize:
+        return
+    units = np.ascontiguousarray(values).view(values.dtype.str[0] + "u4")
+    beyond = units.reshape(len(values), -1).max(axis=1) > _LAST_CODE_POINT
+    if beyond.any():
+        where = f"row {first_row + int(beyond.argmax())}, {name}"
+        raise fault(layout.path, where, "text of Unicode code points", "one beyond U+10FFFF", "save it again")
 
 
 def _transpose(lists: dict[str, list[Any]]) -> Iterator[Attributes]:

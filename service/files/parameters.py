@@ -9,6 +9,8 @@ from service.core.types import KnnParameters
 from service.errors import InvalidInputError
 from service.files.records import check_is_file
 
+_SIZE_LIMIT = 4 << 20
+
 
 def read_parameters(path: Path) -> tuple[KnnParameters, float]:
     """beta, gamma, eta and eta_loc of a file; what else it holds is left alone.
@@ -17,9 +19,10 @@ def read_parameters(path: Path) -> tuple[KnnParameters, float]:
     """
     check_is_file(path)
     try:
-        payload = json.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InvalidInputError(f"{path}: expected JSON, got {error}") from error
+        with path.open("rb") as file:
+            payload = json.loads(file.read(_SIZE_LIMIT))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidInputError(f"{path}: expected JSON, got {error}; write it again by `export`") from error
     if not isinstance(payload, dict):
         raise InvalidInputError(f"{path}: expected an object with beta, gamma, eta and eta_loc")
     return KnnParameters(
@@ -39,4 +42,7 @@ def _numbers(path: Path, payload: dict[str, object], field: str) -> list[float]:
 def _number(path: Path, field: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidInputError(f"{path}: {field}: expected a number, got {value!r}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidInputError(f"{path}: {field}: expected a number that float64 can hold, got a larger one") from None

@@ -3,7 +3,9 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date, time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeGuard, cast
 
@@ -12,6 +14,9 @@ import numpy.typing as npt
 
 from service.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from service.errors import InvalidInputError
+from service.files.budget import DEFAULT_MEMORY_BUDGET
+from service.files.default_ids import DefaultIds
+from service.files.label_values import ClassNumbers
 
 ID_LENGTH_LIMIT = 1000
 NESTING_LIMIT = 100
@@ -26,7 +31,8 @@ class ExemplarBatch:
     first_row: row of the first record in the file, counted from 0. external_ids: n strings, 1 to 1,000
     characters. document_ids: n strings, or None where the file names no document. vectors: (n, D) float32,
     r, finite. logits: (n, C) float32, f(x), finite. labels: (n,) int64, y in [0, C), -1 where unknown.
-    attributes: n dictionaries of JSON values, empty where the file has none.
+    attributes: n dictionaries of JSON values, empty where the file has none. former_ids: n strings, what ids of the
+    file's name and the row's number would be, if the file has no ids; None if it has.
     """
 
     first_row: int
@@ -36,15 +42,22 @@ class ExemplarBatch:
     logits: Float32Array
     labels: IntArray
     attributes: list[Attributes]
+    former_ids: list[str] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A file of exemplars: the sizes its rows must have, and what its format calls their columns."""
+    """A file of exemplars: the sizes its rows must have, and what its format calls their columns.
+
+    memory_budget: bytes that reading it may take.
+    """
 
     path: Path
     dimension: int
     class_count: int
+    classes: ClassNumbers
+    memory_budget: int = DEFAULT_MEMORY_BUDGET
+    default_ids: DefaultIds = field(default_factory=DefaultIds)
     vector: str = "vector"
     logits: str = "logits"
     label: str = "label"
@@ -61,37 +74,41 @@ def make_batch(
     layout: Layout,
     first_row: int,
     *,
-    vectors: Float32Array,
-    logits: Float32Array,
-    labels: npt.NDArray[np.integer[Any]] | None = None,
+    vectors: npt.NDArray[np.floating[Any]],
+    logits: npt.NDArray[np.floating[Any]],
+    labels: npt.NDArray[Any] | Sequence[object] | None = None,
     external_ids: Sequence[str | None] | None = None,
     document_ids: Sequence[str | None] | None = None,
     attributes: Iterable[Attributes] | None = None,
 ) -> ExemplarBatch:
     """Check the values of consecutive rows and return them as a batch.
 
-    vectors: (n, D), logits: (n, C), labels: (n,) of any integer type; columns the file lacks are None, and
-    then ids are file name and row number, labels and documents unknown, attributes empty.
+    vectors: (n, D), logits: (n, C), of any float type; labels: n numbers or class names. Columns that the file lacks
+    are None, and then ids are those of the content (`DefaultIds`), labels and documents unknown, attributes empty.
 
     Raises InvalidInputError naming the first row and column at fault.
     """
     row_count = len(vectors)
-    if external_ids is None:
-        external_ids = [f"{layout.path.name}:{first_row + row}" for row in range(row_count)]
-    if document_ids is None:
-        document_ids = [None] * row_count
-    _check_finite(layout, first_row, layout.vector, vectors)
-    _check_finite(layout, first_row, layout.logits, logits)
+    documents: list[str | None] = (
+        [None] * row_count if document_ids is None else _checked_document_ids(layout, first_row, document_ids)
+    )
+    vectors32 = _as_float32(layout, first_row, layout.vector, vectors)
+    logits32 = _as_float32(layout, first_row, layout.logits, logits)
     return ExemplarBatch(
         first_row=first_row,
-        external_ids=_checked_ids(layout, first_row, external_ids),
-        document_ids=_checked_document_ids(layout, first_row, document_ids),
-        vectors=vectors,
-        logits=logits,
+        external_ids=layout.default_ids.take(vectors32, logits32, documents)
+        if external_ids is None
+        else _checked_ids(layout, first_row, external_ids),
+        document_ids=documents,
+        vectors=vectors32,
+        logits=logits32,
         labels=_checked_labels(layout, first_row, labels, row_count),
         attributes=[{} for _ in range(row_count)]
         if attributes is None
         else [_plain_attributes(layout, row, values) for row, values in enumerate(attributes, start=first_row)],
+        former_ids=[f"{layout.path.name}:{first_row + row}" for row in range(row_count)]
+        if external_ids is None
+        else None,
     )
 
 
@@ -129,25 +146,29 @@ def check_is_file(path: Path) -> None:
     raise InvalidInputError(f"{path}: expected a file, got {found}; check the path")
 
 
-def _check_finite(layout: Layout, first_row: int, column: str, values: Float32Array) -> None:
-    finite = np.isfinite(values)
+def _as_float32(layout: Layout, first_row: int, column: str, values: npt.NDArray[np.floating[Any]]) -> Float32Array:
+    """Return the values as they are stored, (n, width) float32; InvalidInputError at one that has no place there."""
+    with np.errstate(over="ignore"):
+        stored: Float32Array = values.astype(np.float32, order="C")
+    finite = np.isfinite(stored)
     if not finite.all():
         row, position = (int(index) for index in np.argwhere(~finite)[0])
-        where = f"row {first_row + row}, {column}[{position}]"
-        raise fault(layout.path, where, "a finite number", float(values[row, position]))
+        value = float(values[row, position])
+        expected = "a number that float32 can hold" if math.isfinite(value) else "a finite number"
+        raise fault(layout.path, f"row {first_row + row}, {column}[{position}]", expected, value)
+    return stored
 
 
 def _checked_labels(
-    layout: Layout, first_row: int, labels: npt.NDArray[np.integer[Any]] | None, row_count: int
+    layout: Layout, first_row: int, labels: npt.NDArray[Any] | Sequence[object] | None, row_count: int
 ) -> IntArray:
     if labels is None:
         return np.full(row_count, UNKNOWN_LABEL, dtype=np.int64)
-    outside = (labels < UNKNOWN_LABEL) | (labels >= layout.class_count)  # before the cast: uint64 would wrap
-    if outside.any():
-        row = int(outside.argmax())
-        expected = f"{UNKNOWN_LABEL} (unknown) or 0..{layout.class_count - 1}"
-        raise fault(layout.path, f"row {first_row + row}, {layout.label}", expected, int(labels[row]))
-    return labels.astype(np.int64)
+    try:
+        return layout.classes.of_column(labels)
+    except ValueError as error:
+        position, expected, got = error.args
+        raise fault(layout.path, f"row {first_row + position}, {layout.label}", expected, got) from None
 
 
 def _checked_ids(layout: Layout, first_row: int, values: Sequence[str | None]) -> list[str]:
@@ -158,12 +179,12 @@ def _checked_ids(layout: Layout, first_row: int, values: Sequence[str | None]) -
         where = f"row {row}, {layout.external_id}"
         if value is None:
             raise fault(layout.path, where, "text", "null", "give every row an id, or leave the column out")
-        checked.append(_checked_id(layout, where, value))
+        checked.append(check_id(layout.path, where, value))
     return checked
 
 
 def _are_storable(values: Sequence[str | None]) -> TypeGuard[Sequence[str]]:
-    """Whether `_checked_id` would take them all: looked at together, which is several times as fast as one by one."""
+    """Whether `check_id` would take them all: looked at together, which is several times as fast as one by one."""
     if None in values:
         return False
     texts = cast(Sequence[str], values)
@@ -171,7 +192,7 @@ def _are_storable(values: Sequence[str | None]) -> TypeGuard[Sequence[str]]:
     if not 1 <= min(lengths, default=1) <= max(lengths, default=1) <= ID_LENGTH_LIMIT:
         return False
     try:
-        _check_text("".join(texts))
+        check_text("".join(texts))
     except ValueError:
         return False
     return True
@@ -179,23 +200,24 @@ def _are_storable(values: Sequence[str | None]) -> TypeGuard[Sequence[str]]:
 
 def _checked_document_ids(layout: Layout, first_row: int, values: Sequence[str | None]) -> list[str | None]:
     return [
-        None if value is None else _checked_id(layout, f"row {row}, {layout.document_id}", value)
+        None if value is None else check_id(layout.path, f"row {row}, {layout.document_id}", value)
         for row, value in enumerate(values, start=first_row)
     ]
 
 
-def _checked_id(layout: Layout, where: str, value: str) -> str:
+def check_id(path: Path, where: str, value: str) -> str:
+    """Return an id that Postgres can keep; InvalidInputError at another."""
     if not 1 <= len(value) <= ID_LENGTH_LIMIT:
         expected = f"1 to {ID_LENGTH_LIMIT:,} characters"
-        raise fault(layout.path, where, expected, f"{len(value):,}")
+        raise fault(path, where, expected, f"{len(value):,}")
     try:
-        _check_text(value)
+        check_text(value)
     except ValueError as error:
-        raise fault(layout.path, where, *error.args) from None
+        raise fault(path, where, *error.args) from None
     return value
 
 
-def _check_text(value: str) -> None:
+def check_text(value: str) -> None:
     """Raise ValueError(expected, got) where Postgres could not keep the text."""
     if "\0" in value:
         raise ValueError("text without NUL characters", ascii(value[:80]))
@@ -224,16 +246,25 @@ def _plain(value: Any, depth: int = 0) -> Any:
     if depth > NESTING_LIMIT:
         raise ValueError(f"a value nested at most {NESTING_LIMIT} deep", "a deeper one")
     match value:
+        case list():
+            return [_plain(item, depth + 1) for item in value]
+        case dict():
+            return {_plain(key): _plain(item, depth + 1) for key, item in value.items()}
+    return _plain_scalar(value)
+
+
+def _plain_scalar(value: Any) -> Any:
+    match value:
         case None | bool() | int():
             return value
         case float() | np.floating():
             return float(value) if math.isfinite(value) else None
         case str():
-            _check_text(value)
+            check_text(value)
             return value
-        case list():
-            return [_plain(item, depth + 1) for item in value]
-        case dict():
-            return {_plain(key): _plain(item, depth + 1) for key, item in value.items()}
-    expected = "numbers, texts, booleans, or lists and dictionaries of them"
+        case Decimal():
+            return str(value)
+        case date() | time():  # a date may have a time
+            return value.isoformat()
+    expected = "numbers, texts, dates, booleans, or lists and dictionaries of them"
     raise ValueError(expected, f"a {type(value).__name__}", "cast it to text or leave it out")

@@ -21,6 +21,7 @@ from service.core.evaluation import EvaluationPoints
 from service.core.localizer import localizer_logits
 from service.core.types import FloatArray, Split
 from service.errors import InvalidInputError, NotReadyError
+from service.files import DEFAULT_MEMORY_BUDGET
 from service.flows.approximate import positions, require_support
 from service.flows.ingest import store_scored
 from service.flows.score import Snapshot, load_snapshot
@@ -55,16 +56,18 @@ def request_evaluation_of_file(
     calibration_id: int | None,
     chunk_rows: int,
     on_rows: Callable[[int], None],
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> EvaluationRequest:
     """Store a file's exemplars and record the job that scores its labelled rows, in one transaction.
 
-    calibration_id: the snapshot to use; None: the current one. Raises InvalidInputError where no row has a label,
-    or the snapshot was made with all that have; nothing is stored then.
+    calibration_id: the snapshot to use; None: the current one. memory_budget: bytes that reading the file may take.
+    Raises InvalidInputError if no row has a label, or if the snapshot was made with all that have; nothing is stored
+    then.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
-        exemplar_ids = store_scored(connection, classifier, path, on_rows)
+        exemplar_ids = store_scored(connection, classifier, path, on_rows, memory_budget=memory_budget)
         labelled = evaluations.labelled(connection, calibration, exemplar_ids)
         if not labelled.ids.size and not labelled.seen_count:
             raise InvalidInputError(f"{path}: expected labelled rows to evaluate on, got none; add the labels")

@@ -12,7 +12,7 @@ from service.core.approximation import network_prediction
 from service.core.splits import assign_splits
 from service.core.types import IntArray, Split
 from service.errors import InvalidInputError
-from service.files import ExemplarBatch, read_exemplars
+from service.files import DEFAULT_MEMORY_BUDGET, ExemplarBatch, read_exemplars
 from service.store import classifiers, exemplars, recalibrations, support
 from service.store.classifiers import Classifier
 from service.store.engine import transaction
@@ -36,12 +36,20 @@ class Ingested:
     recalibrations: int
 
 
-def ingest(engine: Engine, name: str, path: Path, split: str, *, on_rows: OnRows) -> Ingested:
+def ingest(
+    engine: Engine,
+    name: str,
+    path: Path,
+    split: str,
+    *,
+    on_rows: OnRows,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> Ingested:
     """Store a file's exemplars, whose labels calibrate as a random sample does.
 
     split: `train`, `held-out`, or one of `knn`, `mc`, `vp` for data that were divided before. on_rows is
-    told the rows of each batch. The same file twice stores nothing twice. Raises InvalidInputError or
-    ConflictError naming the row, and then nothing of the file is stored.
+    told the rows of each batch. memory_budget: bytes that reading the file may take. Re-ingesting a file is a no-op,
+    whatever its name. Raises InvalidInputError or ConflictError naming the row, and then nothing of the file is stored.
     """
     if split not in (HELD_OUT, Split.TRAIN, Split.KNN, Split.MC, Split.VP):
         raise InvalidInputError(f"unknown split {split!r}: expected train, held-out, knn, mc or vp")
@@ -50,7 +58,7 @@ def ingest(engine: Engine, name: str, path: Path, split: str, *, on_rows: OnRows
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         exemplars.lock_ingestion(connection, classifier)
-        for batch in _read(path, classifier):
+        for batch in _read(path, classifier, memory_budget):
             _require_labels(path, batch, split)
             splits = _splits(classifier, batch, split)
             stored = store_batch(connection, classifier, batch, splits, selection="random", source=path.name)
@@ -69,7 +77,14 @@ def ingest(engine: Engine, name: str, path: Path, split: str, *, on_rows: OnRows
     return Ingested(rows=rows, new=new, new_per_split=dict(per_split), recalibrations=requests)
 
 
-def store_scored(connection: Connection, classifier: Classifier, path: Path, on_rows: OnRows) -> IntArray:
+def store_scored(
+    connection: Connection,
+    classifier: Classifier,
+    path: Path,
+    on_rows: OnRows,
+    *,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> IntArray:
     """Store a file's exemplars to be scored; their ids in the order of the file, (n,) int64.
 
     Labels that come with them are kept for evaluation and never calibrate: a file that was put together to
@@ -77,7 +92,7 @@ def store_scored(connection: Connection, classifier: Classifier, path: Path, on_
     """
     exemplars.lock_ingestion(connection, classifier)
     ids = []
-    for batch in _read(path, classifier):
+    for batch in _read(path, classifier, memory_budget):
         splits = [Split.SCORED] * len(batch.external_ids)
         stored = store_batch(connection, classifier, batch, splits, selection="selected", source=path.name)
         ids.append(stored.ids)
@@ -106,11 +121,19 @@ def store_batch(
         labels=batch.labels,
         attributes=batch.attributes,
     )
+    if batch.former_ids is not None:
+        incoming = exemplars.under_former_ids(connection, classifier, incoming, batch.former_ids)
     return exemplars.store(connection, classifier, incoming, selection=selection, source=source)
 
 
-def _read(path: Path, classifier: Classifier) -> Iterator[ExemplarBatch]:
-    return read_exemplars(path, dimension=classifier.dimension, class_count=classifier.class_count)
+def _read(path: Path, classifier: Classifier, memory_budget: int) -> Iterator[ExemplarBatch]:
+    return read_exemplars(
+        path,
+        dimension=classifier.dimension,
+        class_count=classifier.class_count,
+        class_names=classifier.class_names,
+        memory_budget=memory_budget,
+    )
 
 
 def _require_labels(path: Path, batch: ExemplarBatch, split: str) -> None:

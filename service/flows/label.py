@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from service.core.splits import assign_splits
 from service.core.types import HELD_OUT_SPLITS, Split
 from service.errors import ConflictError, InvalidInputError, NotFoundError
+from service.files import DEFAULT_MEMORY_BUDGET
 from service.files.labels import LabelRows, read_labels
 from service.store import classifiers, exemplars, labels, recalibrations, support
 from service.store.classifiers import Classifier
@@ -26,7 +27,8 @@ class Labelled:
     is recorded. These five add up to the rows.
     joined, left: exemplars that train the KNN or calibrate from now on, by split, and that no longer do. kept: those
     with a label new or corrected that do neither. still_calibrating: those labelled as selected that calibrate,
-    because they were drawn at random earlier. recalibrations: calibrators that must be recalibrated.
+    because they were drawn at random earlier. recalibrations: calibrators that must be recalibrated. ignored: columns
+    of the file that were not read.
     """
 
     rows: int
@@ -40,10 +42,18 @@ class Labelled:
     kept: int
     still_calibrating: int
     recalibrations: int
+    ignored: list[str]
 
 
 def label(
-    engine: Engine, name: str, path: Path, *, selection: str, retract: bool, join_train: bool = False
+    engine: Engine,
+    name: str,
+    path: Path,
+    *,
+    selection: str,
+    retract: bool,
+    join_train: bool = False,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> Labelled:
     """Record a file's labels: all of them, or, where something is wrong with one, none.
 
@@ -51,13 +61,20 @@ def label(
     if it had been ingested; a selected one is kept and never calibrates. The latest label counts. Once an exemplar
     calibrates or trains, a correction of any selection changes its label alone; a label taken back ends it.
     selection: of rows for which the file names none. retract: whether an empty label takes the stored one back.
-    join_train: whether selected exemplars become training exemplars of the KNN.
+    join_train: whether selected exemplars become training exemplars of the KNN. memory_budget: bytes that reading
+    the file may take.
     Raises InvalidInputError for what the file holds, NotFoundError for an id that is not stored, ConflictError for
     one that calibrates and would train.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-        rows = read_labels(path, class_count=classifier.class_count, selection=selection, retract=retract)
+        rows = read_labels(
+            path,
+            class_names=classifier.class_names,
+            selection=selection,
+            retract=retract,
+            memory_budget=memory_budget,
+        )
         # As ingestion does: who is stored, and in which split, stays so until this is done.
         exemplars.lock_ingestion(connection, classifier)
         stored = labels.by_external_id(connection, classifier, rows.external_ids)
@@ -161,4 +178,5 @@ def _counts(
             )
         ),
         recalibrations=requests,
+        ignored=rows.ignored,
     )

@@ -12,6 +12,7 @@ from service.core.decide import Decisions, Localizer, decide
 from service.core.types import Approximation, Float32Array, IntArray, Split
 from service.core.venn_admit import VennIndex
 from service.errors import InvalidInputError
+from service.files import DEFAULT_MEMORY_BUDGET
 from service.files.exports import SCORES_SCHEMA
 from service.files.tables import TableWriter
 from service.flows.approximate import Approximated, approximate_points, require_support
@@ -80,17 +81,19 @@ def request_score(
     calibration_id: int | None,
     chunk_rows: int,
     on_rows: Callable[[int], None],
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> ScoreRequest:
     """Store a file's exemplars and record the job that scores them, in one transaction.
 
     weighted: by the localizer (the default of the procedure) or plain. require_full_match: reject q < K.
-    calibration_id: the snapshot to use; None: the current one. Raises NotReadyError before the first calibration.
+    calibration_id: the snapshot to use; None: the current one. memory_budget: bytes that reading the file may take.
+    Raises NotReadyError before the first calibration.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
         require_support(connection, classifier)
-        exemplar_ids = store_scored(connection, classifier, path, on_rows)
+        exemplar_ids = store_scored(connection, classifier, path, on_rows, memory_budget=memory_budget)
         job_id = jobs.add_job(
             connection,
             classifier,

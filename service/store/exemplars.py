@@ -2,15 +2,15 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import blake2b
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Row
 
+from service.core.content import content_digest
 from service.core.types import Float32Array, IntArray, Split
-from service.errors import ConflictError
+from service.errors import ConflictError, InvalidInputError
 from service.store.classifiers import Classifier
 from service.store.copy import (
     BOOL,
@@ -30,6 +30,9 @@ from service.store.copy import (
 )
 from service.store.labels import LabelEvent, append_events, record
 from service.store.statements import copy_query, statement, stream
+
+# Postgres takes up to 256 MB of JSON in another form; so much of it is no attribute of an exemplar.
+ATTRIBUTES_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,13 +71,30 @@ class ExemplarKeys:
     row_keys: list[str]
 
 
-def content_digest(vector: Float32Array, logits: Float32Array, document_id: str | None) -> bytes:
-    """BLAKE2b-128 of what makes an exemplar what it is; a label can change, these cannot."""
-    digest = blake2b(vector.data, digest_size=16)
-    digest.update(logits.data)
-    if document_id is not None:
-        digest.update(b"\x00" + document_id.encode())
-    return digest.digest()
+def under_former_ids(
+    connection: Connection,
+    classifier: Classifier,
+    incoming: IncomingExemplars,
+    former_ids: Sequence[str],
+) -> IncomingExemplars:
+    """The rows, each under its former id if it is stored under that with the same content.
+
+    Rows of a file without ids were once called by the file's name and their number. Those that are stored so keep
+    their ids, and are known when the file comes again.
+    """
+    parameters = {"classifier_id": classifier.id, "external_ids": list(former_ids)}
+    stored = {
+        row.external_id: bytes(row.content_digest)
+        for row in connection.execute(statement("exemplars.known_exemplars"), parameters)
+    }
+    if not stored:
+        return incoming
+    contents = zip(incoming.vectors, incoming.logits, incoming.document_ids, strict=True)
+    external_ids = [
+        former_id if former_id in stored and stored[former_id] == content_digest(*content) else external_id
+        for external_id, former_id, content in zip(incoming.external_ids, former_ids, contents, strict=True)
+    ]
+    return replace(incoming, external_ids=external_ids)
 
 
 def store(
@@ -195,7 +215,7 @@ def _append(
             "network_logits": incoming.logits[rows],
             "network_predicted": incoming.predicted[rows],
             "label": incoming.labels[rows],
-            "attributes": [_json(incoming.attributes[row]) for row in chosen],
+            "attributes": [_json(incoming, row, source) for row in chosen],
             "content_digest": [digests[row] for row in chosen],
         },
         nulls={"label": incoming.labels[rows] < 0},
@@ -217,8 +237,16 @@ def _append(
     return ids
 
 
-def _json(attributes: Mapping[str, Any]) -> bytes:
-    return b"\x01" + json.dumps(attributes).encode() if attributes else b"\x01{}"
+def _json(incoming: IncomingExemplars, row: int, source: str) -> bytes:
+    if not incoming.attributes[row]:
+        return b"\x01{}"
+    encoded = b"\x01" + json.dumps(incoming.attributes[row]).encode()
+    if len(encoded) > ATTRIBUTES_BYTES:
+        raise InvalidInputError(
+            f"{source}: row {incoming.first_row + row}, attributes: expected at most {ATTRIBUTES_BYTES:,} bytes of "
+            f"JSON, got {len(encoded):,}; shorten them or leave some out"
+        )
+    return encoded
 
 
 def lock_ingestion(connection: Connection, classifier: Classifier) -> None:

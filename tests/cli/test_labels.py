@@ -72,12 +72,24 @@ def test_label_tells_people(scored: Program, tmp_path: Path) -> None:
     assert "30 unchanged" in again
 
 
+def test_class_names_and_other_columns_are_taken(scored: Program, tmp_path: Path) -> None:
+    truth = samples.scored()["label"]
+    path = tmp_path / "named.csv"
+    lines = [f"{samples.CLASS_NAMES[truth[row]]},somebody,scored-{row}" for row in range(5)]
+    path.write_text("\n".join(["label,who,external_id", *lines]) + "\n")
+    told = scored("label", NAME, path)
+    assert "5 new" in told.stdout
+    assert "warning: named.csv: these columns are ignored: 'who'." in told.stderr
+    with nothing_stored(scored):
+        assert "5 unchanged" in scored("label", NAME, labels(tmp_path, range(5))).stdout
+
+
 def test_what_is_refused_records_nothing(scored: Program, tmp_path: Path) -> None:
     path = labels(tmp_path, range(10))
     text = path.read_text()
     for line, code, saying in (
         ("nobody,1", 3, "row 10, external_id: .* has no exemplar 'nobody'; ingest or score it first"),
-        ("scored-20,3", 2, "row 10, label: expected a class number 0..2, got '3'"),
+        ("scored-20,3", 2, "row 10, label: expected a class number 0..2 or a class name .*, got '3'"),
         ("scored-20,", 2, "row 10, label: expected a label, got nothing; to take labels back, ask for that"),
         ("scored-3,1", 2, "rows 3 and 10, external_id: expected every id once"),
         ("train-0,", 2, "expected a label, got nothing"),

@@ -89,9 +89,9 @@ def with_column(column: str, change: Callable[[Any], object]) -> Callable[[Colum
             id="label below -1",
         ),
         pytest.param(
-            with_column("label", lambda labels: labels.astype(np.float64)),
-            r"(array 'y': expected integers, got float64|column 'label': expected an integer type, got double)",
-            id="float labels",
+            with_column("label", lambda labels: labels.astype(np.float64) + 0.5),
+            r"row 0, label( y)?: expected -1 \(unknown\) or 0\.\.2, got [012]\.5",
+            id="half labels",
         ),
         pytest.param(
             with_value("external_id", 9, "new-3"),

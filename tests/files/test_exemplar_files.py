@@ -75,7 +75,8 @@ class TestRoundTrip:
     def test_optional_columns_may_be_missing(self, path: Path) -> None:
         columns = sample()
         batch = read_one(write(path, {name: columns[name] for name in ("vector", "logits")}))
-        assert batch.external_ids == [f"{path.name}:{row}" for row in range(ROWS)]
+        assert all(external_id.startswith("content:") for external_id in batch.external_ids)
+        assert batch.former_ids == [f"{path.name}:{row}" for row in range(ROWS)]
         assert batch.document_ids == [None] * ROWS
         assert batch.labels.tolist() == [-1] * ROWS
         assert batch.attributes == [{}] * ROWS
@@ -115,11 +116,21 @@ class TestRoundTrip:
         attributes = [row for batch in batches for row in batch.attributes]
         assert attributes == [{"text": text} for text in columns["text"].tolist()]
 
-    def test_default_ids_count_rows_across_batches(self, path: Path) -> None:
-        columns = sample()
-        write(path, {name: columns[name] for name in ("vector", "logits")})
-        ids = [external_id for batch in read(path, batch_rows=3) for external_id in batch.external_ids]
-        assert ids == [f"{path.name}:{row}" for row in range(ROWS)]
+    def test_default_ids_are_of_the_content(self, path: Path) -> None:
+        columns = {name: sample()[name] for name in ("vector", "logits")}
+        ids = [external_id for batch in read(write(path, columns), batch_rows=3) for external_id in batch.external_ids]
+        assert len(set(ids)) == ROWS
+        backwards = {name: values[::-1].copy() for name, values in columns.items()}
+        assert read_one(write(path.with_stem("other"), backwards)).external_ids == ids[::-1]
+        with_labels = columns | {"label": sample()["label"]}
+        assert read_one(write(path.with_stem("labelled"), with_labels)).external_ids == ids
+        with_documents = columns | {"document_id": sample()["document_id"]}
+        assert not set(ids) & set(read_one(write(path.with_stem("documents"), with_documents)).external_ids)
+
+    def test_equal_rows_without_ids_stay_as_many(self, path: Path) -> None:
+        columns = {name: np.repeat(sample()[name][:2], 3, axis=0) for name in ("vector", "logits")}
+        ids = [external_id for batch in read(write(path, columns), batch_rows=2) for external_id in batch.external_ids]
+        assert ids == [ids[0], f"{ids[0]}:2", f"{ids[0]}:3", ids[3], f"{ids[3]}:2", f"{ids[3]}:3"]
 
     def test_the_suffix_may_be_in_capitals(self, path: Path) -> None:
         shouted = write(path, sample()).rename(path.with_suffix(path.suffix.upper()))
@@ -155,11 +166,40 @@ class TestValues:
         write(path, spoilt(label=labels))
         assert_refused(path, f"row 2, {NAMES[path.suffix]['label']}: expected -1 (unknown) or 0..2")
 
-    @pytest.mark.parametrize("dtype", ["float32", "float64", "bool"])
-    def test_labels_that_are_no_integers(self, path: Path, dtype: str) -> None:
-        write(path, spoilt(label=np.zeros(ROWS, dtype=dtype)))
-        name = str(pa.from_numpy_dtype(np.dtype(dtype))) if path.suffix == ".parquet" else dtype
-        assert_refused(path, "expected", "integer", f"got {name}")
+    def test_labels_that_are_truths(self, path: Path) -> None:
+        write(path, spoilt(label=np.zeros(ROWS, dtype=bool)))
+        assert_refused(path, "expected class numbers or class names", "got bool")
+
+    @pytest.mark.parametrize("dtype", ["float32", "float64"])
+    def test_whole_floats_are_labels_and_nan_is_none(self, path: Path, dtype: str) -> None:
+        labels = np.array([0, 1, 2, -1, np.nan, 1, 0], dtype)
+        assert read_one(write(path, spoilt(label=labels))).labels.tolist() == [0, 1, 2, -1, -1, 1, 0]
+        labels[5] = 1.5
+        write(path, spoilt(label=labels))
+        assert_refused(path, f"row 5, {NAMES[path.suffix]['label']}: expected -1 (unknown) or 0..2, got 1.5")
+
+    def test_class_names_are_labels(self, path: Path) -> None:
+        labels = np.array(["no", "yes", "", "maybe", "no", "1", "yes"])
+        sizes: Any = {"dimension": DIMENSION, "class_count": CLASS_COUNT, "class_names": ("no", "yes", "maybe")}
+        (batch,) = read_exemplars(write(path, spoilt(label=labels)), **sizes)
+        assert batch.labels.tolist() == [0, 1, -1, 2, 0, 1, 1]
+        labels[6] = "Yes"
+        with pytest.raises(InvalidInputError, match=r"row 6, .*: expected a class number 0..2 or a class name .*'Yes'"):
+            list(read_exemplars(write(path, spoilt(label=labels)), **sizes))
+
+    @pytest.mark.parametrize("column", ["vector", "logits"])
+    def test_doubles_are_taken_if_float32_can_hold_them(self, path: Path, column: str) -> None:
+        columns = sample()
+        doubles = columns[column].astype(np.float64) + 1e-12
+        kept = np.array(list(doubles), dtype=np.float64)
+        values = pa.array(list(kept), pa.list_(pa.float64())) if path.suffix == ".parquet" else kept
+        batch = read_one(write(path, columns | {column: values}))
+        read_back = batch.vectors if column == "vector" else batch.logits
+        np.testing.assert_array_equal(read_back, kept.astype(np.float32))
+        kept[5, 1] = 1e39
+        values = pa.array(list(kept), pa.list_(pa.float64())) if path.suffix == ".parquet" else kept
+        write(path, columns | {column: values})
+        assert_refused(path, f"row 5, {NAMES[path.suffix][column]}[1]: expected a number that float32 can hold")
 
     @pytest.mark.parametrize(
         ("value", "parts"),
@@ -265,7 +305,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("argument", ["dimension", "class_count", "batch_rows"])
     def test_sizes_below_one(self, path: Path, argument: str) -> None:
-        sizes = {"dimension": DIMENSION, "class_count": CLASS_COUNT, "batch_rows": 2} | {argument: 0}
+        sizes: Any = {"dimension": DIMENSION, "class_count": CLASS_COUNT, "batch_rows": 2} | {argument: 0}
         with pytest.raises(InvalidInputError, match=f"{argument}: expected at least 1, got 0"):
             next(read_exemplars(write(path, sample()), **sizes))
 

@@ -12,7 +12,7 @@ from service.files.labels import LabelRows, read_labels
 
 
 def read(path: Path, *, selection: str = "random", retract: bool = False) -> LabelRows:
-    return read_labels(path, class_count=3, selection=selection, retract=retract)
+    return read_labels(path, class_names=("zero", "one", "two"), selection=selection, retract=retract)
 
 
 def csv(folder: Path, text: str) -> Path:
@@ -42,6 +42,29 @@ def test_parquet(tmp_path: Path, kind: pa.DataType) -> None:
     assert rows.selections == ["selected", "selected"]
 
 
+def test_class_names_and_whole_floats_are_labels(tmp_path: Path) -> None:
+    text = "external_id,label\na,two\nb, one \nc,1.0\nd,0\n"
+    assert read(csv(tmp_path, text)).labels.tolist() == [2, 1, 1, 0]
+    names = parquet(tmp_path, external_id=["a", "b"], label=pa.array(["two", "one"]).dictionary_encode())
+    assert read(names).labels.tolist() == [2, 1]
+    floats = parquet(tmp_path, external_id=[1, 2], label=[1.0, float("nan")])
+    rows = read(floats, retract=True)
+    assert (rows.external_ids, rows.labels.tolist()) == (["1", "2"], [1, -1])
+
+
+def test_a_text_that_means_two_classes_is_refused(tmp_path: Path) -> None:
+    path = csv(tmp_path, "external_id,label\na,1\n")
+    with pytest.raises(InvalidInputError, match=r"row 0, label: .* the number of one class and the name of another"):
+        read_labels(path, class_names=("1", "2", "3"), selection="random", retract=False)
+    assert read_labels(path, class_names=("0", "1"), selection="random", retract=False).labels.tolist() == [1]
+
+
+def test_other_columns_are_named_and_left_alone(tmp_path: Path) -> None:
+    rows = read(csv(tmp_path, "who,external_id,label,note\nme,a,1,x\n"))
+    assert (rows.external_ids, rows.labels.tolist(), rows.ignored) == (["a"], [1], ["who", "note"])
+    assert read(parquet(tmp_path, external_id=["a"], label=[1], note=[{"b": 1}])).ignored == ["note"]
+
+
 def test_dictionaries_of_text(tmp_path: Path) -> None:
     ids = pa.array(["a", "b"]).dictionary_encode()
     assert read(parquet(tmp_path, external_id=ids, label=[0, 0])).external_ids == ["a", "b"]
@@ -62,9 +85,12 @@ def test_an_empty_label_takes_one_back_where_that_is_asked_for(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "saying"),
     [
-        ("external_id,label\na,3\n", r"row 0, label: expected a class number 0..2, got '3'"),
+        (
+            "external_id,label\na,3\n",
+            r"row 0, label: expected a class number 0..2 or a class name \('zero', 'one', 'two'\), got '3'",
+        ),
         ("external_id,label\na,-1\n", "row 0, label: expected a class number"),
-        ("external_id,label\na,0\nb,1.0\n", "row 1, label: expected a class number"),
+        ("external_id,label\na,0\nb,1.5\n", "row 1, label: expected a class number"),
         ("external_id,label\na,red\n", "got 'red'"),
         ("external_id,label\na,²\n", "expected a class number"),
         ("external_id,label\na,99999999999999999999\n", "expected a class number"),
@@ -72,12 +98,12 @@ def test_an_empty_label_takes_one_back_where_that_is_asked_for(tmp_path: Path) -
         ("external_id,label\na,1\nb,0\na,1\n", r"rows 0 and 2, external_id: expected every id once, got 'a' twice"),
         ("external_id,label,selection\na,1,hard\n", r"row 0, selection: expected random or selected, got 'hard'"),
         ("external_id,label,selection\na,1,\n", r"row 0, selection: expected random or selected, got ''"),
-        ("external_id,label,note\na,1,x\n", r"columns: expected external_id, label and, .* got .*'note'"),
         ("id,label\na,1\n", "columns: expected"),
         ("external_id,label,label\na,1,1\n", "columns: expected"),
         ("external_id,label\n", "table: expected at least one row"),
         ("external_id,label\na\n", "expected a readable CSV file"),
-        ("", "expected a readable CSV file"),
+        ("external_id;label\na;1\n", "columns: expected .*; separate them by commas"),
+        ("", "columns: expected .*, got none"),
     ],
 )
 def test_csv_is_refused(tmp_path: Path, text: str, saying: str) -> None:
@@ -88,10 +114,10 @@ def test_csv_is_refused(tmp_path: Path, text: str, saying: str) -> None:
 @pytest.mark.parametrize(
     ("columns", "saying"),
     [
-        ({"external_id": ["a"], "label": [1.0]}, "column 'label': expected an integer type, got double"),
-        ({"external_id": [7], "label": [1]}, "column 'external_id': expected string, got int64"),
-        ({"external_id": ["a"], "label": [1], "selection": [None]}, "row 0, selection: expected random or selected"),
-        ({"external_id": ["a"], "label": [7]}, "row 0, label: expected a class number 0..2, got 7"),
+        ({"external_id": ["a"], "label": [1.5]}, "row 0, label: expected a class number .*, got 1.5"),
+        ({"external_id": [7.0], "label": [1]}, "column 'external_id': expected string or an integer type, got double"),
+        ({"external_id": ["a"], "label": [1], "selection": [None]}, "column 'selection': expected string, got null"),
+        ({"external_id": ["a"], "label": [7]}, "row 0, label: expected a class number 0..2 .*, got 7"),
     ],
 )
 def test_parquet_is_refused(tmp_path: Path, columns: dict[str, Any], saying: str) -> None:

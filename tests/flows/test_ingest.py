@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from service.core.content import content_digest
 from service.core.splits import assign_splits
 from service.errors import ConflictError, DatabaseError, InvalidInputError, NotFoundError
 from service.flows.export import Export
@@ -72,11 +73,12 @@ class TestSplits:
         ids = arrays["id"].tolist()
         assert splits(bench) == dict(zip(ids, assign_splits(ids, seed=11), strict=True))
 
-    def test_without_ids_go_by_file_and_row(self, bench: Bench) -> None:
+    def test_without_ids_go_by_the_content_of_the_row(self, bench: Bench) -> None:
         arrays = sample()
         del arrays["doc"], arrays["id"]
         bench.ingest("small", bench.write("held-out.npz", arrays), "held-out")
-        ids = [f"held-out.npz:{row}" for row in range(ROWS)]
+        contents = zip(arrays["r"].astype(np.float32), arrays["f"].astype(np.float32), strict=True)
+        ids = [f"content:{content_digest(vector, logits, None).hex()}" for vector, logits in contents]
         assert splits(bench) == dict(zip(ids, assign_splits(ids, seed=11), strict=True))
 
     def test_do_not_depend_on_the_order_of_rows_or_files(self, bench: Bench) -> None:
@@ -266,3 +268,38 @@ def test_progress_is_told_as_it_goes(bench: Bench) -> None:
     told: list[int] = []
     ingest(bench.engine, "small", bench.write("rows.npz", sample(rows=9000)), "train", on_rows=told.append)
     assert told == [8192, 808]
+
+
+class TestDefaultIds:
+    """Of files whose rows have no ids."""
+
+    @staticmethod
+    def rows(first: int, last: int) -> Arrays:
+        return {name: sample()[name][first:last] for name in ("r", "f", "y")}
+
+    def test_a_file_again_is_a_no_op_whatever_its_name(self, bench: Bench) -> None:
+        bench.ingest("small", bench.write("monday.npz", self.rows(0, 40)), "held-out")
+        again = bench.ingest("small", bench.write("tuesday.npz", self.rows(0, 50)), "held-out")
+        assert (again.rows, again.new) == (50, 10)
+
+    def test_another_file_of_the_same_name_is_another_file(self, bench: Bench) -> None:
+        bench.ingest("small", bench.write("new.npz", self.rows(0, 40)), "held-out")
+        assert bench.ingest("small", bench.write("new.npz", self.rows(40, 60)), "held-out").new == 20
+
+    def test_rows_stored_under_their_former_ids_are_known(self, bench: Bench) -> None:
+        former = self.rows(0, 30) | {"id": np.array([f"old.npz:{row}" for row in range(30)])}
+        bench.ingest("small", bench.write("former.npz", former), "held-out")
+        again = bench.ingest("small", bench.write("old.npz", self.rows(0, 35)), "held-out")
+        assert (again.rows, again.new) == (35, 5)
+        # The same name and numbers, with other content.
+        assert bench.ingest("small", bench.write("old.npz", self.rows(40, 60)), "held-out").new == 20
+
+
+def test_attributes_beyond_what_the_database_keeps_are_refused(bench: Bench) -> None:
+    arrays = sample()
+    arrays = {name: values[:2] for name, values in arrays.items()} | {"text": np.array(["", "\x01" * 3_000_000])}
+    with pytest.raises(
+        InvalidInputError, match=r"big.npz: row 1, attributes: expected at most 16,777,216 bytes of JSON"
+    ):
+        bench.ingest("small", bench.write("big.npz", arrays), "held-out")
+    assert bench.value("SELECT count(*) FROM exemplar") == 0

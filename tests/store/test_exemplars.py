@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from sqlalchemy import Connection, Engine, text
 
+from service.core.content import content_digest
 from service.core.types import Float32Array, Split
 from service.errors import ConflictError, DatabaseError
 from service.store import classifiers, exemplars
 from service.store.classifiers import Classifier
 from service.store.engine import connect, create_engine, transaction
-from service.store.exemplars import IncomingExemplars, StoredExemplars, content_digest
+from service.store.exemplars import IncomingExemplars, StoredExemplars
 from tests.conftest import fresh_database
 
 DIMENSION = 3
