@@ -1,4 +1,4 @@
-"""`report.selective_accuracy_v1` and `evaluate` count the same decisions and come to the same figures."""
+"""`report.selective_accuracy_v2` and `evaluate` count the same decisions and come to the same figures."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from service.core.tallies import Tally
+from service.core.tallies import Tally, Verdict, wilson_interval
 from service.flows.evaluate import evaluate, request_evaluation_of_decisions
 from service.report.dataset import DatasetReport
 from tests.running import EXAMPLES, Bench, make_reviews
@@ -21,7 +21,7 @@ VARIANTS = {
 
 FIGURES = """
 SELECT correct, admitted, points, documents, share_correct, share_admitted, wilson_low, wilson_high, verdict
-FROM report.selective_accuracy_v1
+FROM report.selective_accuracy_v2
 WHERE
     classifier = 'reviews' AND calibration = 1
     AND weighted = :weighted AND q_equals_k = :q_equals_k AND per = :per AND class IS NOT DISTINCT FROM :class
@@ -42,6 +42,15 @@ def report_of_decisions(bench: Bench) -> DatasetReport:
     return evaluate(bench.engine, bench.cache, request, "all")
 
 
+def expected_verdict(tally: Tally, report: DatasetReport) -> Verdict:
+    """That of `evaluate`; where it resamples documents, one by Wilson's interval that takes each for one point."""
+    if tally.documents is None or tally.is_few:
+        return tally.verdict(report.alpha)
+    low, high = wilson_interval(tally.share * tally.documents, tally.documents)
+    target = float(report.target)
+    return Verdict.MET if low >= target else Verdict.MISSED if high < target else Verdict.CANNOT_TELL
+
+
 def check_agreement(bench: Bench, report: DatasetReport, variants: dict[str, tuple[bool, bool]]) -> None:
     for name, (weighted, q_equals_k) in variants.items():
         measured = report.method(name)
@@ -53,9 +62,7 @@ def check_agreement(bench: Bench, report: DatasetReport, variants: dict[str, tup
             (row,) = bench.rows(FIGURES, **asked)
             assert (row.correct, row.admitted, row.points) == (tally.correct, tally.count, tally.total)
             assert row.documents == (tally.count if tally.documents is None else tally.documents)
-            # The view judges by the share alone, where `evaluate` asks the interval; both pass over few points.
-            holds = tally.correct >= report.target * tally.count
-            assert row.verdict == ("few" if tally.is_few else "well" if holds else "under")
+            assert row.verdict == expected_verdict(tally, report)
             assert row.share_admitted == pytest.approx(tally.portion, rel=1e-12)
             if tally.count:
                 assert row.share_correct == pytest.approx(tally.share, rel=1e-12)
@@ -88,7 +95,7 @@ def test_all_variants_on_all_labelled_decisions(bench: Bench) -> None:
 
 def test_decisions_made_with_q_equals_k_count_for_that_variant_alone(bench: Bench) -> None:
     bench.score("reviews", EXAMPLES / "test.npz", require_full_match=True, weighted=False)
-    kept = bench.rows("SELECT DISTINCT weighted, q_equals_k FROM report.selective_accuracy_v1")
+    kept = bench.rows("SELECT DISTINCT weighted, q_equals_k FROM report.selective_accuracy_v2")
     assert [tuple(row) for row in kept] == [(False, True)]
     check_agreement(bench, report_of_decisions(bench), {"Venn-ADMIT plain, q = K": (False, True)})
 
@@ -97,5 +104,5 @@ def test_each_classifier_and_calibration_counts_its_own(bench: Bench) -> None:
     bench.score("reviews", EXAMPLES / "test.npz")
     bench.calibrate("reviews", kappa=60)
     bench.score("reviews", EXAMPLES / "test.npz")
-    query = "SELECT calibration, points FROM report.selective_accuracy_v1 WHERE per = 'all' ORDER BY calibration"
+    query = "SELECT calibration, points FROM report.selective_accuracy_v2 WHERE per = 'all' ORDER BY calibration"
     assert [tuple(row) for row in bench.rows(query)] == [(1, 488), (1, 488), (2, 488), (2, 488)]

@@ -1,0 +1,50 @@
+-- How often Venn-ADMIT is right about what it admits, as selective_accuracy_v1, with a verdict by the 95 % interval
+-- instead of the share itself: 1 - alpha is met, it is missed, or this sample cannot tell.
+--
+-- Points of one document are right or wrong together. Where documents hold several, the verdict's interval takes each
+-- document for one point, which makes it wider than that of `evaluate`, which resamples documents.
+CREATE VIEW report.selective_accuracy_v2 AS
+WITH counted AS (
+    SELECT
+        accuracy.*,
+        (1 - calibrator.alpha)::double precision AS target,
+        least(accuracy.admitted, accuracy.documents)::double precision AS trials,
+        -- The square of the normal distribution's 0.975-quantile, for Wilson's interval.
+        3.8414588206941236::double precision AS z_squared
+    FROM report.selective_accuracy_v1 AS accuracy
+    INNER JOIN venn_admit.calibration AS calibration ON accuracy.calibration = calibration.id
+    INNER JOIN venn_admit.calibrator AS calibrator ON calibration.calibrator_id = calibrator.id
+),
+
+judged AS (
+    SELECT
+        *,
+        (share_correct * trials + z_squared / 2) / (trials + z_squared) AS middle,
+        sqrt(z_squared * (share_correct * (1 - share_correct) * trials + z_squared / 4)) / (trials + z_squared) AS reach
+    FROM counted
+)
+
+SELECT
+    classifier,
+    calibration,
+    weighted,
+    q_equals_k,
+    per,
+    class,
+    class_name,
+    correct,
+    admitted,
+    points,
+    documents,
+    share_correct,
+    share_admitted,
+    wilson_low,
+    wilson_high,
+    target,
+    CASE
+        WHEN trials < 10 THEN 'cannot_tell'
+        WHEN middle - reach >= target THEN 'met'
+        WHEN middle + reach < target THEN 'missed'
+        ELSE 'cannot_tell'
+    END AS verdict
+FROM judged;
