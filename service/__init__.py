@@ -1,3 +1,3 @@
 """venn-admit: ADMIT and Venn-ADMIT selective classification over Postgres/pgvector."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
