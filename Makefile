@@ -61,6 +61,10 @@ format: $(VENV)/.dev ## put Python and SQL in form
 	$(BIN)/ruff format
 	$(BIN)/sqlfluff fix $(SQL)
 
+.PHONY: docs
+docs: $(VENV)/.dev ## the documentation as a site, in build/site; a broken link fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 .PHONY: bench
 bench: $(VENV)/.bench ## measure; see benchmarks/
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks

@@ -11,8 +11,11 @@ SELECT
     decision.weighted,
     decision.require_full_match,
     decision.predicted,
+    -- Name of the predicted class.
     classifier.class_names[decision.predicted + 1] AS predicted_class,
+    -- q, matches among consecutive nearest neighbours.
     decision.match_count AS q,
+    -- d, distance to the nearest training exemplar.
     decision.distance AS d,
     decision.admit_set,
     decision.band_size,
@@ -22,6 +25,7 @@ SELECT
     decision.lower,
     decision.upper,
     decision.decision,
+    -- Name of the admitted class; null if rejected.
     classifier.class_names[decision.decision + 1] AS decided_class,
     decision.reason,
     decision.created_at

@@ -106,28 +106,44 @@ shared AS (
 )
 
 SELECT
+    -- What users call the classifier.
     classifier,
+    -- The snapshot that decided.
     calibration_id AS calibration,
+    -- Whether the decisions are up-weighted by the localizer.
     weighted,
+    -- Whether only predictions with q = K count as admitted.
     q_equals_k,
+    -- What a row counts by: true, the true class; predicted, the predicted class; or all.
     per,
+    -- Number of the class; null over all.
     class,
+    -- Name of the class; null over all.
     class_names[class + 1] AS class_name,
+    -- Admitted points whose prediction is the label.
     correct,
+    -- Admitted points.
     admitted,
+    -- Labelled points that were decided on, admitted or not, of all classes.
     all_points::bigint AS points,
+    -- Documents that the admitted points are part of.
     documents,
+    -- Share of the admitted points that is right.
     share_correct,
+    -- Share of all points that is admitted in this row.
     admitted / all_points::double precision AS share_admitted,
-    -- Wilson's, which takes points for independent; where a document holds many, see `venn-admit evaluate`.
+    -- Lower end of Wilson's 95 percent interval of the share correct. It takes points for independent; if documents hold
+    -- several, see `venn-admit evaluate`.
     (
         share_correct * admitted + z_squared / 2
         - sqrt(z_squared * (share_correct * (1 - share_correct) * admitted + z_squared / 4))
     ) / (admitted + z_squared) AS wilson_low,
+    -- Upper end of the same interval.
     (
         share_correct * admitted + z_squared / 2
         + sqrt(z_squared * (share_correct * (1 - share_correct) * admitted + z_squared / 4))
     ) / (admitted + z_squared) AS wilson_high,
+    -- few: under 10 admitted points or documents; otherwise whether 1 - alpha are right: well or under.
     CASE
         WHEN least(admitted, documents) < 10 THEN 'few'
         WHEN correct >= (1 - alpha) * admitted THEN 'well'

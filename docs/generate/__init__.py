@@ -1,0 +1,1 @@
+"""Pages of the documentation that are written from the source each time the site is built."""

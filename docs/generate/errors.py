@@ -1,0 +1,32 @@
+"""The reference of errors and exit codes, from the classes of `service.errors`."""
+
+import inspect
+
+from docs.generate.markdown import join, one_line, plain, table
+from service import errors
+from service.errors import VennAdmitError
+
+INTRODUCTION = """\
+# Errors and exit codes
+
+A command exits with 0 when it is done. Otherwise it prints one line to standard error, which says what was expected,
+what came, where, and what to do, and exits with the code of the error's family. `venn-admit --debug COMMAND` also
+prints the traceback."""
+
+PYTHON = f"""\
+In Python, all of them are in `{errors.__name__}`. Every error that is raised on purpose is a `VennAdmitError`.
+To catch a family, catch the class that the table names as the parent."""
+
+
+def errors_page() -> str:
+    """Return the page: one row a class, in the order in which they are defined."""
+    found = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, VennAdmitError)]
+    rows = [
+        (str(kind.exit_code), f"`{kind.__name__}`", _parent(kind), plain(one_line(inspect.getdoc(kind) or "")))
+        for kind in found
+    ]
+    return join(INTRODUCTION, table(["exit code", "class", "parent", "meaning"], rows), PYTHON)
+
+
+def _parent(kind: type[VennAdmitError]) -> str:
+    return f"`{kind.__base__.__name__}`" if kind.__base__ else ""
