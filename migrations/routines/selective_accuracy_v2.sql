@@ -25,22 +25,39 @@ judged AS (
 )
 
 SELECT
+    -- What users call the classifier.
     classifier,
+    -- The snapshot that decided.
     calibration,
+    -- Whether the decisions are up-weighted by the localizer.
     weighted,
+    -- Whether only predictions with q = K count as admitted.
     q_equals_k,
+    -- What a row counts by: true, the true class; predicted, the predicted class; or all.
     per,
+    -- Number of the class; null over all.
     class,
+    -- Name of the class; null over all.
     class_name,
+    -- Admitted points whose prediction is the label.
     correct,
+    -- Admitted points.
     admitted,
+    -- Labelled points that were decided on, admitted or not, of all classes.
     points,
+    -- Documents that the admitted points are part of.
     documents,
+    -- Share of the admitted points that is right.
     share_correct,
+    -- Share of all points that is admitted in this row.
     share_admitted,
+    -- Lower end of Wilson's 95 percent interval of the share correct; it takes points for independent.
     wilson_low,
+    -- Upper end of it.
     wilson_high,
+    -- The share that is promised, 1 - alpha.
     target,
+    -- Whether the target is met, missed, or this sample cannot_tell.
     CASE
         WHEN trials < 10 THEN 'cannot_tell'
         WHEN middle - reach >= target THEN 'met'
