@@ -14,6 +14,7 @@ from service.cli import (
     catalogue_commands,
     classifier_commands,
     decide_command,
+    demo_command,
     index_command,
     interruption,
     job_commands,
@@ -56,6 +57,7 @@ scoring_commands.register(app)
 decide_command.register(app)
 index_command.register(app)
 report_command.register(app)
+demo_command.register(app)
 job_commands.register(app)
 operation_commands.register(app)
 

@@ -1,4 +1,4 @@
-"""Verbs that use a calibration: score, evaluate, replay, demo."""
+"""Verbs that use a calibration: score, evaluate, replay."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +17,6 @@ def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
     for verb in (score, evaluate, replay):
         app.command(rich_help_panel=panels.DECIDING)(verb)
-    app.command(rich_help_panel=panels.RUNNING)(demo)
 
 
 def score(
@@ -185,12 +184,3 @@ def replay(
     from service.cli.replay import run
 
     run(decision, as_json=as_json)
-
-
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("demo-report"),
-) -> None:
-    """Go the whole way on bundled real data: ingest, fit, calibrate, score, compare."""
-    from service.cli.demo import run
-
-    run(out)
