@@ -29,11 +29,11 @@ class Export(StrEnum):
     """What can be exported."""
 
     EXEMPLARS = "exemplars"
-    UNLABELLED = "unlabelled"
     NEIGHBOURS = "neighbours"
     APPROXIMATIONS = "approximations"
     CALIBRATION = "calibration"
     PARAMETERS = "parameters"
+    UNLABELLED = "unlabelled"
 
 
 def export(engine: Engine, name: str, what: Export, out: Path, *, calibration_id: int | None = None) -> int:

@@ -27,6 +27,14 @@ def made_home() -> Iterator[Path]:
         yield folder / "home"
 
 
+@pytest.fixture(autouse=True)
+def hangup_is_heeded() -> Iterator[None]:
+    """A program that was started to ignore SIGHUP, as by nohup, does so: those of these tests must not inherit that."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @contextmanager
 def blocked_creation(home: Path) -> Iterator["subprocess.Popen[str]"]:
     """`create` as it waits for a lock, the only user of its embedded server."""

@@ -79,7 +79,7 @@ def test_class_names_and_other_columns_are_taken(scored: Program, tmp_path: Path
     path.write_text("\n".join(["label,who,external_id", *lines]) + "\n")
     told = scored("label", NAME, path)
     assert "5 new" in told.stdout
-    assert "warning: named.csv: these columns are ignored: 'who'." in told.stderr
+    assert "warning: named.csv: these columns are ignored: who." in told.stderr
     with nothing_stored(scored):
         assert "5 unchanged" in scored("label", NAME, labels(tmp_path, range(5))).stdout
 

@@ -11,17 +11,19 @@ D, C, K = 16, 2, 3
 COPY_FRAME = 19 + 2  # header and trailer
 
 
-def sample(count: int) -> Arrays:
+def sample(count: int, *, with_ids: bool = True) -> Arrays:
+    ids = {"id": np.array([f"{count}-{row}" for row in range(count)])} if with_ids else {}
     rng = np.random.default_rng(count)
     return {
+        **ids,
         "r": rng.normal(size=(count, D)).astype(np.float32),
         "f": rng.normal(size=(count, C)).astype(np.float32),
         "y": rng.integers(0, C, count),
     }
 
 
-def ingested(bench: Bench, count: int) -> Traffic:
-    path = bench.write(f"{count}.npz", sample(count))
+def ingested(bench: Bench, count: int, *, with_ids: bool = True) -> Traffic:
+    path = bench.write(f"{count}.npz", sample(count, with_ids=with_ids))
     with traffic(bench.engine) as counted:
         bench.ingest("one", path, "train")
     return counted
@@ -37,6 +39,14 @@ def test_of_ingestion(bench: Bench) -> None:
         assert counted.copied_in == dict.fromkeys(("exemplar", "exemplar_vector", "label_event"), count)
         assert counted.bytes_in["exemplar_vector"] == count * vector_bytes + batches * COPY_FRAME
         assert counted.copied_out == 0
+
+
+def test_of_a_file_without_ids(bench: Bench) -> None:
+    """A batch takes one statement more, which looks for rows under the ids that they had in former versions."""
+    bench.create("one", dimension=D, class_count=C, neighbour_count=K)
+    assert ingested(bench, 100, with_ids=False).statements == 4 + 3
+    again = ingested(bench, 100, with_ids=False)
+    assert (again.statements, again.copied_in, again.copied_out) == (5, {}, 0)
 
 
 def test_of_a_file_that_is_known(bench: Bench) -> None:
