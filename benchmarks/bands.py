@@ -8,10 +8,11 @@ import numpy as np
 
 from benchmarks.data import calibration_points, draw_view, generator
 from benchmarks.measure import Measurement, compare
-from service.core.admit import AdmitIndex
-from service.core.approximation import softmax
-from service.core.bands import band_radius
-from service.core.calibrator_settings import make_settings
+from service.core.approximation.knn import softmax
+from service.core.calibrators.bands import band_radius
+from service.core.calibrators.settings import make_settings
+from service.core.calibrators.venn_admit.sets import AdmitIndex
+from service.core.calibrators.venn_admit.venn import Categories, VennIndex
 from service.core.types import (
     AdmitSets,
     Approximation,
@@ -21,7 +22,6 @@ from service.core.types import (
     FloatArray,
     IntArray,
 )
-from service.core.venn_admit import Categories, VennIndex
 
 _NEIGHBOUR_COUNT = 25
 _SAMPLE_SHARE = 1 / 500  # what the peer does of scored points and of vp

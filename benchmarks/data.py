@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from service.core.approximation import nonconformity
+from service.core.approximation.knn import nonconformity
 from service.core.types import Approximation, CalibrationPoints, Float32Array, IntArray
 
 _LATENT_DIMENSION = 12

@@ -7,13 +7,13 @@ import numpy as np
 
 from benchmarks.data import calibration_points, draw_vectors, draw_view, generator
 from benchmarks.measure import Measurement, Work, compare
-from service.core.admit import AdmitIndex
-from service.core.calibrator_settings import make_settings
-from service.core.decide import Localizer, decide
-from service.core.localizer import category_weight
-from service.core.neighbors import exact_neighbours
+from service.core.approximation.localizer import category_weight
+from service.core.calibrators.settings import make_settings
+from service.core.calibrators.venn_admit.decide import Localizer, decide
+from service.core.calibrators.venn_admit.sets import AdmitIndex
+from service.core.calibrators.venn_admit.venn import VennIndex
+from service.core.neighbours.search import exact_neighbours
 from service.core.types import Approximation
-from service.core.venn_admit import VennIndex
 
 _NEIGHBOUR_COUNT = 25
 _DIMENSION = 128

@@ -9,8 +9,8 @@ import torch
 
 from benchmarks.data import draw_vectors
 from benchmarks.measure import Measurement, compare
-from service.core.neighbors import exact_neighbours
-from service.core.neighbour_bounds import faster_precision
+from service.core.neighbours.bounds import faster_precision
+from service.core.neighbours.search import exact_neighbours
 from service.core.types import Float32Array
 
 _NEIGHBOUR_COUNT = 25

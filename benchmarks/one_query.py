@@ -19,11 +19,12 @@ from benchmarks.data import draw_view, generator
 from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
 from service.core.types import Float32Array, IntArray, Split
-from service.flows.create import create
-from service.flows.ingest import ingest
-from service.store import classifiers, hnsw, nearest
-from service.store.classifiers import Classifier
-from service.store.engine import connect
+from service.flows.exemplars.create import create
+from service.flows.exemplars.ingest import ingest
+from service.store.database.engine import connect
+from service.store.exemplars import classifiers
+from service.store.exemplars.classifiers import Classifier
+from service.store.search import hnsw, nearest
 
 _DIMENSION, _CLASS_COUNT, _NEIGHBOUR_COUNT = 384, 3, 25
 _QUERIES = 200

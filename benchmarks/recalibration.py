@@ -18,18 +18,19 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_network, draw_vectors
 from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
-from service.core.calibrator_settings import make_settings
+from service.core.calibrators.settings import make_settings
 from service.core.types import CalibratorSettings, KnnParameters
-from service.flows.calibrate import calibrate, request_approximations
-from service.flows.chunks import ChunkRunner
-from service.flows.create import create
-from service.flows.fit import adopt_parameters
-from service.flows.ingest import HELD_OUT, ingest, store_scored
-from service.flows.label import label
-from service.flows.recalibrate import recalibrate_step, retry_and_list
-from service.store import classifiers
-from service.store.array_cache import ArrayCache
-from service.store.engine import connect, transaction
+from service.flows.calibration.calibrate import calibrate, request_approximations
+from service.flows.calibration.fit import adopt_parameters
+from service.flows.calibration.recalibrate import recalibrate_step, retry_and_list
+from service.flows.computing import chunk_runner
+from service.flows.exemplars.create import create
+from service.flows.exemplars.ingest import HELD_OUT, ingest, store_scored
+from service.flows.exemplars.label import label
+from service.flows.jobs.chunks import ChunkRunner
+from service.store.database.engine import connect, transaction
+from service.store.exemplars import classifiers
+from service.store.search.array_cache import ArrayCache
 
 _DIMENSION = 128
 _CLASS_COUNT = 3
@@ -114,7 +115,7 @@ class _Service:
             else:
                 ingest(engine, _NAME, path, split, on_rows=lambda _rows: None)
         adopt_parameters(engine, _NAME, KnnParameters(np.zeros(_CLASS_COUNT), np.full(_CLASS_COUNT, 0.5), 5.0), 1.0)
-        runner = ChunkRunner(engine, ArrayCache(files / "cache"), _Limits(), worker="benchmark")
+        runner = chunk_runner(engine, ArrayCache(files / "cache"), _Limits(), worker="benchmark")
         return cls(engine, files, runner, to_come)
 
     def rebuild(self) -> int:

@@ -22,16 +22,16 @@ from benchmarks.measure import Measurement, compare
 from benchmarks.storage import database, folder
 from service import broker
 from service.cli.worker_process import START_SECONDS, STOP_SECONDS, worker_command, worker_environment
-from service.core.calibrator_settings import make_settings
+from service.core.calibrators.settings import make_settings
 from service.core.types import CalibratorSettings, Float32Array, IntArray, KnnParameters
-from service.flows.calibrate import calibrate, request_approximations
-from service.flows.create import create
-from service.flows.fit import adopt_parameters
-from service.flows.ingest import ingest
-from service.flows.jobs import await_job
-from service.flows.score import request_score, write_scores
-from service.store import jobs
-from service.store.engine import connect, transaction
+from service.flows.calibration.calibrate import calibrate, request_approximations
+from service.flows.calibration.fit import adopt_parameters
+from service.flows.decisions.score import request_score, write_scores
+from service.flows.exemplars.create import create
+from service.flows.exemplars.ingest import ingest
+from service.flows.jobs.control import await_job
+from service.store.database.engine import connect, transaction
+from service.store.work import jobs
 
 _DIMENSION = 384
 _CLASS_COUNT = 3

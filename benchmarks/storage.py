@@ -14,14 +14,14 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_vectors, draw_view, generator
 from benchmarks.measure import Measurement, compare
 from service.core.types import Split
-from service.flows.create import create
-from service.flows.ingest import ingest
-from service.store import classifiers
-from service.store.array_cache import ArrayCache
-from service.store.copy import INT4, INT8, Array, Column, Vector, copy_in, driver_cursor
-from service.store.embedded import start_embedded, stop_embedded
-from service.store.engine import create_engine, transaction
-from service.store.schema import upgrade
+from service.flows.exemplars.create import create
+from service.flows.exemplars.ingest import ingest
+from service.store.database.binary_copy import INT4, INT8, Array, Column, Vector, copy_in, driver_cursor
+from service.store.database.engine import create_engine, transaction
+from service.store.database.schema import upgrade
+from service.store.embedded.users import start_embedded, stop_embedded
+from service.store.exemplars import classifiers
+from service.store.search.array_cache import ArrayCache
 
 _DIMENSION = 384
 _CLASS_COUNT = 3

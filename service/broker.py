@@ -1,7 +1,7 @@
 """Celery's side of a job: its messages, and the conventions both their ends share.
 
 A message says "look at this chunk", or at what is due, and nothing more; what there is to do, and whether it is done,
-is in the database (service/store/jobs.py).
+is in the database (service/store/work/jobs.py).
 """
 
 import threading
@@ -18,9 +18,9 @@ from sqlalchemy import Connection, Engine, make_url
 
 from service.errors import BrokerError, DatabaseError, VennAdmitError
 from service.secrets import mask, shown_address
-from service.store import messages
-from service.store.engine import connect, create_engine, transaction
-from service.store.jobs import database_identity
+from service.store.database.engine import connect, create_engine, transaction
+from service.store.work import messages
+from service.store.work.jobs import database_identity
 
 RUN_CHUNK = "workers.tasks.run_chunk"
 SWEEP = "workers.tasks.sweep"

@@ -17,8 +17,8 @@ import pytest
 from sqlalchemy import Engine, make_url, text
 
 from service.settings import PREFIX, get_settings
-from service.store.embedded import start_embedded, stop_embedded
-from service.store.engine import create_engine
+from service.store.database.engine import create_engine
+from service.store.embedded.users import start_embedded, stop_embedded
 
 TEST_PREFIX = f"{PREFIX}TEST_"
 
@@ -121,7 +121,7 @@ def fresh_database(server_url: str, template: str = "template0") -> Iterator[str
 @pytest.fixture(scope="session")
 def template_database(server_url: str) -> Iterator[str]:
     """The name of a migrated database that nobody is connected to."""
-    from service.store.schema import upgrade
+    from service.store.database.schema import upgrade
 
     with fresh_database(server_url) as url:
         upgrade(url)

@@ -12,19 +12,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import Engine, Row, text
 
-from service.core.calibrator_settings import make_settings
+from service.core.calibrators.settings import make_settings
 from service.core.types import CalibratorSettings, KnnParameters
-from service.flows.calibrate import Calibrated, calibrate, request_approximations
-from service.flows.chunks import ChunkRunner
-from service.flows.create import create
-from service.flows.export import Export, export
-from service.flows.fit import Fitted, adopt_parameters, fit, request_neighbours
-from service.flows.ingest import Ingested, ingest
-from service.flows.score import ScoreRequest, request_score, write_scores
-from service.store import jobs
-from service.store.array_cache import ArrayCache
-from service.store.classifiers import Classifier
-from service.store.engine import connect
+from service.flows.calibration.calibrate import Calibrated, calibrate, request_approximations
+from service.flows.calibration.fit import Fitted, adopt_parameters, fit, request_neighbours
+from service.flows.computing import chunk_runner
+from service.flows.decisions.score import ScoreRequest, request_score, write_scores
+from service.flows.exemplars.create import create
+from service.flows.exemplars.export import Export, export
+from service.flows.exemplars.ingest import Ingested, ingest
+from service.store.database.engine import connect
+from service.store.exemplars.classifiers import Classifier
+from service.store.search.array_cache import ArrayCache
+from service.store.work import jobs
 
 Arrays = dict[str, Any]
 
@@ -70,7 +70,7 @@ def chunk_ordinals(engine: Engine, job_id: int) -> list[int]:
 
 def run_chunks(engine: Engine, cache: ArrayCache, job_id: int, ordinals: Iterable[int] | None = None) -> None:
     """Compute a job's chunks, in the order given or their own; the job must be done then."""
-    runner = ChunkRunner(engine, cache, ChunkLimits(), worker="here")
+    runner = chunk_runner(engine, cache, ChunkLimits(), worker="here")
     for ordinal in chunk_ordinals(engine, job_id) if ordinals is None else ordinals:
         runner.run(job_id, ordinal)
     with connect(engine) as connection:

@@ -8,7 +8,7 @@ import yaml
 
 from service import __version__
 from service.settings import PREFIX, Settings
-from service.store.engine import create_engine
+from service.store.database.engine import create_engine
 
 REPOSITORY = Path(__file__).parents[1]
 OURS = ("migrate", "worker", "beat")

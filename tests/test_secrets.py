@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from service import broker
 from service.errors import VennAdmitError
 from service.secrets import mask, secrets_of, shown_address
-from service.store.engine import connect, create_engine
+from service.store.database.engine import connect, create_engine
 from tests.cli.program import Program
 
 # No message holds these letters by chance, and none may hold the start of a password either.

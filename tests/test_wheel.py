@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from service import __version__
-from service.store.schema import head_revision
+from service.store.database.schema import head_revision
 
 ROOT = Path(__file__).parents[1]
 
@@ -73,7 +73,7 @@ def test_it_holds_what_the_checkout_has_and_no_more(wheel: Path) -> None:
     for name in (
         "service/migrations/env.py",
         "service/migrations/versions/0001_exemplars.py",
-        "service/migrations/routines/decision_v1.sql",
+        "service/migrations/routines/views/decision_v1.sql",
         "service/examples/sentiment_small/train.npz",
         "service/report/templates/page.html.j2",
         "service/store/sql/jobs.sql",

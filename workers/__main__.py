@@ -4,7 +4,7 @@ import os
 import sys
 import traceback
 
-from service.cli import interruption
+from service import interruption
 from service.errors import VennAdmitError
 from service.secrets import mask
 from service.settings import secret_addresses

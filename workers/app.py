@@ -20,12 +20,13 @@ from structlog.typing import EventDict, Processor
 
 from service import broker
 from service.errors import VennAdmitError
-from service.flows.chunks import ChunkRunner
+from service.flows.computing import chunk_runner
+from service.flows.jobs.chunks import ChunkRunner
 from service.secrets import mask
 from service.settings import get_settings, secret_addresses, unknown_variables
-from service.store import schema
-from service.store.array_cache import ArrayCache
-from service.store.engine import create_engine, database_url, transaction
+from service.store.database import schema
+from service.store.database.engine import create_engine, database_url, transaction
+from service.store.search.array_cache import ArrayCache
 from workers.consumption import Consumption
 from workers.presence import Presence
 
@@ -58,9 +59,9 @@ def process_name(pid: int) -> str:
 
 
 @cache
-def chunk_runner() -> ChunkRunner:
+def own_runner() -> ChunkRunner:
     """This process's runner: first used, and so made, in the child that computes."""
-    return ChunkRunner(engine, ArrayCache(settings.home / "cache"), settings, worker=process_name(os.getpid()))
+    return chunk_runner(engine, ArrayCache(settings.home / "cache"), settings, worker=process_name(os.getpid()))
 
 
 @setup_logging.connect

@@ -8,8 +8,8 @@ import structlog
 from sqlalchemy import Engine
 
 from service.errors import DatabaseError
-from service.store import jobs
-from service.store.engine import connect
+from service.store.database.engine import connect
+from service.store.work import jobs
 from workers.consumption import Consumption
 
 CHECK_SECONDS = 2.0

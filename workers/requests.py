@@ -6,8 +6,8 @@ from celery.exceptions import WorkerLostError
 from celery.worker.request import Request
 
 from service.errors import DatabaseError
-from service.store import jobs
-from service.store.engine import transaction
+from service.store.database.engine import transaction
+from service.store.work import jobs
 from workers.app import consumption, engine, process_name
 
 log = structlog.get_logger()

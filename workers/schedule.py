@@ -11,8 +11,8 @@ from celery.beat import PersistentScheduler
 
 from service import broker
 from service.errors import DatabaseError
-from service.store import jobs
-from service.store.engine import connect
+from service.store.database.engine import connect
+from service.store.work import jobs
 from workers.app import app, engine
 
 SWEEP_SECONDS = 30.0

@@ -1,9 +1,9 @@
 """Celery tasks: each takes ids, calls one flow and returns counts; delivered twice, it does its work once."""
 
 from service import broker
-from service.flows.jobs import relay
-from service.flows.recalibrate import recalibrate_due
-from workers.app import app, chunk_runner, engine, settings
+from service.flows.calibration.recalibrate import recalibrate_due
+from service.flows.jobs.control import relay
+from workers.app import app, engine, own_runner, settings
 
 # Of every task, by its name, for that module needs the application.
 REQUEST = "workers.requests:AttentiveRequest"
@@ -12,7 +12,7 @@ REQUEST = "workers.requests:AttentiveRequest"
 @app.task(name=broker.RUN_CHUNK, shared=False, Request=REQUEST)
 def run_chunk(job_id: int, ordinal: int) -> int:
     """Compute a chunk; how many of its rows were settled."""
-    return chunk_runner().run(job_id, ordinal)
+    return own_runner().run(job_id, ordinal)
 
 
 @app.task(name=broker.SWEEP, shared=False, Request=REQUEST)

@@ -7,7 +7,7 @@ from pathlib import Path
 from docs.generate.markdown import join, one_line, plain, table
 from docs.generate.tables import column_type
 from service.resources import bundled_folder
-from service.store.tables import SCHEMA, metadata
+from service.store.database.tables import SCHEMA, metadata
 
 INTRODUCTION = """\
 # Views

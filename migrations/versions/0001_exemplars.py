@@ -16,7 +16,7 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-ROUTINES = Path(__file__).parents[1] / "routines"
+ROUTINES = Path(__file__).parents[1] / "routines" / "functions"
 
 
 def upgrade() -> None:

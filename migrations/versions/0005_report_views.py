@@ -12,7 +12,7 @@ down_revision = "0004"
 branch_labels = None
 depends_on = None
 
-ROUTINES = Path(__file__).parents[1] / "routines"
+ROUTINES = Path(__file__).parents[1] / "routines" / "views"
 VIEWS = ("calibration_v1", "partition_v1", "decision_v1", "job_v1")
 
 

@@ -12,7 +12,7 @@ down_revision = "0012"
 branch_labels = None
 depends_on = None
 
-ROUTINES = Path(__file__).parents[1] / "routines"
+ROUTINES = Path(__file__).parents[1] / "routines" / "views"
 
 
 def upgrade() -> None:

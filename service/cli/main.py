@@ -8,22 +8,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from service import __version__, settings
-from service.cli import (
-    calibrate_command,
-    catalogue_commands,
-    classifier_commands,
-    decide_command,
-    demo_command,
-    index_command,
-    interruption,
-    job_commands,
-    operation_commands,
-    recalibration_command,
-    report_command,
-    scoring_commands,
-)
+from service import __version__, interruption, settings
 from service.cli.output import shown_lines, warn
+from service.cli.verbs import (
+    calibrate,
+    catalogue,
+    classifier,
+    decide,
+    demo,
+    index,
+    jobs,
+    operation,
+    recalibrate,
+    report,
+    scoring,
+)
 from service.errors import VennAdmitError
 from service.secrets import mask
 
@@ -49,17 +48,17 @@ app = typer.Typer(
     help="May I act on this prediction? Admit or reject, so that the admitted ones of every class are right at "
     "least 1 - alpha of the time (ADMIT and Venn-ADMIT, Schmaltz & Rasooly 2022).",
 )
-classifier_commands.register(app)
-calibrate_command.register(app)
-catalogue_commands.register(app)
-recalibration_command.register(app)
-scoring_commands.register(app)
-decide_command.register(app)
-index_command.register(app)
-report_command.register(app)
-demo_command.register(app)
-job_commands.register(app)
-operation_commands.register(app)
+classifier.register(app)
+calibrate.register(app)
+catalogue.register(app)
+recalibrate.register(app)
+scoring.register(app)
+decide.register(app)
+index.register(app)
+report.register(app)
+demo.register(app)
+jobs.register(app)
+operation.register(app)
 
 
 class _Debug:

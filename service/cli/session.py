@@ -12,13 +12,14 @@ from sqlalchemy import Engine
 from service import broker
 from service.cli.worker_process import OwnWorker
 from service.errors import DatabaseError
-from service.flows.jobs import OnWait, await_job, cancelled_if_unsent
-from service.flows.leases import LEAST_PART_LEFT
+from service.flows.jobs.control import OnWait, await_job, cancelled_if_unsent
+from service.flows.jobs.leases import LEAST_PART_LEFT
 from service.settings import Settings, get_settings
-from service.store import jobs, schema
-from service.store.array_cache import ArrayCache
-from service.store.embedded_access import make_home
-from service.store.engine import check_server, connect, create_engine, database_url, transaction
+from service.store.database import schema
+from service.store.database.engine import check_server, connect, create_engine, database_url, transaction
+from service.store.embedded.access import make_home
+from service.store.search.array_cache import ArrayCache
+from service.store.work import jobs
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from service.cli.output import messages, progress
 
 if TYPE_CHECKING:
     from service.cli.session import Session
-    from service.store import jobs
+    from service.store.work import jobs
 
 # For how long something is awaited before that is said.
 NOTICE_SECONDS = 5.0
@@ -24,8 +24,8 @@ def run_job_with_progress(session: "Session", job_id: int, what: str, out: Path 
 
     out: the file to which the job's decisions go afterwards, named in what is said after an interruption.
     """
-    from service.store import jobs
-    from service.store.engine import connect
+    from service.store.database.engine import connect
+    from service.store.work import jobs
 
     with connect(session.engine) as connection:
         total = jobs.progress(connection, job_id).row_count
@@ -73,8 +73,8 @@ def resumption_explained(session: "Session", job_id: int, out: Path | None) -> I
 
 def _may_be_resumed(session: "Session", job_id: int) -> bool:
     from service.errors import DatabaseError
-    from service.store import jobs
-    from service.store.engine import connect
+    from service.store.database.engine import connect
+    from service.store.work import jobs
 
     try:
         with connect(session.engine) as connection:

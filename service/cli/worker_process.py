@@ -14,7 +14,7 @@ import psutil
 import service
 from service.broker import DEAF_EXIT_CODE
 from service.errors import DatabaseError, JobError
-from service.store.embedded_access import make_home
+from service.store.embedded.access import make_home
 
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0

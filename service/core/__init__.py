@@ -1,0 +1,1 @@
+"""The mathematics: arrays in, frozen dataclasses out, no input or output."""

@@ -15,9 +15,9 @@ from service.core.types import UNKNOWN_LABEL, IntArray
 from service.errors import InvalidInputError
 from service.files.budget import DEFAULT_MEMORY_BUDGET, OBJECT_BYTES, too_large
 from service.files.label_values import ClassNumbers
-from service.files.parquet import batches_within, open_file
-from service.files.parquet_limits import object_bytes
-from service.files.parquet_types import is_label, is_name, is_text, to_list
+from service.files.parquet.limits import object_bytes
+from service.files.parquet.reader import batches_within, open_file
+from service.files.parquet.types import is_label, is_name, is_text, to_list
 from service.files.records import check_id, check_is_file, duplicate_ids, fault, reading
 
 SELECTIONS = ("random", "selected")

@@ -1,1 +1,1 @@
-"""What people look at: one `DatasetReport` shown as terminal tables, charts and a page."""
+"""Tables, charts and pages made from core types."""

@@ -1,0 +1,1 @@
+"""Every SQL statement, behind typed functions (connection, ...) -> core types."""

@@ -33,9 +33,9 @@ from mapie.classification import SplitConformalClassifier
 from mapie.conformity_scores import APSConformityScore, LACConformityScore, RAPSConformityScore
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from service.core.adaptive_sets import AdaptiveRule, adaptive_sets, label_scores
-from service.core.approximation import network_prediction, nonconformity, softmax
-from service.core.split_conformal import conformal_threshold, sets_within
+from service.core.approximation.knn import network_prediction, nonconformity, softmax
+from service.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores
+from service.core.comparison.split import conformal_threshold, sets_within
 from service.core.types import BoolArray, Float32Array, FloatArray, IntArray
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "baselines.npz"

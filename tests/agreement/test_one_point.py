@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from service.core.neighbors import exact_neighbours
-from service.flows.score_one import PointScorer
-from service.store import classifiers, nearest
-from service.store.engine import connect, create_engine
+from service.core.neighbours.search import exact_neighbours
+from service.flows.decisions.score_one import PointScorer
+from service.store.database.engine import connect, create_engine
+from service.store.exemplars import classifiers
+from service.store.search import nearest
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Bench, Golden, make_reviews
 
@@ -83,9 +84,9 @@ from pathlib import Path
 
 import numpy as np
 
-from service.flows.score_one import PointScorer
-from service.store.array_cache import ArrayCache
-from service.store.engine import create_engine
+from service.flows.decisions.score_one import PointScorer
+from service.store.search.array_cache import ArrayCache
+from service.store.database.engine import create_engine
 
 url, cache, file, weighted = sys.argv[1:]
 scorer = PointScorer(create_engine(url), ArrayCache(Path(cache)))

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from service.core.tallies import Tally, Verdict, wilson_interval
-from service.flows.evaluate import evaluate, request_evaluation_of_decisions
-from service.report.dataset import DatasetReport
+from service.core.evaluation.tallies import Tally, Verdict, wilson_interval
+from service.flows.reporting.evaluate import evaluate, request_evaluation_of_decisions
+from service.report.evaluation.dataset import DatasetReport
 from tests.running import EXAMPLES, Bench, make_reviews
 
 VARIANTS = {

@@ -14,17 +14,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
-from service.core.admit import AdmitIndex
-from service.core.approximation import softmax
-from service.core.bands import BandRadius, bin_of
-from service.core.calibration_rows import join_rows, rows_of_split
-from service.core.decide import decide
+from service.core.approximation.knn import softmax
+from service.core.calibrators.bands import BandRadius, bin_of
+from service.core.calibrators.snapshot_rows import join_rows, rows_of_split
+from service.core.calibrators.venn_admit.decide import decide
+from service.core.calibrators.venn_admit.sets import AdmitIndex
+from service.core.calibrators.venn_admit.venn import VennIndex
 from service.core.types import Approximation, CalibrationPoints, IntArray, Reason, Split
-from service.core.venn_admit import VennIndex
-from service.store import approximations, calibrations, classifiers
-from service.store.calibrations import BandEvidence, Calibration, SnapshotPoints
-from service.store.classifiers import Classifier
-from service.store.engine import connect, create_engine, transaction
+from service.store.calibrations import calibrations
+from service.store.calibrations.calibrations import BandEvidence, Calibration, SnapshotPoints
+from service.store.database.engine import connect, create_engine, transaction
+from service.store.exemplars import approximations, classifiers
+from service.store.exemplars.classifiers import Classifier
 from tests.conftest import fresh_database
 from tests.core.scenarios import Scenario, scenarios
 from tests.running import EXAMPLES, Bench, make_reviews

@@ -18,10 +18,10 @@ from structlog.testing import capture_logs
 
 from service.cli import session
 from service.cli.main import main
-from service.flows.chunks import ChunkRunner
+from service.flows.computing import chunk_runner
 from service.settings import get_settings
-from service.store import jobs
-from service.store.engine import connect, create_engine, transaction
+from service.store.database.engine import connect, create_engine, transaction
+from service.store.work import jobs
 
 ROOT = Path(__file__).parents[2]
 
@@ -133,7 +133,7 @@ def _own_worker() -> Iterator[None]:
 def _run_job(
     self: session.Session, job_id: int, on_progress: Callable[[jobs.Progress], None], _on_wait: object = None
 ) -> None:
-    runner = ChunkRunner(self.engine, self.cache, self.settings, worker="test")
+    runner = chunk_runner(self.engine, self.cache, self.settings, worker="test")
     with transaction(self.engine) as connection:
         chunks = jobs.take_unsent(connection, job_id, 0)
     for chunk in chunks:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from service.cli.demo import NAME, SETS
-from service.store.engine import create_engine
+from service.cli.verbs.demo_steps import NAME, SETS
+from service.store.database.engine import create_engine
 from tests.cli.conftest import on_database
 from tests.cli.program import Outcome, Program
 from tests.conftest import fresh_database

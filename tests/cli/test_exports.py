@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from service.files import exports
+from service.files.output import exports
 from tests.cli import samples
 from tests.cli.conftest import CALIBRATION
 from tests.cli.program import Program, nothing_stored

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.program import Program, wait_for
 from tests.conftest import open_folder
-from tests.store.test_embedded import USE_UNTIL_CLOSED, finish, line_from, postmaster, program
+from tests.store.embedded.test_users import USE_UNTIL_CLOSED, finish, line_from, postmaster, program
 from tests.workers.processes import wait_until
 
 WAITING = "SELECT count(*) FROM pg_locks WHERE relation = 'venn_admit.classifier'::regclass AND NOT granted"

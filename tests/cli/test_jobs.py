@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from service.flows.score import request_score
-from service.store.engine import create_engine, transaction
+from service.flows.decisions.score import request_score
+from service.store.database.engine import create_engine, transaction
 from tests.cli import program, samples
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import NAME, SCORED_ROWS

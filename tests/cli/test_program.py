@@ -15,8 +15,8 @@ import pytest
 
 import service
 from service.errors import DatabaseError, InvalidInputError, NotFoundError, NotReadyError, VennAdmitError
-from service.flows import create as create_flow
-from service.store import schema
+from service.flows.exemplars import create as create_flow
+from service.store.database import schema
 from tests.cli import samples
 from tests.cli.conftest import CALIBRATION, copied
 from tests.cli.program import PATIENCE_SECONDS, Program, check_refusal, contents, nothing_stored, wait_for

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service.store.engine import create_engine, transaction
+from service.store.database.engine import create_engine, transaction
 from tests.cli import samples
 from tests.cli.conftest import CALIBRATION
 from tests.cli.program import Program, check_refusal, nothing_stored

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from service.files.exports import SCORES_SCHEMA
+from service.files.output.exports import SCORES_SCHEMA
 from tests.cli import samples
 from tests.cli.conftest import CALIBRATION
 from tests.cli.program import Program, check_refusal, nothing_stored

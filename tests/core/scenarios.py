@@ -6,9 +6,9 @@ from decimal import Decimal
 import numpy as np
 from hypothesis import strategies as st
 
-from service.core.admit import AdmitIndex
-from service.core.approximation import nonconformity
-from service.core.calibrator_settings import make_settings
+from service.core.approximation.knn import nonconformity
+from service.core.calibrators.settings import make_settings
+from service.core.calibrators.venn_admit.sets import AdmitIndex
 from service.core.types import AdmitSets, Approximation, CalibrationPoints, CalibratorSettings, IntArray
 
 

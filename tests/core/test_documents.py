@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from service.core.documents import Documents, documents_of, percentile_interval
-from service.core.tallies import Grouping, tally_groupings
+from service.core.evaluation.tallies import Grouping, tally_groupings
 from service.errors import InvalidInputError
 
 

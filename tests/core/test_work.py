@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from service.core import decide as deciding
-from service.core import localizer
-from service.core.admit import AdmitIndex
-from service.core.calibrator_settings import make_settings
-from service.core.decide import Localizer, decide
-from service.core.localizer import category_weight
-from service.core.neighbors import search
-from service.core.neighbour_index import NeighbourIndex
+from service.core.approximation import localizer
+from service.core.approximation.localizer import category_weight
+from service.core.calibrators.settings import make_settings
+from service.core.calibrators.venn_admit import decide as deciding
+from service.core.calibrators.venn_admit.decide import Localizer, decide
+from service.core.calibrators.venn_admit.sets import AdmitIndex
+from service.core.calibrators.venn_admit.venn import VennIndex
+from service.core.neighbours.index import NeighbourIndex
+from service.core.neighbours.search import search
 from service.core.types import Approximation, CalibrationPoints, Float32Array, FloatArray, IntArray
-from service.core.venn_admit import VennIndex
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sentiment_small"
 K = 25

@@ -15,7 +15,7 @@ import typer
 from service.cli.main import app
 from service.errors import OutdatedError
 from service.settings import PREFIX, Settings
-from service.store.tables import metadata
+from service.store.database.tables import metadata
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 from sqlalchemy import Row, text
 
-from service.store.engine import connect
+from service.store.database.engine import connect
 from tests.faults.fleet import LEASE_SECONDS, Fleet
 from tests.faults.server import Server
 from tests.faults.workload import open_jobs

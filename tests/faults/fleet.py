@@ -11,8 +11,8 @@ from sqlalchemy import Engine
 
 from service import broker
 from service.errors import DatabaseError, JobError
-from service.store import jobs
-from service.store.engine import create_engine, transaction
+from service.store.database.engine import create_engine, transaction
+from service.store.work import jobs
 from tests.faults.proxy import Proxy, proxied
 from tests.faults.workload import open_jobs
 from tests.workers.processes import WorkerProcess, await_workers, kill_session, wait_until

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from service.store.engine import connect
+from service.store.database.engine import connect
 from tests.conftest import administration
 from tests.faults.fleet import Fleet
 from tests.faults.server import Server

@@ -11,8 +11,8 @@ from pathlib import Path
 import psycopg
 from sqlalchemy import URL
 
-from service.store.embedded import start_embedded, stop_embedded
-from service.store.embedded_access import server_programs, server_user
+from service.store.embedded.access import server_programs, server_user
+from service.store.embedded.users import start_embedded, stop_embedded
 from tests.workers.processes import wait_until
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from service.store.engine import connect
+from service.store.database.engine import connect
 from tests.conftest import fresh_database, open_folder
 from tests.faults.disturbances import Disturbances
 from tests.faults.fleet import Fleet, Sweeper, running_fleet

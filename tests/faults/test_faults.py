@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, text
 
-from service.store.engine import connect
+from service.store.database.engine import connect
 from tests.faults.conftest import SIZE
 from tests.faults.disturbances import Disturbances
 from tests.faults.fleet import Fleet, Sweeper, running_fleet

@@ -10,10 +10,10 @@ import numpy as np
 from sqlalchemy import Engine, make_url, text
 from structlog.testing import capture_logs
 
-from service.core.calibrator_settings import make_settings
-from service.flows.calibrate import request_approximations
-from service.store.engine import connect, create_engine
-from service.store.schema import upgrade
+from service.core.calibrators.settings import make_settings
+from service.flows.calibration.calibrate import request_approximations
+from service.store.database.engine import connect, create_engine
+from service.store.database.schema import upgrade
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Arrays, Bench, make_reviews, run_chunks
 

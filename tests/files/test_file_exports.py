@@ -17,9 +17,9 @@ from hypothesis.extra import numpy as hnp
 
 from service.core.types import Reason
 from service.errors import InvalidInputError
-from service.files import exports
-from service.files.exports import coded_column, list_column, nullable, set_column, write_json
-from service.files.tables import TableWriter
+from service.files.output import exports
+from service.files.output.exports import coded_column, list_column, nullable, set_column, write_json
+from service.files.output.tables import TableWriter
 
 PAIR = pa.schema({"name": pa.string(), "count": pa.int32()})
 

@@ -10,9 +10,9 @@ import pyarrow.csv as pa_csv
 import pytest
 
 from service.errors import InvalidInputError
-from service.files.exports import SCORES_SCHEMA, write_json
-from service.files.places import check_output, filling, make_folder
-from service.files.tables import TableWriter, check_table_output
+from service.files.output.exports import SCORES_SCHEMA, write_json
+from service.files.output.places import check_output, filling, make_folder
+from service.files.output.tables import TableWriter, check_table_output
 from tests.files.limits import limited_files
 from tests.files.samples import sample, write
 

@@ -10,8 +10,8 @@ from sqlalchemy import Engine, make_url
 from structlog.testing import capture_logs
 
 from service import broker
-from service.flows.recalibrate import Step, recalibrate_due
-from service.store.engine import create_engine
+from service.flows.calibration.recalibrate import Step, recalibrate_due
+from service.store.database.engine import create_engine
 from tests.conftest import fresh_database
 from tests.flows.recalibration import QUIET, WAIT, Due
 from tests.running import Bench, Golden, make_reviews

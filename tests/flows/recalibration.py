@@ -7,11 +7,12 @@ import numpy as np
 from sqlalchemy import Row
 
 from service.core.types import Split
-from service.flows.label import Labelled, label
-from service.flows.recalibrate import Outcome, Step
-from service.store import calibrations, classifiers
-from service.store.calibrations import SnapshotPoints
-from service.store.engine import connect, transaction
+from service.flows.calibration.recalibrate import Outcome, Step
+from service.flows.exemplars.label import Labelled, label
+from service.store.calibrations import calibrations
+from service.store.calibrations.calibrations import SnapshotPoints
+from service.store.database.engine import connect, transaction
+from service.store.exemplars import classifiers
 from tests.running import Bench, Golden
 
 EDGE = Golden("edge")

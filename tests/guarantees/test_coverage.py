@@ -15,12 +15,12 @@ from math import ceil, sqrt
 import numpy as np
 import pytest
 
-from service.core.admit import AdmitIndex
-from service.core.approximation import nonconformity, softmax
-from service.core.bands import band_radius
-from service.core.calibrator_settings import make_settings
+from service.core.approximation.knn import nonconformity, softmax
+from service.core.calibrators.bands import band_radius
+from service.core.calibrators.settings import make_settings
+from service.core.calibrators.venn_admit.sets import AdmitIndex
+from service.core.calibrators.venn_admit.venn import VennIndex, select, venn_probabilities
 from service.core.types import AdmitSets, Approximation, BoolArray, CalibrationPoints, FloatArray, IntArray
-from service.core.venn_admit import VennIndex, select, venn_probabilities
 
 CLASS_COUNT, NEIGHBOUR_COUNT = 3, 10
 RARE_CLASS = 2

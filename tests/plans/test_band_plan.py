@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from service.core.bands import BandRadius
-from service.core.calibration_rows import join_rows, rows_of_split
-from service.core.calibrator_settings import make_settings
+from service.core.calibrators.bands import BandRadius
+from service.core.calibrators.settings import make_settings
+from service.core.calibrators.snapshot_rows import join_rows, rows_of_split
 from service.core.types import CalibrationPoints, KnnParameters, Split
-from service.store import approximations, calibrations, classifiers
-from service.store.calibrations import Calibration
-from service.store.engine import connect, create_engine, transaction
-from service.store.statements import statement
+from service.store.calibrations import calibrations
+from service.store.calibrations.calibrations import Calibration
+from service.store.database.engine import connect, create_engine, transaction
+from service.store.database.statements import statement
+from service.store.exemplars import approximations, classifiers
 from tests.conftest import fresh_database
 from tests.plans.plans import buffers, explain, kinds, scans
 

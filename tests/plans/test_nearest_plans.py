@@ -9,14 +9,15 @@ import pytest
 from sqlalchemy import Engine
 
 from service.core.types import Float32Array
-from service.store import classifiers, hnsw
-from service.store.classifiers import Classifier
-from service.store.engine import connect, create_engine
-from service.store.nearest import MARGIN
-from service.store.statements import statement
+from service.store.database.engine import connect, create_engine
+from service.store.database.statements import statement
+from service.store.exemplars import classifiers
+from service.store.exemplars.classifiers import Classifier
+from service.store.search import hnsw
+from service.store.search.nearest import MARGIN
 from tests.conftest import fresh_database
 from tests.plans.plans import buffers, explain, kinds, scans
-from tests.store.test_nearest import store_support
+from tests.store.search.test_nearest import store_support
 
 ROWS, DIMENSION, K = 5000, 24, 25
 

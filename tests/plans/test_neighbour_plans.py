@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import Engine, text
 
-from service.store import classifiers
-from service.store.engine import connect, create_engine, transaction
-from service.store.statements import statement
+from service.store.database.engine import connect, create_engine, transaction
+from service.store.database.statements import statement
+from service.store.exemplars import classifiers
 from tests.conftest import fresh_database
 from tests.plans.plans import buffers, explain, kinds, scans
 

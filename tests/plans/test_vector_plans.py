@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import Engine, text
 
 from service.core.types import Split
-from service.store import classifiers, exemplars
-from service.store.classifiers import Classifier
-from service.store.engine import connect, create_engine, transaction
-from service.store.exemplars import IncomingExemplars
-from service.store.statements import statement
+from service.store.database.engine import connect, create_engine, transaction
+from service.store.database.statements import statement
+from service.store.exemplars import classifiers, exemplars
+from service.store.exemplars.classifiers import Classifier
+from service.store.exemplars.exemplars import IncomingExemplars
 from tests.conftest import fresh_database
 from tests.plans.plans import buffers, explain, kinds, scans
 

@@ -8,7 +8,7 @@ import pytest
 
 from service.core.documents import Documents
 from service.core.types import MethodSets
-from service.report.dataset import DatasetReport, build_dataset_report
+from service.report.evaluation.dataset import DatasetReport, build_dataset_report
 from tests.report.samples import ALPHA, HOSTILE_NAMES, PARAMETERS, SCRIPTS, compared_points, golden_points, made_points
 
 

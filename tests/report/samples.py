@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from service.core.documents import Documents
-from service.core.evaluation import EvaluationPoints
+from service.core.evaluation.points import EvaluationPoints
 from service.core.types import MethodSets
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "sentiment.npz"

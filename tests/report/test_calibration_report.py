@@ -12,23 +12,23 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from service.core.bands import BandRadius
-from service.core.calibration_partitions import CalibrationPartitions
-from service.core.calibrator_settings import make_settings
-from service.core.discrepancies import Discrepancies
-from service.core.drift import KolmogorovSmirnov, Outcome, Shift
-from service.core.inventory import Inventory, LabelSelection, SnapshotChanges
-from service.core.label_budget import label_budget
-from service.core.traffic import Accuracy, Comparison, Share, SharePair, Traffic
+from service.core.calibrators.bands import BandRadius
+from service.core.calibrators.settings import make_settings
+from service.core.monitoring.discrepancies import Discrepancies
+from service.core.monitoring.drift import KolmogorovSmirnov, Outcome, Shift
+from service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
+from service.core.monitoring.label_budget import label_budget
+from service.core.monitoring.partitions import CalibrationPartitions
+from service.core.monitoring.traffic import Accuracy, Comparison, Share, SharePair, Traffic
 from service.core.types import Split
-from service.files.exports import finite_json
-from service.report.calibration import Agreement, CalibrationReport, SnapshotFacts
-from service.report.calibration_advice import advice
-from service.report.calibration_page import render_calibration, write_calibration_page
-from service.report.calibration_payload import calibration_payload
-from service.report.calibration_tables import calibration_tables
+from service.files.output.exports import finite_json
+from service.report.calibration.advice import advice
+from service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
+from service.report.calibration.payload import calibration_payload
+from service.report.calibration.tables import calibration_tables
+from service.report.pages.calibration import render_calibration, write_calibration_page
+from tests.report.pages.test_evaluation import Page
 from tests.report.samples import HOSTILE_NAMES
-from tests.report.test_page import Page
 
 NEWEST = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 WIDTHS = (80, 120)

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, make_url
 from structlog.testing import capture_logs
 
 from service import broker
-from service.store.engine import create_engine, transaction
+from service.store.database.engine import create_engine, transaction
 from tests.conftest import fresh_database
 from tests.running import Bench
 from tests.workers.samples import make_clusters

@@ -15,8 +15,8 @@ import psutil
 from sqlalchemy import Engine
 
 from service.cli.worker_process import worker_command, worker_environment
-from service.store import jobs
-from service.store.engine import connect
+from service.store.database.engine import connect
+from service.store.work import jobs
 
 PATIENCE_SECONDS = 60.0
 

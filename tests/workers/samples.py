@@ -7,8 +7,8 @@ import numpy as np
 from sqlalchemy import Engine, Row, text
 
 from service.core.types import KnnParameters
-from service.store import jobs
-from service.store.engine import connect
+from service.store.database.engine import connect
+from service.store.work import jobs
 from tests.running import Arrays, Bench
 
 NAME = "clusters"

@@ -9,7 +9,7 @@ from celery import Celery
 from sqlalchemy import Engine
 
 from service import broker
-from service.flows.jobs import relay
+from service.flows.jobs.control import relay
 from tests.workers.processes import await_workers, running_worker, wait_until
 from tests.workers.samples import CHUNK_ROWS, SCORED_ROWS, progress, request_score, written
 

@@ -18,13 +18,13 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine, text
 
-from service.flows.ingest import ingest
-from service.flows.jobs import await_job, relay
-from service.flows.label import label
-from service.flows.recalibrate import Outcome, recalibrate_due
-from service.flows.replay import replay
-from service.flows.score import request_score
-from service.store.engine import connect
+from service.flows.calibration.recalibrate import Outcome, recalibrate_due
+from service.flows.decisions.replay import replay
+from service.flows.decisions.score import request_score
+from service.flows.exemplars.ingest import ingest
+from service.flows.exemplars.label import label
+from service.flows.jobs.control import await_job, relay
+from service.store.database.engine import connect
 from tests.conftest import TEST_PREFIX
 from tests.from_scratch import current_points, store_again
 from tests.running import Arrays, Bench

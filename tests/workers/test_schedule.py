@@ -15,10 +15,10 @@ from celery import Celery
 from sqlalchemy import Engine
 
 from service import broker
-from service.flows.label import label
+from service.flows.exemplars.label import label
 from service.settings import get_settings
-from service.store import jobs
-from service.store.engine import connect
+from service.store.database.engine import connect
+from service.store.work import jobs
 from tests.workers.processes import await_workers, kill_session, running_worker, wait_until
 from tests.workers.samples import NAME, exemplars, rows, value
 

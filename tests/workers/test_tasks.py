@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from service import broker
 from service.settings import get_settings
-from service.store.engine import transaction
+from service.store.database.engine import transaction
 from tests.workers.samples import CHUNK_ROWS, NAME, SCORED_ROWS, progress, request_score, rows, value, written
 
 CHUNKS = SCORED_ROWS // CHUNK_ROWS

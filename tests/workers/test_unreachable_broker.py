@@ -12,11 +12,11 @@ from service import broker
 from service.cli.session import connect_unchecked
 from service.cli.waiting import run_job_with_progress
 from service.errors import BrokerError, JobError
-from service.flows import jobs as flow
-from service.flows.jobs import await_job
+from service.flows.jobs import control as flow
+from service.flows.jobs.control import await_job
 from service.settings import get_settings
-from service.store import jobs
-from service.store.engine import connect
+from service.store.database.engine import connect
+from service.store.work import jobs
 from tests.workers.samples import CHUNK_ROWS, SCORED_ROWS, request_score, value
 
 CHUNKS = SCORED_ROWS // CHUNK_ROWS

@@ -8,9 +8,9 @@ from sqlalchemy import Engine
 
 from service.cli import waiting
 from service.cli.waiting import Notices
-from service.flows.jobs import await_job, relay
-from service.store import jobs
-from service.store.engine import transaction
+from service.flows.jobs.control import await_job, relay
+from service.store.database.engine import transaction
+from service.store.work import jobs
 from tests.workers.samples import SCORED_ROWS, request_score
 
 

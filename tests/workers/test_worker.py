@@ -18,8 +18,8 @@ from sqlalchemy import Engine, Row, text
 from service import broker
 from service.cli.worker_process import worker_environment
 from service.errors import JobError, NotReadyError
-from service.flows.jobs import await_job, relay
-from service.store.engine import connect
+from service.flows.jobs.control import await_job, relay
+from service.store.database.engine import connect
 from tests.workers.processes import (
     PATIENCE_SECONDS,
     await_workers,

@@ -1,0 +1,88 @@
+"""What is stored of classifiers, as JSON has it."""
+
+from typing import Any
+
+from service.cli.shown.rows import plain
+from service.core.types import Split
+from service.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
+from service.store.calibrations.calibrators import Calibrator
+from service.store.exemplars.classifiers import Classifier
+
+
+def classifiers_payload(found: list[Listed]) -> dict[str, Any]:
+    return {"classifiers": [_listed(one) for one in found]}
+
+
+def show_payload(found: Shown) -> dict[str, Any]:
+    holdings = found.holdings
+    in_use = next((setting.calibration_id for setting in found.settings if setting.is_in_use), None)
+    return {
+        **_identity(found.classifier),
+        "seed": found.classifier.seed,
+        "knn_share": float(found.classifier.knn_share),
+        "mc_share": float(found.classifier.mc_share),
+        "data": {
+            str(split): {
+                "exemplars": sum(holdings.labels[split]) + holdings.unlabelled[split],
+                "labels": holdings.labels[split],
+                "unlabelled": holdings.unlabelled[split],
+                "documents": holdings.documents[split],
+            }
+            for split in Split
+        },
+        "parameters": None if found.parameters is None else plain(found.parameters),
+        "calibration": in_use,
+        "settings": [setting_payload(setting) for setting in found.settings],
+        "jobs": [plain(row) for row in found.jobs],
+        "decisions": [plain(row) for row in found.decisions],
+        "outcomes": {"admitted" if reason is None else reason: rows for reason, rows in found.outcomes.items()},
+    }
+
+
+def calibrations_payload(name: str, found: ListedCalibrations) -> dict[str, Any]:
+    return {
+        "classifier": name,
+        "settings": [setting_payload(setting) for setting in found.settings],
+        "calibrations": [plain(row) for row in found.calibrations],
+    }
+
+
+def setting_payload(setting: Calibrator) -> dict[str, Any]:
+    asked = setting.settings
+    return {
+        "setting": setting.id,
+        "alpha": str(asked.alpha),
+        "delta": asked.delta,
+        "kappa": asked.kappa,
+        "q_bins": list(asked.bin_edges),
+        "thresholds": [str(threshold) for threshold in asked.thresholds],
+        "is_in_use": setting.is_in_use,
+        "retired_at": None if setting.retired_at is None else setting.retired_at.isoformat(),
+        "calibration": setting.calibration_id,
+        "calibrated_at": setting.calibrated_at.isoformat(),
+        "mc": setting.mc_count,
+        "vp": setting.vp_count,
+        "due_for": setting.due_for,
+        "due_error": setting.due_error,
+    }
+
+
+def _listed(one: Listed) -> dict[str, Any]:
+    counts = one.counts
+    return {
+        **_identity(one.classifier),
+        "exemplars": {str(split): count for split, count in counts.exemplars.items()},
+        "labelled": {str(split): count for split, count in counts.labelled.items()},
+        "in_use": None if one.in_use is None else setting_payload(one.in_use),
+        "running_jobs": counts.running_jobs,
+    }
+
+
+def _identity(classifier: Classifier) -> dict[str, Any]:
+    return {
+        "classifier": classifier.name,
+        "classes": list(classifier.class_names),
+        "dimension": classifier.dimension,
+        "k": classifier.neighbour_count,
+        "created_at": classifier.created_at.isoformat(),
+    }

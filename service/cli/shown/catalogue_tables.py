@@ -1,0 +1,194 @@
+"""What is stored of classifiers, as tables."""
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from service.cli.shown.rows import cell, table
+from service.core.types import CalibratorSettings, Split
+from service.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
+from service.store.calibrations.calibrators import Calibrator
+
+# A table of so many classes is still read; --json has all.
+_MOST_CLASSES = 50
+_MOST_EDGES = 6
+
+
+def classifiers_table(found: list[Listed]) -> RenderableType:
+    columns = ("classifier", "classes", "D", "K", *Split, "labels", "calibration in use", "running jobs")
+    rows = [
+        (
+            one.classifier.name,
+            one.classifier.class_count,
+            one.classifier.dimension,
+            one.classifier.neighbour_count,
+            *(one.counts.exemplars[split] for split in Split),
+            sum(one.counts.labelled.values()),
+            None if one.in_use is None else _calibration_text(one.in_use),
+            one.counts.running_jobs,
+        )
+        for one in found
+    ]
+    return table(columns, rows)
+
+
+def show_tables(found: Shown) -> Iterator[RenderableType]:
+    classifier = found.classifier
+    yield Text(
+        f"{classifier.name}: {classifier.class_count} classes, D = {classifier.dimension}, "
+        f"K = {classifier.neighbour_count}, seed {classifier.seed}; created {cell(classifier.created_at)}."
+    )
+    yield from _data(found)
+    yield Text(_parameters(found))
+    yield from _settings(found)
+    if found.jobs:
+        columns = ("job", "kind", "state", "rows done", "rows", "asked for", "finished")
+        rows = [(str(j.job), j.kind, j.state, j.rows_done, j.rows, j.created_at, j.finished_at) for j in found.jobs]
+        yield table(columns, rows, title="Newest jobs")
+    yield from _decisions(found)
+
+
+def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
+    yield _settings_table(found.settings)
+    by_id = {setting.id: setting for setting in found.settings}
+    columns = ("calibration", "setting", "made", "why", "mc", "vp", "state")
+    rows = [
+        (
+            str(row.calibration),
+            str(row.setting),
+            row.created_at,
+            row.reason,
+            row.mc,
+            row.vp,
+            _state(by_id[row.setting]) if row.is_current else "replaced",
+        )
+        for row in found.calibrations
+    ]
+    yield table(columns, rows, title="Calibrations, the newest first")
+
+
+def setting_text(settings: CalibratorSettings) -> str:
+    """A setting in brief, as people tell it from others."""
+    return f"alpha {settings.alpha}, delta {settings.delta:g}, kappa {settings.kappa}"
+
+
+def _calibration_text(setting: Calibrator) -> str:
+    return f"{setting.calibration_id}, alpha {setting.settings.alpha}, {cell(setting.calibrated_at)}"
+
+
+def _data(found: Shown) -> Iterator[RenderableType]:
+    holdings, names = found.holdings, found.classifier.class_names
+    split_rows = []
+    for split in Split:
+        labelled = sum(holdings.labels[split])
+        split_rows.append((split, labelled + holdings.unlabelled[split], labelled, holdings.documents[split]))
+    yield table(("split", "exemplars", "labels", "documents"), split_rows, title="Data")
+    class_rows = [
+        (name, *(holdings.labels[split][number] for split in Split))
+        for number, name in enumerate(names[:_MOST_CLASSES])
+    ]
+    yield table(("class", *Split), class_rows, title="Labels by class")
+    if len(names) > _MOST_CLASSES:
+        yield Text(f"{len(names) - _MOST_CLASSES} more classes are left out here; --json has them all.")
+
+
+def _parameters(found: Shown) -> str:
+    name, fitted = found.classifier.name, found.parameters
+    if fitted is None:
+        return f"There are no KNN parameters yet: run `venn-admit fit {name}`."
+    eta = f"eta {fitted.eta:.4g}, localizer's eta {fitted.eta_loc:.4g}"
+    if fitted.origin == "given":
+        return f"KNN parameters {fitted.knn_parameters}, given {cell(fitted.created_at)}: {eta}."
+    return (
+        f"KNN parameters {fitted.knn_parameters}, fitted {cell(fitted.created_at)}: {eta}; KNN and network differed on "
+        f"{fitted.dev_discrepancies:,} of {fitted.dev:,} dev points."
+    )
+
+
+def _settings(found: Shown) -> Iterator[RenderableType]:
+    name = found.classifier.name
+    if not found.settings:
+        yield Text(f"There is no calibration yet: run `venn-admit calibrate {name}`.")
+        return
+    yield _settings_table([setting for setting in found.settings if setting.retired_at is None])
+    for setting in found.settings:
+        if setting.due_error is not None:
+            yield Text(f"Setting {setting.id} could not be recalibrated: {setting.due_error}")
+    retired = sum(setting.retired_at is not None for setting in found.settings)
+    if retired:
+        yield Text(f"Retired settings: {retired}. `venn-admit calibrations {name}` lists them.")
+
+
+def _settings_table(settings: list[Calibrator]) -> RenderableType:
+    columns = (
+        "setting",
+        "state",
+        "alpha",
+        "delta",
+        "kappa",
+        "bins of q",
+        "thresholds",
+        "calibration",
+        "made",
+        "due for",
+    )
+    rows = [
+        (
+            str(setting.id),
+            _state(setting),
+            setting.settings.alpha,
+            f"{setting.settings.delta:g}",
+            setting.settings.kappa,
+            _bins(setting.settings),
+            _thresholds(setting.settings),
+            str(setting.calibration_id),
+            setting.calibrated_at,
+            setting.due_for,
+        )
+        for setting in settings
+    ]
+    return table(columns, rows, title="Settings")
+
+
+def _state(setting: Calibrator) -> str:
+    if setting.is_in_use:
+        return "in use"
+    return "kept current" if setting.retired_at is None else f"retired {cell(setting.retired_at)}"
+
+
+def _bins(settings: CalibratorSettings) -> str:
+    """Lower edges, as `calibrate --q-bins` takes them; a long run from 0 is abbreviated."""
+    edges = settings.bin_edges
+    if len(edges) > _MOST_EDGES and edges == tuple(range(len(edges))):
+        return f"0,1,...,{edges[-1]}"
+    return ",".join(map(str, edges))
+
+
+def _thresholds(settings: CalibratorSettings) -> str:
+    least, most = min(settings.thresholds), max(settings.thresholds)
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def _decisions(found: Shown) -> Iterator[RenderableType]:
+    if not found.decisions:
+        return
+    names = found.classifier.class_names
+    columns = ("decision", "id", "predicted", "lower probability", "outcome", "calibration", "decided")
+    rows = [
+        (
+            str(row.decision_id),
+            row.external_id,
+            names[row.predicted],
+            None if row.lower is None else f"{row.lower:.4f}",
+            "admitted" if row.reason is None else row.reason,
+            str(row.calibration),
+            row.created_at,
+        )
+        for row in found.decisions
+    ]
+    yield table(columns, rows, title="Last decisions")
+    total = sum(found.outcomes.values())
+    rejected = ", ".join(f"{reason} {rows:,}" for reason, rows in found.outcomes.most_common() if reason is not None)
+    said = f"Of the last {total:,} rows decided, {found.outcomes[None]:,} were admitted"
+    yield Text(f"{said}; rejected: {rejected}." if rejected else f"{said}.")

@@ -1,0 +1,84 @@
+"""A decision on one point as tables: what it is, its evidence per class, and the nearest training exemplars."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from sqlalchemy import Row
+
+from service.cli.output import cell, output
+from service.core.types import IntArray
+
+# A training exemplar (external_id, network_predicted, attributes), its label, and its distance.
+Near = tuple[Row[Any], int, float]
+
+_FIELDS = {
+    "predicted": "predicted class",
+    "match_count": "q, matching neighbours",
+    "distance": "d, distance to training",
+    "category_size": "category size, |T|",
+    "upweight": "up-weight, w",
+    "lower": "lower probability",
+    "upper": "upper probability",
+    "decision": "decision",
+    "reason": "reason of rejection",
+}
+
+
+def neighbour_list(near: Sequence[Near], class_names: Sequence[str]) -> list[dict[str, Any]]:
+    """Neighbours as JSON has them."""
+    return [
+        {
+            **neighbour._mapping,
+            "label": label,
+            "distance": distance,
+            "label_class": class_names[label],
+            "network_class": class_names[neighbour.network_predicted],
+        }
+        for neighbour, label, distance in near
+    ]
+
+
+def named_classes(fields: Mapping[str, Any], class_names: Sequence[str]) -> dict[str, str | None]:
+    """The classes predicted and decided on by name, as `score` writes them; fields: as for `print_decision`."""
+    decision = fields["decision"]
+    return {
+        "predicted_class": class_names[fields["predicted"]],
+        "decided_class": None if decision is None else class_names[decision],
+    }
+
+
+def print_decision(
+    title: str,
+    class_names: Sequence[str],
+    fields: Mapping[str, Any],
+    category_counts: IntArray,
+    near: Sequence[Near],
+) -> None:
+    """Print the tables; fields: of `service.flows.decisions.fields`. category_counts: (C,) int64."""
+    facts = Table(title=cell(title), title_justify="left", box=None, show_header=False)
+    for field, words in _FIELDS.items():
+        value = fields[field]
+        if value is not None and field in ("predicted", "decision"):
+            value = class_names[value]
+        facts.add_row(words, cell("-" if value is None else value))
+    output.print(facts)
+
+    evidence = Table(title="Evidence per class", title_justify="left")
+    for column in ("class", "in set", "points in band", "threshold", "KNN logit", "in category"):
+        evidence.add_column(column, justify="left" if column == "class" else "right")
+    columns = (fields["admit_set"], fields["band_size"], fields["threshold"], fields["logits"])
+    for name, bit, size, threshold, logit, count in zip(class_names, *columns, category_counts, strict=True):
+        included = "yes" if bit == "1" else "no"
+        evidence.add_row(cell(name), included, f"{size:,}", f"{threshold:.6g}", f"{logit:.6g}", f"{count:,}")
+    output.print(evidence)
+
+    nearest = Table(title="Nearest training exemplars", title_justify="left")
+    for column in ("id", "distance", "label", "network", "attributes"):
+        nearest.add_column(column)
+    for neighbour, label, distance in near:
+        attributes = ", ".join(f"{key} {value}" for key, value in neighbour.attributes.items())
+        predicted = class_names[neighbour.network_predicted]
+        cells = (neighbour.external_id, f"{distance:.6g}", class_names[label], predicted, attributes)
+        nearest.add_row(*map(cell, cells))
+    output.print(nearest)

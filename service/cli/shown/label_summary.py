@@ -1,0 +1,55 @@
+"""What `label` says of a file of labels: what was recorded, and what the exemplars are used for from now on."""
+
+from pathlib import Path
+from typing import Any
+
+from service.core.types import HELD_OUT_SPLITS, Split
+from service.flows.exemplars.label import Labelled
+
+
+def payload(done: Labelled) -> dict[str, Any]:
+    """For programs."""
+    return {
+        "rows": done.rows,
+        **_recorded(done),
+        "put_to_use": done.put_to_use,
+        "joined": {str(split): count for split, count in done.joined.items()},
+        "left": done.left,
+        "kept_for_evaluation": done.kept,
+        "selected_and_calibrating": done.still_calibrating,
+        "recalibrations_due": done.recalibrations,
+    }
+
+
+def lines(file: Path, done: Labelled) -> list[str]:
+    """For people; of what did not happen there is no line."""
+    recorded = [f"{count:,} {what}" for what, count in _recorded(done).items()]
+    if done.put_to_use:
+        recorded.append(f"{done.put_to_use:,} stored before and put to use now")
+    calibrating = {split: done.joined[split] for split in HELD_OUT_SPLITS if split in done.joined}
+    where = ", ".join(f"{split} {count:,}" for split, count in calibrating.items())
+    said = [
+        (sum(calibrating.values()), "Exemplars that calibrate from now on: {} (" + where + ")."),
+        (done.joined.get(Split.TRAIN, 0), "Exemplars that train the KNN from now on: {}."),
+        (done.left, "Exemplars no longer in use: {}."),
+        (done.kept, "Labels kept for evaluation alone, because selected exemplars never calibrate: {}."),
+        (
+            done.still_calibrating,
+            "Exemplars labelled as selected that go on calibrating, because they were drawn at random earlier: {}. To "
+            "take them out, run `venn-admit label NAME FILE --retract` with an empty label for each, then label "
+            "them as selected.",
+        ),
+    ]
+    return [
+        f"{file.name}: {done.rows:,} labels, {', '.join(recorded)}.",
+        *(text.format(f"{count:,}") for count, text in said if count),
+    ]
+
+
+def _recorded(done: Labelled) -> dict[str, int]:
+    return {
+        "new": done.new,
+        "corrected": done.corrected,
+        "retracted": done.retracted,
+        "unchanged": done.unchanged,
+    }

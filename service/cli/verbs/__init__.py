@@ -1,0 +1,1 @@
+"""The verbs, each one flow call and one printing."""

@@ -1,0 +1,106 @@
+"""Verbs on what is stored: list, show, calibrations, rename, retire."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+from service.cli import panels
+from service.cli.output import MOST, Json, output, tell
+from service.cli.verbs.classifier import Name
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program."""
+    app.command(name="list", rich_help_panel=panels.STORED)(list_classifiers)
+    for verb in (show, calibrations, rename, retire):
+        app.command(rich_help_panel=panels.STORED)(verb)
+
+
+def list_classifiers(as_json: Json = False) -> None:
+    """List the classifiers: their data, the calibration in use and the jobs that are running."""
+    from service.cli.session import open_session
+    from service.cli.shown.catalogue_payload import classifiers_payload
+    from service.cli.shown.catalogue_tables import classifiers_table
+    from service.flows.exemplars.catalogue import list_classifiers as flow
+
+    found = flow(open_session().engine)
+    if as_json:
+        tell(True, classifiers_payload(found))
+    elif found:
+        output.print(classifiers_table(found))
+    else:
+        output.print("There is no classifier yet: make one with `venn-admit create`.")
+
+
+def show(name: Name, as_json: Json = False) -> None:
+    """Show a classifier: its data, settings, newest jobs and last decisions."""
+    from service.cli.session import open_session
+    from service.cli.shown.catalogue_payload import show_payload
+    from service.cli.shown.catalogue_tables import show_tables
+    from service.flows.exemplars.catalogue import show as flow
+
+    found = flow(open_session().engine, name)
+    if as_json:
+        tell(True, show_payload(found))
+    else:
+        _print(show_tables(found))
+
+
+def calibrations(
+    name: Name,
+    most: Annotated[int, typer.Option(min=1, max=MOST, help="How many calibrations, the newest first.")] = 20,
+    as_json: Json = False,
+) -> None:
+    """List a classifier's calibrations, and the settings they were made under."""
+    from service.cli.session import open_session
+    from service.cli.shown.catalogue_payload import calibrations_payload
+    from service.cli.shown.catalogue_tables import calibrations_tables
+    from service.flows.exemplars.catalogue import list_calibrations as flow
+
+    found = flow(open_session().engine, name, most=most)
+    if as_json:
+        tell(True, calibrations_payload(name, found))
+    elif found.settings:
+        _print(calibrations_tables(found))
+    else:
+        tell(False, {}, f"There is no calibration yet: run `venn-admit calibrate {name}`.")
+
+
+def rename(name: Name, new: Annotated[str, typer.Argument(help="Its new name.")], as_json: Json = False) -> None:
+    """Rename a classifier; everything that belongs to it stays as it is."""
+    from service.cli.session import open_session
+    from service.flows.exemplars.rename import rename as flow
+
+    flow(open_session().engine, name, new)
+    tell(as_json, {"classifier": new, "renamed_from": name}, f"Renamed {name} to {new}.")
+
+
+def retire(
+    name: Name,
+    setting: Annotated[int, typer.Argument(help="Number of a setting, from `venn-admit calibrations NAME`.")],
+    as_json: Json = False,
+) -> None:
+    """Stop keeping a setting's calibration current; calibrating with the same options brings it back.
+
+    Its calibrations and the decisions made with them stay. The setting in use cannot be retired.
+    """
+    from service.cli.session import open_session
+    from service.cli.shown.catalogue_payload import setting_payload
+    from service.cli.shown.catalogue_tables import setting_text
+    from service.flows.calibration.retire import retire as flow
+
+    retired = flow(open_session().engine, name, setting)
+    tell(
+        as_json,
+        {"classifier": name, **setting_payload(retired)},
+        f"Setting {setting} of {name} ({setting_text(retired.settings)}) is retired: it is not recalibrated any more. "
+        "Calibrating with the same options brings it back.",
+    )
+
+
+def _print(parts: Iterable[RenderableType]) -> None:
+    for part in parts:
+        output.print(part, soft_wrap=isinstance(part, Text))  # sentences are left to the terminal, tables are not

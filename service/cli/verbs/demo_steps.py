@@ -1,0 +1,114 @@
+"""`venn-admit demo`: the whole way on bundled real data, with the verbs a user would type."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from rich.rule import Rule
+from rich.text import Text
+
+from service.cli.output import make_report_folder, messages, output, shown
+from service.cli.session import Session, open_session
+from service.cli.verbs import (
+    calibrate as calibrate_command,
+)
+from service.cli.verbs import (
+    classifier as classifier_commands,
+)
+from service.cli.verbs import (
+    scoring as scoring_commands,
+)
+from service.errors import ConflictError
+from service.files.output.places import filling
+from service.report.evaluation.dataset import DatasetReport
+from service.report.evaluation.evaluated import calibration_facts
+from service.report.evaluation.tables import report_tables
+from service.report.pages.evaluation import write_report
+from service.resources import bundled_folder
+from service.store.database.engine import connect
+from service.store.exemplars import classifiers
+
+PROGRAM = "venn-admit"
+NAME = "sentiment-demo"
+ALPHA, KAPPA = "0.1", 100
+SETS = {"test": "test, other film reviews", "ood": "ood, tweets instead of reviews"}
+
+
+def run(out: Path) -> None:
+    """Ingest, fit, calibrate, score `test` and `ood`, and show what each method admits; once more adds nothing."""
+    data = bundled_folder("examples") / "sentiment_small"
+    make_report_folder(out)
+    session = open_session()
+    output.print(
+        "Film reviews and tweets, good or bad: a small network reads them, and is right in 84 to 88 of 100 cases. "
+        "Which of its predictions can be acted on, so that at least 90 of 100 are right in every class?\n"
+    )
+    with session.workers():
+        _step("1. Register the classifier, store its training exemplars and labelled held-out data in Postgres")
+        try:
+            classifier_commands.create(NAME, "negative,positive", 128)
+        except ConflictError:
+            output.print(f"Classifier {NAME} is there from an earlier run, with its data.")
+        classifier_commands.ingest(NAME, data / "train.npz", "train")
+        classifier_commands.ingest(NAME, data / "valid.npz", "held-out")
+        _step("2. Approximate the network by its nearest training exemplars")
+        classifier_commands.fit(NAME)
+        _step("3. Calibrate")
+        calibrate_command.calibrate(NAME, alpha=ALPHA, kappa=KAPPA)
+        _step("4. Score two sets and look at what is admitted")
+        reports = [
+            scoring_commands.evaluate_file(session, NAME, data / f"{key}.npz", title, None)
+            for key, title in SETS.items()
+        ]
+    for report in reports:
+        output.print(Rule(style="dim"))
+        output.print(report_tables(report))
+
+    with messages.status("Drawing the report"), filling(out) as folder:
+        page, *pictures = write_report(
+            folder,
+            "venn-admit on bundled film reviews and tweets",
+            _facts(session, reports[0]),
+            reports,
+            _next_steps(data),
+        )
+    output.print(Rule(style="dim"))
+    where = Text.assemble("The same with charts: ", (shown(out / page.name), "bold"))
+    output.print(where.append(f", and {len(pictures)} PNG files beside it."), soft_wrap=True)
+    output.print("\nWhat to try next:")
+    for line in _next_steps(data):
+        output.print(f"  {line.replace(PROGRAM, _as_started(), 1)}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _step(title: str) -> None:
+    output.print(f"\n[bold]{title}[/bold]")
+
+
+def _as_started() -> str:
+    """How to call this program from here: it may be in a virtual environment that is not active."""
+    return PROGRAM if shutil.which(PROGRAM) else sys.argv[0]
+
+
+def _facts(session: Session, evaluated: DatasetReport) -> dict[str, str]:
+    with connect(session.engine) as connection:
+        classifier = classifiers.by_name(connection, NAME)
+    facts = {
+        "Classifier": f"{NAME}: {' or '.join(classifier.class_names)}; D = {classifier.dimension}, "
+        f"K = {classifier.neighbour_count}"
+    }
+    if evaluated.calibration is not None:
+        facts |= calibration_facts(evaluated.calibration, evaluated.neighbour_count)
+    return facts
+
+
+def _next_steps(data: Path) -> list[str]:
+    ood = os.path.relpath(data / "ood.npz")
+    return [
+        f"{PROGRAM} replay 1",
+        f"{PROGRAM} score {NAME} {ood} --out scores.parquet",
+        f"{PROGRAM} calibrate {NAME} --kappa {KAPPA} --q-bins 0,1,6,16,25 --delta 2",
+        f"{PROGRAM} evaluate {NAME} {ood} --report ood-report",
+        f"{PROGRAM} export {NAME} --what approximations --out approximations.parquet",
+        f"{PROGRAM} create YOURS --classes a,b,c --dim 384",
+    ]

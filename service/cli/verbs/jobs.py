@@ -1,0 +1,121 @@
+"""Verbs on jobs: list, show, cancel, resume."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from service.cli import panels
+from service.cli.output import MOST, Json, output, tell
+from service.cli.waiting import run_job_with_progress
+
+JobNumber = Annotated[int, typer.Argument(help="Number of a job, from `venn-admit jobs list`.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program, as `jobs`."""
+    jobs = typer.Typer(no_args_is_help=True, help="See what work was asked for and how far it is; cancel or resume it.")
+    jobs.command(name="list")(list_jobs)
+    for verb in (show, cancel, resume):
+        jobs.command()(verb)
+    app.add_typer(jobs, name="jobs", rich_help_panel=panels.STORED)
+
+
+def list_jobs(
+    name: Annotated[str | None, typer.Argument(help="A classifier; default: all.")] = None,
+    most: Annotated[int, typer.Option(min=1, max=MOST, help="How many, the newest first.")] = 20,
+    as_json: Json = False,
+) -> None:
+    """List jobs with their state, progress and times, the newest first."""
+    from service.cli.session import open_session
+    from service.cli.shown.job_tables import jobs_table
+    from service.cli.shown.rows import plain
+    from service.store.database.engine import connect
+    from service.store.exemplars import classifiers
+    from service.store.work import jobs
+
+    with connect(open_session().engine) as connection:
+        classifier_id = None if name is None else classifiers.by_name(connection, name).id
+        rows = jobs.summaries(connection, most=most, classifier_id=classifier_id)
+    if as_json:
+        tell(True, {"jobs": [plain(row) for row in rows]})
+    elif rows:
+        output.print(jobs_table(rows))
+    else:
+        output.print("No job yet.")
+
+
+def show(
+    job: JobNumber,
+    chunks: Annotated[bool, typer.Option("--chunks", help="List every chunk.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show one job: how far it is and, for the chunks in each state, how many, their attempts and the first error."""
+    from service.cli.session import open_session
+    from service.cli.shown.job_tables import chunks_table, headline, times
+    from service.cli.shown.rows import plain
+    from service.store.database.engine import connect
+    from service.store.work import jobs
+
+    with connect(open_session().engine) as connection:
+        jobs.by_id(connection, job)
+        (summary,) = jobs.summaries(connection, most=1, job_id=job)
+        states = jobs.chunk_states(connection, job)
+        listed = jobs.chunks(connection, job) if chunks or as_json else []
+    if as_json:
+        states_and_chunks = {
+            "chunk_states": [plain(row) for row in states],
+            "chunk_list": [plain(row) for row in listed],
+        }
+        tell(True, {**plain(summary), **states_and_chunks})
+        return
+    tell(False, {}, headline(summary), times(summary), *([f"Error: {summary.error}"] if summary.error else []))
+    if states:
+        output.print(chunks_table(states, ("state", "chunks", "rows", "attempts")))
+    if listed:
+        output.print(chunks_table(listed, ("chunk", "first_row", "end_row", "state", "attempts", "worker")))
+
+
+def cancel(job: JobNumber, as_json: Json = False) -> None:
+    """Cancel a running job; a chunk that is being computed is finished, and what is done stays."""
+    from service.cli.session import open_session
+    from service.flows.jobs.control import cancel as flow
+
+    flow(open_session().engine, job)
+    tell(as_json, {"job": job, "state": "cancelled"}, f"Job {job} is cancelled.")
+
+
+def resume(
+    job: JobNumber,
+    out: Annotated[
+        Path | None, typer.Option(help="Where the decisions of a score job go, .parquet or .csv, as for `score --out`.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """See a job through: one that was interrupted, failed or cancelled goes on from what is not done."""
+    from service.cli.session import open_session
+    from service.cli.shown.job_tables import headline
+    from service.cli.shown.rows import plain
+    from service.files.output.tables import check_table_output
+    from service.flows.decisions.score import require_scores, write_scores
+    from service.flows.jobs.control import reopen
+    from service.store.database.engine import connect
+    from service.store.work import jobs
+
+    session = open_session()
+    if out is not None:
+        check_table_output(out)
+        require_scores(session.engine, job)
+    session.require_worker()
+    reopen(session.engine, job)
+    run_job_with_progress(session, job, f"Job {job}", out)
+    if out is not None:
+        write_scores(session.engine, job, out)
+    with connect(session.engine) as connection:
+        (summary,) = jobs.summaries(connection, most=1, job_id=job)
+    tell(
+        as_json,
+        {**plain(summary), **({} if out is None else {"out": str(out)})},
+        headline(summary),
+        *([] if out is None else [f"Decisions are in {out}."]),
+    )

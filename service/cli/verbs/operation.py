@@ -1,0 +1,92 @@
+"""Verbs that run the service: worker, beat, db upgrade, db status."""
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from service.cli import panels
+from service.cli.output import Json, tell
+from service.errors import NotReadyError
+
+if TYPE_CHECKING:
+    from service.cli.session import Session
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program."""
+    app.command(rich_help_panel=panels.RUNNING)(worker)
+    app.command(rich_help_panel=panels.RUNNING)(beat)
+    db = typer.Typer(no_args_is_help=True, help="Bring the database schema up to date, or see whether it is.")
+    db.command()(upgrade)
+    db.command()(status)
+    app.add_typer(db, name="db", rich_help_panel=panels.RUNNING)
+
+
+def worker(
+    concurrency: Annotated[int | None, typer.Option(min=1, help="Processes; default: one a CPU.")] = None,
+) -> None:
+    """Run a worker that computes the chunks of jobs, until it is stopped."""
+    from service.cli.session import open_session
+    from service.cli.worker_process import worker_command
+
+    session = open_session()
+    _become(session, worker_command(concurrency or session.settings.worker_concurrency))
+
+
+def beat() -> None:
+    """Run the scheduler, until it is stopped: workers sweep up lost messages and recalibrate. One is enough."""
+    from service.cli.session import open_session
+    from service.cli.worker_process import beat_command
+
+    session = open_session()
+    session.require_home()
+    _become(session, beat_command(session.settings.home))
+
+
+def _become(session: "Session", command: list[str]) -> None:
+    """Run a command in place of this process, so that whoever supervises it supervises the command.
+
+    The embedded Postgres stays up in between: it outlives the process that started it, and the command takes it over.
+    """
+    from service.cli.worker_process import worker_environment
+
+    session.engine.dispose()
+    os.execve(command[0], command, worker_environment())  # noqa: S606 - our own command
+
+
+def upgrade(as_json: Json = False) -> None:
+    """Migrate the database to the schema this program needs."""
+    from service.cli.session import open_session
+    from service.store.database import schema
+
+    session = open_session(migrate=True)
+    revision = schema.current_revision(session.engine)
+    tell(as_json, {"revision": revision}, f"The database is at revision {revision}.")
+
+
+def status(as_json: Json = False) -> None:
+    """Say where the database is, its schema's revision, and how many workers are up.
+
+    The exit code is 4 if the schema is not at the revision that this program needs.
+    """
+    from service.cli.session import connect_unchecked
+    from service.store.database import schema
+    from service.store.database.engine import connect
+    from service.store.work import jobs
+
+    session = connect_unchecked()
+    current, head = schema.current_revision(session.engine), schema.head_revision()
+    with connect(session.engine) as connection:
+        workers = jobs.live_workers(connection)
+    where = session.settings.home if session.settings.database_url is None else "the server in VENN_ADMIT_DATABASE_URL"
+    tell(
+        as_json,
+        {"database": str(where), "revision": current, "needed": head, "workers": workers},
+        f"Database: {where}.",
+        f"Revision {current or 'none'}, "
+        + ("which is up to date." if current == head else f"needed {head}: run `venn-admit db upgrade`."),
+        f"Workers up: {workers}.",
+    )
+    if current != head:
+        raise typer.Exit(NotReadyError.exit_code)

@@ -1,0 +1,187 @@
+"""Verbs that use a calibration: score, evaluate, replay."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from service.cli import panels
+from service.cli.output import Json, make_report_folder, messages, output, progress, shown, tell
+from service.cli.verbs.classifier import Name
+from service.cli.waiting import run_job_with_progress
+
+Calibration = Annotated[int | None, typer.Option(help="Number of a calibration; default: the current one.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program."""
+    for verb in (score, evaluate, replay):
+        app.command(rich_help_panel=panels.DECIDING)(verb)
+
+
+def score(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="Exemplars to score, .npz or .parquet.")],
+    out: Annotated[Path, typer.Option(help="Where the decisions go, .parquet or .csv, a row for each of the file's.")],
+    no_weights: Annotated[bool, typer.Option("--no-weights", help="Plain Venn probabilities.")] = False,
+    q_equals_k: Annotated[bool, typer.Option("--q-equals-k", help="Reject every prediction with q < K.")] = False,
+    calibration: Calibration = None,
+    as_json: Json = False,
+) -> None:
+    """Admit or reject every row of a file."""
+    from service.cli.session import open_session
+    from service.cli.shown.score_summary import ScoreSummary, warn_of_rows_in_use
+    from service.files.output.tables import check_table_output
+    from service.flows.decisions.score import write_scores
+    from service.store.database.engine import connect
+    from service.store.decisions import decisions
+    from service.store.exemplars import classifiers
+
+    check_table_output(out, file)
+    session = open_session()
+    request = score_file(
+        session, name, file, out, weighted=not no_weights, require_full_match=q_equals_k, calibration=calibration
+    )
+    write_scores(session.engine, request.job_id, out)
+    with connect(session.engine) as connection:
+        class_names = classifiers.by_name(connection, name).class_names
+        summary = ScoreSummary(class_names, decisions.counts(connection, request.job_id))
+    warn_of_rows_in_use(summary)
+    total = summary.admitted.total()
+    tell(
+        as_json,
+        {
+            "job": request.job_id,
+            "calibration": request.calibration_id,
+            "rows": request.rows,
+            **summary.payload(),
+            "out": str(out),
+        },
+        f"{file.name}: {request.rows:,} rows, {total:,} admitted ({total / request.rows:.1%}), by calibration "
+        f"{request.calibration_id}; decisions are in {out}.",
+        *summary.lines(),
+    )
+
+
+def score_file(
+    session: Any,
+    name: str,
+    file: Path,
+    out: Path,
+    *,
+    weighted: bool,
+    require_full_match: bool,
+    calibration: int | None,
+) -> Any:
+    """Record and run the job that scores a file, whose decisions go to `out` afterwards; the request."""
+    from service.files import count_rows
+    from service.flows.decisions.score import request_score
+
+    session.require_worker()
+    with progress(f"Storing {file.name}", count_rows(file)) as advance:
+        request = request_score(
+            session.engine,
+            name,
+            file,
+            weighted=weighted,
+            require_full_match=require_full_match,
+            calibration_id=calibration,
+            chunk_rows=session.settings.chunk_rows,
+            on_rows=advance,
+            memory_budget=session.memory_budget,
+        )
+    what = f"Scoring {file.name}" + ("" if weighted else ", plain")
+    run_job_with_progress(session, request.job_id, what, out)
+    return request
+
+
+def evaluate_file(session: Any, name: str, file: Path, title: str, calibration: int | None) -> Any:
+    """Score the labelled rows of a file; the report that compares the methods on them."""
+    from service.files import count_rows
+    from service.flows.reporting.evaluate import request_evaluation_of_file
+
+    session.require_worker()
+    with progress(f"Storing {file.name}", count_rows(file)) as advance:
+        request = request_evaluation_of_file(
+            session.engine,
+            name,
+            file,
+            calibration_id=calibration,
+            chunk_rows=session.settings.chunk_rows,
+            on_rows=advance,
+            memory_budget=session.memory_budget,
+        )
+    return _compare(session, request, title)
+
+
+def evaluate_decisions(session: Any, name: str, calibration: int | None) -> Any:
+    """Compare the methods on all labelled exemplars that a calibration has decided on; the report."""
+    from service.flows.reporting.evaluate import request_evaluation_of_decisions
+
+    session.require_worker()
+    request = request_evaluation_of_decisions(
+        session.engine, name, calibration_id=calibration, chunk_rows=session.settings.chunk_rows
+    )
+    return _compare(session, request, f"calibration {request.calibration_id}")
+
+
+def _compare(session: Any, request: Any, title: str) -> Any:
+    from service.flows.reporting.evaluate import evaluate as flow
+
+    if request.job_id is not None:
+        run_job_with_progress(session, request.job_id, f"Scoring {title}")
+    with messages.status("Comparing the methods"):
+        return flow(session.engine, session.cache, request, title)
+
+
+def evaluate(
+    name: Name,
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="Labelled exemplars, .npz or .parquet; default: what the calibration has decided on."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Folder for the report: an HTML page, its charts as PNG, and JSON.")
+    ] = None,
+    calibration: Calibration = None,
+    as_json: Json = False,
+) -> None:
+    """Compare what each method admits of labelled data, and how often it is right."""
+    from service.cli.session import open_session
+    from service.report.evaluation.payload import report_payload
+    from service.report.evaluation.tables import report_tables
+
+    if report is not None:
+        make_report_folder(report, *([] if file is None else [file]))
+    session = open_session()
+    if file is None:
+        result, source = evaluate_decisions(session, name, calibration), "its decisions"
+    else:
+        result, source = evaluate_file(session, name, file, shown(file.stem), calibration), shown(file.name)
+    payload = report_payload(result)
+    if as_json:
+        tell(True, payload)
+    else:
+        output.print(report_tables(result))
+    if report is not None:
+        from service.files.output.exports import write_json
+        from service.files.output.places import filling
+        from service.report.evaluation.evaluated import calibration_facts
+        from service.report.pages.evaluation import write_report
+
+        facts = {"Classifier": name, **calibration_facts(result.calibration, result.neighbour_count)}
+        with filling(report) as folder:
+            page, *_ = write_report(folder, f"{name} on {source}", facts, [result])
+            write_json(folder / "evaluation.json", payload)
+        if not as_json:
+            tell(False, {}, f"The report is in {report / page.name}.")
+
+
+def replay(
+    decision: Annotated[int, typer.Argument(help="Number of a decision, from the view report.decision_v1.")],
+    as_json: Json = False,
+) -> None:
+    """Compute a stored decision again from its snapshot, and show what it rests on."""
+    from service.cli.shown.replay import run
+
+    run(decision, as_json=as_json)

@@ -1,0 +1,1 @@
+"""What every method of calibration rests on: settings, bands of (q, d), and the rows of a snapshot."""

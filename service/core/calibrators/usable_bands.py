@@ -1,0 +1,146 @@
+"""What share of the points lies in bands that hold kappa points of every class, under settings to choose from.
+
+A band with fewer than kappa points of any class makes the ADMIT set all classes (docs/PROCEDURE.md, section 4), so one
+rare class closes bands to the predictions of every class. Everything here is computed from `mc` alone: section 3
+requires a taxonomy that is fixed before `vp` is looked at, and a setting chosen by these shares is.
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+
+from service.core.calibrators.bands import WindowIndex, bin_of
+from service.core.types import CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from service.errors import InvalidInputError
+
+NEARLY_NOTHING = 0.1
+"""Below this share of usable points a setting is not worth storing unasked: it rejects nine points of ten at least."""
+
+ENOUGH = 0.5
+"""A setting is proposed if this share of the points is usable, so that at least half of them may be admitted."""
+
+KAPPAS = (1000, 300, 100, 50, 30)
+"""Values of kappa to choose from: the paper's, those usual for some ten thousand points, and down to few points."""
+
+COARSE_BINS = (0, 1, 6, 16, 25)
+"""Lower edges of the coarse bins of q for K = 25, which docs/PROCEDURE.md proposes; scaled for another K."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UsableShares:
+    """Shares of usable points under a setting that was asked for, and under others.
+
+    asked: the setting. asked_share: in [0, 1], of points whose band is usable under it. scarcest_class: the class that
+    has the fewest points in most of the bands that are not usable, -1 if all are. scarcest_share: of how many of those
+    bands that is true. class_count: (C,) int64, points of each class in mc.
+    kappas: (k,) descending. bin_edges: b alternatives, from fine to coarse. shares: (k, b) float64.
+    """
+
+    asked: CalibratorSettings
+    asked_share: float
+    scarcest_class: int
+    scarcest_share: float
+    class_count: IntArray
+    kappas: tuple[int, ...]
+    bin_edges: tuple[tuple[int, ...], ...]
+    shares: FloatArray
+
+    @property
+    def nearly_nothing(self) -> bool:
+        """Whether the setting that was asked for leaves less than `NEARLY_NOTHING` usable."""
+        return self.asked_share < NEARLY_NOTHING
+
+    def proposal(self) -> tuple[CalibratorSettings, float]:
+        """The setting to try next, and its share of usable points.
+
+        It has the largest kappa, and then the finest bins, that leave `ENOUGH` usable; one bin, which leaves q out of
+        account, comes last. If nothing leaves that much, it is the setting that leaves the most.
+        """
+        cells = [
+            (k, b) for of_one_bin in (False, True) for k in range(len(self.kappas)) for b in self._bins(of_one_bin)
+        ]
+        enough = [cell for cell in cells if self.shares[cell] >= ENOUGH]
+        k, b = enough[0] if enough else max(cells, key=lambda cell: float(self.shares[cell]))
+        return replace(self.asked, kappa=self.kappas[k], bin_edges=self.bin_edges[b]), float(self.shares[k, b])
+
+    def _bins(self, of_one_bin: bool) -> list[int]:
+        return [b for b, edges in enumerate(self.bin_edges) if (len(edges) == 1) == of_one_bin]
+
+
+def usable_shares(
+    mc: CalibrationPoints, settings: CalibratorSettings, *, class_count: int, neighbour_count: int, omega: float
+) -> UsableShares:
+    """Count, for each point of mc, the other points of its band, under the setting asked for and under others.
+
+    mc: not empty. class_count: C. neighbour_count: K. omega: band radius, which depends on neither kappa nor bins. A
+    kappa with which no class could ever be left out of a set, because its rank exceeds kappa, is raised to the least
+    with which one could. InvalidInputError for no points.
+    """
+    if not len(mc.label):
+        raise InvalidInputError("shares of usable points need at least one point of mc, got none")
+    least = _least_useful_kappa(settings)
+    kappas = tuple(sorted({max(kappa, least) for kappa in KAPPAS}, reverse=True))
+    families = _bin_families(settings.bin_edges, neighbour_count)
+    smallest = [smallest_in_band(mc, mc, class_count, edges, omega, apart=True)[0] for edges in families]
+    asked, scarcest = smallest_in_band(mc, mc, class_count, settings.bin_edges, omega, apart=True)
+    per_class = np.bincount(scarcest[asked < settings.kappa], minlength=class_count)
+    starved = int(per_class.sum())
+    return UsableShares(
+        asked=settings,
+        asked_share=float((asked >= settings.kappa).mean()),
+        scarcest_class=int(per_class.argmax()) if starved else -1,
+        scarcest_share=float(per_class.max()) / starved if starved else float("nan"),
+        class_count=np.bincount(mc.label, minlength=class_count),
+        kappas=kappas,
+        bin_edges=families,
+        shares=np.array([[(counts >= kappa).mean() for counts in smallest] for kappa in kappas]),
+    )
+
+
+def smallest_in_band(
+    mc: CalibrationPoints,
+    points: CalibrationPoints,
+    class_count: int,
+    bin_edges: tuple[int, ...],
+    omega: float,
+    *,
+    apart: bool = False,
+) -> tuple[IntArray, IntArray]:
+    """min_c n_c of the band of each of m points, and the class c that has so few (the lower of equals); (m,) int64.
+
+    apart: whether the points are those of mc, and each is left out of its own band. One class is counted at a time, so
+    that many classes need no room.
+    """
+    windows = WindowIndex(bin_of(mc.match_count, bin_edges) * class_count + mc.label, mc.distance)
+    first_group = bin_of(points.match_count, bin_edges) * class_count
+    smallest = np.full(len(points.label), len(mc.label) + 1, dtype=np.int64)
+    scarcest = np.zeros(len(points.label), dtype=np.int64)
+    for label in range(class_count):
+        low, high = windows.windows(first_group + label, points.distance, omega)
+        count = high - low - (points.label == label if apart else 0)
+        scarcest[count < smallest] = label
+        np.minimum(smallest, count, out=smallest)
+    return smallest, scarcest
+
+
+def coarse_bins(neighbour_count: int) -> tuple[int, ...]:
+    """`COARSE_BINS` for K neighbours.
+
+    >>> coarse_bins(25), coarse_bins(10), coarse_bins(1)
+    ((0, 1, 6, 16, 25), (0, 1, 2, 6, 10), (0, 1))
+    """
+    scale = neighbour_count / COARSE_BINS[-1]
+    return tuple(sorted({0, 1, *(max(1, round(edge * scale)) for edge in COARSE_BINS[2:])}))
+
+
+def _bin_families(asked: tuple[int, ...], neighbour_count: int) -> tuple[tuple[int, ...], ...]:
+    """Every q its own bin, coarse bins, those asked for, and one bin; each once, the finest first."""
+    families = {tuple(range(neighbour_count + 1)), coarse_bins(neighbour_count), asked, (0,)}
+    return tuple(sorted(families, key=lambda edges: (-len(edges), edges)))
+
+
+def _least_useful_kappa(settings: CalibratorSettings) -> int:
+    """The least number of points whose conformal rank does not exceed it: ceil(1 / alpha) - 1, exactly."""
+    return max(1, ceil(1 / Fraction(settings.alpha)) - 1)

@@ -1,0 +1,1 @@
+"""The method of the paper: ADMIT sets, the Venn predictor over them, and the decision."""

@@ -1,0 +1,83 @@
+"""From a snapshot and approximations to decisions: sections 4 to 6 of docs/PROCEDURE.md as one call."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from service.core.approximation.localizer import category_weight
+from service.core.calibrators.venn_admit.sets import AdmitIndex
+from service.core.calibrators.venn_admit.venn import VennIndex, select, venn_probabilities
+from service.core.types import (
+    AdmitSets,
+    Approximation,
+    CalibratorSettings,
+    Float32Array,
+    Selection,
+    VennProbabilities,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Localizer:
+    """What up-weighting needs.
+
+    eta_loc: > 0. queries: (m, D) float32, the scored points. support: (n_vp, D) float32, all of vp in the order of
+    `VennIndex.order`.
+    """
+
+    eta_loc: float
+    queries: Float32Array
+    support: Float32Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decisions:
+    """Admit or reject for m points, with the evidence."""
+
+    sets: AdmitSets
+    probabilities: VennProbabilities
+    selection: Selection
+
+
+def decide(
+    admit: AdmitIndex,
+    venn: VennIndex,
+    approximation: Approximation,
+    settings: CalibratorSettings,
+    *,
+    neighbour_count: int,
+    require_full_match: bool,
+    localizer: Localizer | None,
+) -> Decisions:
+    """Decisions on m points.
+
+    admit, venn: of the snapshot. approximation: of the points, under the snapshot's parameters. localizer:
+    None for plain weights. require_full_match: reject what has q < K. A point's result does not depend, to
+    the last bit, on which others it is decided with.
+    """
+    predicted, match_count = approximation.predicted, approximation.match_count
+    sets = admit.sets(approximation.logits, predicted, match_count, approximation.distance)
+    categories = venn.categories(sets.singleton, predicted, match_count, approximation.distance)
+    weight = None
+    if localizer is not None:
+        weight = np.zeros(len(predicted))
+        single = np.flatnonzero(sets.singleton)
+        if single.size:
+            weight[single] = category_weight(
+                localizer.queries[single],
+                localizer.support,
+                categories.low[single],
+                categories.high[single],
+                localizer.eta_loc,
+            )
+    probabilities = venn_probabilities(sets.singleton, categories.size, categories.correct, weight)
+    selection = select(
+        sets,
+        probabilities,
+        predicted,
+        match_count,
+        neighbour_count=neighbour_count,
+        thresholds=settings.thresholds,
+        require_full_match=require_full_match,
+    )
+    return Decisions(sets, probabilities, selection)

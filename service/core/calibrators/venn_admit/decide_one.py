@@ -1,0 +1,55 @@
+"""The decision on one point from the evidence of its band, as SQL counts it: sections 4 to 6 of docs/PROCEDURE.md."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from service.core.calibrators.venn_admit.decide import Decisions
+from service.core.calibrators.venn_admit.sets import admit_sets
+from service.core.calibrators.venn_admit.venn import select, venn_probabilities
+from service.core.types import AdmitSets, Approximation, CalibratorSettings, FloatArray, IntArray
+
+CategoryWeight = Callable[[AdmitSets], FloatArray]
+
+
+def decide_one(
+    approximation: Approximation,
+    settings: CalibratorSettings,
+    *,
+    band_size: IntArray,
+    threshold_score: FloatArray,
+    category_count: IntArray,
+    neighbour_count: int,
+    require_full_match: bool,
+    category_weight: CategoryWeight | None,
+) -> Decisions:
+    """What `service.core.calibrators.venn_admit.decide.decide` gives for the one point of `approximation`, bit for bit.
+
+    band_size: (C,) int64, n_c. threshold_score: (C,) float64, rank-th smallest score, inf where the rank exceeds n_c.
+    category_count: (C,) int64, points of each label in the category that the prediction has as a singleton.
+    category_weight: gives psi' (1,) of the category, asked for a singleton alone; None: plain weights.
+    """
+    predicted = approximation.predicted
+    sets = admit_sets(
+        approximation.logits,
+        predicted,
+        band_size[np.newaxis],  # (1, C)
+        threshold_score[np.newaxis],  # (1, C)
+        kappa=settings.kappa,
+    )
+    weight = None
+    if category_weight is not None:
+        weight = category_weight(sets) if sets.singleton[0] else np.zeros(1)
+    probabilities = venn_probabilities(
+        sets.singleton, category_count.sum(keepdims=True), category_count[predicted], weight
+    )
+    selection = select(
+        sets,
+        probabilities,
+        predicted,
+        approximation.match_count,
+        neighbour_count=neighbour_count,
+        thresholds=settings.thresholds,
+        require_full_match=require_full_match,
+    )
+    return Decisions(sets, probabilities, selection)

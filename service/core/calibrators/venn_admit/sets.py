@@ -1,0 +1,130 @@
+"""ADMIT prediction sets: label-conditional conformal prediction within a band (docs/PROCEDURE.md, section 4).
+
+For each class c, over the n_c points of the band in `mc` with true label c:
+
+    score_j = 1 - pi_j^{y_j};  rank = ceil((n_c + 1)(1 - alpha));  tau_c = 1 - (rank-th smallest score)
+    set = {yhat} + { c : 1 - pi^c <= rank-th smallest score };  any n_c < kappa: set = all classes
+"""
+
+import numpy as np
+
+from service.core.approximation.knn import softmax
+from service.core.calibrators.bands import WindowIndex, bin_of, check_calibration_points
+from service.core.calibrators.order_statistics import OrderStatistics
+from service.core.checks import check_lengths
+from service.core.conformal import conformal_rank
+from service.core.types import AdmitSets, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from service.errors import InvalidInputError
+
+BLOCK_BYTES = 64 * 2**20
+TEMPORARY_BYTES = 6 * 8  # for a point and class
+
+
+class AdmitIndex:
+    """The points of `mc`, ready to give the ADMIT set of any point; immutable.
+
+    Built in O(n log n); `sets` takes O((n + m) log n + m C) for m points, because points in order of d share their
+    windows with those beside them, and gives the same bits however the points are split into calls.
+    """
+
+    def __init__(
+        self, points: CalibrationPoints, *, class_count: int, settings: CalibratorSettings, omega: float
+    ) -> None:
+        """points: of `mc`. class_count: C >= 2. omega: band radius, >= 0, may be inf."""
+        check_calibration_points(points, class_count)
+        self._class_count = class_count
+        self._settings = settings
+        self._omega = omega
+        group = bin_of(points.match_count, settings.bin_edges) * class_count + points.label
+        self._windows = WindowIndex(group, points.distance, points.score)
+        self._scores = OrderStatistics(points.score[self._windows.order])
+
+    def sets(self, logits: FloatArray, predicted: IntArray, match_count: IntArray, distance: FloatArray) -> AdmitSets:
+        """ADMIT sets of m points, with the band sizes and thresholds they rest on.
+
+        logits: (m, C) float64, finite, KNN(x). predicted: (m,) int64 in [0, C), yhat. match_count: (m,)
+        int64, q. distance: (m,) float64, d. InvalidInputError for other shapes or values. Works in blocks of
+        classes and of points, within 64 MiB and O(n + m) bytes beside its result.
+        """
+        self._check_scored(logits, predicted, match_count, distance)
+        band_size, threshold_score = self._threshold_scores(match_count, distance)
+        return admit_sets(logits, predicted, band_size, threshold_score, kappa=self._settings.kappa)
+
+    def _threshold_scores(self, match_count: IntArray, distance: FloatArray) -> tuple[IntArray, FloatArray]:
+        """n_c and the rank-th smallest score, both (m, C), in each point's band; inf where rank > n_c."""
+        shape = (len(distance), self._class_count)
+        band_size = np.empty(shape, dtype=np.int64)
+        quantile = np.empty(shape, dtype=np.float64)
+        bins = bin_of(match_count, self._settings.bin_edges)
+        order = np.lexsort((distance, bins))
+        present, counts = np.unique(bins, return_counts=True)
+        # What is split off after the last bin is empty.
+        for one_bin, rows in zip(present.tolist(), np.split(order, np.cumsum(counts)), strict=False):
+            groups = range(one_bin * self._class_count, (one_bin + 1) * self._class_count)
+            step = max(1, BLOCK_BYTES // (TEMPORARY_BYTES * len(rows)))
+            for start in range(0, self._class_count, step):
+                classes = slice(start, start + step)
+                runs = self._windows.window_runs(groups[classes], distance[rows], self._omega)
+                size, smallest = self._quantile_of_windows(runs.low, runs.high)
+                band_size[rows, classes] = runs.spread(size)
+                quantile[rows, classes] = runs.spread(smallest)
+        return band_size, quantile
+
+    def _quantile_of_windows(self, low: IntArray, high: IntArray) -> tuple[IntArray, FloatArray]:
+        """The width of each window and the rank-th smallest score in it, (r,) each; inf where rank > width."""
+        size = high - low
+        rank = conformal_rank(size, self._settings.alpha)
+        enough = rank <= size
+        smallest = np.full(len(size), np.inf)
+        smallest[enough] = self._scores.rank_smallest(low[enough], high[enough], rank[enough])
+        return size, smallest
+
+    def _check_scored(
+        self, logits: FloatArray, predicted: IntArray, match_count: IntArray, distance: FloatArray
+    ) -> None:
+        check_lengths(logits=logits, predicted=predicted, match_count=match_count, distance=distance)
+        if logits.ndim != 2 or logits.shape[1] != self._class_count:
+            raise InvalidInputError(f"logits of shape (m, {self._class_count}) were expected; got {logits.shape}")
+        if not (np.isfinite(logits).all() and np.isfinite(distance).all()):
+            raise InvalidInputError("logits and distances must be finite")
+        if np.any((predicted < 0) | (predicted >= self._class_count)):
+            raise InvalidInputError(f"predictions must be in [0, {self._class_count})")
+
+
+def admit_sets(
+    logits: FloatArray, predicted: IntArray, band_size: IntArray, threshold_score: FloatArray, *, kappa: int
+) -> AdmitSets:
+    """The ADMIT sets that follow from each point's band, by the rule above.
+
+    Args:
+        logits: (m, C) float64, finite, KNN(x).
+        predicted: (m,) int64 in [0, C), yhat.
+        band_size: (m, C) int64, n_c.
+        threshold_score: (m, C) float64, the rank-th smallest score, inf where the rank exceeds n_c.
+        kappa: the least n_c with which a band is used.
+    """
+    included = np.empty(band_size.shape, dtype=np.bool_)
+    rows_per_block = max(1, BLOCK_BYTES // (TEMPORARY_BYTES * band_size.shape[1]))
+    for start in range(0, len(predicted), rows_per_block):
+        rows = slice(start, start + rows_per_block)
+        included[rows] = 1.0 - softmax(np.ascontiguousarray(logits[rows])) <= threshold_score[rows]
+    included[np.arange(len(predicted)), predicted] = True
+    starved = smallest_class_count(band_size) < kappa
+    included[starved] = True
+    return AdmitSets(
+        included=included,
+        band_size=band_size,
+        threshold=1.0 - threshold_score,
+        singleton=included.sum(axis=1) == 1,
+        starved=starved,
+    )
+
+
+def smallest_class_count(band_size: IntArray) -> IntArray:
+    """(m,) int64: the fewest points any class has in each point's band, min_c n_c.
+
+    A kappa above this number turns the point's set into all classes; its maximum over points is thus the
+    largest kappa that leaves any band in use. band_size: (m, C) int64.
+    """
+    fewest: IntArray = band_size.min(axis=1)
+    return fewest

@@ -1,0 +1,163 @@
+"""Venn-ADMIT: probabilities of singletons from the categories of `vp`, and the decision they lead to.
+
+docs/PROCEDURE.md, sections 5 and 6. A scored point whose ADMIT set is the singleton {yhat} has the category
+
+    T = { x_j in vp : x_j in B(x_t), yhat_j = yhat_t, set_j = set_t }
+
+Sets hold their prediction, so T is the singletons of the band with the same prediction.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from service.core.calibrators.bands import WindowIndex, bin_of, check_calibration_points
+from service.core.checks import check_lengths
+from service.core.types import (
+    AdmitSets,
+    BoolArray,
+    CalibrationPoints,
+    CalibratorSettings,
+    FloatArray,
+    IntArray,
+    Reason,
+    Selection,
+    VennProbabilities,
+)
+from service.errors import InvalidInputError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Categories:
+    """The categories T of m points as windows [low, high) of `VennIndex.order`; each (m,) int64.
+
+    size: |T|. correct: #{j in T : y_j = yhat}. All 0 where the point's own set is no singleton.
+    """
+
+    low: IntArray
+    high: IntArray
+    size: IntArray
+    correct: IntArray
+
+
+class VennIndex:
+    """The points of `vp`, sorted so that every category is one window; immutable.
+
+    order: (n,) int64, all rows of `vp` in that order, those that are no singleton last, so that vectors
+    sorted by it serve the localizer for all of `vp` and for any category. Rows alike in bin of q, prediction,
+    d, score and label keep the order they are given in.
+    """
+
+    def __init__(
+        self,
+        points: CalibrationPoints,
+        singleton: BoolArray,
+        *,
+        class_count: int,
+        settings: CalibratorSettings,
+        omega: float,
+    ) -> None:
+        """points: of `vp`. singleton: (n,) bool, whether their ADMIT sets are. omega: band radius, >= 0."""
+        check_calibration_points(points, class_count)
+        check_lengths(points=points.label, singleton=singleton)
+        self._class_count = class_count
+        self._bin_edges = settings.bin_edges
+        self._omega = omega
+        group = self._group(points.predicted, points.match_count)
+        apart = len(settings.bin_edges) * class_count  # a group that no scored point asks for
+        group = np.where(singleton, group, apart)
+        self._windows = WindowIndex(group, points.distance, points.score, points.label)
+        self.order: IntArray = self._windows.order
+        correct = (points.label == points.predicted)[self.order]
+        self._correct_before = np.concatenate([[0], np.cumsum(correct, dtype=np.int64)])
+
+    def categories(
+        self, singleton: BoolArray, predicted: IntArray, match_count: IntArray, distance: FloatArray
+    ) -> Categories:
+        """Categories of m points.
+
+        singleton: (m,) bool, whether their ADMIT sets are. predicted: (m,) int64 in [0, C), yhat.
+        match_count: (m,) int64, q. distance: (m,) float64, finite, d.
+        """
+        check_lengths(singleton=singleton, predicted=predicted, match_count=match_count, distance=distance)
+        low, high = self._windows.windows(self._group(predicted, match_count), distance, self._omega)
+        low, high = np.where(singleton, low, 0), np.where(singleton, high, 0)
+        return Categories(
+            low=low,
+            high=high,
+            size=high - low,
+            correct=self._correct_before[high] - self._correct_before[low],
+        )
+
+    def _group(self, predicted: IntArray, match_count: IntArray) -> IntArray:
+        return bin_of(match_count, self._bin_edges) * self._class_count + predicted
+
+
+def venn_probabilities(
+    singleton: BoolArray, size: IntArray, correct: IntArray, category_weight: FloatArray | None
+) -> VennProbabilities:
+    """Least and greatest Venn probability of the prediction (section 5); each array (m,).
+
+    size: |T|. correct: #{j in T : y_j = yhat}. category_weight: psi' in [0, 1], or None for plain weights; it
+    and the sizes are not looked at where the set is no singleton.
+
+    With an assumed label c, p_c(yhat) = (correct + [c = yhat] w) / (|T| + w): c = yhat gives the greatest
+    value, and every other label, of which there is one at least as C >= 2, gives the same least value:
+
+        lower = correct / (|T| + w),  upper = (correct + w) / (|T| + w),  w = 1 plain, 1 / psi' weighted
+
+    psi' = 0 leaves w infinite, and lower 0 and upper 1, its limits.
+    """
+    check_lengths(singleton=singleton, size=size, correct=correct)
+    upweight = np.ones(len(size)) if category_weight is None else _upweight(singleton, category_weight)
+    infinite = np.isinf(upweight)
+    finite_upweight = np.where(infinite, 1.0, upweight)
+    total = size + finite_upweight
+    lower = np.where(infinite, 0.0, correct / total)
+    upper = np.where(infinite, 1.0, (correct + finite_upweight) / total)
+    return VennProbabilities(
+        category_size=np.where(singleton, size, 0),
+        upweight=np.where(singleton, upweight, np.nan),
+        lower=np.where(singleton, lower, np.nan),
+        upper=np.where(singleton, upper, np.nan),
+    )
+
+
+def _upweight(singleton: BoolArray, category_weight: FloatArray) -> FloatArray:
+    """Up-weight w = 1 / psi': inf where psi' = 0, and at least 1, though rounding may lift psi' over 1."""
+    check_lengths(singleton=singleton, category_weight=category_weight)
+    weight = np.where(singleton, category_weight, 1.0)
+    wrong = np.flatnonzero(~((weight >= 0) & (weight <= 1 + 1e-6)))
+    if wrong.size:
+        raise InvalidInputError(f"point {wrong[0]}: a category's weight must be in [0, 1]; got {weight[wrong[0]]}")
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.maximum(1.0 / weight, 1.0)
+
+
+def select(
+    sets: AdmitSets,
+    probabilities: VennProbabilities,
+    predicted: IntArray,
+    match_count: IntArray,
+    *,
+    neighbour_count: int,
+    thresholds: tuple[Decimal, ...],
+    require_full_match: bool,
+) -> Selection:
+    """Admit the prediction of a singleton whose lower probability reaches its class's threshold (section 6).
+
+    predicted: (m,) int64. match_count: (m,) int64, q. neighbour_count: K. thresholds: (C,) t_c.
+    require_full_match: reject what has q < K ("q = K only").
+    """
+    check_lengths(singleton=sets.singleton, lower=probabilities.lower, predicted=predicted, match_count=match_count)
+    threshold = np.array([float(threshold) for threshold in thresholds])
+    rejections = {
+        Reason.BAND_BELOW_KAPPA: sets.starved,
+        Reason.SET_NOT_SINGLETON: ~sets.singleton,
+        Reason.PROBABILITY_BELOW_THRESHOLD: ~(probabilities.lower >= threshold[predicted]),
+        Reason.MATCH_COUNT_BELOW_K: require_full_match & (match_count < neighbour_count),
+    }
+    codes = [tuple(Reason).index(reason) for reason in rejections]
+    reason = np.select(list(rejections.values()), codes, default=-1)
+    return Selection(decision=np.where(reason < 0, predicted, -1), reason=reason)

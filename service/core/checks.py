@@ -1,0 +1,36 @@
+"""Checks of array arguments that several rooms share."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from service.core.types import IntArray
+from service.errors import InvalidInputError
+
+
+def check_lengths(**arrays: npt.NDArray[Any]) -> None:
+    """InvalidInputError unless all arrays have the same first dimension."""
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InvalidInputError(f"arrays of one length were expected; got {listed}")
+
+
+def check_rows(expected: int, columns: Mapping[str, npt.NDArray[np.generic]]) -> None:
+    """Refuse a column, by its name, that does not have `expected` rows."""
+    for name, column in columns.items():
+        if column.shape[0] != expected:
+            raise InvalidInputError(f"{name} must have {expected} rows, one a label; got {column.shape[0]}")
+
+
+def check_classes(class_count: int, columns: Mapping[str, IntArray]) -> None:
+    """Refuse a column, by its name, with a value outside [0, class_count)."""
+    for name, column in columns.items():
+        outside = (column < 0) | (column >= class_count)
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise InvalidInputError(
+                f"{name} must lie in [0, {class_count}), got {column[row]} in row {row}; leave unlabelled points out"
+            )

@@ -1,0 +1,1 @@
+"""The methods that an evaluation compares with: split conformal, LocalConf, APS and RAPS."""

@@ -1,0 +1,146 @@
+"""The comparison methods, on the same data as the procedure (docs/PROCEDURE.md, section 7).
+
+Conf_BASE and LocalConf_BASE work on the KNN's softmax, APS and RAPS on the temperature-scaled softmax of the
+network's logits. All are calibrated on all held-out labelled data (knn, mc and vp), and each point's set holds
+the method's point prediction: argmax KNN, or argmax f.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from service.core.approximation.knn import network_prediction
+from service.core.checks import check_lengths
+from service.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores
+from service.core.comparison.adaptive_tuning import TunedRules, tuned_rules, tuning_part
+from service.core.comparison.local import local_thresholds
+from service.core.comparison.split import conformal_threshold, sets_within
+from service.core.comparison.temperature import fit_temperature
+from service.core.types import Float32Array, FloatArray, IntArray, MethodSets
+from service.errors import InvalidInputError, NotReadyError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparisonPoints:
+    """What the comparison methods need to know of n points; the arrays may be memory maps.
+
+    network_logits: (n, C) float32, f. knn_logits: (n, C) float64, KNN(x). vectors: (n, D) float32, r.
+    draws: (n,) float64 in [0, 1), from `uniform_draws`.
+    """
+
+    network_logits: Float32Array
+    knn_logits: FloatArray
+    vectors: Float32Array
+    draws: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparisonCalibration:
+    """n labelled points to calibrate on; the arrays may be memory maps.
+
+    keys: document ids, or else external ids. label: (n,) int64 in [0, C). network_logits: (n, C) float32, f.
+    nonconformity: (n,) float64 in [0, 1], 1 - pi^y under the KNN. vectors, draws: as of `ComparisonPoints`.
+    """
+
+    keys: Sequence[str]
+    label: IntArray
+    network_logits: Float32Array
+    nonconformity: FloatArray
+    vectors: Float32Array
+    draws: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonParameters:
+    """What the methods took from the calibration points; thresholds are inf where these are too few.
+
+    temperature: T > 0, fitted once on all points and shared by APS and both RAPS, so that they differ in the
+    penalty alone. conf_threshold: Conf_BASE's, of the score 1 - pi. aps: calibrated on all points. raps: with
+    its parameters from about 30 % of the points, and its thresholds from the others.
+    """
+
+    temperature: float
+    conf_threshold: float
+    aps: AdaptiveRule
+    raps: TunedRules
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparisonMethods:
+    """sets: of Conf_BASE, RAPS adaptiveness, RAPS size, APS and LocalConf_BASE, in this order."""
+
+    parameters: ComparisonParameters
+    sets: tuple[MethodSets, ...]
+
+
+def comparison_methods(
+    calibration: ComparisonCalibration, points: ComparisonPoints, *, alpha: Decimal, eta_loc: float, seed: int
+) -> ComparisonMethods:
+    """The sets that each comparison method gives `points`, and the parameters it came to.
+
+    alpha: exact decimal in (0, 1). eta_loc: the localizer's, > 0. seed: of the cut into a part to tune RAPS on
+    and the rest, which keeps points of one key together. A point's sets do not depend on the other points.
+    Raises InvalidInputError where arrays do not fit each other or their ranges, NotReadyError where there is
+    no calibration point.
+    """
+    _check(calibration, points)
+    parameters = _parameters(calibration, alpha, seed)
+    local = local_thresholds(
+        points.vectors, calibration.vectors, calibration.nonconformity, alpha=alpha, eta_loc=eta_loc
+    )
+    predicted = network_prediction(points.network_logits)
+
+    def adaptive(name: str, rule: AdaptiveRule) -> MethodSets:
+        included = adaptive_sets(points.network_logits, points.draws, parameters.temperature, rule)
+        return MethodSets(name, predicted, included)
+
+    return ComparisonMethods(
+        parameters,
+        (
+            MethodSets("Conf_BASE", *sets_within(points.knn_logits, parameters.conf_threshold)),
+            adaptive("RAPS adaptiveness", parameters.raps.adaptiveness),
+            adaptive("RAPS size", parameters.raps.size),
+            adaptive("APS", parameters.aps),
+            MethodSets("LocalConf_BASE", *sets_within(points.knn_logits, local)),
+        ),
+    )
+
+
+def _parameters(calibration: ComparisonCalibration, alpha: Decimal, seed: int) -> ComparisonParameters:
+    logits, draws, label = calibration.network_logits, calibration.draws, calibration.label
+    temperature = fit_temperature(logits, label)
+    scores = label_scores(logits, label, draws, temperature)
+    tuning = tuning_part(calibration.keys, seed=seed)
+    return ComparisonParameters(
+        temperature=temperature,
+        conf_threshold=conformal_threshold(calibration.nonconformity, alpha),
+        aps=AdaptiveRule(1, 0.0, conformal_threshold(scores.score(1, 0.0), alpha)),
+        raps=tuned_rules(logits, draws, scores, tuning, temperature=temperature, alpha=alpha),
+    )
+
+
+def _check(calibration: ComparisonCalibration, points: ComparisonPoints) -> None:
+    if not len(calibration.label):
+        raise NotReadyError("expected labelled held-out points to calibrate on, got none; ingest held-out data")
+    if len(calibration.keys) != len(calibration.label):
+        raise InvalidInputError(
+            f"expected a key for each of {len(calibration.label)} calibration points, got {len(calibration.keys)}; "
+            "pass keys and labels of the same points"
+        )
+    check_lengths(
+        label=calibration.label,
+        network_logits=calibration.network_logits,
+        nonconformity=calibration.nonconformity,
+        vectors=calibration.vectors,
+        draws=calibration.draws,
+    )
+    check_lengths(
+        network_logits=points.network_logits, knn_logits=points.knn_logits, vectors=points.vectors, draws=points.draws
+    )
+    classes = calibration.network_logits.shape[1:]
+    if not classes == points.network_logits.shape[1:] == points.knn_logits.shape[1:]:
+        raise InvalidInputError(
+            f"expected logits (n, C) of the same C classes, got shapes {calibration.network_logits.shape} of the "
+            f"calibration points, {points.network_logits.shape} and {points.knn_logits.shape}; "
+            "pass logits of one classifier"
+        )

@@ -1,0 +1,23 @@
+"""The rank statistic that conformal prediction rests on (docs/PROCEDURE.md, sections 4 and 7)."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from service.core.types import IntArray
+
+
+def conformal_rank(counts: IntArray, alpha: Decimal) -> IntArray:
+    """ceil((n + 1)(1 - alpha)) in exact arithmetic, of counts' shape, int64; exceeds n where n is too few.
+
+    counts: int64, n >= 0. alpha: exact decimal in (0, 1).
+
+    >>> conformal_rank(np.array([8, 9, 10, 19]), Decimal("0.1"))
+    array([ 9,  9, 10, 18])
+    """
+    confidence = 1 - Fraction(alpha)
+    largest = int(counts.max(initial=0)) + 1
+    if largest * confidence.numerator > np.iinfo(np.int64).max:
+        counts = counts.astype(object)  # Python integers, for an alpha of so many digits that int64 overflows
+    return (-(-(counts + 1) * confidence.numerator // confidence.denominator)).astype(np.int64)

@@ -1,0 +1,1 @@
+"""How a calibration stands: drift, discrepancies, partitions, and the labels it lacks."""

@@ -1,0 +1,177 @@
+"""Whether recent traffic still looks like the calibration data: q and d side by side, and what became of it.
+
+Sources: Stephens, M. A. (1970), Use of the Kolmogorov-Smirnov, Cramer-von Mises and related statistics without
+extensive tables, JRSS B 32 (significance of the statistic); Kish, L. (1965), *Survey Sampling* (effective size).
+"""
+
+from dataclasses import dataclass
+from math import log, sqrt
+
+import numpy as np
+
+from service.core.documents import Documents
+from service.core.monitoring.discrepancies import LEVEL
+from service.core.types import Approximation, BoolArray, FloatArray, IntArray, Reason
+from service.errors import InvalidInputError
+
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+SHIFTED = 0.1
+"""A quantity counts as shifted if its distribution functions differ by at least this much, chance allowed for.
+
+Two samples whose distribution functions differ by s differ by at least s in total variation, and a guarantee of
+1 - alpha for the one is worth as little as 1 - alpha - s for the other: at 0.1, twice the errors that alpha 0.1 allows.
+"""
+
+_TERMS = np.arange(1, 101)
+_CERTAIN = 0.2
+"""Below it the significance is 1 to twelve digits, and the series would need ever more terms."""
+
+_CRITICAL = sqrt(-log(LEVEL / 2) / 2)
+"""Of the scaled statistic, whose significance is `LEVEL` there, by the first term of the series."""
+
+
+@dataclass(frozen=True, slots=True)
+class KolmogorovSmirnov:
+    """The two-sample test; all in [0, 1].
+
+    statistic: largest difference of the distribution functions of the samples. least: of those they were drawn from,
+    with confidence 1 - `LEVEL`, the difference is at least so large.
+    """
+
+    statistic: float
+    p_value: float
+    least: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shift:
+    """A quantity, q or d, in the calibration data and in what was decided on.
+
+    calibrated, decided: (5,) float64, values at `QUANTILES` (inverse of the distribution function).
+    """
+
+    calibrated: FloatArray
+    decided: FloatArray
+    test: KolmogorovSmirnov
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the distributions differ by `SHIFTED` at least."""
+        return self.test.least >= SHIFTED
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecidedPoints:
+    """Recent traffic: the newest decision on each of n exemplars, whichever snapshot made it.
+
+    exemplar_ids, calibration_ids: (n,) int64. weighted, require_full_match: (n,) bool, the options. approximation:
+    logits, prediction, q and d, as decided on. reason: (n,) int64, index into `tuple(Reason)`, -1 where admitted.
+    comparable: (n,) bool, whether q, d and logits are of the same training data and KNN parameters as the snapshot's.
+    label: (n,) int64, -1 where unknown. is_random: (n,) bool, whether the label was chosen at random.
+    seen_count: exemplars that are left out, because the snapshot that decided on them was made with them.
+    """
+
+    exemplar_ids: IntArray
+    calibration_ids: IntArray
+    weighted: BoolArray
+    require_full_match: BoolArray
+    approximation: Approximation
+    reason: IntArray
+    comparable: BoolArray
+    label: IntArray
+    is_random: BoolArray
+    seen_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of `points` points under some options. rejected: by reason, in the order of `Reason`."""
+
+    weighted: bool
+    require_full_match: bool
+    points: int
+    admitted: int
+    rejected: tuple[int, ...]
+
+
+def outcomes(decided: DecidedPoints, counted: BoolArray | None = None) -> tuple[Outcome, ...]:
+    """Admitted and rejected points, under the options that occur; weighted and without a condition on q first.
+
+    counted: (n,) bool, which points; None: all.
+    """
+    every = np.ones(len(decided.reason), dtype=np.bool_) if counted is None else counted
+    found = []
+    for weighted in (True, False):
+        for full in (False, True):
+            options = (decided.weighted == weighted) & (decided.require_full_match == full)
+            reasons = decided.reason[every & options]
+            admitted, *rejected = np.bincount(reasons + 1, minlength=len(Reason) + 1).tolist()
+            if len(reasons):
+                found.append(Outcome(weighted, full, len(reasons), admitted, tuple(rejected)))
+    return tuple(found)
+
+
+def shift(
+    calibrated: FloatArray,
+    decided: FloatArray,
+    calibrated_size: float,
+    decided_size: float,
+) -> Shift:
+    """Compare a quantity of n calibration points with that of m points decided on; the order of neither matters.
+
+    calibrated: (n,), decided: (m,), float64, finite, neither empty. The sizes: see `kolmogorov_smirnov`.
+    """
+    return Shift(
+        calibrated=_quantiles(calibrated),
+        decided=_quantiles(decided),
+        test=kolmogorov_smirnov(calibrated, decided, calibrated_size, decided_size),
+    )
+
+
+def kolmogorov_smirnov(
+    first: FloatArray, second: FloatArray, first_size: float, second_size: float
+) -> KolmogorovSmirnov:
+    """The two-sample Kolmogorov-Smirnov test, two-sided, by its asymptotic distribution (Stephens 1970).
+
+    first: (n,), second: (m,), float64, neither empty. first_size, second_size: how many independent points they are
+    worth, n and m where all are independent; see `effective_size`. Where values tie, as those of q do, the p-value is
+    larger than an exact one would be. InvalidInputError for an empty sample.
+
+    >>> kolmogorov_smirnov(np.arange(100.0), np.arange(50.0, 150.0), 100, 100).statistic
+    0.5
+    """
+    if not (first.size and second.size):
+        raise InvalidInputError(f"two samples were expected, got one of {first.size} and one of {second.size} points")
+    values = np.concatenate([first, second])
+    first_below = np.searchsorted(np.sort(first), values, side="right") / first.size
+    second_below = np.searchsorted(np.sort(second), values, side="right") / second.size
+    statistic = float(np.abs(first_below - second_below).max())
+    root = sqrt(first_size * second_size / (first_size + second_size))
+    scale = root + 0.12 + 0.11 / root
+    # By the triangle inequality: the samples' functions differ from their own by no more than chance allows.
+    return KolmogorovSmirnov(statistic, _significance(scale * statistic), max(0.0, statistic - _CRITICAL / scale))
+
+
+def effective_size(count: int, documents: Documents | None) -> float:
+    """How many independent points `count` points are worth if those of a document all say the same (Kish 1965).
+
+    (sum_i n_i)^2 / sum_i n_i^2 over documents of n_i points; `count` where no two points share one. Points of a
+    document agree less than wholly, so a test that takes this for the size errs towards finding nothing.
+    """
+    if documents is None:
+        return float(count)
+    points = np.bincount(documents.code, minlength=documents.count)
+    return count**2 / float(points @ points)
+
+
+def _quantiles(values: FloatArray) -> FloatArray:
+    return np.quantile(values, QUANTILES, method="inverted_cdf")
+
+
+def _significance(scaled: float) -> float:
+    """Kolmogorov's 2 sum_k (-1)^(k-1) exp(-2 k^2 scaled^2), within [0, 1]."""
+    if scaled < _CERTAIN:
+        return 1.0
+    signs = np.where(_TERMS % 2, 1.0, -1.0)
+    return float(np.clip(2 * (signs * np.exp(-2.0 * (_TERMS * scaled) ** 2)).sum(), 0.0, 1.0))

@@ -1,0 +1,245 @@
+"""Recent traffic against the calibration: how it compares with vp, and whether that is large enough to act on.
+
+Which shares are admitted is compared under one rule: what plain Venn-ADMIT admits under the snapshot, of recent
+traffic, and of vp with each point left out of its own category. Both follow from q, d and the ADMIT sets alone, so
+that no vectors are read, and decisions of other snapshots and options do not blur the comparison.
+"""
+
+from dataclasses import dataclass, replace
+from math import sqrt
+from statistics import NormalDist
+
+import numpy as np
+
+from service.core.calibrators.venn_admit.decide import Decisions, decide
+from service.core.calibrators.venn_admit.sets import AdmitIndex
+from service.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
+from service.core.documents import Documents
+from service.core.evaluation.tallies import FEW, wilson_interval
+from service.core.monitoring.discrepancies import LEVEL
+from service.core.monitoring.drift import DecidedPoints, Outcome, Shift, effective_size, outcomes, shift
+from service.core.types import (
+    Approximation,
+    BoolArray,
+    CalibrationPoints,
+    CalibratorSettings,
+    FloatArray,
+    IntArray,
+)
+
+KEPT = 0.75
+"""A share of vp counts as lost if recent traffic keeps less than three quarters of it, chance allowed for.
+
+Smaller losses cost some admitted points and no errors; one point in four is what an operator notices.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """`count` of `points`, >= 1, which are worth `size` independent ones; see `effective_size`."""
+
+    count: int
+    points: int
+    size: float
+
+    @property
+    def share(self) -> float:
+        """In [0, 1]."""
+        return self.count / self.points
+
+
+@dataclass(frozen=True, slots=True)
+class SharePair:
+    """A share of vp and of recent traffic."""
+
+    vp: Share
+    recent: Share
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether recent traffic keeps less than `KEPT` of the share of vp: a one-sided z-test at `LEVEL`.
+
+        Its variance is that of the share at the border, so that a few points that all say the same do not decide.
+        """
+        kept = KEPT * self.vp.share
+        variance = kept * (1 - kept) / self.recent.size
+        variance += KEPT**2 * self.vp.share * (1 - self.vp.share) / self.vp.size
+        if variance <= 0:
+            return False
+        return NormalDist().cdf((self.recent.share - kept) / sqrt(variance)) < LEVEL
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """`right` of `points` admitted predictions, and the interval of their share at confidence 1 - `LEVEL`.
+
+    predicted: the class they are of; None: all.
+    """
+
+    predicted: int | None
+    right: int
+    points: int
+    low: float
+    high: float
+
+    def is_below(self, target: float) -> bool:
+        """Whether the interval lies below the target; never for fewer than `FEW` points."""
+        return self.points >= FEW and self.high < target
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Comparable points of recent traffic against vp.
+
+    points: how many. usable: share in usable bands. admitted: share that plain Venn-ADMIT would admit.
+    """
+
+    points: int
+    match_count: Shift
+    distance: Shift
+    usable: SharePair
+    admitted: SharePair
+
+    @property
+    def is_unlike_vp(self) -> bool:
+        """Whether any of the differences is large enough to act on."""
+        shifted = self.match_count.is_large or self.distance.is_large
+        return shifted or self.usable.is_lost or self.admitted.is_lost
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traffic:
+    """What became of recent traffic, of n >= 1 points. unlabelled: how many of them have no label.
+
+    decided_by: points by the snapshot that decided on them. outcomes: under each of the options that were used;
+    own_outcomes: of what the snapshot itself decided. comparison: None where no point is comparable. accuracy: of what
+    the snapshot itself admitted, of all and of each predicted class that occurs; empty where no label is known that
+    was chosen at random.
+    """
+
+    points: int
+    unlabelled: int
+    decided_by: dict[int, int]
+    outcomes: tuple[Outcome, ...]
+    own_outcomes: tuple[Outcome, ...]
+    comparison: Comparison | None
+    accuracy: tuple[Accuracy, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SnapshotIndex:
+    """A snapshot to hold recent traffic against.
+
+    vp_usable: how many points of vp lie in usable bands. vp_admitted: (n_vp,) bool, see `admitted_of_vp`.
+    vp_documents: None where no two points share one.
+    """
+
+    calibration_id: int
+    settings: CalibratorSettings
+    neighbour_count: int
+    vp: CalibrationPoints
+    vp_usable: int
+    vp_admitted: BoolArray
+    vp_documents: Documents | None
+    admit: AdmitIndex
+    venn: VennIndex
+
+
+def redecide(snapshot: SnapshotIndex, decided: DecidedPoints) -> Decisions | None:
+    """What plain Venn-ADMIT decides under the snapshot on the comparable points; None where there is none."""
+    rows = decided.comparable
+    if not rows.any():
+        return None
+    found = decided.approximation
+    approximation = Approximation(
+        found.logits[rows], found.predicted[rows], found.match_count[rows], found.distance[rows]
+    )
+    return decide(
+        snapshot.admit,
+        snapshot.venn,
+        approximation,
+        snapshot.settings,
+        neighbour_count=snapshot.neighbour_count,
+        require_full_match=False,
+        localizer=None,
+    )
+
+
+def traffic(
+    snapshot: SnapshotIndex, decided: DecidedPoints, documents: Documents | None, redecided: Decisions | None
+) -> Traffic:
+    """Sum up recent traffic, which is not empty. documents: of its points; None where no two share one."""
+    ids, counts = np.unique(decided.calibration_ids, return_counts=True)
+    return Traffic(
+        points=len(decided.exemplar_ids),
+        unlabelled=int((decided.label < 0).sum()),
+        decided_by=dict(zip(ids.tolist(), counts.tolist(), strict=True)),
+        outcomes=outcomes(decided),
+        own_outcomes=outcomes(decided, decided.calibration_ids == snapshot.calibration_id),
+        comparison=None if redecided is None else _compare(snapshot, decided, documents, redecided),
+        accuracy=_accuracies(snapshot.calibration_id, decided, documents),
+    )
+
+
+def admitted_of_vp(
+    venn: VennIndex, vp: CalibrationPoints, singleton: BoolArray, settings: CalibratorSettings
+) -> BoolArray:
+    """Which points of vp plain Venn-ADMIT would admit if each were left out of its own category, (n_vp,).
+
+    venn: of these points. singleton: (n_vp,) bool, whose ADMIT set is a singleton.
+    """
+    found = venn.categories(singleton, vp.predicted, vp.match_count, vp.distance)
+    own = singleton.astype(np.int64)
+    correct = found.correct - own * (vp.predicted == vp.label)
+    probabilities = venn_probabilities(singleton, found.size - own, correct, None)
+    threshold = np.array([float(threshold) for threshold in settings.thresholds])
+    admitted: BoolArray = singleton & (probabilities.lower >= threshold[vp.predicted])
+    return admitted
+
+
+def _compare(
+    snapshot: SnapshotIndex, decided: DecidedPoints, documents: Documents | None, redecided: Decisions
+) -> Comparison:
+    rows, vp = np.flatnonzero(decided.comparable), snapshot.vp
+    n, m = len(vp.label), len(rows)
+    vp_size, size = effective_size(n, snapshot.vp_documents), effective_size(m, _documents_of_rows(documents, rows))
+
+    def compared(of_vp: IntArray | FloatArray, recent: IntArray | FloatArray) -> Shift:
+        return shift(of_vp.astype(np.float64), recent[rows].astype(np.float64), vp_size, size)
+
+    def shares(of_vp: int, recent: int) -> SharePair:
+        return SharePair(Share(of_vp, n, vp_size), Share(recent, m, size))
+
+    return Comparison(
+        points=m,
+        match_count=compared(vp.match_count, decided.approximation.match_count),
+        distance=compared(vp.distance, decided.approximation.distance),
+        usable=shares(snapshot.vp_usable, int((~redecided.sets.starved).sum())),
+        admitted=shares(int(snapshot.vp_admitted.sum()), int((redecided.selection.reason < 0).sum())),
+    )
+
+
+def _accuracies(calibration_id: int, decided: DecidedPoints, documents: Documents | None) -> tuple[Accuracy, ...]:
+    """Of what the snapshot itself admitted: errors of others are taken into account by recalibrating.
+
+    A label counts if it was chosen at random, or if all points have one, so that none was chosen.
+    """
+    known = decided.label >= 0
+    counted = known if known.all() else known & decided.is_random
+    admitted = counted & (decided.reason < 0) & (decided.calibration_ids == calibration_id)
+    predicted = decided.approximation.predicted
+    right = predicted == decided.label
+    groups = [(None, np.flatnonzero(admitted))]
+    groups += [(c, np.flatnonzero(admitted & (predicted == c))) for c in np.unique(predicted[admitted]).tolist()]
+    return tuple(_accuracy(c, rows, right, documents) for c, rows in groups if len(rows))
+
+
+def _accuracy(predicted: int | None, rows: IntArray, right: BoolArray, documents: Documents | None) -> Accuracy:
+    count, points = int(right[rows].sum()), len(rows)
+    worth = effective_size(points, _documents_of_rows(documents, rows)) / points
+    low, high = wilson_interval(count * worth, points * worth, 1 - LEVEL)
+    return Accuracy(predicted, count, points, float(low), float(high))
+
+
+def _documents_of_rows(documents: Documents | None, rows: IntArray) -> Documents | None:
+    return None if documents is None else replace(documents, code=documents.code[rows])

@@ -1,0 +1,178 @@
+"""Candidates for the K nearest: for each query, the rows of the support with the least bounds.
+
+The bounds of a block are looked at by groups of rows. A group's least bound says whether any of its rows can be among
+the least so far, so that one pass of minima leaves a few groups in a hundred.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from service.core.neighbours.bounds import UNREACHED, RoundedQueries, slices
+from service.core.neighbours.index import NeighbourIndex
+from service.core.types import BoolArray, FloatArray, IntArray
+
+# Read as integers, bounds keep their order, except that negative ones, before all others, have it reversed.
+_INTEGERS = {torch.bfloat16: torch.int16, torch.float32: torch.int32}
+_SUPPORT_ROWS, _QUERY_ROWS, _GROUP_ROWS = 8192, 256, 32
+# Smaller blocks would cost more in calls than they save in memory.
+_LEAST_ROWS = 16
+# How many times what is kept a list may hold: it is longer where bounds are equal or rows share a group.
+_CROWD = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ListSizes:
+    """What is worked on at a time. kept: least bounds a query keeps. crowd: pairs a query may list in all.
+
+    support_rows: of a block, a multiple of group_rows. product_rows: queries in a product. query_rows: queries
+    listed at a time.
+    """
+
+    kept: int
+    crowd: int
+    group_rows: int
+    support_rows: int
+    product_rows: int
+    query_rows: int
+
+    @classmethod
+    def within(cls, memory_budget: int, index: NeighbourIndex, kept: int) -> "ListSizes":
+        """A quarter for a block of the support, one for its bounds, half for the queries and their lists."""
+        quarter, width = memory_budget // 4, index.selecting.width
+        item = index.selecting.precision.itemsize
+        rows = min(len(index.vectors), _SUPPORT_ROWS, max(_LEAST_ROWS, quarter // (item * width)))
+        # The first block has at least `kept` groups, where it can: otherwise all its rows are listed.
+        group_rows = max(1, min(_GROUP_ROWS, rows // (4 * kept)))
+        support_rows = -(-rows // group_rows) * group_rows
+        crowd = _CROWD * kept
+        # A query's vector, its least bounds, and its pairs with two copies while they are sorted.
+        query_bytes = item * (width + 2 * kept) + 3 * (16 + item) * crowd
+        return cls(
+            kept=kept,
+            crowd=crowd,
+            group_rows=group_rows,
+            support_rows=support_rows,
+            # Bounds, a copy of those in groups looked at, and whether each is listed.
+            product_rows=min(_QUERY_ROWS, max(_LEAST_ROWS, quarter // ((2 * item + 2) * support_rows))),
+            query_rows=max(_LEAST_ROWS, 2 * quarter // query_bytes),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """Pairs of a query and a support row, in order of (query, bound).
+
+    owners, rows: (M,) int64. bounds: (M,) float64, less than those computed by their rounding. limits: (B,) float64;
+    each row that is not listed for a query has a bound above the query's limit, which is -inf where too many rows
+    had one bound. A query that is not far has `kept` rows, or all.
+    """
+
+    owners: IntArray
+    rows: IntArray
+    bounds: FloatArray
+    limits: FloatArray
+
+    @property
+    def ranks(self) -> IntArray:
+        """The place of each pair in the list of its query, from 0."""
+        return ranks(self.owners)
+
+
+def list_candidates(queries: RoundedQueries, index: NeighbourIndex, sizes: ListSizes) -> Candidates:
+    lists = _Lists.empty(queries, sizes)
+    precision = index.selecting.precision
+    exemplars = torch.empty((sizes.support_rows, index.selecting.width), dtype=precision)
+    products = torch.empty((sizes.product_rows, sizes.support_rows), dtype=precision)
+    for support_part in slices(len(index.vectors), sizes.support_rows):
+        index.selecting.round_support(index.vectors[support_part], exemplars)
+        for part in slices(len(queries.factor), sizes.product_rows):
+            bounds = products[: part.stop - part.start]
+            index.selecting.product(queries.factor[part], exemplars, out=bounds)
+            lists.add(bounds, part, support_part.start)
+        lists.drop_beaten()
+    return lists.sorted()
+
+
+@dataclass(slots=True, eq=False)
+class _Lists:
+    """The lists of B queries while blocks are added. Bounds are integers of the precision's width, see _INTEGERS.
+
+    least: (B, kept) the least bounds of any group. limits: (B,) the greatest of these. crowded: (B,) whether the
+    list holds too many rows to take more. owners, rows, bounds: parts of the lists, one after another.
+    """
+
+    sizes: ListSizes
+    precision: torch.dtype
+    least: IntArray
+    limits: IntArray
+    crowded: BoolArray
+    owners: list[IntArray]
+    rows: list[IntArray]
+    bounds: list[IntArray]
+
+    @classmethod
+    def empty(cls, queries: RoundedQueries, sizes: ListSizes) -> "_Lists":
+        precision = queries.factor.dtype
+        least = torch.full((len(queries.factor), sizes.kept), UNREACHED, dtype=precision)
+        integers = least.view(_INTEGERS[precision]).numpy()
+        return cls(sizes, precision, integers, integers[:, -1].copy(), queries.far.copy(), [], [], [])
+
+    def add(self, bounds: torch.Tensor, part: slice, first_row: int) -> None:
+        """Take in a block: bounds (b, support_rows) of some queries."""
+        group_rows, group_count = self.sizes.group_rows, bounds.shape[1] // self.sizes.group_rows
+        # A group's rows are group_count apart, so that minima are taken of neighbouring columns side by side.
+        grouped = bounds.view(_INTEGERS[self.precision]).numpy().reshape(-1, group_rows, group_count)
+        minima = grouped.min(axis=1)
+        least = np.concatenate((self.least[part], minima), axis=1)
+        least.partition(self.sizes.kept - 1, axis=1)
+        self.least[part] = least[:, : self.sizes.kept]
+        crowded = self.crowded[part]
+        limits = np.where(crowded, self.limits[part], least[:, self.sizes.kept - 1])
+        self.limits[part] = limits
+
+        owners, groups = np.nonzero((minima <= limits[:, np.newaxis]) & ~crowded[:, np.newaxis])
+        values = grouped[owners, :, groups]  # (H, group_rows)
+        listed = values <= limits[owners, np.newaxis]
+        listed_before = _sums_before(np.count_nonzero(listed, axis=1), owners)
+        overflowing = listed_before >= self.sizes.crowd
+        listed[overflowing] = False
+        crowded[owners[overflowing]] = True
+        hits, members = np.nonzero(listed)
+        self.owners.append(owners[hits] + part.start)
+        self.rows.append(first_row + members * group_count + groups[hits])
+        self.bounds.append(values[hits, members])
+
+    def drop_beaten(self) -> None:
+        """Keep what is still within the limits."""
+        owners, rows, bounds = (np.concatenate(parts) for parts in (self.owners, self.rows, self.bounds))
+        kept = bounds <= self.limits[owners]
+        self.owners, self.rows, self.bounds = [owners[kept]], [rows[kept]], [bounds[kept]]
+        self.crowded |= np.bincount(self.owners[0], minlength=len(self.crowded)) > self.sizes.crowd
+
+    def sorted(self) -> Candidates:
+        (owners,), (rows,), (bounds,) = self.owners, self.rows, self.bounds
+        order = np.argsort((owners << 32) + bounds)
+        return Candidates(
+            owners=owners[order],
+            rows=rows[order],
+            # The value before the rounded one is below the bound itself.
+            bounds=self._as_float(np.maximum(bounds[order], 1) - 1),
+            limits=np.where(self.crowded, -np.inf, self._as_float(self.limits)),
+        )
+
+    def _as_float(self, integers: IntArray) -> FloatArray:
+        floats: FloatArray = torch.from_numpy(integers).view(self.precision).to(torch.float64).numpy()
+        return floats
+
+
+def ranks(owners: IntArray) -> IntArray:
+    """The place of each item among those of its owner; owners ascend."""
+    return np.arange(owners.size) - np.searchsorted(owners, owners)
+
+
+def _sums_before(counts: IntArray, owners: IntArray) -> IntArray:
+    """Of each item, the sum of the counts before it of the same owner; owners ascend."""
+    before = np.cumsum(counts) - counts
+    return np.asarray(before - before[np.searchsorted(owners, owners)])

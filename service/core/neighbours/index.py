@@ -1,0 +1,72 @@
+"""The training exemplars, prepared to be searched."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from service.core.neighbours.bounds import DistanceBounds, faster_precision, slices
+from service.core.neighbours.distances import euclidean_distances
+from service.core.types import Float32Array, FloatArray, IntArray
+from service.errors import InvalidInputError
+
+# Blocks that stay in cache.
+_BLOCK_BYTES = 2 * 2**20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NeighbourIndex:
+    """A support with what is computed from it once; no larger than the support itself, which it does not copy.
+
+    vectors: (N, D) float32, as given. selecting: bounds that select candidates, in bfloat16 where that is the
+    faster. certain: bounds in float32, for the queries for which those do not suffice; the same where
+    `selecting` is float32.
+    """
+
+    vectors: Float32Array
+    selecting: DistanceBounds
+    certain: DistanceBounds
+
+    @classmethod
+    def of(cls, support: Float32Array, *, precision: torch.dtype | None = None) -> "NeighbourIndex":
+        """Read the support once.
+
+        support: (N, D) float32 with N, D >= 1; may be a read-only memory map. precision: torch.bfloat16 or
+        torch.float32 for `selecting`, the faster on this machine by default; results do not depend on it.
+        Raises InvalidInputError where a value is not finite.
+        """
+        smallest, largest = check_finite("support", support)
+        support = np.asarray(support)
+        # Beyond 126 the scale or its inverse would not be a normal float32.
+        scale = np.float32(2.0 ** -int(np.clip(np.frexp(max(largest, -smallest))[1], -126, 126)))
+        sample_rows = max(1, min(4096, _BLOCK_BYTES // (4 * support.shape[1])))
+        sample = support[:: -(-len(support) // sample_rows)]
+        centre = np.asarray(np.mean(sample, axis=0, dtype=np.float64) * float(scale), dtype=np.float32)
+        if precision is None:
+            precision = faster_precision()
+        selecting = DistanceBounds.of(precision, scale, centre, sample)
+        certain = selecting if precision == torch.float32 else DistanceBounds.of(torch.float32, scale, centre, sample)
+        return cls(support, selecting, certain)
+
+    def distances(self, queries: Float32Array, query_rows: IntArray, rows: IntArray) -> FloatArray:
+        """Euclidean distance of each pair of a query and a support row: (M,) float64, by `euclidean_distances`."""
+        distances = np.empty(rows.size)
+        for part in slices(rows.size, _BLOCK_BYTES // (8 * queries.shape[1])):
+            distances[part] = euclidean_distances(self.vectors[rows[part]], queries[query_rows[part]])
+        return distances
+
+
+def check_finite(name: str, vectors: Float32Array) -> tuple[float, float]:
+    """The least and the greatest value of finite vectors, (0, 0) of none; InvalidInputError otherwise."""
+    smallest, largest = 0.0, 0.0
+    for part in slices(len(vectors), _BLOCK_BYTES // (4 * vectors.shape[1])):
+        block = vectors[part]
+        low, high = float(np.min(block)), float(np.max(block))
+        if not np.isfinite(low) or not np.isfinite(high):
+            row, column = np.argwhere(~np.isfinite(block))[0]
+            raise InvalidInputError(
+                f"expected finite {name}, got {block[row, column]} in row {part.start + row}, "
+                f"column {column}; remove or repair the row"
+            )
+        smallest, largest = min(smallest, low), max(largest, high)
+    return smallest, largest

@@ -1,0 +1,191 @@
+"""The exact K nearest training exemplars of many points (docs/PROCEDURE.md, section 1).
+
+A fast product of rounded vectors bounds distances from below and selects candidates, float64 distances rank them, and
+the least bound of a discarded row certifies that none belongs among the K; the few queries without a certificate are
+scanned again. So the result is that of an exact search, whatever the batches, blocks, threads and processor.
+"""
+
+import numpy as np
+import torch
+
+from service.core.neighbours.bounds import slices
+from service.core.neighbours.candidates import ListSizes, list_candidates, ranks
+from service.core.neighbours.index import NeighbourIndex, check_finite
+from service.core.types import BoolArray, Float32Array, FloatArray, IntArray, Neighbours
+from service.errors import InvalidInputError, NotReadyError
+
+DEFAULT_MEMORY_BUDGET = 64 * 2**20
+
+# Candidates kept beyond K: enough that the gap behind the K-th distance outgrows the bounds' error.
+_MARGIN = 16
+
+
+def exact_neighbours(
+    queries: Float32Array,
+    support: Float32Array,
+    neighbour_count: int,
+    *,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> Neighbours:
+    """The K nearest rows of the support for each query, by Euclidean distance, ties to the lower row.
+
+    queries: (n, D) float32, finite. support: (N, D) float32, finite, the training exemplars in order of
+    ingestion; may be a read-only memory map. neighbour_count: K, 1 <= K <= N. memory_budget: bytes of
+    temporaries, about, beside the support and the result.
+    Returns indices (n, K) and distances (n, K): the root of the float64 sum of squared float64 differences,
+    the same bits for a pair whatever else is searched. Rows are ordered by (distance, index).
+    Raises NotReadyError if N < K, InvalidInputError for any other violation.
+
+    >>> support = np.array([[0, 0], [3, 4], [0, 0], [6, 8]], dtype=np.float32)
+    >>> found = exact_neighbours(np.array([[3, 4]], dtype=np.float32), support, 3)
+    >>> found.indices.tolist(), found.distances.tolist()
+    ([[1, 0, 2]], [[0.0, 5.0, 5.0]])
+    """
+    _check_arguments(queries, support, neighbour_count)
+    return search(queries, NeighbourIndex.of(support), neighbour_count, memory_budget=memory_budget)[0]
+
+
+def merge_neighbours(first: Neighbours, second: Neighbours, *, neighbour_count: int | None = None) -> Neighbours:
+    """The nearest of two lists for each point, by (distance, index), as when the support has grown.
+
+    first, second: (n, K1) and (n, K2), found in disjoint parts of one numbering of the training exemplars;
+    either may be shorter than K, or empty. neighbour_count: K, the wider of the two by default.
+    Returns (n, min(K, K1 + K2)); equal to a search of both parts together if each list is that long or holds
+    its whole part.
+    Raises InvalidInputError if the lists differ in length or share an exemplar.
+    """
+    if first.indices.shape[0] != second.indices.shape[0]:
+        raise InvalidInputError(
+            f"expected two neighbour lists of the same points, got {first.indices.shape[0]} and "
+            f"{second.indices.shape[0]} points; search the new exemplars for every point"
+        )
+    indices = np.concatenate((first.indices, second.indices), axis=1)
+    distances = np.concatenate((first.distances, second.distances), axis=1)
+    order = np.lexsort((indices, distances), axis=1)
+    indices = np.take_along_axis(indices, order, axis=1)
+    distances = np.take_along_axis(distances, order, axis=1)
+    if np.any(indices[:, 1:] == indices[:, :-1]):
+        raise InvalidInputError(
+            "expected neighbour lists of disjoint parts of the support, got a training exemplar in both; "
+            "merge each part once"
+        )
+    if neighbour_count is None:
+        neighbour_count = max(first.indices.shape[1], second.indices.shape[1])
+    return Neighbours(indices=indices[:, :neighbour_count].copy(), distances=distances[:, :neighbour_count].copy())
+
+
+def search(
+    queries: Float32Array, index: NeighbourIndex, neighbour_count: int, *, memory_budget: int
+) -> tuple[Neighbours, int]:
+    """As `exact_neighbours`, with the number of queries that had no certificate and were scanned again."""
+    check_finite("queries", queries)
+    queries = np.asarray(queries)  # A plain view of a memory map.
+    sizes = ListSizes.within(memory_budget, index, neighbour_count + _MARGIN)
+    shape = (len(queries), neighbour_count)
+    found = Neighbours(indices=np.empty(shape, dtype=np.int64), distances=np.empty(shape))
+    rescanned = 0
+    for part in slices(len(queries), sizes.query_rows):
+        block = queries[part]
+        nearest, certified = _nearest_candidates(block, index, neighbour_count, sizes)
+        again = np.flatnonzero(~certified)
+        if again.size:
+            exact = _nearest_in_reach(block[again], nearest.distances[again, -1], index, memory_budget, shape[1])
+            nearest.indices[again], nearest.distances[again] = exact.indices, exact.distances
+        found.indices[part], found.distances[part] = nearest.indices, nearest.distances
+        rescanned += again.size
+    return found, rescanned
+
+
+def _nearest_candidates(
+    queries: Float32Array, index: NeighbourIndex, neighbour_count: int, sizes: ListSizes
+) -> tuple[Neighbours, BoolArray]:
+    """The K nearest of the candidates, and (B,) whether these are certain to be the K nearest."""
+    rounded = index.selecting.round_queries(queries)
+    candidates = list_candidates(rounded, index, sizes)
+    first = candidates.ranks < neighbour_count
+    distances = np.full(first.size, np.inf)
+    distances[first] = index.distances(queries, candidates.owners[first], candidates.rows[first])
+    near = ~rounded.far
+    limits = np.full(len(queries), np.inf)
+    limits[near] = distances[first].reshape(-1, neighbour_count).max(axis=1)
+    # Of the rest, most are ruled out by what the first K show.
+    reach = index.selecting.reach(limits, rounded.errors)
+    rest = ~first & (candidates.bounds <= reach[candidates.owners])
+    distances[rest] = index.distances(queries, candidates.owners[rest], candidates.rows[rest])
+
+    nearest = _none_found(len(queries), neighbour_count)
+    measured = first | rest
+    nearest.indices[near], nearest.distances[near] = _first_of_each(
+        candidates.owners[measured], candidates.rows[measured], distances[measured], neighbour_count
+    )
+    certified = candidates.limits >= index.selecting.reach(nearest.distances[:, -1], rounded.errors)
+    return nearest, certified & near
+
+
+def _nearest_in_reach(
+    queries: Float32Array, limits: FloatArray, index: NeighbourIndex, memory_budget: int, neighbour_count: int
+) -> Neighbours:
+    """The K nearest of all support rows whose float32 bounds do not rule them out.
+
+    queries: (U, D). limits: (U,) a distance that at least K support rows do not exceed.
+    """
+    bounds, quarter = index.certain, memory_budget // 4
+    support_rows = max(1, min(len(index.vectors), quarter // (4 * bounds.width)))
+    # A pair in reach takes a query, a row, a distance, and their copies while they are sorted.
+    query_rows = max(1, quarter // (64 * (support_rows + neighbour_count)))
+    rounded = bounds.round_queries(queries)
+    reach = bounds.reach(limits, rounded.errors)
+    reach[rounded.far] = np.inf
+    nearest = _none_found(len(queries), neighbour_count)
+    block = torch.empty((support_rows, bounds.width))
+    for support_part in slices(len(index.vectors), support_rows):
+        exemplars = block[: support_part.stop - support_part.start]
+        bounds.round_support(index.vectors[support_part], exemplars)
+        for part in slices(len(queries), query_rows):
+            products = torch.empty((part.stop - part.start, len(exemplars)))
+            bounds.product(rounded.factor[part], exemplars, out=products)
+            owners, columns = np.nonzero(products.numpy() <= reach[part, np.newaxis])
+            rows = columns + support_part.start
+            distances = index.distances(queries[part], owners, rows)
+            nearest.indices[part], nearest.distances[part] = _first_of_each(
+                np.concatenate((np.repeat(np.arange(len(products)), neighbour_count), owners)),
+                np.concatenate((nearest.indices[part].ravel(), rows)),
+                np.concatenate((nearest.distances[part].ravel(), distances)),
+                neighbour_count,
+            )
+    return nearest
+
+
+def _none_found(query_count: int, neighbour_count: int) -> Neighbours:
+    shape = (query_count, neighbour_count)
+    return Neighbours(indices=np.full(shape, -1, dtype=np.int64), distances=np.full(shape, np.inf))
+
+
+def _first_of_each(
+    owners: IntArray, rows: IntArray, distances: FloatArray, neighbour_count: int
+) -> tuple[IntArray, FloatArray]:
+    """Rows and distances, (n, K), of each owner's K nearest by (distance, row); each has that many."""
+    order = np.lexsort((rows, distances, owners))
+    order = order[ranks(owners[order]) < neighbour_count]
+    return rows[order].reshape(-1, neighbour_count), distances[order].reshape(-1, neighbour_count)
+
+
+def _check_arguments(queries: Float32Array, support: Float32Array, neighbour_count: int) -> None:
+    for name, vectors in (("queries", queries), ("support", support)):
+        if vectors.ndim != 2 or vectors.shape[1] < 1 or vectors.dtype != np.float32:
+            raise InvalidInputError(
+                f"expected {name} of shape (rows, dimension) and dtype float32, got shape {vectors.shape} "
+                f"and dtype {vectors.dtype}; convert them"
+            )
+    if queries.shape[1] != support.shape[1]:
+        raise InvalidInputError(
+            f"expected queries and support of one dimension, got {queries.shape[1]} and {support.shape[1]}; "
+            "search with vectors of the network that made the support"
+        )
+    if neighbour_count < 1:
+        raise InvalidInputError(f"expected a neighbour count of at least 1, got {neighbour_count}; ask for more")
+    if support.shape[0] < neighbour_count:
+        raise NotReadyError(
+            f"expected at least {neighbour_count} training exemplars, one for each neighbour, "
+            f"got {support.shape[0]}; ingest more or lower the neighbour count"
+        )

@@ -1,0 +1,1 @@
+"""Reading .npz, whose headers are held against the memory budget first."""

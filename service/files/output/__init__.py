@@ -1,0 +1,1 @@
+"""Writing files, which appear complete or not at all."""

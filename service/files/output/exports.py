@@ -1,0 +1,140 @@
+"""What is written of the store: the columns of its tables, and settings as JSON.
+
+The schemas are the contract with those who read the files: names, order and types of the columns.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.core.types import BoolArray, IntArray
+from service.files.output.places import replacing, writing
+
+SCORES_SCHEMA = pa.schema(
+    {
+        "external_id": pa.string(),
+        "predicted": pa.int32(),
+        "logits": pa.list_(pa.float64()),
+        "q": pa.int32(),
+        "d": pa.float64(),
+        "set": pa.list_(pa.int32()),
+        "band_size": pa.list_(pa.int32()),
+        "threshold": pa.list_(pa.float64()),
+        "category_size": pa.int32(),
+        "upweight": pa.float64(),
+        "lower": pa.float64(),
+        "upper": pa.float64(),
+        "decision": pa.int32(),
+        "reason": pa.string(),
+        "calibration": pa.int64(),
+        "predicted_class": pa.string(),
+        "decided_class": pa.string(),
+    }
+)
+EXEMPLARS_SCHEMA = pa.schema(
+    {
+        "external_id": pa.string(),
+        "split": pa.string(),
+        "label": pa.int32(),
+        "predicted_by_network": pa.int32(),
+    }
+)
+UNLABELLED_SCHEMA = pa.schema(
+    {
+        "external_id": pa.string(),
+        "document_id": pa.string(),
+        "predicted_by_network": pa.int32(),
+    }
+)
+NEIGHBOURS_SCHEMA = pa.schema(
+    {
+        "external_id": pa.string(),
+        "neighbour_ids": pa.list_(pa.string()),
+        "distances": pa.list_(pa.float64()),
+    }
+)
+APPROXIMATIONS_SCHEMA = pa.schema(
+    {
+        "external_id": pa.string(),
+        "split": pa.string(),
+        "logits": pa.list_(pa.float64()),
+        "predicted": pa.int32(),
+        "q": pa.int32(),
+        "d": pa.float64(),
+    }
+)
+CALIBRATION_SCHEMA = pa.schema(
+    {
+        "external_id": pa.string(),
+        "split": pa.string(),
+        "label": pa.int32(),
+        "predicted": pa.int32(),
+        "q": pa.int32(),
+        "d": pa.float64(),
+        "score": pa.float64(),
+        "set": pa.list_(pa.int32()),
+    }
+)
+
+
+def list_column(matrix: npt.NDArray[Any]) -> pa.ListArray:
+    """Return a (n, k) array as n lists of length k, of the array's own type."""
+    row_count, width = matrix.shape
+    offsets = np.arange(row_count + 1) * width  # (n + 1,)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(matrix.reshape(-1)))  # (n * k,)
+
+
+def set_column(included: BoolArray) -> pa.ListArray:
+    """Return prediction sets, (n, C) bool, as n lists of the classes included, ascending, int32."""
+    offsets = np.concatenate(([0], included.sum(axis=1).cumsum()))  # (n + 1,)
+    classes = np.nonzero(included)[1]
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(classes, pa.int32()))
+
+
+def coded_column(codes: IntArray, words: Sequence[str]) -> pa.StringArray:
+    """Return words[code] for each of the (n,) codes, null where a code is -1, such as `Selection.reason`."""
+    return pa.array(words, pa.string()).take(nullable(codes, codes < 0))
+
+
+def nullable(values: Any, null_mask: BoolArray) -> pa.Array:
+    """Return the n values (numpy, list or Arrow) as a column that is null where the (n,) mask is true."""
+    column = values if isinstance(values, pa.Array) else pa.array(values)
+    return pc.if_else(pa.array(null_mask), pa.scalar(None, column.type), column)
+
+
+def write_json(path: Path, payload: Any) -> None:
+    """Write dictionaries, lists, texts and numbers (Python's or numpy's) as JSON, atomically.
+
+    JSON has no infinities and no NaN: they are written as the texts "inf", "-inf" and "nan".
+
+    Raises InvalidInputError if the path cannot be written; TypeError for a value JSON does not know.
+    """
+    text = json.dumps(finite_json(payload), indent=2, allow_nan=False) + "\n"
+    with replacing(path) as file, writing(path):
+        file.write(text.encode())
+
+
+def finite_json(value: Any) -> Any:
+    """Return the value with what JSON cannot hold replaced: arrays by lists, NaN and infinities by text."""
+    match value:
+        case np.ndarray() | np.generic():
+            return finite_json(value.tolist())
+        case float() if not math.isfinite(value):
+            return str(value)
+        case dict():
+            return {key: finite_json(item) for key, item in value.items()}
+        case list() | tuple():
+            return [finite_json(item) for item in value]
+    return value
+
+
+def classes_of(bits: str) -> list[int]:
+    """The classes of a set that the database writes as a bit string, a bit a class."""
+    return [position for position, bit in enumerate(bits) if bit == "1"]

@@ -1,0 +1,193 @@
+"""What a Parquet file would take in memory, found out before anything of it is decoded.
+
+Texts are read as dictionaries, so what stays to be bounded are pages, dictionaries, and texts outside of them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from service.files.budget import OBJECT_BYTES, too_large
+from service.files.parquet.pages import Page, read_pages
+from service.files.parquet.types import is_text
+
+_FOOTER_SHARE = 128  # it grows that much when it is read
+_COLUMN_LIMIT = 1000
+# Of a value in a list: itself and its two levels, in buffers that double as they grow.
+_LISTED_VALUE_BYTES = 16
+# Beyond which a column of lists that does not fit into memory is taken for a trap.
+_COMPRESSION_LIMIT = 100
+# A text of one byte a character takes four, if a single character of it needs them.
+_TEXT_FACTOR = 5
+
+
+def check_footer(path: Path, memory_budget: int) -> None:
+    """Raise InvalidInputError if a footer is too long to be read; ValueError if there is none."""
+    limit = memory_budget // _FOOTER_SHARE
+    with path.open("rb") as file:
+        file_bytes = file.seek(0, 2)
+        file.seek(max(file_bytes - 8, 0))
+        length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
+    if magic != b"PAR1" or length > file_bytes:
+        raise ValueError("it does not end as a Parquet file does")
+    if length > limit:
+        raise too_large(path, "footer", limit, length, "write fewer columns and larger row groups")
+
+
+def check_counts(metadata: pq.FileMetaData) -> None:
+    """Raise ValueError if the footer contradicts itself, or describes too many columns."""
+    if metadata.num_columns > _COLUMN_LIMIT:
+        raise ValueError(f"it has {metadata.num_columns:,} columns, expected at most {_COLUMN_LIMIT:,}")
+    counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    if min(counts, default=0) < 0 or sum(counts) != metadata.num_rows:
+        raise ValueError(f"its footer names {metadata.num_rows:,} rows, and row groups of {sum(counts):,}")
+
+
+def dictionary_columns(path: Path, metadata: pq.FileMetaData) -> list[str]:
+    """The paths of the columns of texts, nested ones included, all of whose values are in dictionaries.
+
+    Others must not be read as dictionaries: Arrow would collect in one all the values that are in none.
+    """
+    all_in_dictionaries: dict[str, bool] = {}
+    with path.open("rb") as stream:
+        for group in range(metadata.num_row_groups):
+            for number in range(metadata.num_columns):
+                column = metadata.row_group(group).column(number)
+                if column.physical_type == "BYTE_ARRAY":
+                    name, pages = column.path_in_schema, _Pages.read(stream, column, expanded=False)
+                    all_in_dictionaries[name] = all_in_dictionaries.get(name, True) and not sum(pages.text_bytes(1))
+    return [name for name, every in all_in_dictionaries.items() if every]
+
+
+def affordable_rows(
+    path: Path,
+    file: pq.ParquetFile,
+    columns: Sequence[str],
+    as_dictionaries: Sequence[str],
+    batch_rows: int,
+    budget: int,
+) -> int:
+    """How many rows, at most `batch_rows`, can be decoded at a time; InvalidInputError if not even one can.
+
+    columns: names of those that will be read. as_dictionaries: paths of those whose texts stay in dictionaries.
+    """
+    rows = batch_rows
+    with path.open("rb") as stream:
+        for group in range(file.metadata.num_row_groups):
+            held = 0
+            for number in range(file.metadata.num_columns):
+                column = file.metadata.row_group(group).column(number)
+                if column.path_in_schema.partition(".")[0] not in columns:
+                    continue
+                pages = _Pages.read(stream, column, expanded=column.path_in_schema not in as_dictionaries)
+                held += pages.held
+                if file.schema.column(number).max_repetition_level:
+                    _check_list(path, column, pages, budget)
+                elif column.physical_type == "BYTE_ARRAY":
+                    rows = pages.rows_within(rows, budget // 4)  # of few pages, or batches would be of single rows
+            if held > budget // 4:
+                where = f"row group {group}, its dictionaries and a page of each column"
+                raise too_large(path, where, budget // 4, held, "write smaller pages, or leave long texts out")
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """The pages of a column chunk.
+
+    held: bytes of its dictionary and its largest page, which are held at once. data: its other pages.
+    expanded_bytes: of the dictionary if texts are decoded without one; 0 if they stay in theirs.
+    """
+
+    held: int
+    data: list[Page]
+    expanded_bytes: int
+
+    @classmethod
+    def read(cls, stream: IO[bytes], column: pq.ColumnChunkMetaData, *, expanded: bool) -> Self:
+        start = min(offset for offset in (column.dictionary_page_offset, column.data_page_offset) if offset)
+        pages = list(read_pages(stream, start, column.total_compressed_size, column.num_values))
+        dictionary_size = max((page.size for page in pages if page.is_dictionary), default=0)
+        data = [page for page in pages if not page.is_dictionary]
+        held = dictionary_size + max((page.size for page in data), default=0)
+        return cls(held, data, dictionary_size if expanded else 0)
+
+    @property
+    def value_count(self) -> int:
+        return sum(page.value_count for page in self.data)
+
+    def text_bytes(self, rows: int) -> list[int]:
+        """What the texts of so many rows of each page take at most."""
+        return [page.text_bytes(rows, self.expanded_bytes) for page in self.data]
+
+    def rows_within(self, rows: int, limit: int) -> int:
+        """How many rows, at most `rows`, never hold more text than the limit, wherever they begin; at least one."""
+        counts = np.array([page.value_count for page in self.data], dtype=np.int64)
+        ends = np.cumsum(counts)
+        starts = ends - counts
+        while rows > 1:
+            held = np.concatenate(([0.0], np.cumsum(self.text_bytes(rows), dtype=np.float64)))
+            # A batch that begins with the last row of a page reaches all pages that begin before its own end.
+            reached = np.searchsorted(starts, ends + rows - 1)
+            if (held[reached] - held[:-1]).max(initial=0) <= limit:
+                break
+            rows //= 2
+        return rows
+
+
+def _check_list(path: Path, column: pq.ColumnChunkMetaData, pages: _Pages, budget: int) -> None:
+    """A single row may hold all values of its row group, for nothing before the decoding tells."""
+    held = pages.value_count * _LISTED_VALUE_BYTES
+    if column.physical_type == "BYTE_ARRAY":
+        held += sum(pages.text_bytes(pages.value_count))
+    if held > budget // 4 and held > _COMPRESSION_LIMIT * column.total_compressed_size:
+        where = f"column {column.path_in_schema!a}, a row group"
+        raise too_large(path, where, budget // 4, held, "write smaller row groups")
+
+
+def affordable_batches(path: Path, batch: pa.RecordBatch, first_row: int, limit: int) -> Iterator[pa.RecordBatch]:
+    """Yield the batch, in parts if its values would take more than the limit; InvalidInputError at a larger row."""
+    taken = sum(map(_checked_bytes, batch.schema.names, batch.columns))
+    if taken <= limit:
+        yield batch
+    elif batch.num_rows == 1:
+        raise too_large(path, f"row {first_row}", limit, taken, "shorten its texts and lists")
+    else:
+        half = batch.num_rows // 2
+        yield from affordable_batches(path, batch.slice(0, half), first_row, limit)
+        yield from affordable_batches(path, batch.slice(half), first_row + half, limit)
+
+
+def _checked_bytes(name: str, column: pa.Array) -> int:
+    """What a column takes while it is checked; vectors and logits never become Python objects."""
+    return len(column.flatten()) * _LISTED_VALUE_BYTES if name in ("vector", "logits") else object_bytes(column)
+
+
+def object_bytes(array: pa.Array) -> int:
+    """What the values take as Python objects."""
+    kind = array.type
+    taken = len(array) * OBJECT_BYTES
+    if pa.types.is_dictionary(kind) and is_text(kind):
+        return taken + (pc.sum(_text_bytes(array.dictionary).take(array.indices)).as_py() or 0)
+    if is_text(kind):
+        return taken + (pc.sum(_text_bytes(array)).as_py() or 0)
+    if pa.types.is_map(kind):
+        first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        return taken + sum(object_bytes(part.slice(first, last - first)) for part in (array.keys, array.items))
+    if pa.types.is_struct(kind):
+        return taken + sum(map(object_bytes, array.flatten()))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return taken + object_bytes(array.flatten())
+    return taken
+
+
+def _text_bytes(texts: pa.Array) -> pa.Array:
+    """What each text takes beside itself as an object: JSON becomes one for each bracket and comma, twice."""
+    marks = pc.multiply(pc.count_substring_regex(texts, r"[\[{,]").cast(pa.int64()), 2 * OBJECT_BYTES)
+    return pc.add(pc.multiply(pc.binary_length(texts).cast(pa.int64()), _TEXT_FACTOR), marks)

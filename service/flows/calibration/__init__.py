@@ -1,0 +1,1 @@
+"""From stored exemplars to a current calibration."""

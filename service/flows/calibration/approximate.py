@@ -1,0 +1,230 @@
+"""Neighbours and KNN approximations of stored points: what is missing is computed, what is there is used.
+
+Where the training exemplars have changed since a point's neighbours were stored, only those added are searched, and
+the point's list is merged with them; only a list that holds an exemplar that was removed is searched anew.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Connection, Engine
+
+from service.core.approximation.knn import approximate
+from service.core.neighbours.search import exact_neighbours, merge_neighbours
+from service.core.types import Approximation, BoolArray, Float32Array, IntArray, Neighbours, Split
+from service.errors import NotReadyError
+from service.flows.jobs.chunks import ChunkWork
+from service.store.database.engine import connect, consistent_view
+from service.store.exemplars import approximations, exemplars, support
+from service.store.exemplars.approximations import StoredNeighbours, StoredParameters
+from service.store.exemplars.classifiers import Classifier
+from service.store.exemplars.support import SupportChanges
+from service.store.search.array_cache import ArrayCache, CachedSupport
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Approximated:
+    """Points with neighbours and, where parameters were given, their approximation, at a support version.
+
+    classifier: as it was then. exemplar_ids: (n,) int64. new_neighbours: the lists that are new or changed.
+    changed_ids: points whose list, or a label in it, changed, int64. approximation: of all n points, in order, or
+    None without parameters. new_rows: the positions whose approximation was computed, int64.
+    """
+
+    classifier: Classifier
+    exemplar_ids: IntArray
+    new_neighbours: StoredNeighbours
+    changed_ids: IntArray
+    parameters: StoredParameters | None
+    approximation: Approximation | None
+    new_rows: IntArray
+
+    def apply(self, connection: Connection) -> None:
+        """Store what is new; SupportChangedError where the training exemplars are others by now."""
+        support.lock_for_results(connection, self.classifier)
+        if len(self.changed_ids):
+            approximations.delete_outdated_approximations(connection, self.classifier, self.changed_ids)
+        if len(self.new_neighbours.exemplar_ids):
+            approximations.write_neighbours(connection, self.classifier, self.new_neighbours)
+        if self.parameters is not None and self.approximation is not None and len(self.new_rows):
+            approximations.write_approximations(
+                connection,
+                self.classifier,
+                self.exemplar_ids[self.new_rows],
+                self.approximation.take(self.new_rows),
+                self.parameters.id,
+            )
+
+
+def require_support(connection: Connection, classifier: Classifier) -> None:
+    """Raise NotReadyError where there are fewer than K training exemplars."""
+    count = exemplars.split_counts(connection, classifier)[Split.TRAIN]
+    if count < classifier.neighbour_count:
+        raise NotReadyError(
+            f"classifier {classifier.name!r} has {count} training exemplars, its KNN needs at least "
+            f"K = {classifier.neighbour_count}: ingest more with --split train"
+        )
+
+
+def points_to_approximate(
+    connection: Connection, classifier: Classifier, splits: list[Split], parameters: StoredParameters | None
+) -> IntArray:
+    """The points that a job must compute so that all neighbour lists are up to date; ascending ids, int64.
+
+    Besides, those of some splits that have no approximation under the parameters, or no neighbours where none are
+    given.
+    """
+    missing = (
+        approximations.without_neighbours(connection, classifier, splits)
+        if parameters is None
+        else approximations.without_approximation(connection, classifier, splits, parameters.id)
+    )
+    return np.union1d(missing, approximations.outdated_neighbours(connection, classifier))
+
+
+def approximate_points(
+    engine: Engine,
+    cache: ArrayCache,
+    classifier: Classifier,
+    exemplar_ids: IntArray,
+    parameters: StoredParameters | None,
+    *,
+    memory_budget: int,
+) -> Approximated:
+    """Neighbours of n points, and their approximation under the parameters given.
+
+    exemplar_ids: (n,) int64, each once. memory_budget: bytes of temporaries of the search. Raises
+    SupportChangedError where the training exemplars are no longer those that `classifier` was read with.
+    """
+    # One view of what is stored and of the training exemplars it was computed from.
+    with consistent_view(engine) as connection:
+        support.require_version(connection, classifier)
+        known = approximations.read_neighbours(connection, classifier, exemplar_ids)
+        oldest = int(known.complete_to.min(initial=classifier.support_version))
+        changes = support.changes_after(connection, classifier, oldest)
+        stored_ids, stored = (
+            (exemplar_ids[:0], None)
+            if parameters is None
+            else approximations.read_approximations(connection, classifier, exemplar_ids, parameters.id)
+        )
+    search = _Search(engine, classifier, cache.support(engine, classifier), memory_budget)
+    merged, changed_lists, changed_labels = search.bring_up_to_date(known, changes)
+    lacking = exemplar_ids[~np.isin(exemplar_ids, merged.exemplar_ids)]
+    found = search.among_all(lacking)
+
+    searched_again = lacking[np.isin(lacking, known.exemplar_ids)]
+    changed_ids = np.concatenate([merged.exemplar_ids[changed_lists | changed_labels], searched_again])
+    kept = ~np.isin(stored_ids, changed_ids)
+    new_rows = np.flatnonzero(~np.isin(exemplar_ids, stored_ids[kept]))
+    approximation = None
+    if parameters is not None and stored is not None:
+        neighbours = neighbours_in_order(merged.followed_by(found), exemplar_ids[new_rows], search.support)
+        computed = approximate(neighbours, search.support.support, parameters.knn)
+        ids = np.concatenate([stored_ids[kept], exemplar_ids[new_rows]])
+        approximation = stored.take(np.flatnonzero(kept)).followed_by(computed).take(positions(ids, exemplar_ids))
+    return Approximated(
+        classifier,
+        exemplar_ids,
+        merged.take(np.flatnonzero(changed_lists)).followed_by(found),
+        changed_ids,
+        parameters,
+        approximation,
+        new_rows,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ApproximateChunks:
+    """Computes the chunks of a job that brings neighbours and approximations up to date."""
+
+    engine: Engine
+    cache: ArrayCache
+
+    def __call__(self, work: ChunkWork) -> Approximated:
+        """Neighbours of a chunk's exemplars, and their approximation if the job names parameters."""
+        parameters = None
+        if work.job.knn_parameters_id is not None:
+            with connect(self.engine) as connection:
+                parameters = approximations.parameters_by_id(connection, work.job.knn_parameters_id)
+        return approximate_points(
+            self.engine, self.cache, work.classifier, work.exemplar_ids, parameters, memory_budget=work.memory_budget
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """Searches of stored points among the training exemplars."""
+
+    engine: Engine
+    classifier: Classifier
+    support: CachedSupport
+    memory_budget: int
+
+    def among_all(self, exemplar_ids: IntArray) -> StoredNeighbours:
+        """The neighbours of some points, (n, K)."""
+        found = self._nearest(exemplar_ids, self.support.vectors)
+        return self._stored(exemplar_ids, found)
+
+    def bring_up_to_date(
+        self, known: StoredNeighbours, changes: SupportChanges
+    ) -> tuple[StoredNeighbours, BoolArray, BoolArray]:
+        """Merge n lists with the training exemplars added since; those that hold a removed one are left out.
+
+        Returns m <= n lists, and (m,) bool each: whether the list changed, and whether a label in it did.
+        """
+        parts = []
+        for complete_to in np.unique(known.complete_to).tolist():
+            lists = known.take(np.flatnonzero(known.complete_to == complete_to))
+            removed = changes.ids("removed", after=complete_to)
+            lists = lists.take(np.flatnonzero(~lists.holding(removed)))
+            merged = self._merge(lists, changes.ids("added", after=complete_to), complete_to)
+            changed = (merged.neighbour_ids != lists.neighbour_ids).any(axis=1)
+            parts.append((merged, changed, merged.holding(changes.ids("relabelled", after=complete_to))))
+        merged = known.take(np.empty(0, dtype=np.int64))
+        for part, _, _ in parts:
+            merged = merged.followed_by(part)
+        none = np.empty(0, dtype=np.bool_)
+        return (
+            merged,
+            np.concatenate([none, *(changed for _, changed, _ in parts)]),
+            np.concatenate([none, *(relabelled for _, _, relabelled in parts)]),
+        )
+
+    def _merge(self, lists: StoredNeighbours, added_ids: IntArray, complete_to: int) -> StoredNeighbours:
+        """Lists of n points, complete to a version, with the training exemplars that came after it."""
+        ids = self.support.ids
+        added = np.flatnonzero((ids > complete_to) | np.isin(ids, added_ids))
+        if not added.size or not lists.exemplar_ids.size:
+            return lists
+        found = self._nearest(lists.exemplar_ids, self.support.vectors[added])
+        return self._stored(
+            lists.exemplar_ids,
+            merge_neighbours(
+                Neighbours(indices=np.searchsorted(ids, lists.neighbour_ids), distances=lists.distances),
+                Neighbours(indices=added[found.indices], distances=found.distances),
+            ),
+        )
+
+    def _nearest(self, exemplar_ids: IntArray, vectors: Float32Array) -> Neighbours:
+        with connect(self.engine) as connection:
+            queries = exemplars.vectors(connection, self.classifier, exemplar_ids)
+        count = min(self.classifier.neighbour_count, len(vectors))
+        return exact_neighbours(queries, vectors, count, memory_budget=self.memory_budget)
+
+    def _stored(self, exemplar_ids: IntArray, found: Neighbours) -> StoredNeighbours:
+        version = np.full(len(exemplar_ids), self.classifier.support_version)
+        return StoredNeighbours(exemplar_ids, self.support.ids[found.indices], found.distances, version)
+
+
+def neighbours_in_order(stored: StoredNeighbours, exemplar_ids: IntArray, support: CachedSupport) -> Neighbours:
+    """The lists of the points asked for, in that order, with rows of the support in place of ids."""
+    rows = positions(stored.exemplar_ids, exemplar_ids)
+    return Neighbours(
+        indices=np.searchsorted(support.ids, stored.neighbour_ids[rows]), distances=stored.distances[rows]
+    )
+
+
+def positions(ids: IntArray, wanted: IntArray) -> IntArray:
+    """Where each wanted id stands among distinct ids, all of which are there; (len(wanted),) int64."""
+    sorter = np.argsort(ids)
+    return sorter[np.searchsorted(ids, wanted, sorter=sorter)].astype(np.int64)

@@ -1,0 +1,296 @@
+"""A new snapshot of a calibrator from the current labels and approximations (sections 3 to 5)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Connection, Engine
+
+from service.core.approximation.knn import nonconformity
+from service.core.calibrators.bands import BandRadius, band_radius, bin_of
+from service.core.calibrators.snapshot_rows import CalibrationRows, join_points, join_rows, rows_of_split
+from service.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
+from service.core.types import HELD_OUT_SPLITS, CalibrationPoints, CalibratorSettings, IntArray, Split
+from service.errors import NotReadyError, OutdatedError
+from service.flows.calibration.approximate import points_to_approximate, require_support
+from service.store.calibrations import calibrations
+from service.store.calibrations.calibration_points import ChangedRows, vacuum_points
+from service.store.database.engine import connect, transaction
+from service.store.exemplars import approximations, classifiers, exemplars
+from service.store.exemplars.approximations import StoredParameters
+from service.store.exemplars.classifiers import Classifier
+from service.store.work import jobs, recalibrations
+
+_BLOCK_BYTES = 64 << 20
+
+SettingsOf = Callable[[Classifier], CalibratorSettings]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibrated:
+    """A new snapshot.
+
+    usable_count: points of vp whose band holds at least kappa points of every class. largest_kappa: the
+    largest that leaves any, 0 where every band of vp lacks a class altogether. left_out: points of mc and vp that
+    wait for the next snapshot, because they came while their approximations were computed.
+    """
+
+    calibrator_id: int
+    calibration_id: int
+    settings: CalibratorSettings
+    radius: BandRadius
+    mc_count: int
+    vp_count: int
+    singleton_count: int
+    usable_count: int
+    largest_kappa: int
+    changed: ChangedRows
+    left_out: int
+
+
+def request_approximations(engine: Engine, name: str, settings_of: SettingsOf, *, chunk_rows: int) -> int:
+    """Record the job that brings mc and vp up to date under the current parameters; its key.
+
+    Raises as `calibrate` does for settings, and NotReadyError before the first fit.
+    """
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        settings_of(classifier)
+        lacking, parameters = lacking_points(connection, classifier)
+        return add_approximation_job(connection, classifier, lacking, parameters, chunk_rows=chunk_rows)
+
+
+def lacking_points(connection: Connection, classifier: Classifier) -> tuple[IntArray, StoredParameters]:
+    """Held-out points without an up-to-date approximation, and the parameters it is to be of.
+
+    Raises NotReadyError before the first fit, and where mc or vp hold too little to calibrate with.
+    """
+    parameters = require_parameters(connection, classifier)
+    require_support(connection, classifier)
+    _require_classes(connection, classifier)
+    return points_to_approximate(connection, classifier, list(HELD_OUT_SPLITS), parameters), parameters
+
+
+def add_approximation_job(
+    connection: Connection,
+    classifier: Classifier,
+    exemplar_ids: IntArray,
+    parameters: StoredParameters,
+    *,
+    chunk_rows: int,
+) -> int:
+    """Record the job that approximates these points; its key."""
+    return jobs.add_job(
+        connection,
+        classifier,
+        kind="approximate",
+        exemplar_ids=exemplar_ids,
+        chunk_rows=chunk_rows,
+        knn_parameters_id=parameters.id,
+        completes_neighbours=True,
+    )
+
+
+def calibrate(
+    engine: Engine, name: str, settings_of: SettingsOf, *, reason: str, keep: int | None = None
+) -> Calibrated:
+    """Compute a snapshot from one view of the data and make it current, and its setting the one in use.
+
+    Readers keep the snapshot before until then. settings_of: gives the settings for the classifier, or raises
+    InvalidInputError. keep: how many snapshots of the setting to keep, beside those that decisions or jobs refer to;
+    None: all. Raises NotReadyError where data or approximations lack. Nothing is stored then.
+    """
+    with transaction(engine) as guard:
+        classifier = classifiers.by_name(guard, name)
+        settings = settings_of(classifier)
+        calibrations.lock_calibrator(guard, classifier, settings)
+        calibrated = take_snapshot(guard, classifier, settings, reason=reason, keep=keep)
+    vacuum_changed(engine, calibrated)
+    return calibrated
+
+
+def take_snapshot(
+    guard: Connection,
+    classifier: Classifier,
+    settings: CalibratorSettings,
+    *,
+    reason: str,
+    keep: int | None,
+    calibrator_id: int | None = None,
+    leave_out: bool = False,
+) -> Calibrated:
+    """Make a snapshot, and settle what follows from it: the request it serves, and which older ones are kept.
+
+    guard: a transaction that holds the calibrator's lock. calibrator_id: None to make the setting the one in use,
+    and to add it where it is new. leave_out: whether points without an approximation wait for the next snapshot;
+    else they raise OutdatedError, as training data that changed do always. Raises NotReadyError where data lack.
+    """
+    # Read before the data are, so that a request that comes in between is not taken for served.
+    requested_at = recalibrations.requested_at(guard, classifier, settings)
+    # A transaction of its own: the view of the data that it takes must not be older than the lock.
+    with connect(guard.engine) as connection:
+        connection.execution_options(isolation_level="REPEATABLE READ")
+        with connection.begin():
+            classifier = classifiers.by_id(connection, classifier.id)
+            calibrated = _calibrate(connection, classifier, settings, calibrator_id, reason, leave_out=leave_out)
+    # Of this one no statement sees less than what is committed, requests and decisions of meanwhile included.
+    if requested_at is not None:
+        recalibrations.serve(guard, calibrated.calibrator_id, requested_at, whole=not calibrated.left_out)
+    if keep is not None:
+        calibrations.delete_old(guard, calibrated.calibrator_id, keep)
+    return calibrated
+
+
+def vacuum_changed(engine: Engine, calibrated: Calibrated) -> None:
+    """Make the rows of a snapshot quick to read, once the transactions that wrote it and guarded it are over.
+
+    One that is open still would keep the new rows from being taken for visible to all.
+    """
+    if calibrated.changed.opened or calibrated.changed.closed:
+        vacuum_points(engine)
+
+
+def _calibrate(
+    connection: Connection,
+    classifier: Classifier,
+    settings: CalibratorSettings,
+    calibrator_id: int | None,
+    reason: str,
+    *,
+    leave_out: bool,
+) -> Calibrated:
+    parameters = require_parameters(connection, classifier)
+    require_support(connection, classifier)
+    left_out = approximations.without_approximation(connection, classifier, [Split.MC, Split.VP], parameters.id)
+    outdated = approximations.outdated_neighbours(connection, classifier)
+    if len(outdated) or (len(left_out) and not leave_out):
+        raise OutdatedError(
+            f"{len(left_out) + len(outdated)} points of {classifier.name!r} arrived or changed meanwhile and have no "
+            "approximation yet: run the calibration again"
+        )
+    _require_classes(connection, classifier)
+    mc_ids, mc = read_points(connection, classifier, Split.MC, parameters)
+    radius = require_radius(mc, settings)
+    admit = AdmitIndex(mc, class_count=classifier.class_count, settings=settings, omega=radius.omega)
+
+    vp = _admit_sets_of_vp(connection, classifier, parameters, settings, admit)
+
+    mc_bins = bin_of(mc.match_count, settings.bin_edges)
+    mc_rows = rows_of_split(mc_ids, mc, mc_bins, None, class_count=classifier.class_count)
+    if calibrator_id is None:
+        calibrator_id = calibrations.choose_calibrator(connection, classifier, settings)
+    calibration_id, changed = calibrations.publish(
+        connection,
+        calibrator_id,
+        join_rows([mc_rows, *(block.rows for block in vp)]),
+        knn_parameters_id=parameters.id,
+        radius=radius,
+        reason=reason,
+    )
+    smallest = np.concatenate([block.smallest_class_count for block in vp])
+    return Calibrated(
+        calibrator_id,
+        calibration_id,
+        settings,
+        radius,
+        mc_count=len(mc_ids),
+        vp_count=len(smallest),
+        singleton_count=sum(block.singleton_count for block in vp),
+        usable_count=int((smallest >= settings.kappa).sum()),
+        largest_kappa=int(smallest.max()),
+        changed=changed,
+        left_out=len(left_out),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SetBlock:
+    """A block of vp with its ADMIT sets; logits, which are large, are gone."""
+
+    rows: CalibrationRows
+    smallest_class_count: IntArray
+    singleton_count: int
+
+
+def _admit_sets_of_vp(
+    connection: Connection,
+    classifier: Classifier,
+    parameters: StoredParameters,
+    settings: CalibratorSettings,
+    admit: AdmitIndex,
+) -> list[_SetBlock]:
+    found = []
+    for block in approximations.split_blocks(connection, classifier, Split.VP, parameters.id, _block_rows(classifier)):
+        approximation = block.approximation
+        sets = admit.sets(
+            approximation.logits, approximation.predicted, approximation.match_count, approximation.distance
+        )
+        bins = bin_of(approximation.match_count, settings.bin_edges)
+        found.append(
+            _SetBlock(
+                rows=rows_of_split(
+                    block.exemplar_ids, _points(block), bins, sets.included, class_count=classifier.class_count
+                ),
+                smallest_class_count=smallest_class_count(sets.band_size),
+                singleton_count=int(sets.singleton.sum()),
+            )
+        )
+    return found
+
+
+def require_parameters(connection: Connection, classifier: Classifier) -> StoredParameters:
+    parameters = approximations.current_parameters(connection, classifier)
+    if parameters is None:
+        raise NotReadyError(
+            f"classifier {classifier.name!r} has no KNN parameters yet: run `venn-admit fit {classifier.name}` first"
+        )
+    return parameters
+
+
+def require_radius(mc: CalibrationPoints, settings: CalibratorSettings) -> BandRadius:
+    """The radius of the bands; NotReadyError where there is none, or it is 0."""
+    radius = band_radius(mc, settings.delta)
+    if radius.omega == 0:
+        raise NotReadyError(
+            "s_hat is 0: all points of mc that have q > 0 and are predicted right lie at the same distance to "
+            "training, so a band would hold exactly equal distances alone; see whether the vectors are what they "
+            "should be, or calibrate by q alone with --delta inf"
+        )
+    return radius
+
+
+def _require_classes(connection: Connection, classifier: Classifier) -> None:
+    for split in (Split.MC, Split.VP):
+        classes = exemplars.split_classes(connection, classifier, split)
+        if len(classes) < 2:
+            held = f"class {classes[0]} alone" if classes else "no labelled exemplar"
+            raise NotReadyError(
+                f"split {split} of {classifier.name!r} holds {held}: expected at least two classes; "
+                "ingest more held-out data"
+            )
+
+
+def _block_rows(classifier: Classifier) -> int:
+    return max(1, _BLOCK_BYTES // (8 * (classifier.class_count + 8)))
+
+
+def _points(block: approximations.LabelledApproximations) -> CalibrationPoints:
+    approximation = block.approximation
+    return CalibrationPoints(
+        label=block.labels,
+        predicted=approximation.predicted,
+        match_count=approximation.match_count,
+        distance=approximation.distance,
+        score=nonconformity(approximation.logits, block.labels),
+    )
+
+
+def read_points(
+    connection: Connection, classifier: Classifier, split: Split, parameters: StoredParameters
+) -> tuple[IntArray, CalibrationPoints]:
+    """Ids and points of a split, in order of ingestion, without their logits."""
+    ids, points = [], []
+    for block in approximations.split_blocks(connection, classifier, split, parameters.id, _block_rows(classifier)):
+        ids.append(block.exemplar_ids)
+        points.append(_points(block))
+    return np.concatenate(ids), join_points(points)

@@ -1,0 +1,174 @@
+"""Recalibration by requests: labels and data that arrive are gathered, and each calibrator is kept current."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import structlog
+from celery import Celery
+from sqlalchemy import Connection, Engine
+
+from service.errors import DatabaseError, JobError, NotReadyError, OutdatedError
+from service.flows.calibration.calibrate import (
+    Calibrated,
+    add_approximation_job,
+    lacking_points,
+    take_snapshot,
+    vacuum_changed,
+)
+from service.flows.jobs.control import relay
+from service.store.calibrations import calibrations
+from service.store.database.engine import connect, transaction
+from service.store.exemplars import classifiers
+from service.store.work import recalibrations
+from service.store.work.recalibrations import RecalibrationRequest
+
+log = structlog.get_logger()
+
+
+class Outcome(StrEnum):
+    """What a step did for a request, or what it waits for."""
+
+    STARTED = "a job was recorded"
+    RUNNING = "its job is running"
+    OUTDATED = "data arrived meanwhile"
+    RECALIBRATED = "a snapshot was made"
+    FAILED = "it cannot be served"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a step did. job_id: the job to wait for. calibrated: the new snapshot. error: why there can be none."""
+
+    request: RecalibrationRequest
+    outcome: Outcome
+    job_id: int | None = None
+    calibrated: Calibrated | None = None
+    error: str | None = None
+
+
+def recalibrate_due(
+    engine: Engine, app: Celery, *, chunk_rows: int, quiet_seconds: float, wait_seconds: float, keep: int | None
+) -> list[Step]:
+    """Take every request that is due a step further; the steps that led somewhere.
+
+    quiet_seconds, wait_seconds: a request is due when none came for so long, or so long after the first. keep: as in
+    `calibrate`. A calibrator that another process is at is left to it. A database's error with one is logged, and the
+    others go on.
+    """
+    with connect(engine) as connection:
+        requests = recalibrations.due(connection, quiet_seconds=quiet_seconds, wait_seconds=wait_seconds)
+    steps = []
+    for request in requests:
+        request_log = log.bind(classifier=request.classifier.name, calibrator=request.calibrator_id)
+        try:
+            step = recalibrate_step(
+                engine,
+                request,
+                chunk_rows=chunk_rows,
+                quiet_seconds=quiet_seconds,
+                wait_seconds=wait_seconds,
+                keep=keep,
+                wait=False,
+            )
+        except DatabaseError:
+            request_log.exception("recalibration went wrong")
+            continue
+        if step is None or step.outcome == Outcome.RUNNING:
+            continue
+        _log(request_log, step)
+        if step.job_id is not None:
+            relay(engine, app, step.job_id)
+        steps.append(step)
+    return steps
+
+
+def retry_and_list(engine: Engine, name: str | None) -> list[RecalibrationRequest]:
+    """All requests of a classifier, or of all, to be served at once; those that could not be are tried again."""
+    with transaction(engine) as connection:
+        classifier_id = None if name is None else classifiers.by_name(connection, name).id
+        recalibrations.retry(connection, classifier_id)
+        return recalibrations.due(connection, quiet_seconds=0, wait_seconds=0, classifier_id=classifier_id)
+
+
+def recalibrate_step(
+    engine: Engine,
+    request: RecalibrationRequest,
+    *,
+    chunk_rows: int,
+    quiet_seconds: float,
+    wait_seconds: float,
+    keep: int | None,
+    wait: bool,
+) -> Step | None:
+    """Take a request a step further: record its job, or, once that is done, make the snapshot.
+
+    wait: whether for another process that calibrates under the same setting. None where the request is served or
+    not due any more or, without waiting, another process is at it.
+    """
+    with transaction(engine) as guard:
+        if wait:
+            calibrations.lock_calibrator(guard, request.classifier, request.settings)
+        elif not calibrations.try_lock_calibrator(guard, request.classifier, request.settings):
+            return None
+        # Again: whoever had the lock may have served it.
+        found = recalibrations.due(
+            guard, quiet_seconds=quiet_seconds, wait_seconds=wait_seconds, calibrator_id=request.calibrator_id
+        )
+        step = _next_step(guard, found[0], chunk_rows=chunk_rows, keep=keep) if found else None
+    if step is not None and step.calibrated is not None:
+        vacuum_changed(engine, step.calibrated)
+    return step
+
+
+def _next_step(guard: Connection, request: RecalibrationRequest, *, chunk_rows: int, keep: int | None) -> Step:
+    """guard: holds the calibrator's lock."""
+    try:
+        return _search_or_snapshot(guard, request, chunk_rows=chunk_rows, keep=keep)
+    except OutdatedError:
+        recalibrations.await_job(guard, request.calibrator_id, None)
+        return Step(request, Outcome.OUTDATED)
+    except (NotReadyError, JobError) as error:
+        # It rests: tried again at every look it would go wrong every time, and record a job each.
+        recalibrations.fail(guard, request, str(error))
+        return Step(request, Outcome.FAILED, error=str(error))
+
+
+def _search_or_snapshot(guard: Connection, request: RecalibrationRequest, *, chunk_rows: int, keep: int | None) -> Step:
+    match request.job_state:
+        case None:
+            lacking, parameters = lacking_points(guard, request.classifier)
+            if len(lacking):
+                job_id = add_approximation_job(guard, request.classifier, lacking, parameters, chunk_rows=chunk_rows)
+                recalibrations.await_job(guard, request.calibrator_id, job_id)
+                return Step(request, Outcome.STARTED, job_id=job_id)
+        case "running":
+            return Step(request, Outcome.RUNNING, job_id=request.job_id)
+        case "failed" | "cancelled":
+            because = f": {request.job_error}" if request.job_error else ""
+            raise JobError(f"job {request.job_id} {request.job_state}{because}")
+    calibrated = take_snapshot(
+        guard,
+        request.classifier,
+        request.settings,
+        reason=request.reason,
+        keep=keep,
+        calibrator_id=request.calibrator_id,
+        leave_out=True,
+    )
+    return Step(request, Outcome.RECALIBRATED, calibrated=calibrated)
+
+
+def _log(request_log: structlog.stdlib.BoundLogger, step: Step) -> None:
+    if step.calibrated is not None:
+        changed = step.calibrated.changed
+        request_log.info(
+            "recalibrated",
+            calibration=step.calibrated.calibration_id,
+            reason=step.request.reason,
+            rows_closed=changed.closed,
+            rows_opened=changed.opened,
+        )
+    elif step.error is not None:
+        request_log.warning("recalibration cannot be made", error=step.error)
+    else:
+        request_log.info("recalibration is under way", outcome=str(step.outcome), job=step.job_id)

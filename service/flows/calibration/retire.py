@@ -1,0 +1,29 @@
+"""Retiring a setting: its calibrations and decisions stay, and it is recalibrated no longer."""
+
+from sqlalchemy import Engine
+
+from service.errors import ConflictError
+from service.store.calibrations import calibrations, calibrators
+from service.store.calibrations.calibrators import Calibrator
+from service.store.database.engine import transaction
+from service.store.exemplars import classifiers
+
+
+def retire(engine: Engine, name: str, calibrator_id: int) -> Calibrator:
+    """Keep a setting of a classifier current no longer; retiring it again changes nothing.
+
+    `calibrate` with the same settings brings it back. Raises NotFoundError for a name or number that is not stored,
+    ConflictError for the setting in use: what arrives would no longer reach the decisions made under it.
+    """
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        setting = calibrators.by_id(connection, classifier, calibrator_id)
+        # Whoever is calibrating under it finishes first, and may have put it in use by then.
+        calibrations.lock_calibrator(connection, classifier, setting.settings)
+        if calibrators.by_id(connection, classifier, calibrator_id).is_in_use:
+            raise ConflictError(
+                f"setting {calibrator_id} of {name!r} is in use, expected another one: put another in use first with "
+                f"`venn-admit calibrate {name}` and its options, then retire this one"
+            )
+        calibrators.retire(connection, calibrator_id)
+        return calibrators.by_id(connection, classifier, calibrator_id)

@@ -1,0 +1,33 @@
+"""What settings leave in usable bands, to be seen before one of them is calibrated."""
+
+from sqlalchemy import Engine
+
+from service.core.calibrators.usable_bands import UsableShares, usable_shares
+from service.core.types import Split
+from service.flows.calibration.calibrate import SettingsOf, read_points, require_parameters, require_radius
+from service.store.database.engine import connect
+from service.store.exemplars import classifiers
+from service.store.exemplars.classifiers import Classifier
+
+
+def compare_settings(engine: Engine, name: str, settings_of: SettingsOf) -> tuple[Classifier, UsableShares]:
+    """Shares of usable points of mc under the settings asked for and under others; nothing is written.
+
+    The approximations of mc must be there, as after the job of `request_approximations`. Raises as `calibrate` does
+    for settings and for data that lack.
+    """
+    with connect(engine) as connection:
+        connection.execution_options(isolation_level="REPEATABLE READ")
+        with connection.begin():
+            classifier = classifiers.by_name(connection, name)
+            settings = settings_of(classifier)
+            parameters = require_parameters(connection, classifier)
+            _, mc = read_points(connection, classifier, Split.MC, parameters)
+    shares = usable_shares(
+        mc,
+        settings,
+        class_count=classifier.class_count,
+        neighbour_count=classifier.neighbour_count,
+        omega=require_radius(mc, settings).omega,
+    )
+    return classifier, shares

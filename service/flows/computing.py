@@ -1,0 +1,18 @@
+"""What a worker computes of a chunk, for each kind of job there is."""
+
+from sqlalchemy import Engine
+
+from service.flows.calibration.approximate import ApproximateChunks
+from service.flows.decisions.score import ScoreChunks
+from service.flows.jobs.chunks import ChunkRunner, ChunkSettings, ComputeChunk
+from service.store.search.array_cache import ArrayCache
+
+
+def job_kinds(engine: Engine, cache: ArrayCache) -> dict[str, ComputeChunk]:
+    """Every kind of job, by the name that the database has for it."""
+    return {"approximate": ApproximateChunks(engine, cache), "score": ScoreChunks(engine, cache)}
+
+
+def chunk_runner(engine: Engine, cache: ArrayCache, settings: ChunkSettings, *, worker: str) -> ChunkRunner:
+    """A runner of chunks of every kind; worker: how this process is named in the chunks that it claims."""
+    return ChunkRunner(engine, job_kinds(engine, cache), settings, worker=worker)

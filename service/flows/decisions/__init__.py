@@ -1,0 +1,1 @@
+"""Decisions: many in a job, one at once, and one again."""

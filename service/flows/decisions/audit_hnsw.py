@@ -1,0 +1,147 @@
+"""What a search by the HNSW index misses, and what decisions it changes, on a sample of stored points."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from sqlalchemy import Engine
+
+from service.core.approximation.knn import approximate
+from service.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
+from service.core.types import Approximation, Float32Array, FloatArray, Neighbours, Support
+from service.errors import InvalidInputError, NotReadyError
+from service.flows.decisions.score import Snapshot, load_snapshot
+from service.store.calibrations import calibrations
+from service.store.database.engine import consistent_view
+from service.store.exemplars import classifiers, exemplars
+from service.store.exemplars.classifiers import Classifier
+from service.store.search import hnsw, nearest
+from service.store.search.array_cache import ArrayCache
+from service.store.search.nearest import NearestExemplars
+
+Search = Callable[[Float32Array], NearestExemplars]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAudit:
+    """One way of searching, against the exact search of the same points.
+
+    ef_search: None: the exact search itself. recall: share of the K nearest that were found, over all points.
+    The others are shares of points: with another nearest exemplar, q, d, prediction, ADMIT set, or decision.
+    p50, p99: seconds of a search.
+    """
+
+    ef_search: int | None
+    recall: float
+    wrong_nearest: float
+    other_match_count: float
+    other_distance: float
+    other_prediction: float
+    other_set: float
+    other_decision: float
+    p50: float
+    p99: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Searched:
+    """What a search found for n points, and how long it took for each, (n,) seconds."""
+
+    found: list[NearestExemplars]
+    seconds: FloatArray
+
+
+def audit(
+    engine: Engine, cache: ArrayCache, name: str, *, sample: int, ef_searches: Sequence[int]
+) -> tuple[int, list[SearchAudit]]:
+    """How many points were sampled, and the audit of the exact search and of each ef_search.
+
+    sample: points, where there are as many that are no training exemplars. Decisions are weighted ones under the
+    current snapshot. Raises NotReadyError before the first calibration, or where there is no HNSW index.
+    """
+    if sample < 1:
+        raise InvalidInputError(f"expected a sample of at least 1 point, got {sample}")
+    with consistent_view(engine) as connection:  # so that every search is among the same exemplars
+        classifier = classifiers.by_name(connection, name)
+        calibration_id = calibrations.latest(connection, classifier).id
+        points = np.array(hnsw.sample(connection, classifier, sample), dtype=np.int64)
+        if not len(points):
+            raise NotReadyError(f"classifier {name!r} has no points to sample: ingest held-out data")
+        queries = exemplars.vectors(connection, classifier, points)
+        # Rolled back: then the planner has no preference when it comes to the exact search.
+        with connection.begin_nested() as searches:
+            by_index = {
+                ef_search: _searched(
+                    queries, partial(nearest.hnsw_nearest, connection, classifier, ef_search=ef_search)
+                )
+                for ef_search in ef_searches
+            }
+            searches.rollback()
+        exact = _searched(queries, partial(nearest.exact_nearest, connection, classifier))
+
+    snapshot = load_snapshot(engine, cache, classifier, calibration_id)
+    right = _decided(classifier, snapshot, queries, exact)
+    return len(points), [
+        _compare(ef_search, searched, exact, _decided(classifier, snapshot, queries, searched), right)
+        for ef_search, searched in [(None, exact), *by_index.items()]
+    ]
+
+
+def _searched(queries: Float32Array, search: Search) -> _Searched:
+    search(queries[0])  # not counted: it plans, and loads what is not in memory
+    found, seconds = [], np.empty(len(queries))
+    for row, query in enumerate(queries):
+        start = time.perf_counter()
+        found.append(search(query))
+        seconds[row] = time.perf_counter() - start
+    return _Searched(found, seconds)
+
+
+def _decided(
+    classifier: Classifier, snapshot: Snapshot, queries: Float32Array, searched: _Searched
+) -> tuple[Approximation, Decisions]:
+    """Approximations of all points and decisions on them, from the neighbours found."""
+    distances = np.stack([near.distances for near in searched.found])  # (n, K)
+    support = Support(
+        logits=np.concatenate([near.logits for near in searched.found]),
+        labels=np.concatenate([near.labels for near in searched.found]),
+    )
+    neighbours = Neighbours(np.arange(distances.size).reshape(distances.shape), distances)
+    approximation = approximate(neighbours, support, snapshot.parameters.knn)
+    decided = decide(
+        snapshot.admit,
+        snapshot.venn,
+        approximation,
+        snapshot.calibration.settings,
+        neighbour_count=classifier.neighbour_count,
+        require_full_match=False,
+        localizer=Localizer(snapshot.parameters.eta_loc, queries, snapshot.localizer_vectors),
+    )
+    return approximation, decided
+
+
+def _compare(
+    ef_search: int | None,
+    searched: _Searched,
+    exact: _Searched,
+    decided: tuple[Approximation, Decisions],
+    right: tuple[Approximation, Decisions],
+) -> SearchAudit:
+    ids = np.stack([near.ids for near in searched.found])  # (n, K)
+    exact_ids = np.stack([near.ids for near in exact.found])  # (n, K)
+    hits = [np.isin(wanted, got).mean() for wanted, got in zip(exact_ids, ids, strict=True)]
+    (view, made), (right_view, right_made) = decided, right
+    return SearchAudit(
+        ef_search=ef_search,
+        recall=float(np.mean(hits)),
+        wrong_nearest=float((ids[:, 0] != exact_ids[:, 0]).mean()),
+        other_match_count=float((view.match_count != right_view.match_count).mean()),
+        other_distance=float((view.distance != right_view.distance).mean()),
+        other_prediction=float((view.predicted != right_view.predicted).mean()),
+        other_set=float((made.sets.included != right_made.sets.included).any(axis=1).mean()),
+        other_decision=float((made.selection.decision != right_made.selection.decision).mean()),
+        p50=float(np.percentile(searched.seconds, 50)),
+        p99=float(np.percentile(searched.seconds, 99)),
+    )

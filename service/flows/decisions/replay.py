@@ -1,0 +1,116 @@
+"""A stored decision computed once more from its snapshot, with the evidence it rests on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Engine, Row
+
+from service.core.approximation.knn import approximate
+from service.core.calibrators.venn_admit.decide import Localizer, decide
+from service.core.neighbours.search import exact_neighbours
+from service.core.types import AdmitSets, Approximation, FloatArray, IntArray, Support
+from service.flows.decisions.fields import decision_fields
+from service.flows.decisions.score import Snapshot, load_snapshot
+from service.store.database.engine import connect
+from service.store.decisions import decisions
+from service.store.exemplars import classifiers, exemplars, support
+from service.store.exemplars.classifiers import Classifier
+from service.store.search.array_cache import ArrayCache, CachedSupport
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replayed:
+    """What is stored and what comes out now, field by field, and the nearest training exemplars.
+
+    differing: the fields that are not equal, bit for bit. category_counts: (C,) int64, points of each label in the
+    category, 0 where the set is no singleton. neighbours: K rows (external_id, network_predicted, attributes), nearest
+    first; neighbour_labels: (K,) int64, as they were then; distances: (K,) float64.
+    """
+
+    classifier: Classifier
+    external_id: str
+    label: int | None
+    calibration_id: int
+    stored: dict[str, Any]
+    computed: dict[str, Any]
+    differing: tuple[str, ...]
+    category_counts: IntArray
+    neighbours: tuple[Row[Any], ...]
+    neighbour_labels: IntArray
+    distances: FloatArray
+
+
+def replay(engine: Engine, cache: ArrayCache, decision_id: int) -> Replayed:
+    """Search, approximate and decide again, among the training exemplars and in the snapshot of the time."""
+    with connect(engine) as connection:
+        row = decisions.by_id(connection, decision_id)
+        classifier = classifiers.by_id(connection, row.classifier_id)
+        query = exemplars.vectors(connection, classifier, np.array([row.exemplar_id]))
+    snapshot = load_snapshot(engine, cache, classifier, row.calibration_id)
+    then = _support_at(engine, cache.support(engine, classifier), classifier, row.complete_to)
+
+    found = exact_neighbours(query, then.vectors, classifier.neighbour_count)
+    approximation = approximate(found, then.support, snapshot.parameters.knn)
+    decided = decide(
+        snapshot.admit,
+        snapshot.venn,
+        approximation,
+        snapshot.calibration.settings,
+        neighbour_count=classifier.neighbour_count,
+        require_full_match=row.require_full_match,
+        localizer=Localizer(snapshot.parameters.eta_loc, query, snapshot.localizer_vectors) if row.weighted else None,
+    )
+
+    computed = decision_fields(approximation, decided)
+    stored = {field: row._mapping[field] for field in computed}
+    with connect(engine) as connection:
+        neighbours = exemplars.described(connection, then.ids[found.indices[0]])
+    return Replayed(
+        classifier=classifier,
+        external_id=row.external_id,
+        label=row.label,
+        calibration_id=row.calibration_id,
+        stored=stored,
+        computed=computed,
+        differing=tuple(field for field in computed if computed[field] != stored[field]),
+        category_counts=_category_counts(snapshot, classifier, decided.sets, approximation),
+        neighbours=tuple(neighbours),
+        neighbour_labels=then.support.labels[found.indices[0]],
+        distances=found.distances[0],
+    )
+
+
+def _support_at(engine: Engine, now: CachedSupport, classifier: Classifier, version: int) -> CachedSupport:
+    """The training exemplars as they were at a version: what changed since is taken back, and none is newer."""
+    with connect(engine) as connection:
+        changes = support.changes_after(connection, classifier, version)
+        # Newest first, so the oldest change counts; -1 where it was no training exemplar until then.
+        label_then = dict(zip(changes.exemplar_ids.tolist(), changes.labels_before.tolist(), strict=True))
+        if not label_then:
+            rows = int(np.searchsorted(now.ids, version, side="right"))
+            labelled = Support(now.support.logits[:rows], now.support.labels[:rows])
+            return CachedSupport(now.ids[:rows], now.vectors[:rows], labelled)
+        back = np.array([key for key, label in label_then.items() if label >= 0 and key <= version], dtype=np.int64)
+        vectors = exemplars.vectors(connection, classifier, back)
+        logits = exemplars.network_logits(connection, classifier, back)
+    same = np.flatnonzero((now.ids <= version) & ~np.isin(now.ids, changes.exemplar_ids))
+    ids = np.concatenate([now.ids[same], back])
+    order = np.argsort(ids)
+    labels = np.concatenate([now.support.labels[same], [label_then[key] for key in back.tolist()]]).astype(np.int64)
+    return CachedSupport(
+        ids=ids[order],
+        vectors=np.concatenate([now.vectors[same], vectors])[order],
+        support=Support(np.concatenate([now.support.logits[same], logits])[order], labels[order]),
+    )
+
+
+def _category_counts(
+    snapshot: Snapshot, classifier: Classifier, sets: AdmitSets, approximation: Approximation
+) -> IntArray:
+    """Points of each label in the category of the one point, (C,) int64."""
+    category = snapshot.venn.categories(
+        sets.singleton, approximation.predicted, approximation.match_count, approximation.distance
+    )
+    rows = snapshot.venn.order[category.low[0] : category.high[0]]
+    return np.bincount(snapshot.vp.points.label[rows], minlength=classifier.class_count)

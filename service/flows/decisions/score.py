@@ -1,0 +1,232 @@
+"""Batch scoring: a file in, a job that workers compute, a file out in the order of the first."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row
+
+from service.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
+from service.core.calibrators.venn_admit.sets import AdmitIndex
+from service.core.calibrators.venn_admit.venn import VennIndex
+from service.core.types import Approximation, Float32Array, IntArray, Split
+from service.errors import InvalidInputError
+from service.files import DEFAULT_MEMORY_BUDGET
+from service.files.output.exports import SCORES_SCHEMA, classes_of
+from service.files.output.tables import TableWriter
+from service.flows.calibration.approximate import Approximated, approximate_points, require_support
+from service.flows.exemplars.ingest import store_scored
+from service.flows.jobs.chunks import ChunkWork
+from service.store.calibrations import calibrations
+from service.store.calibrations.calibrations import Calibration
+from service.store.database.engine import connect, consistent_view, transaction
+from service.store.decisions import decisions
+from service.store.exemplars import approximations, classifiers, exemplars
+from service.store.exemplars.classifiers import Classifier
+from service.store.search.array_cache import ArrayCache
+from service.store.work import jobs
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRequest:
+    """A job that was recorded: its key, the snapshot it is pinned to, and its rows."""
+
+    job_id: int
+    calibration_id: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """A calibration ready to decide with: its indexes, and the vectors of vp in the order of the Venn index.
+
+    mc, vp: its points, ordered by band.
+    """
+
+    calibration: Calibration
+    parameters: approximations.StoredParameters
+    mc: calibrations.SnapshotPoints
+    vp: calibrations.SnapshotPoints
+    admit: AdmitIndex
+    venn: VennIndex
+    localizer_vectors: Float32Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """Decisions on some exemplars, and the approximations they rest on."""
+
+    job: jobs.Job
+    approximated: Approximated
+    approximation: Approximation
+    decided: Decisions
+
+    def apply(self, connection: Connection) -> None:
+        """Store the decisions, and of the approximations what is new."""
+        self.approximated.apply(connection)
+        decisions.write(
+            connection,
+            self.job,
+            self.approximated.exemplar_ids,
+            self.approximated.classifier.support_version,
+            self.approximation,
+            self.decided,
+        )
+
+
+def request_score(
+    engine: Engine,
+    name: str,
+    path: Path,
+    *,
+    weighted: bool,
+    require_full_match: bool,
+    calibration_id: int | None,
+    chunk_rows: int,
+    on_rows: Callable[[int], None],
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> ScoreRequest:
+    """Store a file's exemplars and record the job that scores them, in one transaction.
+
+    weighted: by the localizer (the default of the procedure) or plain. require_full_match: reject q < K.
+    calibration_id: the snapshot to use; None: the current one. memory_budget: bytes that reading the file may take.
+    Raises NotReadyError before the first calibration.
+    """
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        calibration = calibrations.held(connection, classifier, calibration_id)
+        require_support(connection, classifier)
+        exemplar_ids = store_scored(connection, classifier, path, on_rows, memory_budget=memory_budget)
+        job_id = jobs.add_job(
+            connection,
+            classifier,
+            kind="score",
+            exemplar_ids=exemplar_ids,
+            chunk_rows=chunk_rows,
+            knn_parameters_id=calibration.knn_parameters_id,
+            calibration_id=calibration.id,
+            weighted=weighted,
+            require_full_match=require_full_match,
+        )
+    return ScoreRequest(job_id=job_id, calibration_id=calibration.id, rows=len(exemplar_ids))
+
+
+def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> Snapshot:
+    """Read a calibration as it was when it was made, and index it."""
+    with consistent_view(engine) as connection:
+        calibration = calibrations.by_id(connection, classifier, calibration_id)
+        parameters = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
+        mc = calibrations.read_points(connection, calibration, Split.MC)
+        vp = calibrations.read_points(connection, calibration, Split.VP)
+    setting, omega = calibration.settings, calibration.radius.omega
+    admit = AdmitIndex(mc.points, class_count=classifier.class_count, settings=setting, omega=omega)
+    venn = VennIndex(vp.points, vp.singleton, class_count=classifier.class_count, settings=setting, omega=omega)
+    vectors = cache.localizer_vectors(engine, classifier, calibration, vp.exemplar_ids[venn.order])
+    return Snapshot(calibration, parameters, mc, vp, admit, venn, vectors)
+
+
+def score_points(
+    engine: Engine,
+    cache: ArrayCache,
+    classifier: Classifier,
+    job: jobs.Job,
+    snapshot: Snapshot,
+    exemplar_ids: IntArray,
+    *,
+    memory_budget: int,
+) -> Scored:
+    """Decide on those of the exemplars that the job's snapshot and options have not decided on yet."""
+    with connect(engine) as connection:
+        wanted = decisions.undecided(
+            connection,
+            exemplar_ids,
+            calibration_id=snapshot.calibration.id,
+            weighted=job.weighted,
+            require_full_match=job.require_full_match,
+        )
+        queries = exemplars.vectors(connection, classifier, wanted) if job.weighted else None
+    approximated = approximate_points(
+        engine, cache, classifier, wanted, snapshot.parameters, memory_budget=memory_budget
+    )
+    assert approximated.approximation is not None
+
+    decided = decide(
+        snapshot.admit,
+        snapshot.venn,
+        approximated.approximation,
+        snapshot.calibration.settings,
+        neighbour_count=classifier.neighbour_count,
+        require_full_match=bool(job.require_full_match),
+        localizer=None
+        if queries is None
+        else Localizer(snapshot.parameters.eta_loc, queries, snapshot.localizer_vectors),
+    )
+    return Scored(job, approximated, approximated.approximation, decided)
+
+
+class ScoreChunks:
+    """Computes the chunks of a job that scores; keeps the snapshots used last, which never change."""
+
+    def __init__(self, engine: Engine, cache: ArrayCache) -> None:
+        self._engine = engine
+        self._cache = cache
+        self._snapshot = lru_cache(maxsize=4)(self._load_snapshot)
+
+    def __call__(self, work: ChunkWork) -> Scored:
+        """Decisions on a chunk's exemplars that the job's snapshot and options have not decided on yet."""
+        assert work.job.calibration_id is not None, "a job that scores names a calibration"
+        return score_points(
+            self._engine,
+            self._cache,
+            work.classifier,
+            work.job,
+            self._snapshot(work.classifier.id, work.job.calibration_id),
+            work.exemplar_ids,
+            memory_budget=work.memory_budget,
+        )
+
+    def _load_snapshot(self, classifier_id: int, calibration_id: int) -> Snapshot:
+        with connect(self._engine) as connection:
+            classifier = classifiers.by_id(connection, classifier_id)
+        return load_snapshot(self._engine, self._cache, classifier, calibration_id)
+
+
+def require_scores(engine: Engine, job_id: int) -> None:
+    """Raise InvalidInputError unless the job scores; NotFoundError where there is none."""
+    with connect(engine) as connection:
+        job = jobs.by_id(connection, job_id)
+    if job.kind != "score":
+        raise InvalidInputError(f"job {job_id} is of kind {job.kind}, expected score: it has no decisions to write")
+
+
+def write_scores(engine: Engine, job_id: int, out: Path) -> None:
+    """Write a finished job's decisions, one row for each row of its file, in its order; .parquet or .csv."""
+    with connect(engine) as connection:
+        class_names = classifiers.by_id(connection, jobs.by_id(connection, job_id).classifier_id).class_names
+        with TableWriter(out, SCORES_SCHEMA) as writer:
+            for rows in decisions.job_rows(connection, job_id):
+                writer.write(_score_columns(rows, class_names))
+
+
+def _score_columns(rows: Sequence[Row[Any]], class_names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "external_id": [row.external_id for row in rows],
+        "predicted": [row.predicted for row in rows],
+        "logits": [row.logits for row in rows],
+        "q": [row.match_count for row in rows],
+        "d": [row.distance for row in rows],
+        "set": [classes_of(row.admit_set) for row in rows],
+        "band_size": [row.band_size for row in rows],
+        "threshold": [row.threshold for row in rows],
+        "category_size": [row.category_size for row in rows],
+        "upweight": [row.upweight for row in rows],
+        "lower": [row.lower for row in rows],
+        "upper": [row.upper for row in rows],
+        "decision": [row.decision for row in rows],
+        "reason": [row.reason for row in rows],
+        "calibration": [row.calibration_id for row in rows],
+        "predicted_class": [class_names[row.predicted] for row in rows],
+        "decided_class": [None if row.decision is None else class_names[row.decision] for row in rows],
+    }

@@ -1,0 +1,1 @@
+"""Exemplars and labels in and out."""

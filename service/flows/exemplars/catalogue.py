@@ -1,0 +1,95 @@
+"""What is there: every classifier at a glance, one in detail, and the calibrations of one."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Engine, Row
+
+from service.store.calibrations import calibrations, calibrators
+from service.store.calibrations.calibrators import Calibrator
+from service.store.database.engine import consistent_view
+from service.store.decisions import catalogue
+from service.store.decisions.catalogue import Counts, Holdings
+from service.store.exemplars import classifiers
+from service.store.exemplars.classifiers import Classifier
+from service.store.work import jobs
+
+# What `show` shows of jobs and decisions; of how many rows it sums up the decisions.
+_JOBS, _DECISIONS, _SUMMED_ROWS = 5, 5, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A classifier at a glance; in_use: the setting that new decisions are made under, None before the first."""
+
+    classifier: Classifier
+    counts: Counts
+    in_use: Calibrator | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A classifier in detail.
+
+    parameters: None before the first fit. settings: retired ones too, the one in use first. jobs: the newest first.
+    decisions: the last few of the newest score job, the last first. outcomes: how many of its last rows were
+    admitted (None) or rejected, by reason.
+    """
+
+    classifier: Classifier
+    holdings: Holdings
+    parameters: Row[Any] | None
+    settings: list[Calibrator]
+    jobs: Sequence[Row[Any]]
+    decisions: Sequence[Row[Any]]
+    outcomes: Counter[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedCalibrations:
+    """The settings of a classifier, the one in use first, and its snapshots, the newest first."""
+
+    settings: list[Calibrator]
+    calibrations: Sequence[Row[Any]]
+
+
+def list_classifiers(engine: Engine) -> list[Listed]:
+    """Every classifier, by name."""
+    with consistent_view(engine) as connection:
+        counts = catalogue.counts(connection)
+        return [
+            Listed(
+                classifier,
+                counts.get(classifier.id, Counts()),
+                next(iter(calibrators.of_classifier(connection, classifier)), None),
+            )
+            for classifier in classifiers.every(connection)
+        ]
+
+
+def show(engine: Engine, name: str) -> Shown:
+    """One classifier: its data, parameters, settings, and what was done last. Raises NotFoundError."""
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        decisions = catalogue.last_decisions(connection, classifier, rows=_SUMMED_ROWS)
+        return Shown(
+            classifier=classifier,
+            holdings=catalogue.holdings(connection, classifier),
+            parameters=catalogue.parameters(connection, classifier),
+            settings=calibrators.of_classifier(connection, classifier),
+            jobs=jobs.summaries(connection, most=_JOBS, classifier_id=classifier.id),
+            decisions=decisions[:_DECISIONS],
+            outcomes=Counter(row.reason for row in decisions),
+        )
+
+
+def list_calibrations(engine: Engine, name: str, *, most: int) -> ListedCalibrations:
+    """The settings of a classifier and its newest snapshots. Raises NotFoundError."""
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        return ListedCalibrations(
+            calibrators.of_classifier(connection, classifier),
+            calibrations.summaries(connection, classifier, most=most),
+        )

@@ -1,0 +1,161 @@
+"""What the store holds, as files others can compute with (DESIGN, section 7)."""
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from sqlalchemy import Connection, Engine, Row
+
+from service.errors import NotReadyError
+from service.files.output.exports import (
+    APPROXIMATIONS_SCHEMA,
+    CALIBRATION_SCHEMA,
+    EXEMPLARS_SCHEMA,
+    NEIGHBOURS_SCHEMA,
+    UNLABELLED_SCHEMA,
+    classes_of,
+    write_json,
+)
+from service.files.output.tables import TableWriter
+from service.store.calibrations import calibrations
+from service.store.calibrations.calibrations import Calibration
+from service.store.database.engine import consistent_view
+from service.store.decisions import reports
+from service.store.exemplars import approximations, classifiers, exemplars
+from service.store.exemplars.classifiers import Classifier
+
+
+class Export(StrEnum):
+    """What can be exported."""
+
+    EXEMPLARS = "exemplars"
+    NEIGHBOURS = "neighbours"
+    APPROXIMATIONS = "approximations"
+    CALIBRATION = "calibration"
+    PARAMETERS = "parameters"
+    UNLABELLED = "unlabelled"
+
+
+def export(engine: Engine, name: str, what: Export, out: Path, *, calibration_id: int | None = None) -> int:
+    """Write one kind of what is stored of a classifier to `out`; how many rows.
+
+    calibration_id: the snapshot for `calibration` and `parameters`; None: the current one.
+    """
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        if what is Export.PARAMETERS:
+            write_json(out, _parameters(connection, classifier, calibration_id))
+            return 1
+        schema, rows, columns = _table(connection, classifier, what, calibration_id)
+        count = 0
+        with TableWriter(out, schema) as writer:
+            for block in rows:
+                writer.write({name: [value(row) for row in block] for name, value in columns.items()})
+                count += len(block)
+    return count
+
+
+Columns = dict[str, Callable[[Row[Any]], Any]]
+
+
+def _table(
+    connection: Connection, classifier: Classifier, what: Export, calibration_id: int | None
+) -> tuple[pa.Schema, Iterator[Sequence[Row[Any]]], Columns]:
+    match what:
+        case Export.EXEMPLARS:
+            return (
+                EXEMPLARS_SCHEMA,
+                exemplars.export_rows(connection, classifier),
+                {
+                    "external_id": lambda row: row.external_id,
+                    "split": lambda row: row.split,
+                    "label": lambda row: row.label,
+                    "predicted_by_network": lambda row: row.network_predicted,
+                },
+            )
+        case Export.UNLABELLED:
+            calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+            return (
+                UNLABELLED_SCHEMA,
+                reports.unlabelled_rows(connection, classifier, calibration),
+                {
+                    "external_id": lambda row: row.external_id,
+                    "document_id": lambda row: row.document_id,
+                    "predicted_by_network": lambda row: row.network_predicted,
+                },
+            )
+        case Export.NEIGHBOURS:
+            return (
+                NEIGHBOURS_SCHEMA,
+                approximations.export_neighbour_rows(connection, classifier),
+                {
+                    "external_id": lambda row: row.external_id,
+                    "neighbour_ids": lambda row: row.neighbour_ids,
+                    "distances": lambda row: row.distances,
+                },
+            )
+        case Export.APPROXIMATIONS:
+            return (
+                APPROXIMATIONS_SCHEMA,
+                approximations.export_rows(connection, classifier),
+                {
+                    "external_id": lambda row: row.external_id,
+                    "split": lambda row: row.split,
+                    "logits": lambda row: row.logits,
+                    "predicted": lambda row: row.predicted,
+                    "q": lambda row: row.match_count,
+                    "d": lambda row: row.distance,
+                },
+            )
+        case Export.CALIBRATION:
+            calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+            return (
+                CALIBRATION_SCHEMA,
+                calibrations.export_rows(connection, calibration),
+                {
+                    "external_id": lambda row: row.external_id,
+                    "split": lambda row: row.split,
+                    "label": lambda row: row.label,
+                    "predicted": lambda row: row.predicted,
+                    "q": lambda row: row.match_count,
+                    "d": lambda row: row.distance,
+                    "score": lambda row: row.score,
+                    "set": lambda row: None if row.admit_set is None else classes_of(row.admit_set),
+                },
+            )
+    raise AssertionError(f"no table for {what}")
+
+
+def _parameters(connection: Connection, classifier: Classifier, calibration_id: int | None) -> dict[str, Any]:
+    """Those of a calibration; before the first, those of the KNN and the localizer alone."""
+    current = approximations.current_parameters(connection, classifier)
+    if current is None:
+        raise NotReadyError(
+            f"classifier {classifier.name!r} has no KNN parameters yet: run `venn-admit fit {classifier.name}` first"
+        )
+    calibration: Calibration | None
+    try:
+        calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+        stored = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
+    except NotReadyError:  # not calibrated yet
+        calibration, stored = None, current
+    written: dict[str, Any] = {
+        "beta": stored.knn.beta,
+        "gamma": stored.knn.gamma,
+        "eta": stored.knn.eta,
+        "eta_loc": stored.eta_loc,
+    }
+    if calibration is not None:
+        settings = calibration.settings
+        written |= {
+            "s_hat": calibration.radius.s_hat,
+            "omega": calibration.radius.omega,
+            "alpha": float(settings.alpha),
+            "delta": settings.delta,
+            "kappa": settings.kappa,
+            "thresholds": [float(threshold) for threshold in settings.thresholds],
+            "q_bins": list(settings.bin_edges),
+        }
+    return written

@@ -1,0 +1,156 @@
+"""Exemplars from a file into the store: all of them, or none."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import Connection, Engine
+
+from service.core.approximation.knn import network_prediction
+from service.core.splits import assign_splits
+from service.core.types import IntArray, Split
+from service.errors import InvalidInputError
+from service.files import DEFAULT_MEMORY_BUDGET, ExemplarBatch, read_exemplars
+from service.store.database.engine import transaction
+from service.store.exemplars import classifiers, exemplars, support
+from service.store.exemplars.classifiers import Classifier
+from service.store.work import recalibrations
+
+HELD_OUT = "held-out"
+"""The split of held-out labelled data: each goes to knn, mc or vp by the split hash."""
+
+OnRows = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What became of a file: its rows, how many were new, and the new ones per split.
+
+    recalibrations: calibrators that are to be recalibrated for it.
+    """
+
+    rows: int
+    new: int
+    new_per_split: dict[Split, int]
+    recalibrations: int
+
+
+def ingest(
+    engine: Engine,
+    name: str,
+    path: Path,
+    split: str,
+    *,
+    on_rows: OnRows,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> Ingested:
+    """Store a file's exemplars, whose labels calibrate as a random sample does.
+
+    split: `train`, `held-out`, or one of `knn`, `mc`, `vp` for data that were divided before. on_rows is
+    told the rows of each batch. memory_budget: bytes that reading the file may take. Re-ingesting a file is a no-op,
+    whatever its name. Raises InvalidInputError or ConflictError naming the row, and then nothing of the file is stored.
+    """
+    if split not in (HELD_OUT, Split.TRAIN, Split.KNN, Split.MC, Split.VP):
+        raise InvalidInputError(f"unknown split {split!r}: expected train, held-out, knn, mc or vp")
+    per_split: Counter[Split] = Counter()
+    rows = new = newest_support = 0
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        exemplars.lock_ingestion(connection, classifier)
+        for batch in _read(path, classifier, memory_budget):
+            _require_labels(path, batch, split)
+            splits = _splits(classifier, batch, split)
+            stored = store_batch(connection, classifier, batch, splits, selection="random", source=path.name)
+            new_splits = [splits[row] for row in stored.new_rows.tolist()]
+            per_split.update(new_splits)
+            if Split.TRAIN in new_splits:
+                newest_support = int(stored.ids.max())
+            rows, new = rows + len(splits), new + len(stored.new_rows)
+            on_rows(len(splits))
+        if per_split[Split.TRAIN]:
+            support.renew(connection, classifier, newest_support)
+        requests = 0
+        if per_split.keys() & recalibrations.BEARING:
+            what = "training data" if per_split[Split.TRAIN] else "held-out data"
+            requests = recalibrations.request(connection, classifier, what)
+    return Ingested(rows=rows, new=new, new_per_split=dict(per_split), recalibrations=requests)
+
+
+def store_scored(
+    connection: Connection,
+    classifier: Classifier,
+    path: Path,
+    on_rows: OnRows,
+    *,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> IntArray:
+    """Store a file's exemplars to be scored; their ids in the order of the file, (n,) int64.
+
+    Labels that come with them are kept for evaluation and never calibrate: a file that was put together to
+    be scored is no random sample of the traffic.
+    """
+    exemplars.lock_ingestion(connection, classifier)
+    ids = []
+    for batch in _read(path, classifier, memory_budget):
+        splits = [Split.SCORED] * len(batch.external_ids)
+        stored = store_batch(connection, classifier, batch, splits, selection="selected", source=path.name)
+        ids.append(stored.ids)
+        on_rows(len(splits))
+    return np.concatenate(ids)
+
+
+def store_batch(
+    connection: Connection,
+    classifier: Classifier,
+    batch: ExemplarBatch,
+    splits: list[Split],
+    *,
+    selection: str,
+    source: str,
+) -> exemplars.StoredExemplars:
+    """Store one batch, each row in the split given."""
+    incoming = exemplars.IncomingExemplars(
+        first_row=batch.first_row,
+        external_ids=batch.external_ids,
+        document_ids=batch.document_ids,
+        splits=splits,
+        vectors=batch.vectors,
+        logits=batch.logits,
+        predicted=network_prediction(batch.logits),
+        labels=batch.labels,
+        attributes=batch.attributes,
+    )
+    if batch.former_ids is not None:
+        incoming = exemplars.under_former_ids(connection, classifier, incoming, batch.former_ids)
+    return exemplars.store(connection, classifier, incoming, selection=selection, source=source)
+
+
+def _read(path: Path, classifier: Classifier, memory_budget: int) -> Iterator[ExemplarBatch]:
+    return read_exemplars(
+        path,
+        dimension=classifier.dimension,
+        class_count=classifier.class_count,
+        class_names=classifier.class_names,
+        memory_budget=memory_budget,
+    )
+
+
+def _require_labels(path: Path, batch: ExemplarBatch, split: str) -> None:
+    unlabelled = np.flatnonzero(batch.labels < 0)
+    if unlabelled.size:
+        raise InvalidInputError(
+            f"{path}: row {batch.first_row + unlabelled[0]}, label: expected a label, which split {split} needs, "
+            "got none; leave such rows out, or score them with `venn-admit score`"
+        )
+
+
+def _splits(classifier: Classifier, batch: ExemplarBatch, split: str) -> list[Split]:
+    if split != HELD_OUT:
+        return [Split(split)] * len(batch.external_ids)
+    keys = [
+        external_id if document_id is None else document_id
+        for external_id, document_id in zip(batch.external_ids, batch.document_ids, strict=True)
+    ]
+    return assign_splits(keys, seed=classifier.seed, knn_share=classifier.knn_share, mc_share=classifier.mc_share)

@@ -1,0 +1,183 @@
+"""Labels as they arrive, for exemplars that are stored: events in a ledger, and what follows from them."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from service.core.splits import assign_splits
+from service.core.types import HELD_OUT_SPLITS, Split
+from service.errors import ConflictError, InvalidInputError, NotFoundError
+from service.files import DEFAULT_MEMORY_BUDGET
+from service.files.labels import LabelRows, read_labels
+from service.store.database.engine import transaction
+from service.store.exemplars import classifiers, exemplars, labels, support
+from service.store.exemplars.classifiers import Classifier
+from service.store.exemplars.labels import LabelEvent, LabelledExemplar
+from service.store.exemplars.support import SupportChange
+from service.store.work import recalibrations
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """What became of a file of labels, in rows.
+
+    new: exemplars without a label until then. corrected: with another. retracted: labels taken back. put_to_use: with
+    this label, but neither training nor calibrating until then. unchanged: what was known already, of which nothing
+    is recorded. These five add up to the rows.
+    joined, left: exemplars that train the KNN or calibrate from now on, by split, and that no longer do. kept: those
+    with a label new or corrected that do neither. still_calibrating: those labelled as selected that calibrate,
+    because they were drawn at random earlier. recalibrations: calibrators that must be recalibrated. ignored: columns
+    of the file that were not read.
+    """
+
+    rows: int
+    new: int
+    corrected: int
+    retracted: int
+    put_to_use: int
+    unchanged: int
+    joined: dict[Split, int]
+    left: int
+    kept: int
+    still_calibrating: int
+    recalibrations: int
+    ignored: list[str]
+
+
+def label(
+    engine: Engine,
+    name: str,
+    path: Path,
+    *,
+    selection: str,
+    retract: bool,
+    join_train: bool = False,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> Labelled:
+    """Record a file's labels: all of them, or, where something is wrong with one, none.
+
+    A random label makes an exemplar that was stored to be scored calibrate, in the split that its hash gives, as
+    if it had been ingested; a selected one is kept and never calibrates. The latest label counts. Once an exemplar
+    calibrates or trains, a correction of any selection changes its label alone; a label taken back ends it.
+    selection: of rows for which the file names none. retract: whether an empty label takes the stored one back.
+    join_train: whether selected exemplars become training exemplars of the KNN. memory_budget: bytes that reading
+    the file may take.
+    Raises InvalidInputError for what the file holds, NotFoundError for an id that is not stored, ConflictError for
+    one that calibrates and would train.
+    """
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        rows = read_labels(
+            path,
+            class_names=classifier.class_names,
+            selection=selection,
+            retract=retract,
+            memory_budget=memory_budget,
+        )
+        # As ingestion does: who is stored, and in which split, stays so until this is done.
+        exemplars.lock_ingestion(connection, classifier)
+        stored = labels.by_external_id(connection, classifier, rows.external_ids)
+        before, events = _events(classifier, rows, stored, path, join_train=join_train)
+        if events:
+            labels.record(connection, events, source=path.name)
+        changes = _support_changes(before, events)
+        if changes:
+            support.change(connection, classifier, changes)
+        touched = {was.split for was in before} | {event.split for event in events}
+        requests = recalibrations.request(connection, classifier, "labels") if touched & recalibrations.BEARING else 0
+    return _counts(rows, stored, before, events, requests)
+
+
+def _events(
+    classifier: Classifier, rows: LabelRows, stored: dict[str, LabelledExemplar], path: Path, *, join_train: bool
+) -> tuple[list[LabelledExemplar], list[LabelEvent]]:
+    """The exemplars that change, and how."""
+    before, events = [], []
+    for row, (external_id, number, selection) in enumerate(
+        zip(rows.external_ids, rows.labels.tolist(), rows.selections, strict=True)
+    ):
+        exemplar = stored.get(external_id)
+        if exemplar is None:
+            raise NotFoundError(
+                f"{path}: row {row}, external_id: classifier {classifier.name!r} has no exemplar {external_id!r}; "
+                "ingest or score it first"
+            )
+        wanted = None if number < 0 else number
+        if join_train:
+            _check_may_train(exemplar, wanted, selection, f"{path}: row {row}, id {external_id!r}")
+        split = Split.TRAIN if join_train else _split(classifier, exemplar, wanted, selection)
+        if (wanted, split) != (exemplar.label, exemplar.split):
+            before.append(exemplar)
+            events.append(LabelEvent(exemplar.id, wanted, selection, split))
+    return before, events
+
+
+def _check_may_train(exemplar: LabelledExemplar, wanted: int | None, selection: str, where: str) -> None:
+    if exemplar.split in HELD_OUT_SPLITS:
+        raise ConflictError(f"{where}: it calibrates, in split {exemplar.split}, and cannot train too; leave it out")
+    if wanted is None or selection != "selected":
+        got = "none" if wanted is None else f"one that is {selection}"
+        raise InvalidInputError(
+            f"{where}: expected a selected label to join the training exemplars, got {got}; random ones calibrate"
+        )
+
+
+def _split(classifier: Classifier, exemplar: LabelledExemplar, wanted: int | None, selection: str) -> Split:
+    """Where an exemplar belongs once it has the label wanted."""
+    if wanted is None:
+        return Split.SCORED
+    if exemplar.split == Split.SCORED and selection == "random":
+        (split,) = assign_splits(
+            [exemplar.document_key], seed=classifier.seed, knn_share=classifier.knn_share, mc_share=classifier.mc_share
+        )
+        return split
+    return exemplar.split
+
+
+def _support_changes(before: list[LabelledExemplar], events: list[LabelEvent]) -> list[SupportChange]:
+    """What the events mean for the training exemplars."""
+    changes = []
+    for was, event in zip(before, events, strict=True):
+        if Split.TRAIN not in (was.split, event.split):
+            continue
+        if was.split != Split.TRAIN:
+            changes.append(SupportChange(was.id, "added", None))
+        elif event.split != Split.TRAIN:
+            changes.append(SupportChange(was.id, "removed", was.label))
+        else:
+            changes.append(SupportChange(was.id, "relabelled", was.label))
+    return changes
+
+
+def _counts(
+    rows: LabelRows,
+    stored: dict[str, LabelledExemplar],
+    before: list[LabelledExemplar],
+    events: list[LabelEvent],
+    requests: int,
+) -> Labelled:
+    pairs = list(zip(before, events, strict=True))
+    joined: Counter[Split] = Counter(
+        event.split for was, event in pairs if was.split == Split.SCORED and event.split != Split.SCORED
+    )
+    return Labelled(
+        rows=len(rows.external_ids),
+        new=sum(was.label is None for was, _ in pairs),
+        corrected=sum(None not in (was.label, event.label) and was.label != event.label for was, event in pairs),
+        retracted=sum(event.label is None for _, event in pairs),
+        put_to_use=sum(event.label is not None and was.label == event.label for was, event in pairs),
+        unchanged=len(rows.external_ids) - len(events),
+        joined=dict(joined),
+        left=sum(was.split != Split.SCORED and event.split == Split.SCORED for was, event in pairs),
+        kept=sum(event.label is not None and event.split == Split.SCORED for event in events),
+        still_calibrating=sum(
+            selection == "selected" and number >= 0 and stored[external_id].split in HELD_OUT_SPLITS
+            for external_id, number, selection in zip(
+                rows.external_ids, rows.labels.tolist(), rows.selections, strict=True
+            )
+        ),
+        recalibrations=requests,
+        ignored=rows.ignored,
+    )

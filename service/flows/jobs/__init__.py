@@ -1,0 +1,1 @@
+"""Jobs: sending, waiting, cancelling, and computing a chunk."""

@@ -1,0 +1,151 @@
+"""One chunk of a job: what a worker does when a message wakes it.
+
+Claim, compute, then write results and completion in one transaction, so a chunk is either done or as if it
+had never been touched. Delivered twice, the second finds it claimed or done and leaves.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+from sqlalchemy import Connection, Engine
+
+from service.core.types import IntArray
+from service.errors import JobError
+from service.flows.jobs.leases import renewed_lease
+from service.store.database.engine import connect, transaction
+from service.store.exemplars import classifiers
+from service.store.exemplars.classifiers import Classifier
+from service.store.exemplars.support import SupportChangedError
+from service.store.work import jobs
+
+# Of a chunk whose training exemplars change while it is computed, before that counts as an attempt gone wrong.
+_TRIES = 3
+
+log = structlog.get_logger()
+
+
+class ChunkSettings(Protocol):
+    """What of the settings bears on a chunk."""
+
+    @property
+    def lease_seconds(self) -> int: ...
+
+    @property
+    def max_attempts(self) -> int: ...
+
+    @property
+    def retry_seconds(self) -> float: ...
+
+    @property
+    def memory_budget_mb(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChunkWork:
+    """What a chunk is computed from.
+
+    classifier: as it is now. exemplar_ids: (n,) int64, in the order of the request. memory_budget: bytes that temporary
+    arrays may take.
+    """
+
+    job: jobs.Job
+    classifier: Classifier
+    exemplar_ids: IntArray
+    memory_budget: int
+
+
+class ChunkResult(Protocol):
+    """What was computed of a chunk, ready to be stored in the transaction that completes it."""
+
+    def apply(self, connection: Connection) -> None: ...
+
+
+ComputeChunk = Callable[[ChunkWork], ChunkResult]
+
+
+class ChunkRunner:
+    """Claims chunks and has them computed, each by what is registered for the kind of its job."""
+
+    def __init__(
+        self, engine: Engine, kinds: Mapping[str, ComputeChunk], settings: ChunkSettings, *, worker: str
+    ) -> None:
+        self._engine = engine
+        self._kinds = kinds
+        self._settings = settings
+        self._worker = worker
+
+    def run(self, job_id: int, ordinal: int) -> int:
+        """Compute one chunk; how many of its rows were settled, 0 where it was not to be had or went wrong.
+
+        An error is recorded with the chunk, which is tried again after a while or, after the last attempt, failed.
+        """
+        chunk_log = log.bind(job=job_id, chunk=ordinal, worker=self._worker)
+        with transaction(self._engine) as connection:
+            claim = jobs.claim(
+                connection, job_id, ordinal, worker=self._worker, lease_seconds=self._settings.lease_seconds
+            )
+        if claim is None:
+            chunk_log.info("chunk is finished, waits, or another worker has it")
+            return 0
+        chunk_log = chunk_log.bind(classifier=claim.classifier, attempt=claim.attempts)
+        try:
+            self._check_attempts(claim)
+            with renewed_lease(self._engine, claim, self._settings.lease_seconds):
+                finished = self._compute_and_apply(claim)
+        except Exception as error:  # whatever it is, it is kept with the chunk, and other chunks go on
+            with transaction(self._engine) as connection:
+                state = jobs.fail(
+                    connection,
+                    claim,
+                    error=f"{type(error).__name__}: {error}",
+                    max_attempts=self._settings.max_attempts,
+                    retry_seconds=self._settings.retry_seconds,
+                )
+            if state is None:  # what it would have written is there by now, which is an error of its own
+                chunk_log.warning("lease was lost, result is dropped", error=str(error))
+            else:
+                chunk_log.exception("chunk went wrong", chunk_state=state)
+            return 0
+        if not finished:
+            chunk_log.warning("lease was lost, result is dropped")
+            return 0
+        chunk_log.info("chunk is done", rows=claim.end_row - claim.first_row)
+        return claim.end_row - claim.first_row
+
+    def _check_attempts(self, claim: jobs.Claim) -> None:
+        """Raise JobError where all attempts are used up: a worker that was killed recorded no error."""
+        if claim.attempts > self._settings.max_attempts:
+            raise JobError(
+                f"{self._settings.max_attempts} attempts ended without a result or an error: see in the logs whether "
+                "workers ran out of memory, or raise VENN_ADMIT_CHUNK_SECONDS"
+            )
+
+    def _compute_and_apply(self, claim: jobs.Claim) -> bool:
+        for _ in range(_TRIES):
+            try:
+                return self._apply(claim, self._compute(claim))
+            except SupportChangedError as error:
+                changed = error
+        raise changed
+
+    def _apply(self, claim: jobs.Claim, result: ChunkResult) -> bool:
+        with connect(self._engine) as connection, connection.begin() as open_transaction:
+            jobs.begin_writing(connection, claim, lease_seconds=self._settings.lease_seconds)
+            result.apply(connection)
+            finished = jobs.finish(connection, claim)
+            if not finished:
+                open_transaction.rollback()
+        return finished
+
+    def _compute(self, claim: jobs.Claim) -> ChunkResult:
+        with connect(self._engine) as connection:
+            job = jobs.by_id(connection, claim.job_id)
+            work = ChunkWork(
+                job,
+                classifiers.by_id(connection, job.classifier_id),
+                jobs.chunk_exemplars(connection, claim),
+                memory_budget=self._settings.memory_budget_mb << 20,
+            )
+        return self._kinds[job.kind](work)

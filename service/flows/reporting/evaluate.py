@@ -1,0 +1,256 @@
+"""Labelled, scored points put side by side: what each method admits, and how often it is right."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import Connection, Engine
+
+from service.core.approximation.knn import nonconformity
+from service.core.approximation.localizer import localizer_logits
+from service.core.calibrators.venn_admit.decide import decide
+from service.core.comparison.adaptive import AdaptiveRule, uniform_draws
+from service.core.comparison.methods import (
+    ComparisonCalibration,
+    ComparisonParameters,
+    ComparisonPoints,
+    comparison_methods,
+)
+from service.core.documents import documents_of
+from service.core.evaluation.points import EvaluationPoints
+from service.core.types import FloatArray, Split
+from service.errors import InvalidInputError, NotReadyError
+from service.files import DEFAULT_MEMORY_BUDGET
+from service.flows.calibration.approximate import positions, require_support
+from service.flows.decisions.score import Snapshot, load_snapshot
+from service.flows.exemplars.ingest import store_scored
+from service.report.evaluation.dataset import DatasetReport, EvaluatedCalibration, build_dataset_report
+from service.store.calibrations import calibrations
+from service.store.calibrations.calibrations import Calibration
+from service.store.database.engine import connect, transaction
+from service.store.decisions import decisions, evaluations, reports
+from service.store.exemplars import approximations, classifiers, exemplars
+from service.store.exemplars.classifiers import Classifier
+from service.store.search.array_cache import ArrayCache
+from service.store.work import jobs
+
+_BLOCK_ROWS = 16_384
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EvaluationRequest:
+    """What is to be evaluated, and the job that decides on what of it is not decided yet; None where all is.
+
+    labelled: the points; those the calibration was made with are left out.
+    """
+
+    classifier: Classifier
+    calibration_id: int
+    labelled: evaluations.Labelled
+    job_id: int | None
+
+
+def request_evaluation_of_file(
+    engine: Engine,
+    name: str,
+    path: Path,
+    *,
+    calibration_id: int | None,
+    chunk_rows: int,
+    on_rows: Callable[[int], None],
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> EvaluationRequest:
+    """Store a file's exemplars and record the job that scores its labelled rows, in one transaction.
+
+    calibration_id: the snapshot to use; None: the current one. memory_budget: bytes that reading the file may take.
+    Raises InvalidInputError if no row has a label, or if the snapshot was made with all that have; nothing is stored
+    then.
+    """
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        calibration = calibrations.held(connection, classifier, calibration_id)
+        exemplar_ids = store_scored(connection, classifier, path, on_rows, memory_budget=memory_budget)
+        labelled = evaluations.labelled(connection, calibration, exemplar_ids)
+        if not labelled.ids.size and not labelled.seen_count:
+            raise InvalidInputError(f"{path}: expected labelled rows to evaluate on, got none; add the labels")
+        return _request(connection, classifier, calibration, labelled, str(path), chunk_rows)
+
+
+def request_evaluation_of_decisions(
+    engine: Engine, name: str, *, calibration_id: int | None, chunk_rows: int
+) -> EvaluationRequest:
+    """Record the job that completes a calibration's labelled decisions, which were made under whichever options.
+
+    calibration_id: as above. Raises InvalidInputError where no labelled exemplar was scored with it, or the
+    snapshot was made with all that were.
+    """
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        calibration = calibrations.held(connection, classifier, calibration_id)
+        labelled = evaluations.labelled(connection, calibration, evaluations.decided(connection, calibration))
+        if not labelled.ids.size and not labelled.seen_count:
+            raise InvalidInputError(
+                f"calibration {calibration.id} of {name!r} has decided on no labelled exemplar: score a file that has "
+                "labels, or name one to evaluate"
+            )
+        return _request(connection, classifier, calibration, labelled, f"calibration {calibration.id}", chunk_rows)
+
+
+def evaluate(engine: Engine, cache: ArrayCache, request: EvaluationRequest, title: str) -> DatasetReport:
+    """Compare the methods on the points of a request whose job is done; title: what the report calls them.
+
+    The comparison methods are calibrated on mc and vp as the snapshot has them, and on knn as it is now.
+    """
+    classifier, exemplar_ids = request.classifier, request.labelled.ids
+    snapshot = load_snapshot(engine, cache, classifier, request.calibration_id)
+    settings, eta_loc = snapshot.calibration.settings, snapshot.parameters.eta_loc
+    with connect(engine) as connection:
+        rows = evaluations.evaluated_rows(connection, classifier, request.calibration_id, exemplar_ids)
+        keys = exemplars.keys(connection, exemplar_ids)
+        vectors = exemplars.vectors(connection, classifier, exemplar_ids)
+        calibration_data = _calibration_data(connection, classifier, snapshot)
+        vp_logits = _vp_logits(connection, classifier, snapshot)
+        origin = reports.snapshot_origin(connection, snapshot.calibration)
+
+    approximation = rows.approximation
+    plain = decide(
+        snapshot.admit,
+        snapshot.venn,
+        approximation,
+        settings,
+        neighbour_count=classifier.neighbour_count,
+        require_full_match=False,
+        localizer=None,
+    )
+    compared = comparison_methods(
+        calibration_data,
+        ComparisonPoints(
+            network_logits=rows.network_logits,
+            knn_logits=approximation.logits,
+            vectors=vectors,
+            draws=uniform_draws(keys.row_keys, seed=classifier.seed),
+        ),
+        alpha=settings.alpha,
+        eta_loc=eta_loc,
+        seed=classifier.seed,
+    )
+    points = EvaluationPoints(
+        label=rows.label,
+        network_predicted=rows.network_predicted,
+        predicted=approximation.predicted,
+        localizer_predicted=localizer_logits(vectors, snapshot.localizer_vectors, vp_logits, eta_loc).argmax(axis=1),
+        match_count=approximation.match_count,
+        distance=approximation.distance,
+        logits=approximation.logits,
+        included=rows.included,
+        lower_plain=plain.probabilities.lower,
+        upper_plain=plain.probabilities.upper,
+        lower_weighted=rows.lower,
+        upper_weighted=rows.upper,
+        admitted_plain=plain.selection.decision >= 0,
+        admitted_weighted=rows.admitted,
+        comparisons=compared.sets,
+        documents=documents_of(keys.document_keys),
+    )
+    return build_dataset_report(
+        title,
+        classifier.class_names,
+        points,
+        classifier.neighbour_count,
+        settings.alpha,
+        parameters=_described(compared.parameters),
+        left_out=request.labelled.seen_count,
+        calibration=EvaluatedCalibration(
+            id=snapshot.calibration.id,
+            created_at=origin.created_at,
+            settings=settings,
+            mc_count=snapshot.calibration.mc_count,
+            vp_count=snapshot.calibration.vp_count,
+        ),
+    )
+
+
+def _request(
+    connection: Connection,
+    classifier: Classifier,
+    calibration: Calibration,
+    labelled: evaluations.Labelled,
+    where: str,
+    chunk_rows: int,
+) -> EvaluationRequest:
+    if not labelled.ids.size:
+        raise InvalidInputError(
+            f"{where}: all {labelled.seen_count:,} labelled rows are training or calibration data of calibration "
+            f"{calibration.id}, and say nothing about it; evaluate on others"
+        )
+    require_support(connection, classifier)
+    undecided = decisions.undecided(
+        connection, labelled.ids, calibration_id=calibration.id, weighted=True, require_full_match=False
+    )
+    if not undecided.size:
+        return EvaluationRequest(classifier, calibration.id, labelled, None)
+    job_id = jobs.add_job(
+        connection,
+        classifier,
+        kind="score",
+        exemplar_ids=undecided,
+        chunk_rows=chunk_rows,
+        knn_parameters_id=calibration.knn_parameters_id,
+        calibration_id=calibration.id,
+        weighted=True,
+        require_full_match=False,
+    )
+    return EvaluationRequest(classifier, calibration.id, labelled, job_id)
+
+
+def _calibration_data(connection: Connection, classifier: Classifier, snapshot: Snapshot) -> ComparisonCalibration:
+    """All held-out labelled points, in the order of their external ids: sums round by it."""
+    ids, labels, scores = (
+        [part.exemplar_ids for part in (snapshot.mc, snapshot.vp)],
+        [part.points.label for part in (snapshot.mc, snapshot.vp)],
+        [part.points.score for part in (snapshot.mc, snapshot.vp)],
+    )
+    for block in approximations.split_blocks(connection, classifier, Split.KNN, snapshot.parameters.id, _BLOCK_ROWS):
+        ids.append(block.exemplar_ids)
+        labels.append(block.labels)
+        scores.append(nonconformity(block.approximation.logits, block.labels))
+    keys = exemplars.keys(connection, np.concatenate(ids))
+    order = np.array(sorted(range(len(keys.ids)), key=keys.row_keys.__getitem__), dtype=np.int64)
+    ordered = keys.ids[order]
+    return ComparisonCalibration(
+        keys=[keys.document_keys[row] for row in order],
+        label=np.concatenate(labels)[order],
+        network_logits=exemplars.network_logits(connection, classifier, ordered),
+        nonconformity=np.concatenate(scores)[order],
+        vectors=exemplars.vectors(connection, classifier, ordered),
+        draws=uniform_draws([keys.row_keys[row] for row in order], seed=classifier.seed),
+    )
+
+
+def _vp_logits(connection: Connection, classifier: Classifier, snapshot: Snapshot) -> FloatArray:
+    """KNN's logits of the snapshot's vp, (n_vp, C) float64, in the order of its localizer vectors."""
+    wanted = snapshot.vp.exemplar_ids[snapshot.venn.order]
+    ids, approximation = approximations.read_approximations(connection, classifier, wanted, snapshot.parameters.id)
+    if len(ids) != len(wanted):
+        raise NotReadyError(
+            f"{len(wanted) - len(ids):,} points of calibration {snapshot.calibration.id} have other neighbours by now, "
+            "and no approximation under its parameters: evaluate with a newer calibration"
+        )
+    ordered: FloatArray = approximation.logits[positions(ids, wanted)]
+    return ordered
+
+
+def _described(parameters: ComparisonParameters) -> tuple[tuple[str, str], ...]:
+    """What the comparison methods came to, in words."""
+
+    def rule(rule: AdaptiveRule) -> str:
+        return f"k_reg {rule.k_reg}, lambda {rule.penalty:g}, threshold {rule.threshold:.4g}"
+
+    return (
+        ("Conf_BASE", f"threshold {parameters.conf_threshold:.4g}"),
+        ("temperature", f"{parameters.temperature:.4g}"),
+        ("APS", f"threshold {parameters.aps.threshold:.4g}"),
+        ("RAPS adaptiveness", rule(parameters.raps.adaptiveness)),
+        ("RAPS size", rule(parameters.raps.size)),
+    )

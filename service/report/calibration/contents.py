@@ -1,0 +1,74 @@
+"""All that a report shows of a calibration and of what came after it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from itertools import pairwise
+
+from service.core.calibrators.bands import BandRadius
+from service.core.calibrators.usable_bands import UsableShares
+from service.core.monitoring.discrepancies import Discrepancies, has_grown
+from service.core.monitoring.inventory import Inventory, SnapshotChanges
+from service.core.monitoring.label_budget import LabelBudget
+from service.core.monitoring.partitions import CalibrationPartitions
+from service.core.monitoring.traffic import Traffic
+from service.core.types import CalibratorSettings
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFacts:
+    """A snapshot: its number, how, when and why it was made, and whether new work uses it and its KNN parameters."""
+
+    id: int
+    created_at: datetime
+    reason: str
+    is_current: bool
+    parameters_are_current: bool
+    settings: CalibratorSettings
+    radius: BandRadius
+    mc_count: int
+    vp_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Where KNN and network differ. at_fit: on the dev half; None where the parameters were given."""
+
+    at_fit: Discrepancies | None
+    held_out: Discrepancies
+    scored: Discrepancies
+
+    def grown(self, since: Discrepancies) -> bool:
+        """Whether there are more than at the fit, by more than chance."""
+        return self.at_fit is not None and has_grown(self.at_fit, since)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibrationReport:
+    """One classifier's calibration.
+
+    admitted_of_vp: points of vp that plain Venn-ADMIT would admit, each left out of its own category. other_settings:
+    what others leave usable, if these leave nearly nothing. traffic: None where nothing was decided. budget: None where
+    no point of it has a band below kappa. seen_count: exemplars that were decided on and are left out of traffic,
+    because the snapshot that decided on them was made with them.
+    """
+
+    classifier: str
+    class_names: tuple[str, ...]
+    neighbour_count: int
+    mc_share: Decimal
+    snapshot: SnapshotFacts
+    inventory: Inventory
+    changes: SnapshotChanges
+    partitions: CalibrationPartitions
+    admitted_of_vp: int
+    other_settings: UsableShares | None
+    agreement: Agreement
+    traffic: Traffic | None
+    seen_count: int
+    budget: LabelBudget | None
+
+    def bin_names(self) -> list[str]:
+        """Names of the bins of q, such as "0", "1-5" and "25"."""
+        edges = [*self.snapshot.settings.bin_edges, self.neighbour_count + 1]
+        return [str(a) if b == a + 1 else f"{a}-{b - 1}" for a, b in pairwise(edges)]

@@ -1,0 +1,43 @@
+"""A report on a calibration for a terminal of 80 columns or more."""
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from service.report.calibration.contents import CalibrationReport
+from service.report.calibration.sections import Section, TextTable
+from service.report.calibration.wording import advice_text, heading, sections, settings_text
+
+
+def calibration_tables(report: CalibrationReport) -> RenderableType:
+    """The whole report; what to do next comes last, where it is seen."""
+    advice = Group(Text("What to do next", style="bold"), *(Text(line, style="yellow") for line in advice_text(report)))
+    parts = [
+        Group(Text(heading(report), style="bold"), Text(settings_text(report))),
+        *map(_section, sections(report)),
+        advice,
+    ]
+    return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts))
+
+
+def _section(section: Section) -> RenderableType:
+    return Group(
+        Text(section.title, style="bold"),
+        *(Text(part) if isinstance(part, str) else _table(part) for part in section.parts),
+        *(Text(note, style="dim") for note in section.notes),
+    )
+
+
+def _table(table: TextTable) -> Table:
+    drawn = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    first, *others = table.columns
+    drawn.add_column(Text(first), no_wrap=True)
+    for head in others:
+        drawn.add_column(Text(head), justify="right", no_wrap=True)
+    for number, row in enumerate(table.rows, start=1):
+        if table.last_is_total and number == len(table.rows):
+            drawn.add_section()
+        drawn.add_row(*map(Text, row))
+    return drawn

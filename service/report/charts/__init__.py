@@ -1,0 +1,1 @@
+"""Charts, drawn once for pages and PNG files."""

@@ -1,0 +1,138 @@
+"""Figures of one evaluation set, and how they become PNG files and SVG elements."""
+
+import re
+import warnings
+from collections.abc import Callable
+from html import escape
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure, FigureBase
+
+from service.report.charts.drawing import draw_coverage, draw_heatmap, draw_reliability
+from service.report.charts.drawn_methods import draw_methods
+from service.report.charts.drawn_tables import draw_accuracy, draw_covered, draw_partitions, draw_selective
+from service.report.charts.fonts import PAGE_FONTS, drawing_fonts, with_drawable_names
+from service.report.evaluation.dataset import DatasetReport
+from service.report.evaluation.verdicts import answer, headline
+from service.report.evaluation.wording import extent, left_out
+
+TITLES = {
+    "methods": "Share correct among singletons against the share admitted",
+    "coverage": "Share correct among admitted points, as more are admitted",
+    "reliability": "Lower and upper probability against observed share correct",
+    "heatmap": "Accuracy of the KNN by q and d",
+}
+
+
+def methods_figure(report: DatasetReport) -> Figure:
+    """What each method admits, and how much of it is right, over all and for its worst class."""
+    return _single(report, "methods", draw_methods, (12.5, 5.4))
+
+
+def coverage_figure(report: DatasetReport) -> Figure:
+    """Coverage against admitted share, per true class and per predicted class."""
+    return _single(report, "coverage", draw_coverage, (9.5, 5.0))
+
+
+def reliability_figure(report: DatasetReport) -> Figure:
+    """Lower and upper probability against observed frequency, with intervals and the counts behind them."""
+    return _single(report, "reliability", draw_reliability, (10.5, 5.8))
+
+
+def heatmap_figure(report: DatasetReport) -> Figure:
+    """Accuracy of the KNN over q by d, with counts."""
+    return _single(report, "heatmap", draw_heatmap, (7.6, 4.8))
+
+
+def summary_figure(report: DatasetReport) -> Figure:
+    """The charts and the tables on one sheet."""
+    with drawing_fonts():
+        figure = Figure(figsize=(17, 30), layout="constrained")
+        words = (f"{report.name}: {extent(report)}", left_out(report), answer(report), headline(report))
+        figure.suptitle("\n".join(filter(None, words)), fontsize=12.5, parse_math=False)
+        sheets: Any = figure.subfigures(5, 1, height_ratios=(5.8, 4.8, 6.6, 5.8, 5.6), hspace=0.02)
+        beside: Any = sheets[3].subfigures(1, 2, wspace=0.03)
+        below: Any = sheets[4].subfigures(1, 2, wspace=0.03)
+        tables: Any = below[1].subfigures(2, 1, height_ratios=(1.9, 1), hspace=0.02)
+        contents = (
+            (sheets[0], draw_methods, TITLES["methods"]),
+            (sheets[1], draw_selective, "Share correct among singletons (admitted points)"),
+            (sheets[2], draw_covered, "What the sets cover"),
+            (beside[0], draw_coverage, TITLES["coverage"]),
+            (beside[1], draw_reliability, TITLES["reliability"]),
+            (below[0], draw_heatmap, TITLES["heatmap"]),
+            (tables[0], draw_partitions, "Partitions of the KNN by q and d, over all and per true class"),
+            (tables[1], draw_accuracy, "Accuracy of every prediction, over all and per true class"),
+        )
+        for part, draw, title in contents:
+            draw(part, report)
+            part.suptitle(title, fontsize=12, fontweight="bold")
+    return figure
+
+
+CHARTS: dict[str, Callable[[DatasetReport], Figure]] = {
+    "methods": methods_figure,
+    "coverage": coverage_figure,
+    "reliability": reliability_figure,
+    "heatmap": heatmap_figure,
+    "summary": summary_figure,
+}
+
+
+def save_charts(report: DatasetReport, directory: Path) -> tuple[Path, ...]:
+    """Write every chart as DATASET-CHART.png into an existing directory; returns the paths.
+
+    A class whose name no installed font can draw is called by its number.
+    """
+    stem = re.sub(r"[^\w.]+", "-", report.name).strip("-.") or "set"
+    drawable = with_drawable_names(report)
+    return tuple(save_png(figure(drawable), directory / f"{stem}-{name}.png") for name, figure in CHARTS.items())
+
+
+def save_png(figure: Figure, path: Path, dots_per_inch: int = 150) -> Path:
+    """Write a figure as PNG and return its path; the same figure gives the same bytes."""
+    figure.savefig(path, format="png", dpi=dots_per_inch, facecolor="white", metadata={"Software": None})
+    return path
+
+
+def to_svg(figure: Figure, prefix: str, label: str) -> str:
+    """A figure as an `<svg>` element to put into a page, without outside reference.
+
+    Text stays text, which the browser draws with the fonts it has, so that any name can be read. prefix: a word that
+    is unique in the page, put before every id. label: what a screen reader says. The same figure gives the same text.
+    """
+    text = StringIO()
+    with mpl.rc_context({"svg.hashsalt": prefix, "svg.fonttype": "none"}), warnings.catch_warnings():
+        # What our fonts lack the browser's may have.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        figure.savefig(text, format="svg", facecolor="white", metadata={"Date": None, "Creator": None})
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    # Within a tag only: a name that is drawn may look like an attribute.
+    svg = re.sub(r"<[^>]*>", lambda tag: _within_page(tag[0], prefix), svg)
+    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1)
+
+
+def _within_page(tag: str, prefix: str) -> str:
+    """A tag as it may stand in a page, among other charts."""
+    # Within HTML the namespaces are known; their declarations would be the only addresses in the page.
+    tag = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", tag).replace("xlink:href", "href")
+    tag = re.sub(r"font-family: [^;\"]*", f"font-family: {PAGE_FONTS}", tag)
+    return re.sub(r'(\bid="|\bhref="#|url\(#)', rf"\g<1>{prefix}-", tag)
+
+
+def _single(
+    report: DatasetReport,
+    name: str,
+    draw: Callable[[FigureBase, DatasetReport], None],
+    inches: tuple[float, float],
+) -> Figure:
+    with drawing_fonts():
+        figure = Figure(figsize=inches, layout="constrained")
+        draw(figure, report)
+        figure.suptitle(f"{report.name}: {TITLES[name]}", fontsize=12, fontweight="bold", parse_math=False)
+    return figure

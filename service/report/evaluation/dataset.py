@@ -1,0 +1,201 @@
+"""All that a report shows of one evaluation set, computed once for the terminal, the charts and the page."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+import numpy as np
+
+from service.core.evaluation.coverage_bands import CoverageBand, coverage_bands
+from service.core.evaluation.curves import (
+    AccuracyGrid,
+    CoverageCurve,
+    Reliability,
+    accuracy_grid,
+    coverage_curve,
+    coverage_curves,
+    default_match_bins,
+    reliability,
+)
+from service.core.evaluation.measures import (
+    ClassTallies,
+    MethodMeasures,
+    PointAccuracy,
+    measure_method,
+    point_accuracy,
+)
+from service.core.evaluation.points import EvaluationPoints, PartitionTable, partition_table, standard_methods
+from service.core.evaluation.tallies import Tally, Verdict
+from service.core.types import CalibratorSettings
+from service.errors import InvalidInputError
+
+KNN = "KNN"
+RECOMMENDED = "Venn-ADMIT weighted"
+"""The method whose decisions the service records by default."""
+
+MOST_CLASSES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyRow:
+    """Accuracy of one point prediction: the network's, the KNN's or the localizer's."""
+
+    name: str
+    accuracy: PointAccuracy
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedCalibration:
+    """The snapshot whose decisions were evaluated, by its number: when it was made, how, and with how many points."""
+
+    id: int
+    created_at: datetime
+    settings: CalibratorSettings
+    mc_count: int
+    vp_count: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DatasetReport:
+    """One evaluation set, measured.
+
+    alpha: exact decimal; the target is 1 - alpha. document_count: documents that hold the points, where those of
+    one document are not independent; else None. accuracy, methods: rows in the order they are shown.
+    reliability_lower, reliability_upper: of the plain and of the weighted probabilities, by name.
+    curves_by_true_class, curves_by_predicted_class (C each), curve_overall: by the weighted lower probability.
+    bands_by_true_class, bands_by_predicted_class, band_overall: intervals along them, of the shown classes by number.
+    grid: of the KNN. parameters: name and text of what the comparison methods were given or fitted.
+    left_out: rows of the evaluation set that are training or calibration data, and were not evaluated.
+    calibration: what decided, if the points were scored by one that is stored.
+    """
+
+    name: str
+    class_names: tuple[str, ...]
+    alpha: Decimal
+    neighbour_count: int
+    point_count: int
+    document_count: int | None
+    accuracy: tuple[AccuracyRow, ...]
+    partitions: PartitionTable
+    methods: tuple[MethodMeasures, ...]
+    reliability_lower: dict[str, Reliability]
+    reliability_upper: dict[str, Reliability]
+    curves_by_true_class: tuple[CoverageCurve, ...]
+    curves_by_predicted_class: tuple[CoverageCurve, ...]
+    curve_overall: CoverageCurve
+    bands_by_true_class: dict[int, CoverageBand]
+    bands_by_predicted_class: dict[int, CoverageBand]
+    band_overall: CoverageBand
+    grid: AccuracyGrid
+    parameters: tuple[tuple[str, str], ...] = ()
+    left_out: int = 0
+    calibration: EvaluatedCalibration | None = None
+
+    @property
+    def target(self) -> Decimal:
+        """1 - alpha."""
+        return 1 - self.alpha
+
+    def method(self, name: str) -> ClassTallies:
+        """Share correct among the singletons of the method of this name, which are what it admits."""
+        return next(row.singletons for row in self.methods if row.name == name)
+
+    def shown_classes(self, most: int = MOST_CLASSES) -> tuple[int, ...]:
+        """All classes, ascending; of more than `most` only those doing worst under the recommended method."""
+        return _worst_classes(self.method(RECOMMENDED), self.method(KNN), self.alpha, most)
+
+
+def build_dataset_report(
+    name: str,
+    class_names: tuple[str, ...],
+    points: EvaluationPoints,
+    neighbour_count: int,
+    alpha: Decimal,
+    match_bins: tuple[int, ...] | None = None,
+    parameters: tuple[tuple[str, str], ...] = (),
+    left_out: int = 0,
+    calibration: EvaluatedCalibration | None = None,
+) -> DatasetReport:
+    """Measure an evaluation set.
+
+    match_bins: lower edges of the bins of q in the heat map. parameters, left_out, calibration: as in
+    `DatasetReport`.
+    """
+    if len(class_names) != points.class_count:
+        raise InvalidInputError(
+            f"expected {points.class_count} class names, one a column of the logits, got {len(class_names)}"
+        )
+    documents = points.documents
+    label, predicted, class_count = points.label, points.predicted, points.class_count
+    correct = predicted == label
+    predictions = {"network": points.network_predicted, KNN: predicted}
+    if points.localizer_predicted is not None:
+        predictions["localizer"] = points.localizer_predicted
+    methods = tuple(measure_method(sets, label, documents) for sets in standard_methods(points, neighbour_count))
+    singletons = {row.name: row.singletons for row in methods}
+    shown = _worst_classes(singletons[RECOMMENDED], singletons[KNN], alpha, MOST_CLASSES)
+    *bands, band_overall = coverage_bands(
+        points.lower_weighted,
+        correct,
+        [*(label == c for c in shown), *(predicted == c for c in shown), np.ones(label.size, np.bool_)],
+        documents,
+    )
+    return DatasetReport(
+        name=name,
+        class_names=class_names,
+        alpha=alpha,
+        neighbour_count=neighbour_count,
+        point_count=int(label.size),
+        document_count=None if documents is None else documents.count,
+        accuracy=tuple(
+            AccuracyRow(who, point_accuracy(label, said, class_count, documents)) for who, said in predictions.items()
+        ),
+        partitions=partition_table(points, neighbour_count, alpha),
+        methods=methods,
+        reliability_lower={
+            "plain": reliability(points.lower_plain, correct, documents),
+            "weighted": reliability(points.lower_weighted, correct, documents),
+        },
+        reliability_upper={
+            "plain": reliability(points.upper_plain, correct, documents),
+            "weighted": reliability(points.upper_weighted, correct, documents),
+        },
+        curves_by_true_class=coverage_curves(points.lower_weighted, correct, label, class_count),
+        curves_by_predicted_class=coverage_curves(points.lower_weighted, correct, predicted, class_count),
+        curve_overall=coverage_curve(points.lower_weighted, correct),
+        bands_by_true_class=dict(zip(shown, bands[: len(shown)], strict=True)),
+        bands_by_predicted_class=dict(zip(shown, bands[len(shown) :], strict=True)),
+        band_overall=band_overall,
+        grid=accuracy_grid(
+            points.match_count,
+            points.distance,
+            correct,
+            neighbour_count,
+            match_bins or default_match_bins(neighbour_count),
+        ),
+        parameters=parameters,
+        left_out=left_out,
+        calibration=calibration,
+    )
+
+
+def _worst_classes(admitted: ClassTallies, everything: ClassTallies, alpha: Decimal, most: int) -> tuple[int, ...]:
+    """All classes, ascending; of more than `most` those of which the worst is admitted.
+
+    Those that miss the target, by true or by predicted class, come first, then those with the lowest share correct.
+    Classes of which too few points are admitted to judge come after the judged ones, in the order of the share
+    correct of everything.
+    """
+    classes = range(len(admitted.per_true_class))
+
+    def judged(measured: ClassTallies, c: int) -> list[Tally]:
+        tallies = (measured.per_true_class[c], measured.per_predicted_class[c])
+        return [tally for tally in tallies if not tally.is_few]
+
+    def rank(c: int) -> tuple[bool, bool, float]:
+        tallies = judged(admitted, c)
+        missed = any(tally.verdict(alpha) is Verdict.MISSED for tally in tallies)
+        shares = [tally.share for tally in tallies or judged(everything, c)]
+        return (not missed, not tallies, min(shares, default=1.0))
+
+    return tuple(classes) if len(classes) <= most else tuple(sorted(sorted(classes, key=rank)[:most]))

@@ -1,0 +1,128 @@
+"""A report for programs: what the tables show, as plain dictionaries, lists and numbers."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from service.core.evaluation.curves import Reliability
+from service.core.evaluation.measures import ClassTallies, MethodMeasures, PointAccuracy
+from service.core.evaluation.points import PartitionCell
+from service.core.evaluation.tallies import Tally
+from service.report.evaluation.dataset import DatasetReport
+from service.report.evaluation.evaluated import calibration_payload
+from service.report.evaluation.verdicts import answer, class_gap, class_verdicts, headline, overall_verdict
+from service.report.evaluation.wording import left_out
+
+CORRECT, COVERED = "share_correct", "share_covered"
+"""What the share of a tally is called, by what it is of."""
+
+
+def report_payload(report: DatasetReport) -> dict[str, Any]:
+    """Everything the tables show of one evaluation set, and the intervals and verdicts behind them.
+
+    document_count, and documents in each tally, are null where points are independent. Numbers that do not
+    exist, such as the share of no points, are NaN.
+    """
+
+    def tally(measured: Tally, share: str = CORRECT) -> dict[str, Any]:
+        return {
+            share: measured.share,
+            "interval": list(measured.interval),
+            "n": measured.count,
+            "N": measured.total,
+            "documents": measured.documents,
+            "verdict": str(measured.verdict(report.alpha)),
+        }
+
+    def classes(measured: ClassTallies, share: str = CORRECT) -> dict[str, Any]:
+        return {
+            "per_true_class": by_class(tally(one, share) for one in measured.per_true_class),
+            "per_predicted_class": by_class(tally(one, share) for one in measured.per_predicted_class),
+            "all": tally(measured.overall, share),
+        }
+
+    def by_class(values: Iterable[Any]) -> dict[str, Any]:
+        return dict(zip(report.class_names, values, strict=True))
+
+    def method(measured: MethodMeasures) -> dict[str, Any]:
+        return {
+            **classes(measured.singletons),
+            "coverage": classes(measured.coverage, COVERED),
+            "by_size": [
+                {"least": size.least, "most": size.most, **tally(size.covered, COVERED)} for size in measured.by_size
+            ],
+            "mean_size": measured.mean_size,
+        }
+
+    def accuracy(measured: PointAccuracy) -> dict[str, Any]:
+        return {
+            "accuracy": measured.tallies.overall.share,
+            "f_half_macro": measured.f_half_macro,
+            "f_half_macro_interval": list(measured.f_half_interval),
+            "f_half": by_class(measured.f_half.tolist()),
+            "per_true_class": by_class(one.share for one in measured.tallies.per_true_class),
+            "tallies": classes(measured.tallies),
+        }
+
+    def cell(measured: PartitionCell) -> dict[str, Any]:
+        return {"threshold": measured.threshold, **tally(measured.tally)}
+
+    return {
+        "name": report.name,
+        "class_names": list(report.class_names),
+        "calibration": None if report.calibration is None else calibration_payload(report.calibration),
+        "alpha": str(report.alpha),
+        "verdict": _verdict(report),
+        "points": report.point_count,
+        "document_count": report.document_count,
+        "left_out": report.left_out,
+        "notes": [note for note in (left_out(report), answer(report), headline(report), class_gap(report)) if note],
+        "accuracy": {row.name: accuracy(row.accuracy) for row in report.accuracy},
+        "partitions": [
+            {
+                "q": row.matches,
+                "d": row.distances,
+                "all": cell(row.overall),
+                "per_true_class": by_class(cell(one) for one in row.per_class),
+            }
+            for row in report.partitions.rows
+        ],
+        "median_d": report.partitions.median,
+        "methods": {row.name: method(row) for row in report.methods},
+        "parameters": dict(report.parameters),
+        "reliability": {
+            "lower": {name: _bins(bins) for name, bins in report.reliability_lower.items()},
+            "upper": {name: _bins(bins) for name, bins in report.reliability_upper.items()},
+        },
+    }
+
+
+def _verdict(report: DatasetReport) -> dict[str, Any]:
+    """Whether the promise, the share correct among points admitted as each class, is kept.
+
+    more_to_settle counts points, or documents where points are not independent; null if no number would do.
+    """
+    return {
+        "target": str(report.target),
+        "all_predicted_classes": str(overall_verdict(report)),
+        "per_predicted_class": {
+            one.name: {"verdict": str(one.verdict), "n": one.tally.count, "more_to_settle": one.more_to_settle}
+            for one in class_verdicts(report)
+        },
+    }
+
+
+def _bins(bins: Reliability) -> list[dict[str, Any]]:
+    """The bins that hold points, from the least probability up."""
+    return [
+        {
+            "from": float(bins.edges[i]),
+            "to": float(bins.edges[i + 1]),
+            "n": int(bins.count[i]),
+            "mean_probability": float(bins.mean_probability[i]),
+            CORRECT: float(bins.frequency[i]),
+            "interval": [float(bins.interval_low[i]), float(bins.interval_high[i])],
+            "few": bool(bins.few[i]),
+        }
+        for i in range(bins.count.size)
+        if bins.count[i]
+    ]

@@ -1,0 +1,133 @@
+"""What comes first of an evaluation: whether the promise holds, how much is admitted, and what cannot be told yet."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from service.core.evaluation.tallies import Tally, Verdict
+from service.report.evaluation.dataset import RECOMMENDED, DatasetReport
+from service.report.evaluation.wording import share_text, target_text
+
+CANNOT_TELL_NOTE = (
+    "“Cannot tell” means that the 95 % interval of the share contains the target, or that there are too few points "
+    "to judge. It is normal for small samples, and neither good news nor bad. How many more admitted points would "
+    "settle it supposes that the share correct stays as it is."
+)
+
+NONE_ADMITTED = "nothing admitted"
+MOST_NAMED = 3
+"""A sentence names so many classes; of more, it gives the number of the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassVerdict:
+    """What the recommended method admits as one class. more_to_settle: as `Tally.more_to_settle` has it."""
+
+    name: str
+    tally: Tally
+    verdict: Verdict
+    more_to_settle: int | None
+
+
+def class_verdicts(report: DatasetReport) -> tuple[ClassVerdict, ...]:
+    """The verdict on every predicted class (C), which is what the calibration promises."""
+    tallies = report.method(RECOMMENDED).per_predicted_class
+    return tuple(
+        ClassVerdict(name, tally, tally.verdict(report.alpha), tally.more_to_settle(report.alpha))
+        for name, tally in zip(report.class_names, tallies, strict=True)
+    )
+
+
+def overall_verdict(report: DatasetReport) -> Verdict:
+    """Missed if any predicted class is; met if all that are admitted at all are; otherwise the sample cannot tell."""
+    found = {one.verdict for one in class_verdicts(report) if one.tally.count}
+    if Verdict.MISSED in found:
+        return Verdict.MISSED
+    return Verdict.MET if found == {Verdict.MET} else Verdict.CANNOT_TELL
+
+
+def answer(report: DatasetReport) -> str:
+    """One or two sentences: whether every predicted class holds what is promised of it."""
+    every = class_verdicts(report)
+    admitted = [one for one in every if one.tally.count]
+    if not admitted:
+        return "Nothing is admitted, so there is nothing to judge."
+    counts = Counter(one.verdict for one in admitted)
+    target, overall = target_text(report), overall_verdict(report)
+    tail = ", ".join(f"{verdict.words} for {counts[verdict] or 'none'}" for verdict in Verdict)
+    if overall is Verdict.MET:
+        first = f"Every predicted class meets the target of {target} among its admitted points."
+    elif overall is Verdict.MISSED:
+        missed = _listed([one.name for one in admitted if one.verdict is Verdict.MISSED])
+        first = f"The target of {target} is missed among the points admitted as {missed} (predicted classes: {tail})."
+    else:
+        first = (
+            f"This sample cannot tell whether every predicted class meets the target of {target} "
+            f"(predicted classes: {tail})."
+        )
+    empty = [one.name for one in every if not one.tally.count]
+    return f"{first} Nothing is admitted as {_listed(empty)}." if empty else first
+
+
+def settling(one: ClassVerdict, report: DatasetReport) -> str:
+    """What would settle a verdict that is open; nothing if none is."""
+    if one.verdict is not Verdict.CANNOT_TELL or one.tally.count == 0:
+        return ""
+    if one.more_to_settle is None:
+        return "too close to the target to settle"
+    unit = "point" if report.document_count is None else "document"
+    plural = "" if one.more_to_settle == 1 else "s"
+    return f"about {_rounded_up(one.more_to_settle):,} more {unit}{plural} would settle it"
+
+
+def headline(report: DatasetReport) -> str:
+    """One sentence: what the recommended method admits, and how much of it is right."""
+    admitted = report.method(RECOMMENDED).overall
+    if admitted.count == 0:
+        return f"{RECOMMENDED} admits none of {report.point_count:,} points."
+    return (
+        f"{RECOMMENDED} admits {admitted.count:,} of {report.point_count:,} points ({admitted.portion:.1%}); "
+        f"{admitted.share:.1%} of these are correct, against a target of {float(report.target * 100):g}% "
+        f"and {report.method('KNN').overall.share:.1%} when every point is admitted."
+    )
+
+
+def class_gap(report: DatasetReport) -> str:
+    """A true class that misses the target although no predicted class is seen to; nothing if there is none."""
+    if overall_verdict(report) is Verdict.MISSED:
+        return ""
+    measured = zip(report.class_names, report.method(RECOMMENDED).per_true_class, strict=True)
+    short = [
+        (tally.share, f"{name} ({share_text(tally.share)} of {tally.count:,})")
+        for name, tally in measured
+        if tally.verdict(report.alpha) is Verdict.MISSED
+    ]
+    if not short:
+        return ""
+    _, worst = min(short)
+    others = f" and {len(short) - 1} more" if len(short) > 1 else ""
+    lead = (
+        "Every predicted class meets the target"
+        if overall_verdict(report) is Verdict.MET
+        else "No predicted class is seen to miss the target"
+    )
+    return (
+        f"{lead}, yet among points of true class {worst}{others} it is missed: what is calibrated is the share correct "
+        "among points predicted alike, which a rare true class can fail; higher thresholds for the classes it is "
+        "mistaken for ask for more."
+    )
+
+
+def _rounded_up(count: int) -> int:
+    """To two significant digits, because it is an estimate.
+
+    >>> [_rounded_up(7), _rounded_up(101), _rounded_up(15_205)]
+    [7, 110, 16000]
+    """
+    unit = int(10 ** max(0, len(str(count)) - 2))
+    return -(-count // unit) * unit
+
+
+def _listed(names: list[str]) -> str:
+    """The first names, and how many others there are."""
+    others = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {others} more" if others > 0 else "")

@@ -1,0 +1,167 @@
+"""One self-contained HTML page: the tables and charts of every evaluation set, without scripts or network."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from service.core.evaluation.tallies import Verdict
+from service.report.charts.charts import (
+    coverage_figure,
+    heatmap_figure,
+    methods_figure,
+    reliability_figure,
+    save_charts,
+    to_svg,
+)
+from service.report.evaluation.dataset import RECOMMENDED, DatasetReport
+from service.report.evaluation.verdicts import (
+    CANNOT_TELL_NOTE,
+    NONE_ADMITTED,
+    answer,
+    class_gap,
+    class_verdicts,
+    headline,
+    overall_verdict,
+    settling,
+)
+from service.report.evaluation.wording import (
+    FEW_MARK,
+    MARKS,
+    PREDICTED,
+    SETS_NOTE,
+    SIDE_BY_SIDE,
+    TRUE,
+    accuracy_cells,
+    accuracy_note,
+    extent,
+    few_text,
+    hidden_classes,
+    interval_note,
+    interval_text,
+    kind_tallies,
+    left_out,
+    parameters_text,
+    share_text,
+    size_name,
+    size_strata,
+    size_tally,
+    target_text,
+)
+
+FIGURES = {
+    "methods": (
+        methods_figure,
+        "What each method admits, and how much of it is right. To the right, more is admitted. Above, the number of "
+        "each method and its verdict: met if the whole interval lies at or above the dotted target, missed if it lies "
+        "below. Left over all points, then of each method the class it does worst on. Marks that would lie upon each "
+        "other stand side by side.",
+    ),
+    "coverage": (
+        coverage_figure,
+        "Share correct against admitted share. From the left, points are admitted in the order of their lower "
+        "probability, the highest first; a curve shows the share correct among those admitted so far, and a band its "
+        f"interval. A mark is what {RECOMMENDED} admits: full where its interval meets the dotted target, a "
+        "cross where it misses it, a ring where it cannot tell.",
+    ),
+    "reliability": (
+        reliability_figure,
+        "Venn probabilities against observed frequency. Each mark is a bin of points with a similar probability: the "
+        "lower should not lie clearly below the diagonal, the upper not clearly above. Bins of too few points are "
+        "small and grey. The lower panels show how many points a bin holds.",
+    ),
+    "heatmap": (
+        heatmap_figure,
+        "Accuracy of the KNN by q and d. Upwards, more of the nearest neighbours agree; to the right, the "
+        "point is further from the training data.",
+    ),
+}
+WITH_INTERVALS = {"methods", "coverage", "reliability"}
+
+
+def render_page(
+    title: str,
+    facts: Mapping[str, str],
+    reports: Sequence[DatasetReport],
+    next_steps: Sequence[str] = (),
+) -> str:
+    """HTML of the page.
+
+    facts: name and value, in the order shown: the classifier, alpha, kappa, omega, the calibration's number.
+    next_steps: what to try next, a line each; a line that starts with "venn-admit" or "make" is a command.
+    The same arguments give the same text. Every name is escaped.
+    """
+    environment = Environment(
+        loader=PackageLoader("service.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"share": share_text, "interval": interval_text, "size": size_name}
+    environment.globals |= {
+        word.__name__: word
+        for word in (
+            accuracy_cells,
+            accuracy_note,
+            answer,
+            class_gap,
+            class_verdicts,
+            extent,
+            few_text,
+            headline,
+            hidden_classes,
+            interval_note,
+            kind_tallies,
+            left_out,
+            overall_verdict,
+            parameters_text,
+            settling,
+            size_strata,
+            size_tally,
+            target_text,
+        )
+    }
+    return environment.get_template("page.html.j2").render(
+        title=title,
+        facts=facts,
+        reports=[(report, _charts(report, f"set{number}")) for number, report in enumerate(reports, start=1)],
+        next_steps=next_steps,
+        kinds=(TRUE, PREDICTED),
+        side_by_side=SIDE_BY_SIDE,
+        sets_note=SETS_NOTE,
+        marks=MARKS,
+        few_mark=FEW_MARK,
+        none_admitted=NONE_ADMITTED,
+        cannot_tell_note=CANNOT_TELL_NOTE,
+        verdicts=Verdict,
+    )
+
+
+def write_report(
+    directory: Path,
+    title: str,
+    facts: Mapping[str, str],
+    reports: Sequence[DatasetReport],
+    next_steps: Sequence[str] = (),
+) -> tuple[Path, ...]:
+    """Write index.html and the PNG charts of every evaluation set; returns the paths, the page first.
+
+    The directory is made where it is missing; files of the same names are replaced.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    page = directory / "index.html"
+    page.write_text(render_page(title, facts, reports, next_steps), encoding="utf-8")
+    return (page, *(path for report in reports for path in save_charts(report, directory)))
+
+
+def _charts(report: DatasetReport, prefix: str) -> list[tuple[Markup, str]]:
+    """The charts as SVG, each with its caption."""
+    charts = []
+    for name, (draw, words) in FIGURES.items():
+        caption = f"{words} Intervals are {interval_note(report)}." if name in WITH_INTERVALS else words
+        svg = to_svg(draw(report), f"{prefix}-{name}", f"{report.name}: {caption}")
+        # Safe: matplotlib escapes the text it draws, to_svg the label.
+        charts.append((Markup(svg), caption))  # noqa: S704
+    return charts

@@ -1,0 +1,1 @@
+"""Calibrators, their numbered snapshots, and the row-versioned points of a snapshot."""

@@ -1,0 +1,130 @@
+"""The row-versioned points of a calibrator: what is open, and closing and opening what changed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Engine
+
+from service.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
+from service.core.types import CalibrationPoints, IntArray, Split
+from service.store.database.binary_copy import (
+    BOOL,
+    FLOAT8,
+    INT4,
+    INT8,
+    TEXT,
+    Column,
+    FixedColumn,
+    PackedBits,
+    copy_in,
+    copy_out_whole,
+    driver_cursor,
+)
+from service.store.database.engine import connect
+from service.store.database.statements import copy_query, statement
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRows:
+    """What a new snapshot wrote: rows closed because they no longer hold, and rows opened."""
+
+    closed: int
+    opened: int
+
+
+def write_changes(connection: Connection, calibrator_id: int, number: int, rows: CalibrationRows) -> ChangedRows:
+    """Let the open rows be these from snapshot `number` on, writing only those that differ."""
+    changes = changed_rows(_open_rows(connection, calibrator_id, rows.class_count), rows)
+    if len(changes.closed_ids):
+        parameters = {
+            "calibrator_id": calibrator_id,
+            "number": number,
+            "exemplar_ids": changes.closed_ids.tolist(),
+        }
+        connection.execute(statement("calibration_points.close_points"), parameters)
+    if len(changes.opened):
+        _append(connection, calibrator_id, number, rows, _in_order_of_bands(rows, changes.opened))
+    return ChangedRows(closed=len(changes.closed_ids), opened=len(changes.opened))
+
+
+def _in_order_of_bands(rows: CalibrationRows, positions: IntArray) -> IntArray:
+    """Rows that a band holds together lie together in the table."""
+    order = np.lexsort((rows.points.distance[positions], rows.bins[positions], rows.in_vp[positions]))
+    return positions[order]
+
+
+def _open_rows(connection: Connection, calibrator_id: int, class_count: int) -> CalibrationRows:
+    columns: dict[str, FixedColumn] = {
+        "exemplar_id": INT8,
+        "in_vp": BOOL,
+        "label": INT4,
+        "predicted": INT4,
+        "match_count": INT4,
+        "bin": INT4,
+        "distance": FLOAT8,
+        "score": FLOAT8,
+        "admit_set": PackedBits(class_count),
+    }
+    parameters = {"calibrator_id": calibrator_id, "class_count": class_count}
+    query = copy_query("calibration_points.open_points")
+    found = copy_out_whole(driver_cursor(connection), query, parameters, columns)
+    return CalibrationRows(
+        class_count=class_count,
+        exemplar_ids=found["exemplar_id"],
+        in_vp=found["in_vp"],
+        points=CalibrationPoints(
+            label=found["label"].astype(np.int64),
+            predicted=found["predicted"].astype(np.int64),
+            match_count=found["match_count"].astype(np.int64),
+            distance=found["distance"],
+            score=found["score"],
+        ),
+        bins=found["bin"].astype(np.int64),
+        packed_sets=found["admit_set"],
+    )
+
+
+def _append(
+    connection: Connection, calibrator_id: int, number: int, rows: CalibrationRows, positions: IntArray
+) -> None:
+    n, points, in_vp = len(positions), rows.points, rows.in_vp[positions]
+    columns: dict[str, Column] = {
+        "calibrator_id": INT4,
+        "exemplar_id": INT8,
+        "valid_from": INT4,
+        "split": TEXT,
+        "label": INT4,
+        "predicted": INT4,
+        "match_count": INT4,
+        "bin": INT4,
+        "distance": FLOAT8,
+        "score": FLOAT8,
+        "admit_set": PackedBits(rows.class_count),
+    }
+    values: dict[str, Any] = {
+        "calibrator_id": np.full(n, calibrator_id),
+        "exemplar_id": rows.exemplar_ids[positions],
+        "valid_from": np.full(n, number),
+        "split": np.where(in_vp, Split.VP.encode(), Split.MC.encode()).tolist(),
+        "label": points.label[positions],
+        "predicted": points.predicted[positions],
+        "match_count": points.match_count[positions],
+        "bin": rows.bins[positions],
+        "distance": points.distance[positions],
+        "score": points.score[positions],
+        "admit_set": rows.packed_sets[positions],
+    }
+    copy_in(driver_cursor(connection), "calibration_point", columns, values, nulls={"admit_set": ~in_vp})
+
+
+def delete_unheld(connection: Connection, calibrator_id: int) -> None:
+    """Delete the rows that none of the calibrator's snapshots holds."""
+    connection.execute(statement("calibration_points.delete_unheld_points"), {"calibrator_id": calibrator_id})
+
+
+def vacuum_points(engine: Engine) -> None:
+    """Let band queries read the index alone from now on, rather than once autovacuum has come by."""
+    with connect(engine) as connection:
+        connection.execution_options(isolation_level="AUTOCOMMIT")
+        connection.execute(statement("calibration_points.vacuum_points"))

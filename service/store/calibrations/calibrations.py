@@ -1,0 +1,297 @@
+"""Calibrators, their numbered snapshots, and the row-versioned points a snapshot consists of."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from hashlib import blake2b
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection, Row
+
+from service.core.calibrators.bands import BandRadius
+from service.core.calibrators.snapshot_rows import CalibrationRows
+from service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
+from service.errors import NotFoundError, NotReadyError
+from service.store.calibrations.calibration_points import ChangedRows, delete_unheld, write_changes
+from service.store.database.binary_copy import BOOL, FLOAT8, INT4, INT8, FixedColumn, copy_out_whole, driver_cursor
+from service.store.database.statements import copy_query, statement, stream
+from service.store.exemplars.classifiers import Classifier
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A snapshot: what decisions are pinned to. `number` counts within the calibrator, `id` overall."""
+
+    id: int
+    calibrator_id: int
+    classifier_id: int
+    number: int
+    revision: UUID
+    knn_parameters_id: int
+    settings: CalibratorSettings
+    radius: BandRadius
+    mc_count: int
+    vp_count: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SnapshotPoints:
+    """One split of a snapshot: ids (n,) int64, the points, and whether each ADMIT set is a singleton (n,)."""
+
+    exemplar_ids: IntArray
+    points: CalibrationPoints
+    singleton: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BandEvidence:
+    """What one point's decision rests on, per class; see the statement `bands.band_evidence`.
+
+    band_size: (C,) int64, n_c. threshold_score: (C,) float64, rank-th smallest score, inf where there is none.
+    threshold: (C,) float64, tau_c. category_count: (C,) int64, points of each label in the category.
+    """
+
+    band_size: IntArray
+    threshold_score: npt.NDArray[np.float64]
+    threshold: npt.NDArray[np.float64]
+    category_count: IntArray
+
+
+def settings_digest(settings: CalibratorSettings) -> bytes:
+    """BLAKE2b-128 of the settings; equal numbers give equal digests, however they are written."""
+    canonical = (
+        settings.alpha.normalize(),
+        float(settings.delta),
+        settings.kappa,
+        settings.bin_edges,
+        tuple(threshold.normalize() for threshold in settings.thresholds),
+    )
+    return blake2b(repr(canonical).encode(), digest_size=16).digest()
+
+
+def choose_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> int:
+    """The key of the calibrator with these settings, made where it is new, which is the one in use from now on."""
+    calibrator_id: int = connection.execute(
+        statement("calibrations.choose_calibrator"),
+        {
+            "classifier_id": classifier.id,
+            "settings_digest": settings_digest(settings),
+            "alpha": settings.alpha,
+            "delta": settings.delta,
+            "kappa": settings.kappa,
+            "bin_edges": list(settings.bin_edges),
+            "thresholds": list(settings.thresholds),
+        },
+    ).scalar_one()
+    return calibrator_id
+
+
+def lock_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> None:
+    """Wait until nobody else calibrates under these settings; held to the end of the transaction."""
+    connection.execute(statement("calibrations.lock_calibrator"), {"lock_key": _lock_key(classifier, settings)})
+
+
+def try_lock_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> bool:
+    """The same without waiting; False where somebody else has the lock."""
+    parameters = {"lock_key": _lock_key(classifier, settings)}
+    locked: bool = connection.execute(statement("calibrations.try_lock_calibrator"), parameters).scalar_one()
+    return locked
+
+
+def _lock_key(classifier: Classifier, settings: CalibratorSettings) -> int:
+    """Of what a calibrator is, for it may not exist yet; 32 bits. Two that share one wait for each other."""
+    identity = classifier.id.to_bytes(4, "big") + settings_digest(settings)
+    return int.from_bytes(blake2b(identity, digest_size=4).digest(), "big", signed=True)
+
+
+def publish(
+    connection: Connection,
+    calibrator_id: int,
+    rows: CalibrationRows,
+    *,
+    knn_parameters_id: int,
+    radius: BandRadius,
+    reason: str,
+) -> tuple[int, ChangedRows]:
+    """Make these rows the current snapshot, writing only those that changed; the new key and the counts."""
+    number = (
+        connection.execute(statement("calibrations.latest_number"), {"calibrator_id": calibrator_id}).scalar_one() + 1
+    )
+    changed = write_changes(connection, calibrator_id, number, rows)
+    connection.execute(statement("calibrations.retire_calibration"), {"calibrator_id": calibrator_id})
+    vp_count = int(rows.in_vp.sum())
+    calibration_id: int = connection.execute(
+        statement("calibrations.add_calibration"),
+        {
+            "calibrator_id": calibrator_id,
+            "number": number,
+            "knn_parameters_id": knn_parameters_id,
+            "s_hat": radius.s_hat,
+            "omega": radius.omega,
+            "mc_count": len(rows.in_vp) - vp_count,
+            "vp_count": vp_count,
+            "reason": reason,
+        },
+    ).scalar_one()
+    return calibration_id, changed
+
+
+def delete_old(connection: Connection, calibrator_id: int, keep: int) -> None:
+    """Delete snapshots before the last `keep`, and rows that no other holds; not what decisions or jobs refer to.
+
+    The transaction is to see what others have committed, statement by statement.
+    """
+    parameters = {"calibrator_id": calibrator_id, "keep": keep}
+    old = list(connection.execute(statement("calibrations.lock_old_calibrations"), parameters).scalars())
+    if old and connection.execute(statement("calibrations.delete_calibrations"), {"calibration_ids": old}).rowcount:
+        delete_unheld(connection, calibrator_id)
+
+
+def settings_of(row: Row[Any]) -> CalibratorSettings:
+    """The settings in a row with the columns of a calibrator."""
+    return CalibratorSettings(
+        alpha=Decimal(row.alpha),
+        delta=row.delta,
+        kappa=row.kappa,
+        bin_edges=tuple(row.bin_edges),
+        thresholds=tuple(row.thresholds),
+    )
+
+
+def _calibration(row: Row[Any]) -> Calibration:
+    return Calibration(
+        id=row.id,
+        calibrator_id=row.calibrator_id,
+        classifier_id=row.classifier_id,
+        number=row.number,
+        revision=row.revision,
+        knn_parameters_id=row.knn_parameters_id,
+        settings=settings_of(row),
+        radius=BandRadius(s_hat=row.s_hat, omega=row.omega),
+        mc_count=row.mc_count,
+        vp_count=row.vp_count,
+    )
+
+
+def latest(connection: Connection, classifier: Classifier) -> Calibration:
+    """The current snapshot of the calibrator that was chosen last; NotReadyError before the first."""
+    of_classifier = {"classifier_id": classifier.id}
+    while True:
+        latest_id = connection.execute(statement("calibrations.latest_calibration"), of_classifier).scalar_one_or_none()
+        if latest_id is None:
+            raise NotReadyError(
+                f"classifier {classifier.name!r} has no calibration yet: run `venn-admit calibrate {classifier.name}`"
+            )
+        found = _read(connection, latest_id)
+        if found is not None:
+            return found
+        # Retired and deleted in between: there is a newer one.
+
+
+def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -> Calibration:
+    """One snapshot of a classifier; NotFoundError if it has none with this id."""
+    found = _read(connection, calibration_id)
+    if found is None or found.classifier_id != classifier.id:
+        raise NotFoundError(f"classifier {classifier.name!r} has no calibration {calibration_id}")
+    return found
+
+
+def summaries(connection: Connection, classifier: Classifier, *, most: int) -> Sequence[Row[Any]]:
+    """The newest snapshots of a classifier: under which setting, when, why, and of how many points; newest first."""
+    parameters = {"classifier_id": classifier.id, "most": most}
+    return connection.execute(statement("calibrations.calibrations"), parameters).all()
+
+
+def _read(connection: Connection, calibration_id: int) -> Calibration | None:
+    parameters = {"calibration_id": calibration_id}
+    row = connection.execute(statement("calibrations.calibration_by_id"), parameters).one_or_none()
+    return None if row is None else _calibration(row)
+
+
+def read_points(connection: Connection, calibration: Calibration, split: Split) -> SnapshotPoints:
+    """One split of a snapshot as it was when it was made, ordered by band."""
+    columns: dict[str, FixedColumn] = {
+        "exemplar_id": INT8,
+        "label": INT4,
+        "predicted": INT4,
+        "match_count": INT4,
+        "distance": FLOAT8,
+        "score": FLOAT8,
+        "is_singleton": BOOL,
+    }
+    parameters = {"calibrator_id": calibration.calibrator_id, "split": split, "number": calibration.number}
+    query = copy_query("calibrations.snapshot_points")
+    rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
+    return SnapshotPoints(
+        exemplar_ids=rows["exemplar_id"],
+        points=CalibrationPoints(
+            label=rows["label"].astype(np.int64),
+            predicted=rows["predicted"].astype(np.int64),
+            match_count=rows["match_count"].astype(np.int64),
+            distance=rows["distance"],
+            score=rows["score"],
+        ),
+        singleton=rows["is_singleton"],
+    )
+
+
+def band_evidence(
+    connection: Connection,
+    calibration: Calibration,
+    class_count: int,
+    *,
+    predicted: int,
+    q_bin: int,
+    distance: float,
+) -> BandEvidence:
+    """The evidence of one point from the current snapshot, by one index-only statement."""
+    rows = connection.execute(
+        statement("bands.band_evidence"),
+        {
+            "calibrator_id": calibration.calibrator_id,
+            "class_count": class_count,
+            "alpha": calibration.settings.alpha,
+            "omega": calibration.radius.omega,
+            "predicted": predicted,
+            "bin": q_bin,
+            "distance": distance,
+        },
+    ).all()
+    return BandEvidence(
+        band_size=np.array([row.band_size for row in rows], dtype=np.int64),
+        threshold_score=np.array(
+            [np.inf if row.threshold_score is None else row.threshold_score for row in rows], dtype=np.float64
+        ),
+        threshold=np.array([row.threshold for row in rows], dtype=np.float64),
+        category_count=np.array([row.category_count for row in rows], dtype=np.int64),
+    )
+
+
+def latest_or_by_id(connection: Connection, classifier: Classifier, calibration_id: int | None) -> Calibration:
+    """The snapshot asked for, or the current one where none is."""
+    return latest(connection, classifier) if calibration_id is None else by_id(connection, classifier, calibration_id)
+
+
+def held(connection: Connection, classifier: Classifier, calibration_id: int | None) -> Calibration:
+    """The snapshot asked for, or the current one, which nobody deletes before the transaction ends.
+
+    For transactions that store a reference to it; one that only reads takes a consistent view of the database.
+    """
+    while True:
+        found = latest_or_by_id(connection, classifier, calibration_id)
+        kept = connection.execute(statement("calibrations.hold_calibration"), {"calibration_id": found.id})
+        if kept.one_or_none() is not None:
+            return found
+        # It was retired and deleted meanwhile: there is a newer one, or the next look raises NotFoundError.
+
+
+def export_rows(connection: Connection, calibration: Calibration) -> Iterator[Sequence[Row[Any]]]:
+    """The points of a snapshot with their external ids, in order of ingestion, streamed in blocks."""
+    return stream(
+        connection,
+        "calibrations.export_calibration",
+        {"calibrator_id": calibration.calibrator_id, "number": calibration.number},
+    )

@@ -1,0 +1,72 @@
+"""Calibrators as their users know them: numbered settings, each kept current until it is retired."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from service.core.types import CalibratorSettings
+from service.errors import NotFoundError
+from service.store.calibrations.calibrations import settings_of
+from service.store.database.statements import statement
+from service.store.exemplars.classifiers import Classifier
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrator:
+    """A setting with its current snapshot.
+
+    is_in_use: whether new decisions are made under it. retired_at: None while it is kept current. due_for: what
+    changed since the snapshot, such as labels; None if nothing did. due_error: why it could not be recalibrated.
+    """
+
+    id: int
+    settings: CalibratorSettings
+    is_in_use: bool
+    retired_at: datetime | None
+    calibration_id: int
+    calibrated_at: datetime
+    mc_count: int
+    vp_count: int
+    due_for: str | None
+    due_error: str | None
+
+
+def of_classifier(connection: Connection, classifier: Classifier) -> list[Calibrator]:
+    """All settings of a classifier, the one in use first, then those chosen last."""
+    rows = connection.execute(statement("calibrators.calibrators"), {"classifier_id": classifier.id})
+    return [
+        Calibrator(
+            id=row.id,
+            settings=settings_of(row),
+            is_in_use=row.is_in_use,
+            retired_at=row.retired_at,
+            calibration_id=row.calibration_id,
+            calibrated_at=row.calibrated_at,
+            mc_count=row.mc_count,
+            vp_count=row.vp_count,
+            due_for=row.due_for,
+            due_error=row.due_error,
+        )
+        for row in rows
+    ]
+
+
+def by_id(connection: Connection, classifier: Classifier, calibrator_id: int) -> Calibrator:
+    """One setting of a classifier; NotFoundError names those there are."""
+    found = of_classifier(connection, classifier)
+    for calibrator in found:
+        if calibrator.id == calibrator_id:
+            return calibrator
+    known = ", ".join(str(calibrator.id) for calibrator in found)
+    raise NotFoundError(
+        f"classifier {classifier.name!r} has no setting {calibrator_id}; known: "
+        + (known or f"none yet; make one with `venn-admit calibrate {classifier.name}`")
+    )
+
+
+def retire(connection: Connection, calibrator_id: int) -> None:
+    """Keep a setting current no longer, and drop its request for recalibration."""
+    parameters = {"calibrator_id": calibrator_id}
+    connection.execute(statement("calibrators.retire_calibrator"), parameters)
+    connection.execute(statement("calibrators.drop_request"), parameters)

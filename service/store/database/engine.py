@@ -1,0 +1,237 @@
+"""How the program reaches its database: engine, transactions, and what the driver's errors mean."""
+
+import os
+import re
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import psycopg
+import sqlalchemy
+from sqlalchemy import URL, Connection, Engine, exc, make_url
+
+from service.errors import DatabaseError, InvalidInputError
+from service.secrets import MASK, mask
+from service.store.database.statements import statement
+
+SEARCH_PATH = "venn_admit,public"
+MINIMAL_SERVER = 15
+MINIMAL_PGVECTOR = (0, 7)
+
+_DRIVER = "postgresql+psycopg"
+_ALIASES = ("postgresql", "postgres", _DRIVER)
+
+# SQLSTATE, or a class of them (PostgreSQL documentation, appendix A), to what a reader can do about it.
+_ADVICE = {
+    "08": "check that it runs, and host, user, password and database name in VENN_ADMIT_DATABASE_URL",
+    "22": "the value does not fit its column; check the input",
+    "23": "what came contradicts what is stored, or something wrote to the tables past this program",
+    "25P03": "the session was idle too long inside a transaction; try again",
+    "3F000": "run `venn-admit db upgrade`",
+    "40": "another process was in the way; try again",
+    "42501": "grant the database user the right to it, or name another user in VENN_ADMIT_DATABASE_URL",
+    "42P01": "run `venn-admit db upgrade`",
+    "42703": "run `venn-admit db upgrade`",
+    "42883": "run `venn-admit db upgrade`",
+    "53100": "make room on the server's disk",
+    "53200": "give the server more memory, or set a lower VENN_ADMIT_WORKER_CONCURRENCY",
+    "53300": "raise the server's max_connections, or set a lower VENN_ADMIT_WORKER_CONCURRENCY",
+    "55P03": "another process held the lock; try again, or raise VENN_ADMIT_LOCK_TIMEOUT_SECONDS",
+    "57014": "try again, or raise VENN_ADMIT_STATEMENT_TIMEOUT_SECONDS",
+    "57P": "the server stopped or is starting; try again when it is up",
+}
+_ADVICE_ELSE = "look at the server's log"
+_UNREACHABLE = ("08", "57P")
+# The options of an address that a message shows: any other may be a secret, also a misspelt one.
+_SHOWN_OPTIONS = ("host", "hostaddr", "port", "user", "sslmode")
+
+
+class DatabaseSettings(Protocol):
+    """What of the settings says where the database is."""
+
+    @property
+    def home(self) -> Path: ...
+
+    @property
+    def database_url(self) -> str | None: ...
+
+
+_engines: "weakref.WeakSet[Engine]" = weakref.WeakSet()
+
+
+def database_url(settings: DatabaseSettings) -> str:
+    """The URL of the server that the settings name, or of the embedded one, which this starts."""
+    if settings.database_url is not None:
+        return settings.database_url
+    from service.store.embedded.users import start_embedded  # needed by nobody who has a server
+
+    return start_embedded(settings.home)
+
+
+def create_engine(
+    url: str,
+    *,
+    application_name: str = "venn-admit",
+    statement_timeout_seconds: int = 0,
+    lock_timeout_seconds: int = 0,
+    idle_in_transaction_seconds: int = 0,
+) -> Engine:
+    """An engine whose sessions see our schema first; it does not connect yet.
+
+    Args:
+        url: a libpq or SQLAlchemy URL; what it sets wins over the defaults here, but for the search path.
+        statement_timeout_seconds, lock_timeout_seconds, idle_in_transaction_seconds: 0 is none. A session that
+            stays idle inside a transaction for longer is ended by the server, and what it holds is free.
+
+    Raises:
+        InvalidInputError: `url` is no address of a Postgres database.
+    """
+    address = _parse(url)
+    given = address.query.get("options", ())
+    options = [
+        "-c jit=off",  # compiling costs more than it saves in statements as short as ours
+        f"-c statement_timeout={statement_timeout_seconds}s",
+        f"-c lock_timeout={lock_timeout_seconds}s",
+        f"-c idle_in_transaction_session_timeout={idle_in_transaction_seconds}s",
+        *((given,) if isinstance(given, str) else given),
+        f"-c search_path={SEARCH_PATH}",
+    ]
+    defaults = {"application_name": application_name, "connect_timeout": "10"}
+    address = address.set(query={**defaults, **address.query, "options": " ".join(options)})
+    engine = sqlalchemy.create_engine(address, pool_pre_ping=True, pool_size=2, max_overflow=4)
+    _engines.add(engine)
+    return engine
+
+
+def _parse(url: str) -> URL:
+    try:
+        address = make_url(url)
+    except (exc.ArgumentError, ValueError):
+        address = URL.create("unknown")
+    if address.drivername not in _ALIASES:
+        # Neither the address nor the parser's message: both may hold a password.
+        raise InvalidInputError(
+            "the database address is not one of Postgres: expected postgresql://user:password@host:port/name "
+            f"in VENN_ADMIT_DATABASE_URL, got one that starts with {address.drivername!r}"
+        )
+    before_query, _, query = url.partition("?")
+    if before_query.count("@") > 1 or ("@" in query and "@" not in before_query):
+        raise InvalidInputError(
+            "the database address in VENN_ADMIT_DATABASE_URL is ambiguous: "
+            "write @ as %40 and ? as %3F in its user, password and options"
+        )
+    return address.set(drivername=_DRIVER)
+
+
+@contextmanager
+def transaction(engine: Engine) -> Iterator[Connection]:
+    """A connection in a transaction, committed at the end, rolled back where the block raises.
+
+    Raises:
+        DatabaseError: the database cannot be reached, or refused something in the block.
+    """
+    with wrap_driver_errors(engine), engine.begin() as connection:
+        yield connection
+
+
+@contextmanager
+def connect(engine: Engine) -> Iterator[Connection]:
+    """A connection whose transactions the block begins and commits; what it leaves open is rolled back.
+
+    Raises:
+        DatabaseError: as `transaction`.
+    """
+    with wrap_driver_errors(engine), engine.connect() as connection:
+        yield connection
+
+
+@contextmanager
+def consistent_view(engine: Engine) -> Iterator[Connection]:
+    """A read-only transaction whose statements all see the database as of one moment; it works on a standby too.
+
+    Raises:
+        DatabaseError: as `transaction`.
+    """
+    with connect(engine) as connection:
+        connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        with connection.begin():
+            yield connection
+
+
+@contextmanager
+def wrap_driver_errors(engine: Engine) -> Iterator[None]:
+    """Let a driver's error out as a DatabaseError that says which database, what happened and what to do."""
+    try:
+        yield
+    except exc.TimeoutError as error:
+        raise DatabaseError(f"all connections to {_name(engine)} are in use; try again") from error
+    except exc.DBAPIError as error:
+        raise _database_error(engine, error.orig or error) from error
+    except psycopg.Error as error:
+        raise _database_error(engine, error) from error
+
+
+def _database_error(engine: Engine, error: BaseException) -> DatabaseError:
+    """The driver's first lines only: the statement's parameters may be megabytes of vectors."""
+    state = (error.sqlstate if isinstance(error, psycopg.Error) else None) or ""
+    primary = getattr(getattr(error, "diag", None), "message_primary", None)
+    words = _mask(primary or str(error), engine)
+    said = words if primary else " / ".join(line.strip() for line in words.splitlines()[:3])
+    if not state and isinstance(error, psycopg.OperationalError):
+        state = "08"  # libpq's own troubles carry no SQLSTATE
+    happened = "cannot be reached" if state.startswith(_UNREACHABLE) else "refused a statement"
+    advice = next((_ADVICE[key] for key in (state, state[:3], state[:2]) if key in _ADVICE), _ADVICE_ELSE)
+    return DatabaseError(f"the database {_name(engine)} {happened}: {said}; {advice}")
+
+
+def _name(engine: Engine) -> str:
+    """The address without what it keeps secret or nobody needs to know."""
+    query = {name: value for name, value in engine.url.query.items() if name in _SHOWN_OPTIONS}
+    url = engine.url.set(drivername="postgresql", query=query)
+    if re.search("[=:]", url.database or ""):  # libpq takes an address or a keyword string for a name as well
+        url = url.set(database=MASK)
+    return _mask(url.render_as_string(hide_password=True), engine)
+
+
+def _mask(text: str, engine: Engine) -> str:
+    return mask(text, engine.url.render_as_string(hide_password=False))
+
+
+def check_server(connection: Connection) -> None:
+    """Raise DatabaseError unless the server and its pgvector are recent enough."""
+    versions = connection.execute(statement("server.versions")).one()
+    problem = _problem_of_server(versions.server, versions.available, versions.installed)
+    if problem:
+        raise DatabaseError(f"the database {_name(connection.engine)} cannot serve: {problem}")
+
+
+def _problem_of_server(server: int, available: str | None, installed: str | None) -> str | None:
+    wanted = ".".join(map(str, MINIMAL_PGVECTOR))
+    if server < MINIMAL_SERVER:
+        return f"it is Postgres {server}, needed is {MINIMAL_SERVER} or newer; upgrade it or use another"
+    usable = installed or available
+    if usable is None:
+        return (
+            f"it has no pgvector, needed is {wanted} or newer; install it on the server "
+            f"(package postgresql-{server}-pgvector, or the image pgvector/pgvector:pg{server})"
+        )
+    if _version(usable) >= MINIMAL_PGVECTOR:
+        return None
+    if available is not None and _version(available) >= MINIMAL_PGVECTOR:
+        return f"its pgvector is {usable}, needed is {wanted} or newer; run ALTER EXTENSION vector UPDATE in it"
+    return f"its pgvector is {usable}, needed is {wanted} or newer; install a newer one on the server"
+
+
+def _version(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version))
+
+
+def _forget_inherited_connections() -> None:
+    """A connection serves one process: a forked child opens its own, and leaves its parent's open."""
+    for engine in list(_engines):
+        engine.dispose(close=False)
+
+
+os.register_at_fork(after_in_child=_forget_inherited_connections)

@@ -1,0 +1,85 @@
+"""Bringing a database to the schema this version of the program needs."""
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine
+
+from service.errors import NotReadyError
+from service.resources import bundled_folder
+from service.store.database.engine import connect, create_engine, wrap_driver_errors
+from service.store.database.statements import statement
+from service.store.database.tables import SCHEMA
+
+
+def alembic_config() -> Config:
+    config = Config()
+    # Alembic reads this through configparser, for which a bare % starts an interpolation.
+    config.set_main_option("script_location", str(bundled_folder("migrations")).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def head_revision() -> str:
+    head = ScriptDirectory.from_config(alembic_config()).get_current_head()
+    assert head is not None, "the migrations folder is empty"
+    return head
+
+
+def current_revision(engine: Engine) -> str | None:
+    """The revision the database is at; None where it was never migrated."""
+    with wrap_driver_errors(engine), engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table_schema": SCHEMA})
+        return context.get_current_revision()
+
+
+def upgrade_engine(engine: Engine) -> None:
+    """Migrate to the head revision; several callers at once wait for each other.
+
+    A schema that a newer program has brought further stays as it is, and NotReadyError is raised unless it serves.
+    """
+    if _is_newer(current_revision(engine)):
+        require_usable(engine)
+        return
+    config = alembic_config()
+    with wrap_driver_errors(engine), engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def upgrade(url: str) -> None:
+    """Migrate the database at `url` (a SQLAlchemy or libpq URL) to the head revision."""
+    engine = create_engine(url)
+    try:
+        upgrade_engine(engine)
+    finally:
+        engine.dispose()
+
+
+def require_usable(engine: Engine) -> None:
+    """Raise NotReadyError unless the schema serves this program.
+
+    It does at the program's own head revision, and at a newer one that says that older programs still work on it.
+    """
+    current, head = current_revision(engine), head_revision()
+    if current == head:
+        return
+    if not _is_newer(current):
+        raise NotReadyError(
+            f"the database schema is at revision {current or 'none'}, this program needs {head}: "
+            "run `venn-admit db upgrade`"
+        )
+    with connect(engine) as connection:
+        oldest: str = connection.execute(statement("server.oldest_program")).scalar_one()
+    if oldest > head:  # numbered with leading zeros, so text has the order of numbers
+        raise NotReadyError(
+            f"the database schema is at revision {current}, which needs a program of revision {oldest} or newer; this "
+            f"one is of revision {head}: install the newer version"
+        )
+
+
+def _is_newer(revision: str | None) -> bool:
+    """Whether a newer program made this revision: this one does not know it."""
+    script = ScriptDirectory.from_config(alembic_config())
+    return revision is not None and revision not in {known.revision for known in script.walk_revisions()}

@@ -1,0 +1,1 @@
+"""Decisions, and what evaluations, reports and lists read of them."""

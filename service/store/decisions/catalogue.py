@@ -1,0 +1,76 @@
+"""What is stored of classifiers, in numbers: exact counts, none of which reads a vector."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from service.core.types import Split
+from service.store.database.statements import statement
+from service.store.exemplars.classifiers import Classifier
+
+
+@dataclass(slots=True)
+class Counts:
+    """Exemplars of a classifier per split, how many of them have a label, and how many of its jobs are running."""
+
+    exemplars: dict[Split, int] = field(default_factory=lambda: dict.fromkeys(Split, 0))
+    labelled: dict[Split, int] = field(default_factory=lambda: dict.fromkeys(Split, 0))
+    running_jobs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """The exemplars of one classifier, per split.
+
+    labels: how many have each label, C of them. unlabelled: how many have none. documents: how many documents they
+    come from, 0 if they name none.
+    """
+
+    labels: dict[Split, list[int]]
+    unlabelled: dict[Split, int]
+    documents: dict[Split, int]
+
+
+def counts(connection: Connection) -> dict[int, Counts]:
+    """The counts of every classifier, by its key."""
+    found: defaultdict[int, Counts] = defaultdict(Counts)
+    for row in connection.execute(statement("catalogue.exemplar_counts")):
+        found[row.classifier_id].exemplars[Split(row.split)] = row.exemplars
+        found[row.classifier_id].labelled[Split(row.split)] = row.labelled
+    for row in connection.execute(statement("catalogue.running_jobs")):
+        found[row.classifier_id].running_jobs = row.jobs
+    return found
+
+
+def holdings(connection: Connection, classifier: Classifier) -> Holdings:
+    of_classifier = {"classifier_id": classifier.id}
+    found = Holdings(
+        labels={split: [0] * classifier.class_count for split in Split},
+        unlabelled=dict.fromkeys(Split, 0),
+        documents=dict.fromkeys(Split, 0),
+    )
+    for row in connection.execute(statement("catalogue.label_counts"), of_classifier):
+        if row.label is None:
+            found.unlabelled[Split(row.split)] = row.exemplars
+        else:
+            found.labels[Split(row.split)][row.label] = row.exemplars
+    for row in connection.execute(statement("catalogue.document_counts"), of_classifier):
+        found.documents[Split(row.split)] = row.documents
+    return found
+
+
+def parameters(connection: Connection, classifier: Classifier) -> Row[Any] | None:
+    """The parameters in use and how well their fit went; None before the first."""
+    return connection.execute(statement("catalogue.parameters"), {"classifier_id": classifier.id}).one_or_none()
+
+
+def last_decisions(connection: Connection, classifier: Classifier, *, rows: int) -> Sequence[Row[Any]]:
+    """Decisions on the last rows of the newest score job, the last first; none before the first score job."""
+    of_classifier = {"classifier_id": classifier.id}
+    job_id = connection.execute(statement("catalogue.last_score_job"), of_classifier).scalar_one_or_none()
+    if job_id is None:
+        return []
+    return connection.execute(statement("catalogue.last_decisions"), {"job_id": job_id, "rows": rows}).all()

@@ -1,0 +1,151 @@
+"""Decisions: in by binary COPY, out in the order of a job's request."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row
+
+from service.core.calibrators.venn_admit.decide import Decisions
+from service.core.types import Approximation, IntArray, Reason, Split
+from service.errors import NotFoundError
+from service.store.database.binary_copy import BOOL, FLOAT8, INT4, INT8, TEXT, Array, Bits, copy_in, driver_cursor
+from service.store.database.statements import statement, stream
+from service.store.work.jobs import Job
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionCount:
+    """How many rows have exemplars of one use, one predicted class, and one decision or else one reason."""
+
+    split: Split
+    predicted: int
+    decision: int | None
+    reason: Reason | None
+    rows: int
+
+
+def undecided(
+    connection: Connection,
+    exemplar_ids: IntArray,
+    *,
+    calibration_id: int | None,
+    weighted: bool | None,
+    require_full_match: bool | None,
+) -> IntArray:
+    """Those that have no decision yet under a snapshot and options, each once, in the order given."""
+    ids = (
+        connection.execute(
+            statement("decisions.undecided"),
+            {
+                "exemplar_ids": exemplar_ids.tolist(),
+                "calibration_id": calibration_id,
+                "weighted": weighted,
+                "require_full_match": require_full_match,
+            },
+        )
+        .scalars()
+        .all()
+    )
+    return np.array(list(dict.fromkeys(ids)), dtype=np.int64)
+
+
+def write(
+    connection: Connection,
+    job: Job,
+    exemplar_ids: IntArray,
+    complete_to: int,
+    approximation: Approximation,
+    decided: Decisions,
+) -> None:
+    """Append the decisions of n exemplars with their evidence, but for those that were decided on meanwhile.
+
+    The caller keeps other results out: see `support.lock_for_results`.
+    """
+    wanted = undecided(
+        connection,
+        exemplar_ids,
+        calibration_id=job.calibration_id,
+        weighted=job.weighted,
+        require_full_match=job.require_full_match,
+    )
+    rows = np.isin(exemplar_ids, wanted)
+    n, class_count = int(rows.sum()), decided.sets.included.shape[1]
+    sets, probabilities, selection = decided.sets, decided.probabilities, decided.selection
+    reasons = [reason.encode() for reason in Reason]
+    no_singleton = ~sets.singleton[rows]
+    copy_in(
+        driver_cursor(connection),
+        "decision",
+        {
+            "calibration_id": INT8,
+            "exemplar_id": INT8,
+            "weighted": BOOL,
+            "require_full_match": BOOL,
+            "complete_to": INT8,
+            "predicted": INT4,
+            "match_count": INT4,
+            "distance": FLOAT8,
+            "logits": Array(">f8", class_count),
+            "admit_set": Bits(class_count),
+            "band_size": Array(">i4", class_count),
+            "threshold": Array(">f8", class_count),
+            "category_size": INT4,
+            "upweight": FLOAT8,
+            "lower": FLOAT8,
+            "upper": FLOAT8,
+            "decision": INT4,
+            "reason": TEXT,
+        },
+        {
+            "calibration_id": np.full(n, job.calibration_id),
+            "exemplar_id": exemplar_ids[rows],
+            "weighted": np.full(n, job.weighted),
+            "require_full_match": np.full(n, job.require_full_match),
+            "complete_to": np.full(n, complete_to),
+            "predicted": approximation.predicted[rows],
+            "match_count": approximation.match_count[rows],
+            "distance": approximation.distance[rows],
+            "logits": approximation.logits[rows],
+            "admit_set": sets.included[rows],
+            "band_size": sets.band_size[rows],
+            "threshold": sets.threshold[rows],
+            "category_size": probabilities.category_size[rows],
+            "upweight": probabilities.upweight[rows],
+            "lower": probabilities.lower[rows],
+            "upper": probabilities.upper[rows],
+            "decision": selection.decision[rows],
+            "reason": [None if code < 0 else reasons[code] for code in selection.reason[rows].tolist()],
+        },
+        nulls={
+            "upweight": no_singleton,
+            "lower": no_singleton,
+            "upper": no_singleton,
+            "decision": selection.decision[rows] < 0,
+        },
+    )
+
+
+def job_rows(connection: Connection, job_id: int) -> Iterator[Sequence[Row[Any]]]:
+    """The decisions of a job, one for each row of its request and in that order, streamed in blocks."""
+    return stream(connection, "decisions.job_decisions", {"job_id": job_id})
+
+
+def counts(connection: Connection, job_id: int) -> list[DecisionCount]:
+    """Rows of a job, counted by what was decided on them."""
+    rows = connection.execute(statement("decisions.decision_counts"), {"job_id": job_id})
+    return [
+        DecisionCount(
+            Split(row.split), row.predicted, row.decision, None if row.reason is None else Reason(row.reason), row.rows
+        )
+        for row in rows
+    ]
+
+
+def by_id(connection: Connection, decision_id: int) -> Row[Any]:
+    """One decision as it is stored, with its classifier's name; NotFoundError where there is none."""
+    row = connection.execute(statement("decisions.decision_by_id"), {"decision_id": decision_id}).one_or_none()
+    if row is None:
+        raise NotFoundError(f"there is no decision {decision_id}; report.decision_v1 lists them")
+    return row

@@ -1,0 +1,107 @@
+"""What an evaluation reads: labelled exemplars, and what a calibration decided on them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Connection
+
+from service.core.types import Approximation, BoolArray, Float32Array, FloatArray, IntArray
+from service.store.calibrations.calibrations import Calibration
+from service.store.database.binary_copy import (
+    BOOL,
+    FLOAT8,
+    INT4,
+    Array,
+    Bits,
+    FixedColumn,
+    copy_out_whole,
+    driver_cursor,
+)
+from service.store.database.statements import copy_query, statement
+from service.store.exemplars.classifiers import Classifier
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labelled:
+    """Labelled exemplars: ids (n,) int64 of those that can be evaluated, each once, and how many others there are.
+
+    seen_count: those that the snapshot was made with, as training or calibration data, which say nothing about it.
+    """
+
+    ids: IntArray
+    seen_count: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EvaluatedRows:
+    """Labelled exemplars and the weighted decisions on them; n of them.
+
+    label, network_predicted: (n,) int64. network_logits: (n, C) float32. included: (n, C) bool, the ADMIT set.
+    lower, upper: (n,) float64, NaN where the set is no singleton. admitted: (n,) bool, whatever q is.
+    """
+
+    label: IntArray
+    network_predicted: IntArray
+    network_logits: Float32Array
+    approximation: Approximation
+    included: BoolArray
+    lower: FloatArray
+    upper: FloatArray
+    admitted: BoolArray
+
+
+def labelled(connection: Connection, calibration: Calibration, exemplar_ids: IntArray) -> Labelled:
+    """The labelled ones of the exemplars given, in the order given."""
+    parameters = {
+        "exemplar_ids": list(dict.fromkeys(exemplar_ids.tolist())),
+        "calibrator_id": calibration.calibrator_id,
+        "number": calibration.number,
+    }
+    rows = connection.execute(statement("evaluations.labelled"), parameters).all()
+    unseen = [row.exemplar_id for row in rows if not row.is_seen]
+    return Labelled(np.array(unseen, dtype=np.int64), len(rows) - len(unseen))
+
+
+def decided(connection: Connection, calibration: Calibration) -> IntArray:
+    """The labelled exemplars that a calibration has decided on, in order of ingestion, (n,) int64."""
+    ids = connection.execute(statement("evaluations.decided"), {"calibration_id": calibration.id}).scalars().all()
+    return np.array(ids, dtype=np.int64)
+
+
+def evaluated_rows(
+    connection: Connection, classifier: Classifier, calibration_id: int, exemplar_ids: IntArray
+) -> EvaluatedRows:
+    """Labels of some exemplars and the weighted decisions on them, which are there, in the order asked for."""
+    class_count = classifier.class_count
+    columns: dict[str, FixedColumn] = {
+        "label": INT4,
+        "network_predicted": INT4,
+        "network_logits": Array(">f4", class_count),
+        "predicted": INT4,
+        "match_count": INT4,
+        "distance": FLOAT8,
+        "logits": Array(">f8", class_count),
+        "admit_set": Bits(class_count),
+        "lower": FLOAT8,
+        "upper": FLOAT8,
+        "is_admitted": BOOL,
+    }
+    parameters = {"calibration_id": calibration_id, "exemplar_ids": exemplar_ids.tolist()}
+    query = copy_query("evaluations.decisions")
+    rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
+    assert len(rows["label"]) == len(exemplar_ids), "an exemplar without a label or a decision"
+    return EvaluatedRows(
+        label=rows["label"].astype(np.int64),
+        network_predicted=rows["network_predicted"].astype(np.int64),
+        network_logits=rows["network_logits"],
+        approximation=Approximation(
+            logits=rows["logits"],
+            predicted=rows["predicted"].astype(np.int64),
+            match_count=rows["match_count"].astype(np.int64),
+            distance=rows["distance"],
+        ),
+        included=rows["admit_set"],
+        lower=rows["lower"],
+        upper=rows["upper"],
+        admitted=rows["is_admitted"],
+    )

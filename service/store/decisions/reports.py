@@ -1,0 +1,156 @@
+"""What a report on a calibration reads beside its points: counts, origins, and what was decided with it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row
+
+from service.core.monitoring.discrepancies import Discrepancies, discrepancies_of_documents
+from service.core.monitoring.drift import DecidedPoints
+from service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
+from service.core.types import Approximation, Reason, Split
+from service.store.calibrations.calibrations import Calibration
+from service.store.database.binary_copy import (
+    BOOL,
+    FLOAT8,
+    INT4,
+    INT8,
+    Array,
+    FixedColumn,
+    copy_out_whole,
+    driver_cursor,
+)
+from service.store.database.statements import copy_query, statement, stream
+from service.store.exemplars.classifiers import Classifier
+
+RECENT = 10_000
+"""Exemplars of recent traffic that a report looks at: a share of them is known to a hundredth, and to read them, with
+a look-up for each in tables of any size, takes a second or two.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotOrigin:
+    """When and why a snapshot was made, and its KNN parameters.
+
+    is_current: whether it is the calibrator's current snapshot. dev_count, dev_discrepancies: of the fit; None where
+    the parameters were given. parameters_are_current: whether new work uses the same parameters.
+    """
+
+    created_at: datetime
+    reason: str
+    is_current: bool
+    dev_count: int | None
+    dev_discrepancies: int | None
+    parameters_are_current: bool
+
+
+def inventory(connection: Connection, classifier: Classifier) -> Inventory:
+    """Exemplars and labels as they are stored now."""
+    parameters = {"classifier_id": classifier.id}
+    counts = connection.execute(statement("reports.labelled_counts"), parameters).all()
+    selections = connection.execute(statement("reports.label_selections"), parameters).all()
+    none = dict.fromkeys(Split, 0)
+    return Inventory(
+        exemplars=none | {Split(row.split): row.exemplars for row in counts},
+        labelled=none | {Split(row.split): row.labelled for row in counts},
+        selections=tuple(LabelSelection(row.selection, row.exemplars, row.first, row.newest) for row in selections),
+    )
+
+
+def snapshot_origin(connection: Connection, calibration: Calibration) -> SnapshotOrigin:
+    row = connection.execute(statement("reports.snapshot_origin"), {"calibration_id": calibration.id}).one()
+    return SnapshotOrigin(
+        created_at=row.created_at,
+        reason=row.reason,
+        is_current=row.state == "current",
+        dev_count=row.dev_count,
+        dev_discrepancies=row.dev_discrepancies,
+        parameters_are_current=row.parameters_are_current,
+    )
+
+
+def snapshot_changes(connection: Connection, calibration: Calibration) -> SnapshotChanges:
+    """What another snapshot would take up now."""
+    parameters = {
+        "classifier_id": calibration.classifier_id,
+        "calibrator_id": calibration.calibrator_id,
+        "number": calibration.number,
+    }
+    row = connection.execute(statement("reports.snapshot_changes"), parameters).one()
+    return SnapshotChanges(arrived=row.arrived, changed=row.changed, left=row.gone)
+
+
+def discrepancies(connection: Connection, calibration: Calibration) -> tuple[Discrepancies, Discrepancies]:
+    """Discrepancies under the snapshot's parameters: on mc and vp as they are now, and on scored exemplars."""
+    parameters = {"classifier_id": calibration.classifier_id, "knn_parameters_id": calibration.knn_parameters_id}
+    rows = connection.execute(statement("reports.discrepancies"), parameters).all()
+
+    def of(is_scored: bool) -> Discrepancies:
+        counted = [(row.points, row.differing, row.documents) for row in rows if row.is_scored == is_scored]
+        points, differing, documents = np.array(counted, dtype=np.int64).reshape(-1, 3).T
+        return discrepancies_of_documents(points, differing, documents)
+
+    return of(is_scored=False), of(is_scored=True)
+
+
+def recent_points(connection: Connection, classifier: Classifier, calibration: Calibration) -> DecidedPoints:
+    """The newest decision on each of at most `RECENT` exemplars of the newest requests, in order of ingestion.
+
+    Whichever snapshot made it; those are comparable that `calibration` made, or one with the same KNN parameters
+    since the training exemplars last changed.
+    """
+    columns: dict[str, FixedColumn] = {
+        "exemplar_id": INT8,
+        "calibration_id": INT8,
+        "weighted": BOOL,
+        "require_full_match": BOOL,
+        "logits": Array(">f8", classifier.class_count),
+        "predicted": INT4,
+        "match_count": INT4,
+        "distance": FLOAT8,
+        "reason": INT4,
+        "label": INT4,
+        "is_random": BOOL,
+        "is_comparable": BOOL,
+        "is_seen": BOOL,
+    }
+    parameters = {
+        "classifier_id": classifier.id,
+        "calibration_id": calibration.id,
+        "knn_parameters_id": calibration.knn_parameters_id,
+        "support_version": classifier.support_version,
+        "row_limit": RECENT,
+        "reasons": list(Reason),
+    }
+    rows = copy_out_whole(driver_cursor(connection), copy_query("reports.recent_rows"), parameters, columns)
+    seen = rows["is_seen"]
+    kept = {name: values[~seen] for name, values in rows.items()}
+    return DecidedPoints(
+        exemplar_ids=kept["exemplar_id"],
+        calibration_ids=kept["calibration_id"],
+        weighted=kept["weighted"],
+        require_full_match=kept["require_full_match"],
+        approximation=Approximation(
+            logits=kept["logits"],
+            predicted=kept["predicted"].astype(np.int64),
+            match_count=kept["match_count"].astype(np.int64),
+            distance=kept["distance"],
+        ),
+        reason=kept["reason"].astype(np.int64) - 1,
+        comparable=kept["is_comparable"],
+        label=kept["label"].astype(np.int64),
+        is_random=kept["is_random"],
+        seen_count=int(seen.sum()),
+    )
+
+
+def unlabelled_rows(
+    connection: Connection, classifier: Classifier, calibration: Calibration
+) -> Iterator[Sequence[Row[Any]]]:
+    """Recent traffic without a label, in random order, streamed in blocks."""
+    recent = recent_points(connection, classifier, calibration)
+    return stream(connection, "reports.unlabelled_rows", {"exemplar_ids": recent.exemplar_ids.tolist()})

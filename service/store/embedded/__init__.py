@@ -1,0 +1,1 @@
+"""The Postgres that comes with the program: its server, and who uses it."""

@@ -1,0 +1,1 @@
+"""Classifiers, their exemplars, labels and training data, and the approximations of exemplars."""

@@ -1,0 +1,109 @@
+"""Classifiers: what is calibrated."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row
+from sqlalchemy.exc import IntegrityError
+
+from service.errors import ConflictError, NotFoundError
+from service.store.database.statements import statement
+
+
+@dataclass(frozen=True, slots=True)
+class Classifier:
+    """A stored classifier. dimension is D, neighbour_count K; the shares are of held-out labelled points.
+
+    support_version: of its training exemplars; neighbours_complete_to: the version that all stored neighbour lists
+    are complete to at least.
+    """
+
+    id: int
+    name: str
+    class_names: tuple[str, ...]
+    dimension: int
+    neighbour_count: int
+    knn_share: Decimal
+    mc_share: Decimal
+    seed: int
+    support_revision: UUID
+    support_version: int
+    neighbours_complete_to: int
+    created_at: datetime
+
+    @property
+    def class_count(self) -> int:
+        return len(self.class_names)
+
+
+def _classifier(row: Row[Any]) -> Classifier:
+    return Classifier(**{**row._mapping, "class_names": tuple(row.class_names)})
+
+
+def create(
+    connection: Connection,
+    *,
+    name: str,
+    class_names: tuple[str, ...],
+    dimension: int,
+    neighbour_count: int,
+    knn_share: Decimal,
+    mc_share: Decimal,
+    seed: int,
+) -> Classifier:
+    """Store a new classifier; ConflictError where the name is taken."""
+    classifier_id = connection.execute(
+        statement("classifiers.create_classifier"),
+        {
+            "name": name,
+            "class_names": list(class_names),
+            "dimension": dimension,
+            "neighbour_count": neighbour_count,
+            "knn_share": knn_share,
+            "mc_share": mc_share,
+            "seed": seed,
+        },
+    ).scalar_one_or_none()
+    if classifier_id is None:
+        raise _name_taken(name)
+    connection.execute(
+        statement("classifiers.create_vector_partitions"), {"classifier_id": classifier_id, "dimension": dimension}
+    )
+    return by_id(connection, classifier_id)
+
+
+def _name_taken(name: str) -> ConflictError:
+    return ConflictError(f"a classifier named {name!r} exists already: choose another name")
+
+
+def rename(connection: Connection, classifier: Classifier, name: str) -> None:
+    """Give a classifier another name; ConflictError if it is taken, and the transaction cannot go on then."""
+    try:
+        connection.execute(statement("classifiers.rename_classifier"), {"classifier_id": classifier.id, "name": name})
+    except IntegrityError as error:
+        raise _name_taken(name) from error
+
+
+def by_name(connection: Connection, name: str) -> Classifier:
+    """The classifier of that name; NotFoundError names those there are."""
+    row = None
+    if name.isprintable():  # what is not was never stored, and may be no text to the database
+        row = connection.execute(statement("classifiers.classifier_by_name"), {"name": name}).one_or_none()
+    if row is None:
+        names = connection.execute(statement("classifiers.classifier_names")).scalars().all()
+        known = ", ".join(names) if names else "none yet; make one with `venn-admit create`"
+        raise NotFoundError(f"no classifier is named {name!r}; known: {known}")
+    return _classifier(row)
+
+
+def every(connection: Connection) -> list[Classifier]:
+    """All classifiers, by name."""
+    return [_classifier(row) for row in connection.execute(statement("classifiers.classifiers"))]
+
+
+def by_id(connection: Connection, classifier_id: int) -> Classifier:
+    row = connection.execute(statement("classifiers.classifier_by_id"), {"classifier_id": classifier_id}).one()
+    return _classifier(row)

@@ -1,0 +1,356 @@
+"""Exemplars, their vectors and labels: in by binary COPY, out by binary COPY."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row
+
+from service.core.content import content_digest
+from service.core.types import Float32Array, IntArray, Split
+from service.errors import ConflictError, InvalidInputError
+from service.store.database.binary_copy import (
+    BOOL,
+    BYTEA,
+    INT4,
+    INT8,
+    JSONB,
+    TEXT,
+    Array,
+    FixedColumn,
+    Vector,
+    copy_in,
+    copy_out,
+    copy_out_packed,
+    copy_out_whole,
+    driver_cursor,
+)
+from service.store.database.statements import copy_query, statement, stream
+from service.store.exemplars.classifiers import Classifier
+from service.store.exemplars.labels import LabelEvent, append_events, record
+
+# Postgres takes up to 256 MB of JSON in another form; so much of it is no attribute of an exemplar.
+ATTRIBUTES_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IncomingExemplars:
+    """Validated rows on their way in, each field of length n.
+
+    first_row: position of the first one in its source, for messages. vectors: (n, D) float32, r.
+    logits: (n, C) float32, f. predicted: (n,) int64, argmax f. labels: (n,) int64, -1 unknown.
+    """
+
+    first_row: int
+    external_ids: Sequence[str]
+    document_ids: Sequence[str | None]
+    splits: Sequence[Split]
+    vectors: Float32Array
+    logits: Float32Array
+    predicted: IntArray
+    labels: IntArray
+    attributes: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredExemplars:
+    """What became of n incoming rows: ids (n,) int64, in their order, and which positions were new, int64."""
+
+    ids: IntArray
+    new_rows: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExemplarKeys:
+    """Names of n exemplars: ids (n,) int64, the document or else the external id of each, and its external id."""
+
+    ids: IntArray
+    document_keys: list[str]
+    row_keys: list[str]
+
+
+def under_former_ids(
+    connection: Connection,
+    classifier: Classifier,
+    incoming: IncomingExemplars,
+    former_ids: Sequence[str],
+) -> IncomingExemplars:
+    """The rows, each under its former id if it is stored under that with the same content.
+
+    Rows of a file without ids were once called by the file's name and their number. Those that are stored so keep
+    their ids, and are known when the file comes again.
+    """
+    parameters = {"classifier_id": classifier.id, "external_ids": list(former_ids)}
+    stored = {
+        row.external_id: bytes(row.content_digest)
+        for row in connection.execute(statement("exemplars.known_exemplars"), parameters)
+    }
+    if not stored:
+        return incoming
+    contents = zip(incoming.vectors, incoming.logits, incoming.document_ids, strict=True)
+    external_ids = [
+        former_id if former_id in stored and stored[former_id] == content_digest(*content) else external_id
+        for external_id, former_id, content in zip(incoming.external_ids, former_ids, contents, strict=True)
+    ]
+    return replace(incoming, external_ids=external_ids)
+
+
+def store(
+    connection: Connection,
+    classifier: Classifier,
+    incoming: IncomingExemplars,
+    *,
+    selection: str,
+    source: str,
+) -> StoredExemplars:
+    """Append the rows that are new; a known id must come with the content it is stored with.
+
+    The caller holds the ingestion lock, so no other row of this classifier appears in between.
+    A label that comes for a scored exemplar stored without one becomes its first label event.
+    Raises ConflictError naming the row, and what differs.
+    """
+    digests = [
+        content_digest(vector, logits, document_id)
+        for vector, logits, document_id in zip(incoming.vectors, incoming.logits, incoming.document_ids, strict=True)
+    ]
+    known = {
+        row.external_id: row
+        for row in connection.execute(
+            statement("exemplars.known_exemplars"),
+            {"classifier_id": classifier.id, "external_ids": list(incoming.external_ids)},
+        )
+    }
+    first_at: dict[str, int] = {}
+    first_label_at: dict[str, int] = {}
+    for position, external_id in enumerate(incoming.external_ids):
+        stored = known.get(external_id)
+        if stored is None:
+            first = first_at.setdefault(external_id, position)
+        else:
+            _check_same(stored, incoming, digests, position, source)
+            if incoming.labels[position] < 0 or stored.label is not None:
+                continue
+            first = first_label_at.setdefault(external_id, position)
+        if digests[first] != digests[position] or incoming.labels[first] != incoming.labels[position]:
+            raise ConflictError(
+                f"{source}: rows {incoming.first_row + first} and {incoming.first_row + position} both have id "
+                f"{external_id!r}, with different content; an id names one exemplar"
+            )
+    new = np.fromiter(first_at.values(), dtype=np.int64, count=len(first_at))
+    new_ids = _append(connection, classifier, incoming, digests, new, selection=selection, source=source)
+    id_of = {external_id: row.id for external_id, row in known.items()}
+    id_of |= dict(zip(first_at, new_ids.tolist(), strict=True))
+    ids = np.array([id_of[external_id] for external_id in incoming.external_ids], dtype=np.int64)
+    if first_label_at:
+        first_labels = [
+            LabelEvent(int(ids[row]), int(incoming.labels[row]), selection, Split.SCORED)
+            for row in first_label_at.values()
+        ]
+        record(connection, first_labels, source=source)
+    return StoredExemplars(ids=ids, new_rows=new)
+
+
+def _check_same(
+    stored: Row[Any], incoming: IncomingExemplars, digests: Sequence[bytes], position: int, source: str
+) -> None:
+    """Raise ConflictError unless an incoming row fits the exemplar that is stored under its id."""
+    split, label = incoming.splits[position], int(incoming.labels[position])
+    if bytes(stored.content_digest) != digests[position]:
+        problem = "already stored with another vector, logits or document; use another id, or correct the file"
+    elif label >= 0 and stored.label is not None and stored.label != label:
+        problem = f"already stored with label {stored.label}, got {label}; a stored label is not changed by a file"
+    elif split == Split.SCORED:  # anything stored can be scored
+        return
+    elif stored.split == Split.SCORED:
+        problem = f"already stored to be scored, expected a new exemplar for split {split}; use another id"
+    elif (stored.split == Split.TRAIN) != (split == Split.TRAIN):
+        problem = f"already stored in split {stored.split}, expected a new exemplar for split {split}; use another id"
+    else:
+        return
+    where = f"{source}: row {incoming.first_row + position}, id {incoming.external_ids[position]!r}"
+    raise ConflictError(f"{where}: {problem}")
+
+
+def _append(
+    connection: Connection,
+    classifier: Classifier,
+    incoming: IncomingExemplars,
+    digests: Sequence[bytes],
+    rows: IntArray,
+    *,
+    selection: str,
+    source: str,
+) -> IntArray:
+    """Store the chosen rows; their new ids, ascending."""
+    packed = connection.execute(statement("exemplars.allocate_exemplar_ids"), {"count": len(rows)}).scalar_one()
+    ids = _unpacked_ids(packed)
+    if not len(rows):
+        return ids
+    n, chosen = len(rows), rows.tolist()
+    cursor = driver_cursor(connection)
+    documents = [incoming.document_ids[row] for row in chosen]
+    copy_in(
+        cursor,
+        "exemplar",
+        {
+            "id": INT8,
+            "classifier_id": INT4,
+            "external_id": TEXT,
+            "document_id": TEXT,
+            "split": TEXT,
+            "network_logits": Array(">f4", classifier.class_count),
+            "network_predicted": INT4,
+            "label": INT4,
+            "attributes": JSONB,
+            "content_digest": BYTEA,
+        },
+        {
+            "id": ids,
+            "classifier_id": np.full(n, classifier.id),
+            "external_id": [incoming.external_ids[row].encode() for row in chosen],
+            "document_id": [None if document is None else document.encode() for document in documents],
+            "split": [incoming.splits[row].encode() for row in chosen],
+            "network_logits": incoming.logits[rows],
+            "network_predicted": incoming.predicted[rows],
+            "label": incoming.labels[rows],
+            "attributes": [_json(incoming, row, source) for row in chosen],
+            "content_digest": [digests[row] for row in chosen],
+        },
+        nulls={"label": incoming.labels[rows] < 0},
+    )
+    copy_in(
+        cursor,
+        "exemplar_vector",
+        {"classifier_id": INT4, "support": BOOL, "exemplar_id": INT8, "r": Vector(classifier.dimension)},
+        {
+            "classifier_id": np.full(n, classifier.id),
+            "support": np.array([incoming.splits[row] == Split.TRAIN for row in chosen]),
+            "exemplar_id": ids,
+            "r": incoming.vectors[rows],
+        },
+    )
+    labelled = incoming.labels[rows] >= 0
+    given = incoming.labels[rows][labelled]
+    append_events(connection, ids[labelled], given, [selection] * len(given), source=source)
+    return ids
+
+
+def _json(incoming: IncomingExemplars, row: int, source: str) -> bytes:
+    if not incoming.attributes[row]:
+        return b"\x01{}"
+    encoded = b"\x01" + json.dumps(incoming.attributes[row]).encode()
+    if len(encoded) > ATTRIBUTES_BYTES:
+        raise InvalidInputError(
+            f"{source}: row {incoming.first_row + row}, attributes: expected at most {ATTRIBUTES_BYTES:,} bytes of "
+            f"JSON, got {len(encoded):,}; shorten them or leave some out"
+        )
+    return encoded
+
+
+def lock_ingestion(connection: Connection, classifier: Classifier) -> None:
+    connection.execute(statement("classifiers.lock_ingestion"), {"classifier_id": classifier.id})
+
+
+def split_counts(connection: Connection, classifier: Classifier) -> dict[Split, int]:
+    """How many exemplars each split holds, empty ones included."""
+    rows = connection.execute(statement("exemplars.split_counts"), {"classifier_id": classifier.id})
+    stored = {row.split: row.exemplars for row in rows}
+    return {split: stored.get(split, 0) for split in Split}
+
+
+def split_classes(connection: Connection, classifier: Classifier, split: Split) -> list[int]:
+    """The labels that occur in a split, ascending."""
+    parameters = {"classifier_id": classifier.id, "split": split}
+    return list(connection.execute(statement("exemplars.split_classes"), parameters).scalars())
+
+
+def split_keys(connection: Connection, classifier: Classifier, split: Split) -> ExemplarKeys:
+    """A split's exemplars in the order of their external ids, which the order they came in does not show in."""
+    rows = connection.execute(statement("exemplars.split_keys"), {"classifier_id": classifier.id, "split": split}).all()
+    return ExemplarKeys(
+        ids=np.array([row.id for row in rows], dtype=np.int64),
+        document_keys=[row.document_key for row in rows],
+        row_keys=[row.external_id for row in rows],
+    )
+
+
+def keys(connection: Connection, exemplar_ids: IntArray) -> ExemplarKeys:
+    """The names of some exemplars, in the order asked for."""
+    rows = connection.execute(statement("exemplars.keys"), {"exemplar_ids": exemplar_ids.tolist()}).all()
+    return ExemplarKeys(exemplar_ids, [row.document_key for row in rows], [row.external_id for row in rows])
+
+
+def support_ids(connection: Connection, classifier: Classifier) -> IntArray:
+    """The training exemplars in order of ingestion, (N,) int64."""
+    packed = connection.execute(statement("exemplars.support_ids"), {"classifier_id": classifier.id}).scalar_one()
+    return _unpacked_ids(packed)
+
+
+def support_blocks(
+    connection: Connection, classifier: Classifier, ids: IntArray, block_rows: int
+) -> Iterator[tuple[IntArray, Float32Array]]:
+    """Labels and network logits of the training exemplars, whose `ids` are all there are, in order of ingestion."""
+    columns: dict[str, FixedColumn] = {
+        "id": INT8,
+        "label": INT4,
+        "network_logits": Array(">f4", classifier.class_count),
+    }
+    query, parts = copy_query("exemplars.support"), _parts(classifier, ids, block_rows)
+    for block in copy_out_packed(driver_cursor(connection), query, parts, columns):
+        yield block["label"].astype(np.int64), block["network_logits"]
+
+
+def support_vector_blocks(
+    connection: Connection, classifier: Classifier, ids: IntArray, block_rows: int
+) -> Iterator[Float32Array]:
+    """Vectors of the training exemplars, whose `ids` are all there are, in order of ingestion."""
+    columns: dict[str, FixedColumn] = {"exemplar_id": INT8, "r": Vector(classifier.dimension)}
+    query, parts = copy_query("exemplars.support_vectors"), _parts(classifier, ids, block_rows)
+    for block in copy_out_packed(driver_cursor(connection), query, parts, columns):
+        yield block["r"]
+
+
+def _parts(classifier: Classifier, ids: IntArray, block_rows: int) -> dict[str, object]:
+    """Parameters of a statement that reads ascending ids in blocks."""
+    last = np.append(ids[block_rows - 1 :: block_rows], ids[-1:] if len(ids) % block_rows else ids[:0])
+    return {"classifier_id": classifier.id, "first_ids": ids[::block_rows].tolist(), "last_ids": last.tolist()}
+
+
+def _unpacked_ids(packed: bytes | None) -> IntArray:
+    return np.frombuffer(packed or b"", dtype=">i8").astype(np.int64)
+
+
+def vectors(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
+    """The vectors of some exemplars, in the order asked for, (n, D) float32."""
+    columns: dict[str, FixedColumn] = {"exemplar_id": INT8, "r": Vector(classifier.dimension)}
+    parameters = {"classifier_id": classifier.id, "exemplar_ids": exemplar_ids.tolist()}
+    found = np.empty((len(exemplar_ids), classifier.dimension), dtype=np.float32)
+    start = 0
+    for block in copy_out(
+        driver_cursor(connection), copy_query("exemplars.vectors"), parameters, columns, block_rows=1024
+    ):
+        found[start : start + len(block["r"])] = block["r"]
+        start += len(block["r"])
+    assert start == len(exemplar_ids), "an exemplar without a vector"
+    return found
+
+
+def network_logits(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
+    """The network's logits of some exemplars, in the order asked for, (n, C) float32."""
+    columns: dict[str, FixedColumn] = {"network_logits": Array(">f4", classifier.class_count)}
+    query = copy_query("exemplars.network_logits")
+    parameters = {"exemplar_ids": exemplar_ids.tolist()}
+    logits: Float32Array = copy_out_whole(driver_cursor(connection), query, parameters, columns)["network_logits"]
+    return logits
+
+
+def described(connection: Connection, exemplar_ids: IntArray) -> Sequence[Row[Any]]:
+    """External id, network's prediction and attributes of some exemplars, in the order asked for."""
+    return connection.execute(statement("exemplars.described"), {"exemplar_ids": exemplar_ids.tolist()}).all()
+
+
+def export_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequence[Row[Any]]]:
+    """All exemplars in order of ingestion, streamed in blocks."""
+    return stream(connection, "exemplars.export_exemplars", {"classifier_id": classifier.id})

@@ -1,0 +1,80 @@
+"""Labels of stored exemplars: what they are, and the ledger of what was said of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Connection
+
+from service.core.types import IntArray, Split
+from service.store.database.binary_copy import INT4, INT8, TEXT, copy_in, driver_cursor
+from service.store.database.statements import statement
+from service.store.exemplars.classifiers import Classifier
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledExemplar:
+    """A stored exemplar: its current label, None while unknown, and what its split is a hash of."""
+
+    id: int
+    split: Split
+    label: int | None
+    document_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelEvent:
+    """What is said of an exemplar: its label, None to take it back, how it was chosen, and its split from then on."""
+
+    exemplar_id: int
+    label: int | None
+    selection: str
+    split: Split
+
+
+def by_external_id(
+    connection: Connection, classifier: Classifier, external_ids: Sequence[str]
+) -> dict[str, LabelledExemplar]:
+    """Those of the exemplars that are stored."""
+    parameters = {"classifier_id": classifier.id, "external_ids": list(external_ids)}
+    rows = connection.execute(statement("labels.labelled_exemplars"), parameters)
+    return {row.external_id: LabelledExemplar(row.id, Split(row.split), row.label, row.document_key) for row in rows}
+
+
+def record(connection: Connection, events: Sequence[LabelEvent], *, source: str) -> None:
+    """Append to the ledger, and let the exemplars be as the events say; each exemplar once."""
+    connection.execute(
+        statement("labels.set_labels"),
+        {
+            "exemplar_ids": [event.exemplar_id for event in events],
+            "labels": [event.label for event in events],
+            "splits": [event.split for event in events],
+        },
+    )
+    append_events(
+        connection,
+        np.array([event.exemplar_id for event in events], dtype=np.int64),
+        np.array([-1 if event.label is None else event.label for event in events], dtype=np.int64),
+        [event.selection for event in events],
+        source=source,
+    )
+
+
+def append_events(
+    connection: Connection, exemplar_ids: IntArray, labels: IntArray, selections: Sequence[str], *, source: str
+) -> None:
+    """Append n events to the ledger; labels: (n,) int64, -1 where one is taken back."""
+    n = len(exemplar_ids)
+    if n:
+        copy_in(
+            driver_cursor(connection),
+            "label_event",
+            {"exemplar_id": INT8, "label": INT4, "selection": TEXT, "source": TEXT},
+            {
+                "exemplar_id": exemplar_ids,
+                "label": labels,
+                "selection": [selection.encode() for selection in selections],
+                "source": [source.encode()] * n,
+            },
+            nulls={"label": labels < 0},
+        )

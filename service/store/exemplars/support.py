@@ -1,0 +1,124 @@
+"""Versions of the training exemplars: how they changed, and what was computed among which of them.
+
+A version is a number from the sequence of exemplar ids, so that of exemplars ingested for training it is the id of
+the newest; other changes are kept in `support_change`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection
+
+from service.core.types import IntArray
+from service.errors import ConflictError
+from service.store.database.statements import statement
+from service.store.exemplars.classifiers import Classifier
+
+
+class SupportChangedError(ConflictError):
+    """The training exemplars changed while something was computed from them; compute it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupportChange:
+    """A training exemplar added, removed or relabelled; label_before is None where it was added."""
+
+    exemplar_id: int
+    kind: str
+    label_before: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SupportChanges:
+    """m changes but for ingestion, the newest first: versions, exemplar_ids, labels_before (m,) int64, -1 for None.
+
+    kinds: (m,) str.
+    """
+
+    versions: IntArray
+    exemplar_ids: IntArray
+    kinds: npt.NDArray[np.str_]
+    labels_before: IntArray
+
+    def ids(self, kind: str, *, after: int) -> IntArray:
+        """The exemplars with a change of a kind after a version, (any,) int64."""
+        ids: IntArray = self.exemplar_ids[(self.kinds == kind) & (self.versions > after)]
+        return ids
+
+
+def renew(connection: Connection, classifier: Classifier, version: int) -> None:
+    """Give the training exemplars, which changed in this transaction, a version."""
+    connection.execute(statement("support.renew"), {"classifier_id": classifier.id, "version": version})
+
+
+def change(connection: Connection, classifier: Classifier, changes: Sequence[SupportChange]) -> None:
+    """Record changes of the training exemplars, each of another exemplar, as one new version; vectors move along.
+
+    The caller holds the ingestion lock, and changes splits and labels.
+    """
+    version = connection.execute(statement("support.next_version")).scalar_one()
+    ids = {kind: [one.exemplar_id for one in changes if one.kind == kind] for kind in ("added", "removed")}
+    connection.execute(
+        statement("support.record_changes"),
+        {
+            "classifier_id": classifier.id,
+            "version": version,
+            "exemplar_ids": [one.exemplar_id for one in changes],
+            "kinds": [one.kind for one in changes],
+            "labels_before": [one.label_before for one in changes],
+        },
+    )
+    for kind, exemplar_ids in ids.items():
+        connection.execute(
+            statement("support.move_vectors"),
+            {"classifier_id": classifier.id, "support": kind == "added", "exemplar_ids": exemplar_ids},
+        )
+    renew(connection, classifier, version)
+
+
+def changes_after(connection: Connection, classifier: Classifier, version: int) -> SupportChanges:
+    """What changed after a version, but by ingestion."""
+    rows = connection.execute(statement("support.changes"), {"classifier_id": classifier.id, "version": version}).all()
+    return SupportChanges(
+        versions=np.array([row.version for row in rows], dtype=np.int64),
+        exemplar_ids=np.array([row.exemplar_id for row in rows], dtype=np.int64),
+        kinds=np.array([row.kind for row in rows], dtype=np.str_),
+        labels_before=np.array([-1 if row.label_before is None else row.label_before for row in rows], dtype=np.int64),
+    )
+
+
+def grew_after(connection: Connection, classifier: Classifier, version: int) -> bool:
+    """Whether any of the training exemplars came after a version."""
+    grew: bool = connection.execute(
+        statement("support.grew"), {"classifier_id": classifier.id, "version": version}
+    ).scalar_one()
+    return grew
+
+
+def require_version(connection: Connection, classifier: Classifier) -> None:
+    """Raise SupportChangedError where the training exemplars are no longer those `classifier` was read with."""
+    _check_version(classifier, connection.execute(statement("support.version"), _of(classifier)).scalar_one())
+
+
+def lock_for_results(connection: Connection, classifier: Classifier) -> None:
+    """As `require_version`, and keep other results, and changes, out until this transaction ends."""
+    _check_version(classifier, connection.execute(statement("support.lock_for_results"), _of(classifier)).scalar_one())
+
+
+def _of(classifier: Classifier) -> dict[str, int]:
+    return {"classifier_id": classifier.id}
+
+
+def _check_version(classifier: Classifier, version: int) -> None:
+    if version != classifier.support_version:
+        raise SupportChangedError(
+            f"training exemplars of {classifier.name!r} changed meanwhile: expected version "
+            f"{classifier.support_version}, got {version}; compute again"
+        )
+
+
+def complete_neighbours(connection: Connection, job_id: int) -> None:
+    """Where a job that brings all neighbour lists up to date is done, record what they are complete to."""
+    connection.execute(statement("support.complete_neighbours"), {"job_id": job_id})

@@ -1,0 +1,188 @@
+"""Copies of the large immutable arrays, as memory-mapped files that the processes of one machine share.
+
+An entry is named by a revision, a UUID that the database changes whenever the content does, and by the order of its
+rows if the program chooses that order. So an entry is never out of date: it is there and right, or it is not there. It
+appears by a rename, whole.
+"""
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from sqlalchemy import Connection, Engine
+
+from service.core.types import Float32Array, IntArray, Support
+from service.errors import DatabaseError, NotReadyError
+from service.store.calibrations.calibrations import Calibration
+from service.store.database.engine import connect, consistent_view
+from service.store.exemplars import exemplars, support
+from service.store.exemplars.classifiers import Classifier
+
+_BLOCK_BYTES = 32 << 20
+# Of rows that the server packs into one value: beyond this it asks the kernel for memory anew with each.
+_PACKED_BYTES = 1 << 16
+# Two: while workers go over to the newest, some still read the one before.
+_KEPT = 2
+_TRIES = 5
+_ABANDONED_NS = 24 * 3600 * 10**9
+
+_Read = TypeVar("_Read")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CachedSupport:
+    """The training exemplars in order of ingestion: ids (N,) int64, vectors (N, D) float32, mapped read-only."""
+
+    ids: IntArray
+    vectors: Float32Array
+    support: Support
+
+
+class ArrayCache:
+    """The cache in one folder. Of each owner's entries those used last are kept, the others are deleted."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def support(self, engine: Engine, classifier: Classifier) -> CachedSupport:
+        """The training exemplars as they were when `classifier` was read.
+
+        Raises SupportChangedError where they changed since, unless they are kept here.
+        """
+
+        def fill(folder: Path) -> None:
+            with consistent_view(engine) as connection:
+                support.require_version(connection, classifier)
+                _write_support(connection, classifier, folder)
+
+        def read(folder: Path) -> CachedSupport:
+            return CachedSupport(
+                ids=np.load(folder / "ids.npy"),
+                vectors=np.load(folder / "vectors.npy", mmap_mode="r"),
+                support=Support(
+                    logits=np.load(folder / "logits.npy", mmap_mode="r"), labels=np.load(folder / "labels.npy")
+                ),
+            )
+
+        return self._open(f"support-{classifier.id}", str(classifier.support_revision), fill, read)
+
+    def localizer_vectors(
+        self, engine: Engine, classifier: Classifier, calibration: Calibration, exemplar_ids: IntArray
+    ) -> Float32Array:
+        """The vectors of a snapshot's vp points in the order given, (n_vp, D) float32, mapped read-only."""
+
+        def fill(folder: Path) -> None:
+            rows = _block_rows(classifier)
+            with (
+                connect(engine) as connection,
+                _float_rows(folder / "vectors.npy", len(exemplar_ids), classifier.dimension) as append,
+            ):
+                for start in range(0, len(exemplar_ids), rows):
+                    append(exemplars.vectors(connection, classifier, exemplar_ids[start : start + rows]))
+
+        def read(folder: Path) -> Float32Array:
+            vectors: Float32Array = np.load(folder / "vectors.npy", mmap_mode="r")
+            return vectors
+
+        # The order of the rows is that of the program's index of vp, which another version may order differently.
+        order = blake2b(exemplar_ids.tobytes(), digest_size=8).hexdigest()
+        return self._open(f"localizer-{calibration.calibrator_id}", f"{calibration.revision}-{order}", fill, read)
+
+    def _open(self, owner: str, revision: str, fill: Callable[[Path], None], read: Callable[[Path], _Read]) -> _Read:
+        for _ in range(_TRIES):
+            folder = self._entry(owner, revision, fill)
+            try:
+                return read(folder)
+            except FileNotFoundError:  # another process deleted it, to which others were newer
+                continue
+        raise NotReadyError(f"{self._folder}: other processes replace {owner} faster than it can be read; try again")
+
+    def _entry(self, owner: str, revision: str, fill: Callable[[Path], None]) -> Path:
+        target = self._folder / f"{owner}-{revision}"
+        if target.is_dir():
+            _mark_used(target)
+            return target
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=self._folder))
+        except OSError as error:
+            raise DatabaseError(
+                f"the cache folder {self._folder} cannot be written: {error}; set VENN_ADMIT_HOME to a writable folder"
+            ) from error
+        try:
+            fill(draft)
+            draft.rename(target)
+        except OSError as error:
+            # Another process made the same entry meanwhile: theirs is as good.
+            if not target.is_dir():
+                raise DatabaseError(f"{target} cannot be written: {error}; see whether the disk is full") from error
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        _mark_used(target)
+        self._delete_least_used(owner)
+        return target
+
+    def _delete_least_used(self, owner: str) -> None:
+        for entry in sorted(self._folder.glob(f"{owner}-*"), key=_used_at, reverse=True)[_KEPT:]:
+            # The process that still maps an entry keeps its data until it lets go.
+            shutil.rmtree(entry, ignore_errors=True)
+        for draft in self._folder.glob(".draft-*"):
+            if time.time_ns() - _used_at(draft) > _ABANDONED_NS:  # by a process that was killed
+                shutil.rmtree(draft, ignore_errors=True)
+
+
+def _mark_used(entry: Path) -> None:
+    with suppress(FileNotFoundError):
+        os.utime(entry)
+
+
+def _used_at(entry: Path) -> int:
+    try:
+        return entry.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _block_rows(classifier: Classifier) -> int:
+    return max(1, _BLOCK_BYTES // (4 * max(classifier.dimension, classifier.class_count)))
+
+
+def _write_support(connection: Connection, classifier: Classifier, folder: Path) -> None:
+    ids = exemplars.support_ids(connection, classifier)
+    labels, start = np.empty(len(ids), np.int64), 0
+    block_rows = _packed_rows(classifier.class_count)
+    with _float_rows(folder / "logits.npy", len(ids), classifier.class_count) as append:
+        for block_labels, block_logits in exemplars.support_blocks(connection, classifier, ids, block_rows):
+            labels[start : start + len(block_labels)] = block_labels
+            append(block_logits)
+            start += len(block_labels)
+    assert start == len(ids), "the training exemplars are read within one snapshot"
+    block_rows = _packed_rows(classifier.dimension)
+    with _float_rows(folder / "vectors.npy", len(ids), classifier.dimension) as append:
+        for block in exemplars.support_vector_blocks(connection, classifier, ids, block_rows):
+            append(block)
+    np.save(folder / "ids.npy", ids)
+    np.save(folder / "labels.npy", labels)
+
+
+def _packed_rows(width: int) -> int:
+    return max(1, _PACKED_BYTES // (4 * width))
+
+
+@contextmanager
+def _float_rows(path: Path, n: int, width: int) -> Iterator[Callable[[Float32Array], object]]:
+    """Write a file of (n, width) float32 block by block, in order; OSError where it cannot be written.
+
+    Not through a mapped file: where the disk is full, a write to that kills the process.
+    """
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (n, width)})
+        yield lambda block: file.write(np.ascontiguousarray(block, "<f4").data)

@@ -1,0 +1,129 @@
+"""The HNSW index on a classifier's training vectors, which is made on request."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pgvector.sqlalchemy import VECTOR
+from sqlalchemy import Column, Connection, Engine, Index, MetaData, Table, cast
+from sqlalchemy.schema import CreateIndex, DropIndex
+
+from service.errors import ConflictError, InvalidInputError, NotFoundError, NotReadyError
+from service.store.database.engine import connect
+from service.store.database.statements import statement
+from service.store.database.tables import SCHEMA
+from service.store.exemplars.classifiers import Classifier
+
+# pgvector's, of the type vector.
+DIMENSION_LIMIT = 2000
+EF_SEARCH_LIMIT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class HnswIndex:
+    """An index that is there. m: links of a vector; ef_construction: candidates while it was made; size: bytes."""
+
+    m: int
+    ef_construction: int
+    size: int
+
+
+def find(connection: Connection, classifier: Classifier) -> HnswIndex | None:
+    """The index, None where there is none; one whose making was interrupted is none."""
+    row = connection.execute(statement("hnsw.index"), {"index": _name(classifier)}).one_or_none()
+    if row is None or not row.valid:
+        return None
+    options = dict(option.split("=") for option in row.options)
+    return HnswIndex(int(options["m"]), int(options["ef_construction"]), row.bytes)
+
+
+def create(engine: Engine, classifier: Classifier, *, m: int, ef_construction: int) -> HnswIndex:
+    """Make the index while others read and write; what an interrupted attempt left is replaced.
+
+    m: 2 to 100. ef_construction: 2 m to 1000. Raises InvalidInputError for others, or for vectors of more dimensions
+    than pgvector can index; ConflictError where there is one.
+    """
+    if classifier.dimension > DIMENSION_LIMIT:
+        raise InvalidInputError(
+            f"classifier {classifier.name!r} has vectors of {classifier.dimension} dimensions, pgvector's HNSW index "
+            f"takes {DIMENSION_LIMIT} at most; search exactly"
+        )
+    if not (2 <= m <= 100 and 2 * m <= ef_construction <= 1000):
+        raise InvalidInputError(
+            f"expected m from 2 to 100 and ef_construction from twice m to 1000, got {m} and {ef_construction}"
+        )
+    with _unlimited(engine) as connection:
+        found = find(connection, classifier)
+        if found is not None:
+            raise ConflictError(
+                f"classifier {classifier.name!r} has an HNSW index, m = {found.m}, ef_construction = "
+                f"{found.ef_construction}; to make another, drop it first"
+            )
+        index = _index(classifier, m=m, ef_construction=ef_construction)
+        connection.execute(DropIndex(index, if_exists=True))
+        connection.execute(CreateIndex(index))
+        made = find(connection, classifier)
+    assert made is not None
+    return made
+
+
+def drop(engine: Engine, classifier: Classifier) -> None:
+    """Remove the index, complete or not; NotFoundError where there is none."""
+    with _unlimited(engine) as connection:
+        if connection.execute(statement("hnsw.index"), {"index": _name(classifier)}).one_or_none() is None:
+            raise NotFoundError(f"classifier {classifier.name!r} has no HNSW index")
+        connection.execute(DropIndex(_index(classifier), if_exists=True))
+
+
+def prefer(connection: Connection, classifier: Classifier, ef_search: int) -> None:
+    """Have searches by the index use it, to the end of the transaction.
+
+    ef_search: candidates that a search keeps, K to 1000. Raises InvalidInputError for another number, NotReadyError
+    where there is no index.
+    """
+    if not classifier.neighbour_count <= ef_search <= EF_SEARCH_LIMIT:
+        raise InvalidInputError(
+            f"expected ef_search from K = {classifier.neighbour_count} to {EF_SEARCH_LIMIT}, got {ef_search}"
+        )
+    parameters = {"index": _name(classifier), "ef_search": ef_search}
+    if not connection.execute(statement("hnsw.prefer"), parameters).one().indexed:
+        raise NotReadyError(
+            f"classifier {classifier.name!r} has no HNSW index: make it with `venn-admit index {classifier.name} "
+            "--hnsw`, or search exactly"
+        )
+
+
+def sample(connection: Connection, classifier: Classifier, count: int) -> list[int]:
+    """Ids of some stored points that are no training exemplars, in no particular order, fewer where there are."""
+    return list(
+        connection.execute(statement("hnsw.sample"), {"classifier_id": classifier.id, "count": count}).scalars()
+    )
+
+
+def _name(classifier: Classifier) -> str:
+    return f"exemplar_vector_{classifier.id}_support_hnsw_idx"
+
+
+def _index(classifier: Classifier, **options: int) -> Index:
+    """On an expression of fixed dimension, which the column has not."""
+    table = Table(f"exemplar_vector_{classifier.id}_support", MetaData(schema=SCHEMA), Column("r", VECTOR))
+    return Index(
+        _name(classifier),
+        cast(table.c.r, VECTOR(classifier.dimension)).label("r"),
+        postgresql_using="hnsw",
+        postgresql_ops={"r": "vector_l2_ops"},
+        postgresql_with=options,
+        postgresql_concurrently=True,
+    )
+
+
+@contextmanager
+def _unlimited(engine: Engine) -> Iterator[Connection]:
+    """A connection for what is done outside of transactions, and may take long."""
+    with connect(engine) as connection:
+        connection.execution_options(isolation_level="AUTOCOMMIT")
+        connection.execute(statement("hnsw.unlimited"))
+        try:
+            yield connection
+        finally:
+            connection.execute(statement("hnsw.limited"))

@@ -1,0 +1,178 @@
+"""The nearest training exemplars of one vector: exactly, by pgvector and a certificate, or by an HNSW index.
+
+Either way pgvector proposes candidates by float32 arithmetic, and the distances of `service.core` rank them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pgvector
+from psycopg.abc import Buffer
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+from sqlalchemy import Connection
+
+from service.core.neighbours.distances import euclidean_distances, greatest_float32_distance, least_distance
+from service.core.types import Float32Array, FloatArray, IntArray, Neighbours, Support
+from service.errors import InvalidInputError, NotReadyError
+from service.store.database.binary_copy import FLOAT8, INT4, INT8, Array, FixedColumn, Vector, copy_out, driver_cursor
+from service.store.database.statements import copy_query
+from service.store.exemplars.classifiers import Classifier
+from service.store.search import hnsw
+
+# Candidates beyond K: enough that the gap behind the K-th distance outgrows the rounding of float32.
+MARGIN = 8
+_BLOCK_ROWS = 1024
+
+# Candidates, column by column: exemplar_id, float32_distance, r, label, network_logits.
+_Block = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NearestExemplars:
+    """The K nearest training exemplars of one vector, by (distance, id).
+
+    ids: (K,) int64. distances: (K,) float64. labels: (K,) int64. logits: (K, C) float32, the network's.
+    """
+
+    ids: IntArray
+    distances: FloatArray
+    labels: IntArray
+    logits: Float32Array
+
+    def as_neighbours(self) -> tuple[Neighbours, Support]:
+        """The same as the neighbours of one point in a support of K rows."""
+        rows = np.arange(len(self.ids))
+        return Neighbours(rows[np.newaxis], self.distances[np.newaxis]), Support(self.logits, self.labels)
+
+
+def exact_nearest(connection: Connection, classifier: Classifier, vector: Float32Array) -> NearestExemplars:
+    """The K nearest: ids and distances are those of `service.core.neighbours.search.exact_neighbours`, bit for bit.
+
+    vector: (D,) float32, finite. The transaction should be REPEATABLE READ, for this may take two statements. Raises
+    InvalidInputError for another vector, NotReadyError where there are fewer than K training exemplars.
+    """
+    _check_vector(classifier, vector)
+    k, asked = classifier.neighbour_count, classifier.neighbour_count + MARGIN
+    parameters = _parameters(classifier, vector)
+    candidates = _few(connection, "nearest.nearest", classifier, {**parameters, "count": asked})
+    count = len(candidates["exemplar_id"])
+    if count < k:
+        raise NotReadyError(
+            f"classifier {classifier.name!r} has {count} training exemplars, its KNN needs at least K = {k}: "
+            "ingest more with --split train"
+        )
+    near = _rank(classifier, vector, [candidates])
+    # What was cut off is at least as far as the farthest that was not, by float32 arithmetic.
+    farthest = float(candidates["float32_distance"].max())
+    if count < asked or least_distance(farthest, classifier.dimension) > near.distances[-1]:
+        return near
+    reach = greatest_float32_distance(float(near.distances[-1]), classifier.dimension)
+    in_reach = _many(connection, "nearest.within", classifier, {**parameters, "reach": reach})
+    return _rank(classifier, vector, in_reach)
+
+
+def hnsw_nearest(
+    connection: Connection, classifier: Classifier, vector: Float32Array, ef_search: int
+) -> NearestExemplars:
+    """The K nearest of what the HNSW index proposes, which may miss some of the K nearest; distances are exact.
+
+    ef_search: candidates that the index keeps, K to 1000. The settings for it stay until the transaction ends.
+    Raises as `exact_nearest` and `hnsw.prefer`, and NotReadyError where the index proposes fewer than K.
+    """
+    _check_vector(classifier, vector)
+    hnsw.prefer(connection, classifier, ef_search)
+    k = classifier.neighbour_count
+    parameters = {**_parameters(classifier, vector), "dimension": classifier.dimension, "count": k + MARGIN}
+    near = _rank(classifier, vector, [_few(connection, "nearest.nearest_by_hnsw", classifier, parameters)])
+    if len(near.ids) < k:
+        raise NotReadyError(
+            f"the HNSW index of classifier {classifier.name!r} proposed {len(near.ids)} exemplars, expected K = {k} at "
+            "least; search exactly, or raise ef_search, or vacuum the table if many training exemplars were removed"
+        )
+    return near
+
+
+def _parameters(classifier: Classifier, vector: Float32Array) -> dict[str, Any]:
+    return {"classifier_id": classifier.id, "vector": pgvector.Vector(vector)}
+
+
+class _BinaryDumper(Dumper):
+    """A vector as it is stored: writing its digits would take a tenth of a search by an index.
+
+    The cast that each parameter stands in says what type it is of.
+    """
+
+    format = Format.BINARY
+
+    def dump(self, obj: pgvector.Vector) -> Buffer:
+        return obj.to_binary()
+
+
+def _few(connection: Connection, query: str, classifier: Classifier, parameters: Mapping[str, Any]) -> _Block:
+    """The rows of a statement that gives few: quicker than by COPY, whose rows come one at a time."""
+    cursor = driver_cursor(connection)
+    cursor.adapters.register_dumper(pgvector.Vector, _BinaryDumper)
+    # Not prepared: a plan for any dimension would not match the index.
+    cursor.execute(copy_query(query).encode(), parameters, prepare=False, binary=True)
+    ids, distances, vectors, labels, logits = zip(*cursor.fetchall(), strict=True) if cursor.rowcount else [()] * 5
+    wire = Vector(classifier.dimension)
+    return {
+        "exemplar_id": np.array(ids, np.int64),
+        "float32_distance": np.array(distances, np.float64),
+        "r": wire.take(np.frombuffer(b"".join(vectors), wire.wire)),
+        "label": np.array(labels, np.int64),
+        "network_logits": np.array(logits, np.float32).reshape(len(logits), classifier.class_count),
+    }
+
+
+def _many(
+    connection: Connection, query: str, classifier: Classifier, parameters: Mapping[str, Any]
+) -> Iterator[_Block]:
+    """The same of one that may give all the training exemplars, in blocks."""
+    columns: dict[str, FixedColumn] = {
+        "exemplar_id": INT8,
+        "float32_distance": FLOAT8,
+        "r": Vector(classifier.dimension),
+        "label": INT4,
+        "network_logits": Array(">f4", classifier.class_count),
+    }
+    as_text = {**parameters, "vector": parameters["vector"].to_text()}  # a COPY takes no binary parameters
+    return copy_out(driver_cursor(connection), copy_query(query), as_text, columns, _BLOCK_ROWS)
+
+
+def _rank(classifier: Classifier, vector: Float32Array, blocks: Iterable[_Block]) -> NearestExemplars:
+    """The K nearest of the candidates in all blocks, or as many as there are."""
+    near = NearestExemplars(
+        ids=np.empty(0, np.int64),
+        distances=np.empty(0),
+        labels=np.empty(0, np.int64),
+        logits=np.empty((0, classifier.class_count), np.float32),
+    )
+    for block in blocks:
+        near = _merge(near, block, euclidean_distances(block["r"], vector), classifier.neighbour_count)
+    return near
+
+
+def _merge(near: NearestExemplars, block: _Block, distances: FloatArray, k: int) -> NearestExemplars:
+    """The K nearest of those known and those of a block, by (distance, id)."""
+    ids, distances = np.concatenate([near.ids, block["exemplar_id"]]), np.concatenate([near.distances, distances])
+    order = np.lexsort((ids, distances))[:k]
+    return NearestExemplars(
+        ids=ids[order],
+        distances=distances[order],
+        labels=np.concatenate([near.labels, block["label"]])[order],
+        logits=np.concatenate([near.logits, block["network_logits"]])[order],
+    )
+
+
+def _check_vector(classifier: Classifier, vector: Float32Array) -> None:
+    if vector.shape != (classifier.dimension,) or vector.dtype != np.float32 or not np.isfinite(vector).all():
+        raise InvalidInputError(
+            f"expected a finite float32 vector of classifier {classifier.name!r}, of shape ({classifier.dimension},), "
+            f"got shape {vector.shape} and dtype {vector.dtype}"
+            + ("" if np.isfinite(vector).all() else " with values that are not finite")
+        )

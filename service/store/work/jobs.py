@@ -1,0 +1,266 @@
+"""Jobs and their chunks: the record of work to do. A message to a worker is only a wake-up."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy import Connection, Row
+
+from service.core.types import IntArray
+from service.errors import NotFoundError
+from service.store.database.binary_copy import INT4, INT8, copy_in, driver_cursor
+from service.store.database.statements import statement
+from service.store.exemplars import support
+from service.store.exemplars.classifiers import Classifier
+
+# For how long a chunk that goes wrong waits at most before it is tried again.
+MAX_RETRY_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is asked for. knn_parameters_id None: neighbours only; the last three are for `score` alone."""
+
+    id: int
+    classifier_id: int
+    kind: str
+    state: str
+    knn_parameters_id: int | None
+    calibration_id: int | None
+    weighted: bool | None
+    require_full_match: bool | None
+    row_count: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A lease on a chunk of a classifier's job: only a result that comes with its token counts."""
+
+    job_id: int
+    ordinal: int
+    classifier: str
+    lease_token: UUID
+    attempts: int
+    first_row: int
+    end_row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a job is: rows of finished chunks out of all; chunks whose worker lives, or seems to have died."""
+
+    state: str
+    error: str | None
+    row_count: int
+    rows_done: int
+    chunks_alive: int
+    chunks_orphaned: int
+
+
+def add_job(
+    connection: Connection,
+    classifier: Classifier,
+    *,
+    kind: str,
+    exemplar_ids: IntArray,
+    chunk_rows: int,
+    knn_parameters_id: int | None,
+    completes_neighbours: bool = False,
+    calibration_id: int | None = None,
+    weighted: bool | None = None,
+    require_full_match: bool | None = None,
+) -> int:
+    """Record a job with its rows, in the order given, and its chunks; a job without rows is done at once.
+
+    completes_neighbours: whether its rows are all those whose neighbours are out of date, so that once it is done
+    none is, as of the support version that `classifier` was read with.
+    """
+    n = len(exemplar_ids)
+    job_id: int = connection.execute(
+        statement("jobs.add_job"),
+        {
+            "classifier_id": classifier.id,
+            "kind": kind,
+            "knn_parameters_id": knn_parameters_id,
+            "calibration_id": calibration_id,
+            "weighted": weighted,
+            "require_full_match": require_full_match,
+            "support_version": classifier.support_version if completes_neighbours else None,
+            "row_count": n,
+        },
+    ).scalar_one()
+    if n:
+        copy_in(
+            driver_cursor(connection),
+            "job_row",
+            {"job_id": INT8, "row_number": INT4, "exemplar_id": INT8},
+            {"job_id": np.full(n, job_id), "row_number": np.arange(n), "exemplar_id": exemplar_ids},
+        )
+        connection.execute(statement("jobs.add_chunks"), {"job_id": job_id, "chunk_rows": chunk_rows, "row_count": n})
+    else:
+        support.complete_neighbours(connection, job_id)
+    return job_id
+
+
+def take_unsent(connection: Connection, job_id: int | None, resend_seconds: float) -> list[tuple[int, int]]:
+    """Open chunks (job, ordinal) that need a message, of one job or of all; they count as sent from now on.
+
+    A session that still writes for a claim which ran out is ended, whatever keeps its process.
+    """
+    connection.execute(statement("jobs.end_lost_writers"))
+    parameters = {"job_id": job_id, "resend_seconds": resend_seconds}
+    rows = connection.execute(statement("jobs.take_unsent"), parameters).all()
+    return sorted((row.job_id, row.ordinal) for row in rows)
+
+
+def unsend(connection: Connection, chunks: list[tuple[int, int]]) -> None:
+    """Let chunks (job, ordinal) count as never sent, for their messages could not be."""
+    job_ids, ordinals = zip(*chunks, strict=True)
+    connection.execute(statement("jobs.unsend"), {"job_ids": list(job_ids), "ordinals": list(ordinals)})
+
+
+def cancel_unsent(connection: Connection, job_id: int, *, error: str) -> bool:
+    """Cancel a job of which no worker can know, and say why; False where one may, or where it is over."""
+    connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
+    parameters = {"job_id": job_id, "error": error}
+    return connection.execute(statement("jobs.cancel_unsent"), parameters).one_or_none() is not None
+
+
+def claim(connection: Connection, job_id: int, ordinal: int, *, worker: str, lease_seconds: float) -> Claim | None:
+    """Lease a chunk; None where it is finished, cancelled, held by another worker or to be tried again later."""
+    row = connection.execute(
+        statement("jobs.claim_chunk"),
+        {"job_id": job_id, "ordinal": ordinal, "worker": worker, "lease_seconds": lease_seconds},
+    ).one_or_none()
+    if row is None:
+        return None
+    return Claim(job_id, ordinal, row.classifier, row.lease_token, row.attempts, row.first_row, row.end_row)
+
+
+def by_id(connection: Connection, job_id: int) -> Job:
+    row = connection.execute(statement("jobs.job"), {"job_id": job_id}).one_or_none()
+    if row is None:
+        raise NotFoundError(f"there is no job {job_id}")
+    return Job(**row._mapping)
+
+
+def chunk_exemplars(connection: Connection, claimed: Claim) -> IntArray:
+    """The exemplars of a chunk, in the order of the request, (n,) int64."""
+    parameters = {"job_id": claimed.job_id, "first_row": claimed.first_row, "end_row": claimed.end_row}
+    ids = connection.execute(statement("jobs.chunk_exemplars"), parameters).scalars().all()
+    return np.array(ids, dtype=np.int64)
+
+
+def _of_claim(claimed: Claim) -> dict[str, Any]:
+    return {"job_id": claimed.job_id, "ordinal": claimed.ordinal, "lease_token": claimed.lease_token}
+
+
+def renew(connection: Connection, claimed: Claim, *, lease_seconds: float) -> bool:
+    """Let a claim last for so long from now; False where it is lost, or the chunk is done."""
+    parameters = {**_of_claim(claimed), "lease_seconds": lease_seconds}
+    return connection.execute(statement("jobs.renew_lease"), parameters).one_or_none() is not None
+
+
+def release(connection: Connection, worker: str) -> int:
+    """End the claims of a process that is dead; how many."""
+    return connection.execute(statement("jobs.release_chunks"), {"worker": worker}).rowcount
+
+
+def begin_writing(connection: Connection, claimed: Claim, *, lease_seconds: int) -> None:
+    """Let the transaction that writes a chunk's result be known as such.
+
+    It is ended where the claim runs out, or where its process stands still for as long as a claim lasts.
+    """
+    parameters = {"lease_token": str(claimed.lease_token), "lease_seconds": lease_seconds}
+    connection.execute(statement("jobs.begin_writing"), parameters)
+
+
+def finish(connection: Connection, claimed: Claim) -> bool:
+    """Mark a chunk done, and its job if it was the last; False where the lease was lost: then roll back."""
+    connection.execute(statement("jobs.lock_job"), {"job_id": claimed.job_id})
+    finished = connection.execute(statement("jobs.finish_chunk"), _of_claim(claimed)).one_or_none()
+    if finished is None:
+        return False
+    connection.execute(statement("jobs.settle_job"), {"job_id": claimed.job_id})
+    support.complete_neighbours(connection, claimed.job_id)
+    return True
+
+
+def fail(connection: Connection, claimed: Claim, *, error: str, max_attempts: int, retry_seconds: float) -> str | None:
+    """Give a chunk back after an error; its new state, `pending` or `failed`, or None where the lease was lost.
+
+    retry_seconds: for how long it waits after the first attempt; twice as long after each further one, but no more
+    than a minute.
+    """
+    connection.execute(statement("jobs.lock_job"), {"job_id": claimed.job_id})
+    parameters = {
+        **_of_claim(claimed),
+        "error": error,
+        "max_attempts": max_attempts,
+        "retry_seconds": retry_seconds,
+        "most_seconds": MAX_RETRY_SECONDS,
+    }
+    state: str | None = connection.execute(statement("jobs.fail_chunk"), parameters).scalar_one_or_none()
+    connection.execute(statement("jobs.settle_job"), {"job_id": claimed.job_id})
+    return state
+
+
+def progress(connection: Connection, job_id: int, *, least_lease_seconds: float = 0.0) -> Progress:
+    """How far a job is. A worker seems to have died whose claim ends in less than `least_lease_seconds`."""
+    parameters = {"job_id": job_id, "least_seconds": least_lease_seconds}
+    row = connection.execute(statement("jobs.job_progress"), parameters).one()
+    return Progress(row.state, row.error, row.row_count, int(row.rows_done), row.chunks_alive, row.chunks_orphaned)
+
+
+def summaries(
+    connection: Connection, *, most: int, classifier_id: int | None = None, job_id: int | None = None
+) -> Sequence[Row[Any]]:
+    """The newest jobs, or the one asked for: what each is, its state, how far it is and when; newest first."""
+    parameters = {"most": most, "classifier_id": classifier_id, "job_id": job_id}
+    return connection.execute(statement("jobs.jobs"), parameters).all()
+
+
+def chunk_states(connection: Connection, job_id: int) -> Sequence[Row[Any]]:
+    """The chunks of a job summed up by state: how many, their rows and attempts, and the first error."""
+    return connection.execute(statement("jobs.chunk_states"), {"job_id": job_id}).all()
+
+
+def chunks(connection: Connection, job_id: int) -> Sequence[Row[Any]]:
+    """The chunks of a job in order: state, attempts, worker and last error of each."""
+    return connection.execute(statement("jobs.job_chunks"), {"job_id": job_id}).all()
+
+
+def cancel(connection: Connection, job_id: int) -> bool:
+    """Let no further chunk of a running job be claimed; False where it is not running."""
+    connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
+    return connection.execute(statement("jobs.cancel_job"), {"job_id": job_id}).one_or_none() is not None
+
+
+def reopen(connection: Connection, job_id: int) -> bool:
+    """Let a failed or cancelled job run again, from the chunks that are not done; False where it is neither."""
+    connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
+    if connection.execute(statement("jobs.reopen_job"), {"job_id": job_id}).one_or_none() is None:
+        return False
+    connection.execute(statement("jobs.reopen_chunks"), {"job_id": job_id})
+    connection.execute(statement("jobs.settle_job"), {"job_id": job_id})
+    return True
+
+
+def database_identity(connection: Connection) -> str:
+    """What tells this database from all others that may share a broker with it."""
+    identity: str = connection.execute(statement("jobs.database_identity")).scalar_one()
+    return identity
+
+
+def announce_worker(connection: Connection) -> None:
+    """Count this connection as a live worker until it closes."""
+    connection.execute(statement("jobs.announce_worker"))
+
+
+def live_workers(connection: Connection) -> int:
+    """How many workers are connected to this database."""
+    workers: int = connection.execute(statement("jobs.live_workers")).scalar_one()
+    return workers

@@ -1,0 +1,186 @@
+"""Recent traffic against vp: advice is rare if it is exchangeable, comes if it has shifted, and needs enough points."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from service.core.calibrators.bands import band_radius
+from service.core.calibrators.settings import make_settings
+from service.core.calibrators.venn_admit.sets import AdmitIndex
+from service.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
+from service.core.documents import Documents
+from service.core.monitoring.drift import DecidedPoints
+from service.core.monitoring.traffic import (
+    Accuracy,
+    Share,
+    SharePair,
+    SnapshotIndex,
+    Traffic,
+    admitted_of_vp,
+    redecide,
+    traffic,
+)
+from service.core.types import Approximation, BoolArray, CalibrationPoints, FloatArray, IntArray
+
+K = 5
+SETTINGS = make_settings(2, K, kappa=30, bin_edges=(0, 3))
+OWN = 7
+
+
+def drawn(
+    generator: np.random.Generator, count: int, *, moved: float = 0.0, per_document: int = 1
+) -> tuple[Approximation, IntArray]:
+    """Points of two classes; further away, the network is right less often. Points of a document are all alike."""
+    documents = count // per_document
+    distance = np.repeat(generator.gamma(9.0, 0.3, documents) + moved, per_document)
+    certainty = np.repeat(np.abs(generator.normal(2.5, 1.0, documents)), per_document) / np.maximum(distance - 1, 0.5)
+    predicted = np.repeat(generator.integers(0, 2, documents), per_document)
+    wrong = np.repeat(generator.random(documents), per_document) > 1 / (1 + np.exp(-2 * certainty))
+    match_count = np.clip(np.rint(2 * certainty), 0, K).astype(np.int64)
+    logits = np.where(np.arange(2) == predicted[:, None], certainty[:, None], -certainty[:, None])
+    return Approximation(logits, predicted, match_count, distance), np.where(wrong, 1 - predicted, predicted)
+
+
+def as_points(approximation: Approximation, label: IntArray) -> CalibrationPoints:
+    shares = np.exp(approximation.logits) / np.exp(approximation.logits).sum(axis=1, keepdims=True)
+    score = 1 - shares[np.arange(len(label)), label]
+    return CalibrationPoints(label, approximation.predicted, approximation.match_count, approximation.distance, score)
+
+
+def snapshot(generator: np.random.Generator, count: int = 1500, *, per_document: int = 1) -> SnapshotIndex:
+    mc = as_points(*drawn(generator, count))
+    of_vp, label = drawn(generator, count, per_document=per_document)
+    vp, omega = as_points(of_vp, label), band_radius(mc, 1.0).omega
+    admit = AdmitIndex(mc, class_count=2, settings=SETTINGS, omega=omega)
+    sets = admit.sets(of_vp.logits, of_vp.predicted, of_vp.match_count, of_vp.distance)
+    venn = VennIndex(vp, sets.singleton, class_count=2, settings=SETTINGS, omega=omega)
+    return SnapshotIndex(
+        calibration_id=OWN,
+        settings=SETTINGS,
+        neighbour_count=K,
+        vp=vp,
+        vp_usable=int((~sets.starved).sum()),
+        vp_admitted=admitted_of_vp(venn, vp, sets.singleton, SETTINGS),
+        vp_documents=in_documents(count, per_document),
+        admit=admit,
+        venn=venn,
+    )
+
+
+def in_documents(count: int, per_document: int) -> Documents | None:
+    return None if per_document == 1 else Documents(np.arange(count) // per_document, count // per_document)
+
+
+def decided(
+    approximation: Approximation, label: IntArray, *, by: int = OWN, admitted: BoolArray | None = None
+) -> DecidedPoints:
+    n = len(label)
+    always = np.full(n, True)
+    return DecidedPoints(
+        exemplar_ids=np.arange(n),
+        calibration_ids=np.full(n, by),
+        weighted=always,
+        require_full_match=~always,
+        approximation=approximation,
+        reason=np.where(always if admitted is None else admitted, -1, 0),
+        comparable=always,
+        label=label,
+        is_random=label >= 0,
+        seen_count=0,
+    )
+
+
+def summed(index: SnapshotIndex, points: DecidedPoints, documents: Documents | None = None) -> Traffic:
+    return traffic(index, points, documents, redecide(index, points))
+
+
+def is_unlike_vp(generator: np.random.Generator, count: int, *, moved: float, per_document: int = 1) -> bool:
+    index = snapshot(generator, per_document=per_document)
+    points = decided(*drawn(generator, count, moved=moved, per_document=per_document))
+    comparison = summed(index, points, in_documents(count, per_document)).comparison
+    assert comparison is not None
+    assert 0.1 < comparison.admitted.vp.share < comparison.usable.vp.share
+    return comparison.is_unlike_vp
+
+
+@pytest.mark.parametrize(("count", "per_document"), [(20, 1), (300, 1), (2000, 1), (600, 20)])
+def test_exchangeable_traffic_gives_no_advice(count: int, per_document: int) -> None:
+    generator = np.random.default_rng(11)
+    alarms = sum(is_unlike_vp(generator, count, moved=0.0, per_document=per_document) for _ in range(50))
+    assert alarms == 0
+
+
+@pytest.mark.parametrize(("count", "per_document"), [(300, 1), (2000, 1), (2000, 20)])
+def test_shifted_traffic_does(count: int, per_document: int) -> None:
+    generator = np.random.default_rng(12)
+    assert all(is_unlike_vp(generator, count, moved=1.0, per_document=per_document) for _ in range(10))
+
+
+def test_what_would_be_admitted_of_vp_is_decided_without_the_point() -> None:
+    index = snapshot(np.random.default_rng(1), 200)
+    vp, singleton = index.vp, np.full(200, True)
+    venn = VennIndex(vp, singleton, class_count=2, settings=SETTINGS, omega=1.0)
+    expected = []
+    for row in range(200):
+        others = np.arange(200) != row
+        apart = CalibrationPoints(
+            *(values[others] for values in (vp.label, vp.predicted, vp.match_count, vp.distance, vp.score))
+        )
+        without = VennIndex(apart, singleton[others], class_count=2, settings=SETTINGS, omega=1.0)
+        one = slice(row, row + 1)
+        found = without.categories(singleton[one], vp.predicted[one], vp.match_count[one], vp.distance[one])
+        expected.append(venn_probabilities(singleton[one], found.size, found.correct, None).lower[0] >= 0.9)
+    assert admitted_of_vp(venn, vp, singleton, SETTINGS).tolist() == expected
+    assert 0 < sum(expected) < 200
+
+
+def test_a_share_is_lost_by_its_size_and_not_by_few_points() -> None:
+    vp = Share(6000, 10_000, 10_000.0)
+
+    def is_lost(count: int, points: int) -> bool:
+        return SharePair(vp, Share(count, points, float(points))).is_lost
+
+    assert is_lost(300, 1000)
+    assert not is_lost(550, 1000)  # significantly less, and no loss to act on
+    assert not is_lost(0, 3)
+    assert is_lost(0, 30)
+    assert not SharePair(Share(0, 100, 100.0), Share(0, 100, 100.0)).is_lost
+    # Ten documents that each say the same are ten points, however many they hold.
+    assert not SharePair(vp, Share(300, 1000, 10.0)).is_lost
+
+
+def labelled(right: int, wrong: int, *, by: int = OWN, documents: Documents | None = None) -> tuple[Accuracy, ...]:
+    """Of predictions of class 0, all admitted."""
+    n = right + wrong
+    zeros: IntArray = np.zeros(n, dtype=np.int64)
+    ones: FloatArray = np.ones(n)
+    label = np.where(np.arange(n) < right, 0, 1)
+    points = decided(Approximation(np.zeros((n, 2)), zeros, zeros, ones), label, by=by)
+    return summed(snapshot(np.random.default_rng(2), 200), points, documents).accuracy
+
+
+def test_accuracy_below_the_target_by_interval() -> None:
+    target = 1 - float(Decimal("0.1"))
+    overall, of_class = labelled(70, 30)
+    assert (overall.predicted, of_class.predicted) == (None, 0)
+    assert (overall.right, overall.points) == (of_class.right, of_class.points) == (70, 100)
+    assert overall.low < 0.7 < overall.high
+    assert overall.is_below(target)
+    assert not labelled(87, 13)[0].is_below(target)  # below, and no more than chance
+    assert not labelled(2, 7)[0].is_below(target)  # too few to judge
+    assert not labelled(70, 30, documents=Documents(np.arange(100) // 25, 4))[0].is_below(target)
+
+
+def test_what_other_calibrations_admitted_is_not_counted_against_this_one() -> None:
+    assert labelled(70, 30, by=OWN - 1) == ()
+
+
+def test_labels_that_were_chosen_do_not_count_unless_all_points_have_one() -> None:
+    index = snapshot(np.random.default_rng(4), 200)
+    approximation, label = drawn(np.random.default_rng(5), 100)
+    chosen = replace(decided(approximation, label), is_random=np.full(100, False))
+    assert summed(index, chosen).accuracy[0].points == 100
+    in_part = replace(chosen, label=np.where(np.arange(100) < 90, label, -1))
+    assert summed(index, in_part).accuracy == ()

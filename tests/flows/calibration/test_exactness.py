@@ -1,0 +1,196 @@
+"""After whatever has happened, a snapshot is that of a calibration from scratch on the same data, row by row.
+
+A state machine lets labels arrive, be corrected and taken back, and training data grow, shrink and be relabelled, on
+a real database; vectors lie on a grid, so that distances are exact and ties abound.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from sqlalchemy import Engine
+
+from service.core.types import KnnParameters
+from service.errors import NotReadyError
+from service.flows.decisions.replay import replay
+from service.flows.exemplars.label import label
+from tests.from_scratch import current_points, store_again, stored_exemplars
+from tests.running import Arrays, Bench
+
+DIMENSION, CLASSES, K = 3, 2, 4
+PARAMETERS = KnnParameters(beta=np.array([0.1, -0.2]), gamma=np.array([0.3, 0.4]), eta=1.5)
+ETA_LOC = 0.7
+CALIBRATOR: dict[str, Any] = {"kappa": 3, "bin_edges": (0, 1, 4)}
+
+LISTS = """
+SELECT exemplar.id, neighbour_ids, distances, neighbours.complete_to
+FROM neighbours
+INNER JOIN exemplar ON exemplar.id = neighbours.exemplar_id
+INNER JOIN classifier ON classifier.id = exemplar.classifier_id
+WHERE name = :name
+"""
+
+seeds = st.integers(0, 2**32 - 1)
+few = st.integers(1, 6)
+
+
+def calibrated(bench: Bench, name: str) -> str:
+    """What comes of a calibration: "done", or why there is none."""
+    try:
+        bench.calibrate(name, **CALIBRATOR)
+    except NotReadyError as error:
+        return str(error).replace(name, "NAME")
+    return "done"
+
+
+class Life(RuleBasedStateMachine):
+    """One classifier, to which all may happen that its users can do."""
+
+    bench: Bench
+    count = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        Life.count += 1
+        self.name = f"life-{Life.count}"
+        self.rows = 0
+
+    @initialize(seed=seeds)
+    def begin(self, seed: int) -> None:
+        self.bench.create(self.name, dimension=DIMENSION, class_count=CLASSES, neighbour_count=K)
+        self.ingest("train", self.points(seed, 12))
+        self.ingest("held-out", self.points(seed + 1, 60))
+        self.bench.adopt(self.name, PARAMETERS, ETA_LOC)
+        self.calibrate()
+
+    def points(self, seed: int, n: int) -> Arrays:
+        """Two classes that overlap, on a grid of quarters; three points a document."""
+        rng = np.random.default_rng(seed)
+        y = rng.integers(CLASSES, size=n)
+        r = np.round(4 * (rng.normal(size=(n, DIMENSION)) + y[:, None])) / 4
+        f = rng.normal(size=(n, CLASSES)) + 2 * np.eye(CLASSES)[y]
+        ids = np.array([f"{self.name}-{self.rows + row}" for row in range(n)])
+        documents = np.array([f"doc-{(self.rows + row) // 3}" for row in range(n)])
+        self.rows += n
+        return {"id": ids, "doc": documents, "r": r.astype(np.float32), "f": f.astype(np.float32), "y": y}
+
+    def ingest(self, split: str, arrays: Arrays) -> None:
+        self.bench.ingest(self.name, self.bench.write("new.npz", arrays), split)
+
+    def some(self, condition: str, seed: int, n: int) -> list[str]:
+        """External ids of some of the exemplars stored that fulfil a condition."""
+        found = self.bench.rows(
+            "SELECT external_id FROM exemplar INNER JOIN classifier ON classifier.id = classifier_id "
+            f"WHERE name = :name AND {condition} ORDER BY exemplar.id",
+            name=self.name,
+        )
+        return [found[one].external_id for one in np.random.default_rng(seed).permutation(len(found))[:n]]
+
+    def give(self, ids: list[str], labels: list[int | None], **options: Any) -> None:
+        path = self.bench.folder / "labels.csv"
+        lines = [f"{one},{'' if number is None else number}" for one, number in zip(ids, labels, strict=True)]
+        path.write_text("\n".join(["external_id,label", *lines]) + "\n")
+        if ids:
+            label(self.bench.engine, self.name, path, **{"selection": "random", "retract": False, **options})
+
+    @rule(seed=seeds, n=few)
+    def more_training_exemplars(self, seed: int, n: int) -> None:
+        self.ingest("train", self.points(seed, n))
+
+    @rule(seed=seeds, n=few)
+    def more_held_out_data(self, seed: int, n: int) -> None:
+        self.ingest("held-out", self.points(seed, n))
+
+    @precondition(lambda self: self.bench.value("SELECT count(*) FROM calibration WHERE state = 'current'"))
+    @rule(seed=seeds, n=few)
+    def score(self, seed: int, n: int) -> None:
+        arrays = self.points(seed, n)
+        self.bench.score(self.name, self.bench.write("scored.npz", arrays | {"y": np.full(n, -1)}))
+
+    @rule(seed=seeds, n=few, selection=st.sampled_from(["random", "selected"]))
+    def labels_arrive(self, seed: int, n: int, selection: str) -> None:
+        ids = self.some("split = 'scored'", seed, n)
+        self.give(ids, [seed % CLASSES] * len(ids), selection=selection)
+
+    @rule(seed=seeds, n=few)
+    def labels_are_corrected(self, seed: int, n: int) -> None:
+        ids = self.some("split <> 'scored'", seed, n)
+        self.give(ids, [seed % CLASSES] * len(ids), selection="selected")
+
+    @rule(seed=seeds, n=few, training=st.booleans())
+    def labels_are_taken_back(self, seed: int, n: int, training: bool) -> None:
+        # Documents are a third of the points, so that whole ones go; enough training exemplars stay for K.
+        if training and len(self.some("split = 'train'", 0, 1000)) < K + n:
+            return
+        ids = self.some("split = 'train'" if training else "split IN ('knn', 'mc', 'vp')", seed, n)
+        self.give(ids, [None] * len(ids), retract=True)
+
+    @rule(seed=seeds, n=few)
+    def selected_exemplars_join_training(self, seed: int, n: int) -> None:
+        ids = self.some("split = 'scored'", seed, n)
+        self.give(ids, [seed % CLASSES] * len(ids), selection="selected", join_train=True)
+
+    @rule()
+    def calibrate(self) -> None:
+        outcome = calibrated(self.bench, self.name)
+        again = f"{self.name}-again"
+        if outcome == "done":
+            self.check_lists()
+        store_again(self.bench, self.name, again, PARAMETERS, ETA_LOC)
+        assert calibrated(self.bench, again) == outcome
+        if outcome == "done":
+            assert current_points(self.bench, self.name) == current_points(self.bench, again)
+        self.forget(again)
+
+    def check_lists(self) -> None:
+        """Every list stored, of points scored long ago too, is that of a search of all training exemplars now."""
+        stored = stored_exemplars(self.bench, self.name)
+        vectors = {row.id: np.array(row.r) for row in stored}
+        training = [row.id for row in stored if row.split == "train"]
+        for row in self.bench.rows(LISTS, name=self.name):
+            distances = {one: float(np.sqrt(((vectors[row.id] - vectors[one]) ** 2).sum())) for one in training}
+            nearest = sorted(training, key=lambda one: (distances[one], one))[:K]
+            assert row.neighbour_ids == nearest
+            assert row.distances == [distances[one] for one in nearest]
+
+    def forget(self, name: str) -> None:
+        """Let the next calibration from scratch have the name."""
+        with self.bench.engine.begin() as connection:
+            connection.exec_driver_sql("UPDATE classifier SET name = name || id WHERE name = %s", (name,))
+
+    def teardown(self) -> None:
+        decided = self.bench.rows(
+            "SELECT decision.id FROM decision INNER JOIN exemplar ON exemplar.id = exemplar_id "
+            "INNER JOIN classifier ON classifier.id = classifier_id WHERE name = :name",
+            name=self.name,
+        )
+        for row in decided:
+            assert replay(self.bench.engine, self.bench.cache, row.id).differing == ()
+        super().teardown()
+
+
+@pytest.fixture
+def life(engine: Engine, tmp_path: Path) -> type[Life]:
+    class LifeHere(Life):
+        bench = Bench(engine, tmp_path)
+
+    return LifeHere
+
+
+@pytest.mark.slow
+def test_a_snapshot_is_a_calibration_from_scratch(life: type[Life]) -> None:
+    run_state_machine_as_test(
+        life,
+        settings=settings(
+            max_examples=12,
+            stateful_step_count=15,
+            deadline=None,
+            derandomize=True,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

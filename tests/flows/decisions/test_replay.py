@@ -1,0 +1,106 @@
+"""Replay: a stored decision comes out the same, whatever has arrived since."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from service.errors import NotFoundError
+from service.flows.decisions.replay import replay
+from service.store.database.engine import transaction
+from tests.running import EXAMPLES, Bench, Golden
+
+
+def decision_ids(bench: Bench, where: str, limit: int) -> list[int]:
+    """Some decisions, spread over the exemplars."""
+    rows = bench.rows(f"SELECT id FROM decision WHERE {where} ORDER BY md5(id::text) LIMIT {limit}")
+    assert len(rows) == limit, where
+    return [row.id for row in rows]
+
+
+def assert_replayed(bench: Bench, ids: list[int]) -> None:
+    for decision_id in ids:
+        found = replay(bench.engine, bench.cache, decision_id)
+        assert found.differing == (), (decision_id, found.stored, found.computed)
+        assert found.stored == found.computed
+        assert found.category_counts.sum() == found.stored["category_size"]
+
+
+KINDS = [
+    "weighted AND decision IS NOT NULL",
+    "weighted AND reason = 'probability below threshold'",
+    "weighted AND reason = 'set not a singleton'",
+    "weighted AND reason = 'band below kappa'",
+    "NOT weighted AND decision IS NOT NULL",
+    "NOT weighted AND reason = 'probability below threshold'",
+    "require_full_match AND reason = 'q below K'",
+]
+
+
+def test_every_kind_of_decision_on_real_data(reviews: Bench) -> None:
+    coarse = reviews.calibrate("reviews", kappa=100, delta=math.inf, bin_edges=(0, 6, 20))
+    for calibration_id in (coarse.calibration_id, reviews.value("SELECT min(id) FROM calibration")):
+        for options in ({}, {"weighted": False}, {"require_full_match": True}):
+            reviews.score("reviews", EXAMPLES / "test.npz", calibration_id=calibration_id, **options)
+    chosen = [known for kind in KINDS for known in decision_ids(reviews, kind, 3)]
+    assert_replayed(reviews, chosen)
+
+    # Training exemplars, parameters and a calibration come after them.
+    with np.load(EXAMPLES / "ood.npz") as arrays:
+        reviews.ingest("reviews", reviews.write("more.npz", {key: arrays[key][:300] for key in "rfy"}), "train")
+    reviews.adopt("reviews")
+    reviews.calibrate("reviews", kappa=100)
+    later = reviews.score("reviews", EXAMPLES / "test.npz")
+    assert_replayed(reviews, chosen)
+    assert_replayed(reviews, decision_ids(reviews, f"calibration_id = {later.request.calibration_id}", 5))
+
+
+@pytest.fixture
+def edge(bench: Bench) -> Bench:
+    """The classifier `edge` of the golden file, scored; three classes, equal distances, infinite thresholds."""
+    golden = Golden("edge")
+    golden.prepare(bench, "edge")
+    bench.calibrate("edge", **golden.settings)
+    for weighted in (True, False):
+        bench.score("edge", bench.write("score.npz", golden.exemplars("score")), weighted=weighted)
+    return bench
+
+
+def test_every_decision_of_the_edge_cases(edge: Bench) -> None:
+    assert_replayed(edge, decision_ids(edge, "true", 320))
+
+
+def test_what_it_shows(edge: Bench) -> None:
+    golden = Golden("edge")
+    (decision_id,) = edge.rows(
+        "SELECT decision.id FROM decision JOIN exemplar ON exemplar_id = exemplar.id"
+        " WHERE external_id = 'score-5' AND weighted"
+    )[0]
+    found = replay(edge.engine, edge.cache, decision_id)
+    assert (found.classifier.name, found.external_id, found.label) == ("edge", "score-5", golden["score_y"][5])
+    nearest = [f"train-{row}" for row in golden["score_neighbours"][5]]
+    assert [neighbour.external_id for neighbour in found.neighbours] == nearest
+    np.testing.assert_allclose(found.distances, golden["score_distances"][5], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"distance": "distance + 1e-12"}, "distance"),
+        ({"lower": "0.123"}, "lower"),
+        ({"band_size": "array_append(band_size, 1)"}, "band_size"),
+        ({"category_size": "category_size + 1"}, "category_size"),
+    ],
+)
+def test_a_decision_that_was_tampered_with_differs(edge: Bench, change: dict[str, Any], field: str) -> None:
+    ((column, value),) = change.items()
+    (decision_id,) = decision_ids(edge, "lower IS NOT NULL", 1)
+    with transaction(edge.engine) as connection:
+        connection.exec_driver_sql(f"UPDATE decision SET {column} = {value} WHERE id = {decision_id}")
+    assert replay(edge.engine, edge.cache, decision_id).differing == (field,)
+
+
+def test_an_unknown_decision(bench: Bench) -> None:
+    with pytest.raises(NotFoundError, match=r"there is no decision 7; report\.decision_v1 lists them"):
+        replay(bench.engine, bench.cache, 7)

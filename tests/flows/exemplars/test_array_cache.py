@@ -1,0 +1,94 @@
+"""Copies that processes share: made once, the last ones kept, and read although others delete meanwhile."""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from service.core.types import Float32Array
+from service.errors import NotReadyError
+from service.store.calibrations import calibrations
+from service.store.database.engine import connect
+from service.store.exemplars import classifiers
+from service.store.search.array_cache import ArrayCache
+from tests.running import Bench
+
+
+@pytest.fixture
+def folder(edge: Bench) -> Path:
+    return edge.folder / "cache"
+
+
+def entries(folder: Path) -> set[str]:
+    return {entry.name for entry in folder.iterdir()}
+
+
+def read(bench: Bench, cache: ArrayCache, *, backwards: bool = False) -> Float32Array:
+    with connect(bench.engine) as connection:
+        classifier = classifiers.by_name(connection, "edge")
+        calibration = calibrations.latest(connection, classifier)
+    ids = np.array([row.id for row in bench.rows("SELECT id FROM exemplar WHERE split = 'vp' ORDER BY id")])
+    vectors = cache.localizer_vectors(bench.engine, classifier, calibration, ids[::-1] if backwards else ids)
+    assert vectors.shape == (len(ids), classifier.dimension)
+    assert not vectors.flags.writeable
+    return vectors
+
+
+def renew(bench: Bench) -> None:
+    """As a new calibration does."""
+    with bench.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE calibration SET revision = gen_random_uuid()")
+
+
+def test_the_two_used_last_are_kept(edge: Bench, folder: Path) -> None:
+    shutil.rmtree(folder)
+    cache = ArrayCache(folder)
+    read(edge, cache)
+    (first,) = entries(folder)
+    renew(edge)
+    read(edge, cache)
+    (second,) = entries(folder) - {first}
+    renew(edge)
+    read(edge, cache)
+    assert second in entries(folder)
+    assert len(entries(folder)) == 2
+
+
+def test_a_version_that_orders_the_rows_otherwise_reads_its_own(edge: Bench, folder: Path) -> None:
+    cache = ArrayCache(folder)
+    forwards = read(edge, cache)
+    np.testing.assert_array_equal(read(edge, cache, backwards=True), forwards[::-1])
+
+
+def test_what_a_killed_process_left_is_deleted_in_time(edge: Bench, folder: Path) -> None:
+    shutil.rmtree(folder)
+    for name, age in ((".draft-old", 90_000), (".draft-young", 60)):
+        (folder / name).mkdir(parents=True)
+        then = (folder / name).stat().st_mtime - age
+        os.utime(folder / name, (then, then))
+    read(edge, ArrayCache(folder))
+    assert {name for name in entries(folder) if name.startswith(".draft")} == {".draft-young"}
+
+
+class Deleting(ArrayCache):
+    """Where other processes delete an entry just after it was made, so many times."""
+
+    times = 0
+
+    def _entry(self, *arguments: object) -> Path:
+        found = super()._entry(*arguments)  # type: ignore[arg-type]
+        if self.times:
+            self.times -= 1
+            shutil.rmtree(found)
+        return found
+
+
+def test_an_entry_that_is_deleted_is_made_again(edge: Bench, folder: Path) -> None:
+    cache = Deleting(folder)
+    cache.times = 3
+    read(edge, cache)
+    cache.times = 100
+    with pytest.raises(NotReadyError, match="faster than it can be read"):
+        read(edge, cache)

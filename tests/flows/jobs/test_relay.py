@@ -1,0 +1,182 @@
+"""Which chunks get a message, and which get another."""
+
+import numpy as np
+import psycopg
+import pytest
+from sqlalchemy import Engine, text
+
+from service.store.database.binary_copy import driver_cursor
+from service.store.database.engine import transaction
+from service.store.exemplars import classifiers, support
+from service.store.work import jobs
+from tests.running import Bench
+
+CHUNKS = [0, 1, 2]
+
+
+@pytest.fixture
+def job(engine: Engine, bench: Bench) -> int:
+    """A job of three chunks on exemplars that nothing is known of."""
+    bench.create("reviews", dimension=2)
+    arrays = {"r": np.zeros((3, 2), np.float32), "f": np.zeros((3, 2), np.float32), "y": np.array([0, 1, 0])}
+    bench.ingest("reviews", bench.write("three.npz", arrays), "mc")
+    return add_job(engine)
+
+
+def add_job(engine: Engine) -> int:
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, "reviews")
+        ids = np.array(connection.execute(text("SELECT id FROM exemplar ORDER BY id")).scalars().all())
+        return jobs.add_job(
+            connection, classifier, kind="approximate", exemplar_ids=ids, chunk_rows=1, knn_parameters_id=None
+        )
+
+
+def unsent(engine: Engine, resend_seconds: float = 60.0) -> list[int]:
+    with transaction(engine) as connection:
+        return [ordinal for _, ordinal in jobs.take_unsent(connection, None, resend_seconds)]
+
+
+def claim(engine: Engine, job_id: int, ordinal: int, lease_seconds: float = 600.0) -> jobs.Claim:
+    with transaction(engine) as connection:
+        claimed = jobs.claim(connection, job_id, ordinal, worker="here", lease_seconds=lease_seconds)
+    assert claimed is not None
+    return claimed
+
+
+def age(engine: Engine, job_id: int) -> None:
+    """Let all that has happened to the job be two minutes ago."""
+    with transaction(engine) as connection:
+        connection.execute(
+            text("""
+                UPDATE job_chunk
+                SET sent_at = sent_at - interval '2 minutes', finished_at = finished_at - interval '2 minutes'
+                WHERE job_id = :job_id
+            """),
+            {"job_id": job_id},
+        )
+
+
+def test_every_chunk_is_sent_once(engine: Engine, job: int) -> None:
+    assert unsent(engine) == CHUNKS
+    assert unsent(engine) == []
+    assert job
+
+
+def test_what_led_to_nothing_is_sent_again(engine: Engine, job: int) -> None:
+    unsent(engine)
+    age(engine, job)
+    assert unsent(engine) == CHUNKS
+
+
+def test_chunks_wait_in_the_queue_while_another_is_computed(engine: Engine, job: int) -> None:
+    unsent(engine)
+    age(engine, job)
+    claimed = claim(engine, job, 1)
+    assert unsent(engine) == []
+    with transaction(engine) as connection:
+        assert jobs.finish(connection, claimed)
+    assert unsent(engine) == []
+    age(engine, job)
+    assert unsent(engine) == [0, 2]
+
+
+def test_a_job_waits_behind_another(engine: Engine, job: int) -> None:
+    later = add_job(engine)
+    assert unsent(engine) == CHUNKS * 2
+    age(engine, job)
+    age(engine, later)
+    claim(engine, job, 0)
+    assert unsent(engine) == []
+
+
+def test_what_a_later_message_overtook_is_sent_again(engine: Engine, job: int) -> None:
+    unsent(engine)
+    age(engine, job)
+    later = add_job(engine)
+    unsent(engine, resend_seconds=600)
+    claim(engine, later, 0)
+    assert unsent(engine) == CHUNKS, "those of the first job"
+
+
+def test_a_chunk_whose_claim_ran_out_is_sent_again_at_once(engine: Engine, job: int) -> None:
+    unsent(engine)
+    age(engine, job)
+    claim(engine, job, 2, lease_seconds=-1.0)
+    claim(engine, job, 0)
+    assert unsent(engine) == [2]
+
+
+def test_a_writer_whose_claim_ran_out_is_ended(engine: Engine, job: int) -> None:
+    """It stands still in the middle of a COPY, in which Postgres heeds no timeout, and holds the classifier's lock."""
+    unsent(engine)
+    claims = claim(engine, job, 0, lease_seconds=-1.0), claim(engine, job, 1)
+    writers = [engine.connect() for _ in claims]
+    for writer, claimed in zip(writers, claims, strict=True):
+        jobs.begin_writing(writer, claimed, lease_seconds=600)
+    cursors = [driver_cursor(writer) for writer in writers]
+    cursors[0].execute("SELECT FROM classifier FOR NO KEY UPDATE")
+    with pytest.raises(psycopg.errors.AdminShutdown), cursors[0].copy("COPY label_event FROM STDIN"):
+        unsent(engine)
+    with transaction(engine) as connection:
+        support.lock_for_results(connection, classifiers.by_name(connection, "reviews"))
+    assert cursors[1].execute("SELECT 1").fetchone() == (1,), "the other has its lease still"
+    for writer in writers:
+        writer.invalidate()
+        writer.close()
+
+
+def test_a_chunk_that_went_wrong_is_sent_again_at_once(engine: Engine, job: int) -> None:
+    unsent(engine)
+    claimed = claim(engine, job, 1)
+    with transaction(engine) as connection:
+        assert jobs.fail(connection, claimed, error="disk full", max_attempts=3, retry_seconds=0) == "pending"
+    assert unsent(engine) == [1]
+
+
+def test_what_lost_its_worker_is_sent_again_at_once_and_once(engine: Engine, job: int) -> None:
+    unsent(engine)
+    claim(engine, job, 0)
+    claim(engine, job, 1)
+    with transaction(engine) as connection:
+        connection.execute(text("UPDATE job_chunk SET worker = 'dead' WHERE ordinal = 1"))
+    with transaction(engine) as connection:
+        assert jobs.release(connection, "dead") == 1
+    assert unsent(engine) == [1]
+    assert unsent(engine) == []
+    claim(engine, job, 1)
+
+
+def test_a_claim_is_renewed_until_it_is_lost(engine: Engine, job: int) -> None:
+    claimed = claim(engine, job, 0, lease_seconds=1.0)
+
+    def renew(seconds: float) -> bool:
+        with transaction(engine) as connection:
+            return jobs.renew(connection, claimed, lease_seconds=seconds)
+
+    assert renew(600)
+    with transaction(engine) as connection:
+        progress = jobs.progress(connection, job, least_lease_seconds=300)
+        assert (progress.chunks_alive, progress.chunks_orphaned) == (1, 0)
+        progress = jobs.progress(connection, job, least_lease_seconds=900)
+        assert (progress.chunks_alive, progress.chunks_orphaned) == (0, 1)
+    assert renew(-1)
+    claim(engine, job, 0)
+    assert not renew(600)
+
+
+def test_a_job_that_no_worker_can_know_of_is_cancelled(engine: Engine, job: int) -> None:
+    def cancel() -> bool:
+        with transaction(engine) as connection:
+            return jobs.cancel_unsent(connection, job, error="no broker")
+
+    chunks = unsent(engine)
+    assert not cancel(), "messages are under way"
+    with transaction(engine) as connection:
+        jobs.unsend(connection, [(job, ordinal) for ordinal in chunks])
+    assert cancel()
+    with transaction(engine) as connection:
+        cancelled = jobs.by_id(connection, job)
+        assert jobs.claim(connection, job, 0, worker="here", lease_seconds=600) is None
+    assert (cancelled.state, cancelled.error) == ("cancelled", "no broker")
+    assert unsent(engine) == [], "no sweep sends it"

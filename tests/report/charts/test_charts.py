@@ -1,0 +1,260 @@
+"""Charts: that they are drawn, are the same each time, and carry any name there is."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import FillBetweenPolyCollection, LineCollection
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+
+from service.core.evaluation.tallies import FEW, Verdict
+from service.report.charts import fonts
+from service.report.charts.charts import (
+    CHARTS,
+    coverage_figure,
+    heatmap_figure,
+    methods_figure,
+    reliability_figure,
+    save_charts,
+    save_png,
+    to_svg,
+)
+from service.report.charts.fonts import PAGE_FONTS, with_drawable_names
+from service.report.evaluation.dataset import DatasetReport, build_dataset_report
+from tests.report.samples import ALPHA, SCRIPTS, made_points
+
+Build = Callable[[list[tuple[int, int, int]]], DatasetReport]
+
+PNG_START = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.parametrize("which", ["hostile", "ten_classes", "many_scripts"])
+def test_every_chart_is_saved(which: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    report: DatasetReport = request.getfixturevalue(which)
+    paths = save_charts(report, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in paths)
+    assert len(paths) == len(CHARTS) == 5
+    assert all(re.fullmatch(r"[\w.-]+\.png", path.name) for path in paths)
+    for path in paths:
+        content = path.read_bytes()
+        assert content.startswith(PNG_START)
+        assert len(content) > 20_000
+
+
+def test_the_same_report_gives_the_same_bytes(sentiment: DatasetReport, tmp_path: Path) -> None:
+    first, second = (save_png(coverage_figure(sentiment), tmp_path / name).read_bytes() for name in ("a", "b"))
+    assert first == second
+    assert to_svg(coverage_figure(sentiment), "x", "l") == to_svg(coverage_figure(sentiment), "x", "l")
+
+
+def test_svg_keeps_names_of_any_script_as_text_for_the_browser_to_draw(many_scripts: DatasetReport) -> None:
+    svg = to_svg(coverage_figure(many_scripts), "x", "l")
+    words = {element.text for element in ET.fromstring(svg).iter("text")}
+    assert {*SCRIPTS[:3], SCRIPTS[-1]} <= words
+    assert "评价: Share correct among admitted points, as more are admitted" in words
+    assert set(re.findall(r"font-family: ([^;\"]*)", svg)) == {PAGE_FONTS}
+
+
+def test_a_name_that_no_font_can_draw_gives_way_to_the_number_of_its_class(
+    many_scripts: DatasetReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fonts, "_installed", lambda: ("DejaVu Sans",))
+    fonts._is_drawable.cache_clear()
+    drawable = with_drawable_names(many_scripts)
+    fonts._is_drawable.cache_clear()
+    assert drawable.name == "□□"
+    # DejaVu Sans, which comes with matplotlib, has Arabic and no Chinese.
+    assert drawable.class_names == ("class 0", SCRIPTS[1], "class 2", *SCRIPTS[3:])
+
+
+def test_a_name_that_looks_like_an_attribute_is_left_as_it_is(hostile: DatasetReport) -> None:
+    named = replace(hostile, name='a id="b" url(#c) xmlns="d"')
+    assert f"{named.name}: Share correct" in to_svg(coverage_figure(named), "x", "l")
+
+
+def test_svg_is_an_element_without_outside_reference(hostile: DatasetReport) -> None:
+    svg = to_svg(coverage_figure(hostile), "left", 'a "label" <here>')
+    root = ET.fromstring(svg)
+    assert (root.tag, root.get("role"), root.get("aria-label")) == ("svg", "img", 'a "label" <here>')
+    assert "http" not in svg
+    ids = [element.get("id") for element in root.iter() if element.get("id")]
+    assert len(ids) == len(set(ids))
+    assert all(str(name).startswith("left-") for name in ids)
+    referred = set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', svg))
+    assert referred
+    assert {a or b for a, b in referred} <= set(ids)
+
+
+def test_the_dot_lies_where_the_table_says(sentiment: DatasetReport) -> None:
+    figure = coverage_figure(sentiment)
+    left = figure.axes[0]
+    dots = {tuple(np.ravel(line.get_xydata())) for line in left.lines if line.get_marker() in {"o", "X"}}
+    tallies = sentiment.method("Venn-ADMIT weighted").per_true_class
+    for curve, tally in zip(sentiment.curves_by_true_class, tallies, strict=True):
+        # Beside it where marks would lie upon each other.
+        assert any(x == pytest.approx(tally.count / curve.total, abs=0.04) and y == tally.share for x, y in dots)
+
+
+def test_the_mark_shows_the_verdict(two_class_report: Build) -> None:
+    # True rare 12 of 62 misses 0.9, predicted rare 12 of 12 cannot tell, true common 95 of 95 meets it.
+    report = two_class_report([(0, 0, 12), (0, 1, 50), (1, 1, 95)])
+    left, right, *_ = coverage_figure(report).axes
+
+    def looks(axes: Axes) -> dict[float, tuple[object, bool]]:
+        single = [line for line in axes.lines if line.get_marker() in {"o", "X"}]
+        return {
+            round(float(np.ravel(line.get_ydata())[0]), 3): (line.get_marker(), line.get_markerfacecolor() == "white")
+            for line in single
+        }
+
+    assert looks(left) == {0.194: ("X", False), 1.0: ("o", False), 0.682: ("X", False)}
+    assert looks(right) == {1.0: ("o", True), 0.655: ("X", False), 0.682: ("X", False)}
+
+
+def bands(axes: Axes) -> list[list[tuple[float, float]]]:
+    """The outlines of the bands."""
+    filled = [one for one in axes.collections if isinstance(one, FillBetweenPolyCollection)]
+    return [[(float(x), float(y)) for x, y in np.asarray(one.get_paths()[0].vertices)] for one in filled]
+
+
+@pytest.mark.parametrize("which", ["sentiment", "of_documents"])
+def test_curves_have_a_band_of_their_intervals(which: str, request: pytest.FixtureRequest) -> None:
+    report: DatasetReport = request.getfixturevalue(which)
+    left, right, *_ = coverage_figure(report).axes
+    for axes, curves, of_class in (
+        (left, report.curves_by_true_class, report.bands_by_true_class),
+        (right, report.curves_by_predicted_class, report.bands_by_predicted_class),
+    ):
+        drawn = bands(axes)
+        series = [(curves[c], of_class[c]) for c in range(2)] + [(report.curve_overall, report.band_overall)]
+        assert len(drawn) == len(series)
+        for outline, (curve, band) in zip(drawn, series, strict=True):
+            assert band.count[0] >= FEW
+            for x, low, high in zip(band.count / curve.total, band.low, band.high, strict=True):
+                assert {(float(x), float(low)), (float(x), float(high))} <= set(outline)
+
+
+def test_of_many_classes_one_band_is_drawn_and_an_interval_at_each_mark(hostile: DatasetReport) -> None:
+    left, *_ = coverage_figure(hostile).axes
+    assert len(bands(left)) == 1
+    bars = [one.get_segments()[0] for one in left.collections if isinstance(one, LineCollection)]
+    tallies = [hostile.method("Venn-ADMIT weighted").per_true_class[c] for c in hostile.shown_classes()]
+    assert {(float(bar[0][1]), float(bar[1][1])) for bar in bars} >= {tally.interval for tally in tallies}
+
+
+def marks(axes: Axes) -> list[tuple[float, float, bool]]:
+    """Where the marks with intervals lie, and whether each is hollow."""
+    drawn = [container.lines[0] for container in axes.containers if isinstance(container, ErrorbarContainer)]
+    return [
+        (float(x), float(y), line.get_markerfacecolor() == "white")
+        for line in drawn
+        for x, y in np.asarray(line.get_xydata())
+    ]
+
+
+def signs(axes: Axes) -> list[tuple[int, str]]:
+    """The number of each method and the sign of its verdict, as they stand above its mark."""
+    return sorted((int(text.get_text()[:-1]), text.get_text()[-1]) for text in axes.texts)
+
+
+def test_a_method_lies_at_its_admitted_share_and_share_correct(compared: DatasetReport) -> None:
+    overall, true, predicted = methods_figure(compared).axes
+    for (x, y, hollow), row in zip(marks(overall), compared.methods, strict=True):
+        assert x == pytest.approx(row.singletons.overall.portion, abs=0.05)
+        assert (y, hollow) == (row.singletons.overall.share, False)
+    for axes in (overall, true, predicted):
+        assert [number for number, _ in signs(axes)] == list(range(1, 12))
+    for row, (admitted, share, _) in zip(compared.methods, marks(true), strict=True):
+        worst = min(range(2), key=lambda c: row.singletons.per_true_class[c].share)
+        tally = row.singletons.per_true_class[worst]
+        assert admitted == pytest.approx(tally.count / row.coverage.per_true_class[worst].count, abs=0.05)
+        assert share == tally.share
+
+
+def test_a_method_has_the_sign_of_its_verdict(compared: DatasetReport) -> None:
+    overall, *_ = methods_figure(compared).axes
+    expected = {Verdict.MET: "✓", Verdict.MISSED: "✗", Verdict.CANNOT_TELL: "?"}
+    assert signs(overall) == [
+        (number, expected[row.singletons.overall.verdict(ALPHA)]) for number, row in enumerate(compared.methods, 1)
+    ]
+
+
+def test_marks_that_coincide_stand_side_by_side(compared: DatasetReport) -> None:
+    places = [(row.singletons.overall.portion, row.singletons.overall.share) for row in compared.methods]
+    assert len(set(places)) < len(places)  # some methods admit the same
+    for axes in methods_figure(compared).axes:
+        drawn = [(x, y) for x, y, _ in marks(axes)]
+        assert len(drawn) == len(places)
+        assert all(abs(a[0] - b[0]) > 0.02 or abs(a[1] - b[1]) > 0.003 for a, b in combinations(drawn, 2))
+
+
+def test_the_worst_class_is_one_with_enough_points(two_class_report: Build) -> None:
+    # True rare 4 of 9, which is too few to judge; true common 90 of 95.
+    report = two_class_report([(0, 0, 4), (0, 1, 5), (1, 1, 90), (1, 0, 5), (1, -1, 5)])
+    _, true, _ = methods_figure(report).axes
+    _, share, hollow = marks(true)[-1]
+    assert (share, hollow) == (90 / 95, False)
+
+
+def test_too_few_points_do_not_set_the_limits(two_class_report: Build) -> None:
+    # True rare: 1 of 8, which no axis needs to reach down to. True common: 90 of 92.
+    report = two_class_report([(0, 0, 1), (0, 1, 7), (1, 1, 190), (1, 0, 2)])
+    alone = two_class_report([(1, 1, 190), (1, 0, 2)])
+    few, judged = methods_figure(report), methods_figure(alone)
+    least, _ = few.axes[0].get_ylim()
+    assert least == pytest.approx(judged.axes[0].get_ylim()[0], abs=0.06)
+    # Predicted rare, 1 of 3, is the worst class of no method; of few points, it is drawn only if all are.
+    everything = methods_figure(two_class_report([(0, 0, 1), (0, 1, 7)]))
+    assert everything.axes[0].get_ylim()[0] <= 1 / 8
+
+
+def test_too_few_are_hollow_and_no_admitted_point_is_no_mark(
+    of_few_documents: DatasetReport, two_class_report: Build
+) -> None:
+    for axes in methods_figure(of_few_documents).axes:
+        assert [(y, hollow) for _, y, hollow in marks(axes)] == [(1.0, True)] * 6
+        assert all((one.lines[0].get_alpha() or 1) < 1 for one in axes.containers if isinstance(one, ErrorbarContainer))
+        assert [sign for _, sign in signs(axes)] == ["?"] * 6
+    overall, *_ = methods_figure(two_class_report([(0, -1, 30), (1, -1, 30)])).axes
+    assert len(marks(overall)) == 1
+    assert signs(overall) == [(1, "✗")]
+
+
+def test_reliability_has_a_panel_a_bound(of_documents: DatasetReport) -> None:
+    lower, below, upper, _ = reliability_figure(of_documents).axes
+    assert below.get_xlabel() == "lower probability of the predicted class"
+    for axes, measured in ((lower, of_documents.reliability_lower), (upper, of_documents.reliability_upper)):
+        expected = {
+            (bins.mean_probability[i] + aside, bins.frequency[i], bool(bins.few[i]))
+            for bins, aside in ((measured["plain"], -0.008), (measured["weighted"], 0.008))
+            for i in np.flatnonzero(bins.count)
+        }
+        assert set(marks(axes)) == expected
+        assert {hollow for _, _, hollow in expected} == {True, False}
+
+
+def test_cells_of_the_heat_map_say_how_many(sentiment: DatasetReport) -> None:
+    words = [text.get_text() for text in heatmap_figure(sentiment).axes[0].texts]
+    assert len(words) == sentiment.grid.count.size
+    for count, correct in zip(sentiment.grid.count.flat, sentiment.grid.correct.flat, strict=True):
+        if count >= 10:
+            assert any(word.endswith(f"n = {count}") and "few" not in word for word in words)
+        elif count:
+            assert f"too few\nn = {count}" in words
+        assert correct <= count
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_an_evaluation_set_with_nothing_to_draw_is_drawn(chart: str, tmp_path: Path) -> None:
+    points = made_points(label=[1], predicted=[0], decision=[-1], class_count=2)
+    report = build_dataset_report("one", ("a", "b"), points, 5, ALPHA)
+    figure = CHARTS[chart](report)
+    assert isinstance(figure, Figure)
+    assert save_png(figure, tmp_path / "one.png", dots_per_inch=40).stat().st_size > 1000
