@@ -6,7 +6,7 @@ from celery.exceptions import WorkerLostError
 from celery.worker.request import Request
 
 from service.errors import DatabaseError
-from service.store.database.engine import transaction
+from service.store.database.engine import at_once
 from service.store.work import jobs
 from workers.app import consumption, engine, process_name
 
@@ -42,7 +42,7 @@ class AttentiveRequest(Request):  # type: ignore[misc] # Celery has no types
         if isinstance(error, (WorkerLostError, SystemExit)) and self.worker_pid:
             dead = process_name(self.worker_pid)
             try:
-                with transaction(engine) as connection:
+                with at_once(engine) as connection:
                     released = jobs.release(connection, dead)
             except DatabaseError as error:
                 log.warning("the chunk of a dead process waits for the end of its lease", worker=dead, error=str(error))

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from service import broker
 from service.errors import DatabaseError, JobError
-from service.store.database.engine import create_engine, transaction
+from service.store.database.engine import at_once, create_engine, transaction
 from service.store.work import jobs
 from tests.faults.proxy import Proxy, proxied
 from tests.faults.workload import open_jobs
@@ -55,7 +55,7 @@ class Sweeper:
                 self._sweep()
 
     def _sweep(self) -> None:
-        with transaction(self._engine) as connection:
+        with at_once(self._engine) as connection:
             chunks = jobs.take_unsent(connection, None, RESEND_SECONDS)
         # One right after the other, so that two workers have them at once.
         broker.send(self._app, [chunk for chunk in chunks for _ in range(self._copies)])

@@ -132,8 +132,8 @@ SELECT
     share_correct,
     -- Share of all points that is admitted in this row.
     admitted / all_points::double precision AS share_admitted,
-    -- Lower end of Wilson's 95 percent interval of the share correct. It takes points for independent; if documents hold
-    -- several, see `venn-admit evaluate`.
+    -- Lower end of Wilson's 95 percent interval of the share correct. It takes points for independent; if documents
+    -- hold several, see `venn-admit evaluate`.
     (
         share_correct * admitted + z_squared / 2
         - sqrt(z_squared * (share_correct * (1 - share_correct) * admitted + z_squared / 4))

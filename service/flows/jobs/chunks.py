@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine
 from service.core.types import IntArray
 from service.errors import JobError
 from service.flows.jobs.leases import renewed_lease
-from service.store.database.engine import connect, transaction
+from service.store.database.engine import at_once, connect, transaction
 from service.store.exemplars import classifiers
 from service.store.exemplars.classifiers import Classifier
 from service.store.exemplars.support import SupportChangedError
@@ -82,7 +82,7 @@ class ChunkRunner:
         An error is recorded with the chunk, which is tried again after a while or, after the last attempt, failed.
         """
         chunk_log = log.bind(job=job_id, chunk=ordinal, worker=self._worker)
-        with transaction(self._engine) as connection:
+        with at_once(self._engine) as connection:
             claim = jobs.claim(
                 connection, job_id, ordinal, worker=self._worker, lease_seconds=self._settings.lease_seconds
             )
@@ -96,6 +96,7 @@ class ChunkRunner:
                 finished = self._compute_and_apply(claim)
         except Exception as error:  # whatever it is, it is kept with the chunk, and other chunks go on
             with transaction(self._engine) as connection:
+                jobs.begin_writing(connection, claim, lease_seconds=self._settings.lease_seconds)
                 state = jobs.fail(
                     connection,
                     claim,

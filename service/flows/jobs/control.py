@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from service import broker
 from service.errors import BrokerError, JobError
-from service.store.database.engine import connect, transaction
+from service.store.database.engine import at_once, connect, transaction
 from service.store.work import jobs
 
 # A message that led to no claim for so long is taken for lost, and sent again.
@@ -29,14 +29,14 @@ def relay(engine: Engine, app: Celery, job_id: int | None = None, resend_seconds
     The chunks are marked as sent first: a crash in between leaves a message to be sent again, and a message
     sent twice does nothing the second time. Raises BrokerError; the chunks count as not sent then.
     """
-    with transaction(engine) as connection:
+    with at_once(engine) as connection:
         chunks = jobs.take_unsent(connection, job_id, resend_seconds)
     if not chunks:
         return 0
     try:
         broker.send(app, chunks)
     except BrokerError:
-        with transaction(engine) as connection:
+        with at_once(engine) as connection:
             jobs.unsend(connection, chunks)
         raise
     return len(chunks)

@@ -8,7 +8,7 @@ import structlog
 from sqlalchemy import Engine
 
 from service.errors import DatabaseError
-from service.store.database.engine import transaction
+from service.store.database.engine import at_once
 from service.store.work import jobs
 
 # A lease outlasts several renewals that fail, and native code that lets no other thread run for a while.
@@ -37,7 +37,7 @@ def renewed_lease(engine: Engine, claim: jobs.Claim, lease_seconds: float) -> It
 def _renew(engine: Engine, claim: jobs.Claim, lease_seconds: float, ended: threading.Event) -> None:
     while not ended.wait(lease_seconds / RENEWALS_PER_LEASE):
         try:
-            with transaction(engine) as connection:
+            with at_once(engine) as connection:
                 if not jobs.renew(connection, claim, lease_seconds=lease_seconds):
                     return
         except DatabaseError as error:

@@ -148,6 +148,20 @@ def connect(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
+def at_once(engine: Engine) -> Iterator[Connection]:
+    """A connection on which the server commits each statement as it ends.
+
+    For single statements that lock rows which others skip or wait for: a process that is stopped after the statement
+    holds no lock, as it would between statement and commit.
+
+    Raises:
+        DatabaseError: as `transaction`.
+    """
+    with connect(engine) as connection:
+        yield connection.execution_options(isolation_level="AUTOCOMMIT")
+
+
+@contextmanager
 def consistent_view(engine: Engine) -> Iterator[Connection]:
     """A read-only transaction whose statements all see the database as of one moment; it works on a standby too.
 

@@ -14,18 +14,20 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import Engine, Row
 
+from service import broker
 from service.core.calibrators.settings import make_settings
 from service.flows.calibration.calibrate import request_approximations
 from service.flows.computing import chunk_runner, job_kinds
 from service.flows.exemplars.export import Export
-from service.flows.jobs import chunks
-from service.flows.jobs import control as jobs_flow
+from service.flows.jobs import chunks, control
 from service.flows.jobs.chunks import ChunkRunner
-from service.store.database.engine import transaction
+from service.flows.jobs.leases import renewed_lease
+from service.store.database.engine import at_once, transaction
 from service.store.exemplars.classifiers import Classifier
 from service.store.search.array_cache import ArrayCache, CachedSupport
 from service.store.work import jobs
-from tests.running import EXAMPLES, Bench, ChunkLimits, Golden
+from tests.running import EXAMPLES, Bench, ChunkLimits, Golden, chunk_ordinals
+from tests.workers.processes import wait_until
 
 EXPIRED = ChunkLimits(lease_seconds=0)
 
@@ -272,7 +274,7 @@ class TestErrors:
         assert [entry["attempt"] for entry in errors] == [1, 2, 3, 4, 5]
         assert {(entry["job"], entry["chunk"], entry["classifier"]) for entry in errors} == {(job_id, 1, "edge")}
 
-        jobs_flow.reopen(edge.engine, job_id)
+        control.reopen(edge.engine, job_id)
         edge.run(job_id, [1])
         assert chunk(edge, job_id, 1).attempts == 1
 
@@ -281,8 +283,8 @@ class TestErrors:
         broken.run(job_id, 0)
         with transaction(edge.engine) as connection:
             connection.exec_driver_sql("UPDATE job_chunk SET not_before = now() + interval '1 hour' WHERE ordinal = 0")
-        jobs_flow.cancel(edge.engine, job_id)
-        jobs_flow.reopen(edge.engine, job_id)
+        control.cancel(edge.engine, job_id)
+        control.reopen(edge.engine, job_id)
         edge.run(job_id)
 
     def test_a_chunk_that_ends_its_workers_fails_too(self, edge: Bench) -> None:
@@ -436,3 +438,34 @@ def without_calibration(table: pa.Table) -> pa.Table:
 def test_every_kind_of_job_that_the_database_takes_is_computed_by_something(bench: Bench) -> None:
     kinds = "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'job_kind_check'"
     assert set(re.findall(r"'(\w+)'", bench.value(kinds))) == set(job_kinds(bench.engine, bench.cache))
+
+
+class TestAProcessThatIsStopped:
+    """Between a statement and its commit a process may be stopped for any time: what it holds, others must not need."""
+
+    @pytest.mark.parametrize("touch", ["claim", "renew", "take_unsent"])
+    def test_holds_no_chunk(self, edge: Bench, touch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        job_id, original = request(edge), getattr(jobs, touch)
+        free: list[bool] = []
+        all_chunks = chunk_ordinals(edge.engine, job_id)
+
+        def stopped_afterwards(*arguments: Any, **named: Any) -> Any:
+            result = original(*arguments, **named)
+            query = "SELECT ordinal FROM job_chunk WHERE job_id = :job_id FOR UPDATE SKIP LOCKED"
+            free.append(len(edge.rows(query, job_id=job_id)) == len(all_chunks))
+            return result
+
+        monkeypatch.setattr(jobs, touch, stopped_afterwards)
+        match touch:
+            case "claim":
+                runner(edge).run(job_id, 0)
+            case "renew":
+                with at_once(edge.engine) as connection:
+                    claim = jobs.claim(connection, job_id, 0, worker="slow", lease_seconds=1)
+                assert claim is not None
+                with renewed_lease(edge.engine, claim, 0.06):
+                    wait_until(lambda: bool(free), "the lease is renewed")
+            case _:
+                control.relay(edge.engine, broker.make_app("memory://", queue="none", task_seconds=60), job_id)
+        assert free
+        assert all(free)
