@@ -182,7 +182,9 @@ def _labels(path: Path, values: list[Any], classes: ClassNumbers, retract: bool)
         stripped = value.strip() if isinstance(value, str) else value
         if stripped in (None, "") or (isinstance(value, float) and math.isnan(value)):  # NaN: as pandas writes none
             if not retract:
-                raise fault(path, f"row {row}, label", "a label", "nothing", "to take labels back, ask for that")
+                raise fault(
+                    path, f"row {row}, label", "a label", "nothing", "to take labels back, say so, as by --retract"
+                )
             labels[row] = UNKNOWN_LABEL
             continue
         try:

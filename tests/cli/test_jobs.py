@@ -89,6 +89,25 @@ def test_an_interrupted_command_says_how_to_resume_its_job(
     assert out.exists()
 
 
+def test_a_command_interrupted_as_it_writes_says_how_to_get_the_file(
+    own_calibrated: Program, scored_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    out = tmp_path / "scores.parquet"
+    with monkeypatch.context() as patch:
+        patch.setattr("service.flows.decisions.score.write_scores", interrupt)
+        outcome = own_calibrated("score", NAME, scored_file, "--out", out)
+    assert outcome.code == 130
+    job = own_calibrated("jobs", "list", "--json").result["jobs"][0]
+    assert job["state"] == "done"
+    said = " ".join(outcome.stderr.split())
+    assert f"{out} was not written. To see it through: venn-admit jobs resume {job['job']} --out {out}" in said
+    assert own_calibrated("jobs", "resume", job["job"], "--out", out).code == 0
+    assert out.exists()
+
+
 def test_list(own_calibrated: Program, scored_file: Path) -> None:
     job = interrupted(own_calibrated, scored_file)
     newest, *others = own_calibrated("jobs", "list", "--json").result["jobs"]

@@ -40,7 +40,10 @@ def calibrate(
     ] = None,
     thresholds: Annotated[
         str | None,
-        typer.Option(help="Least lower probability per predicted class, each at least 1 - alpha, its default."),
+        typer.Option(
+            help="Least lower probability per predicted class, in the order of the classes, such as 0.9,0.95; each at "
+            "least 1 - alpha, the default."
+        ),
     ] = None,
     q_bins: Annotated[
         str | None, typer.Option(help="Lower edges of bins of q, such as 0,1,6,16,25; default: every q its own.")
@@ -115,6 +118,8 @@ def calibrate(
         f"{done.settings.kappa}, omega {done.radius.omega:.4g}; points: {done.mc_count:,} mc, {done.vp_count:,} vp.",
         f"Of vp, {done.usable_count / done.vp_count:.1%} lie in bands with enough points, "
         f"{done.singleton_count / done.vp_count:.1%} have a singleton set; {done.changed.opened:,} rows written.",
+        "Of these, a prediction is admitted if its lower probability reaches the threshold, so fewer will be: `report` "
+        "and `score` say how many.",
     )
 
 

@@ -204,4 +204,9 @@ def export(
     else:
         check_table_output(out)
     rows = flow(open_session().engine, name, Export(what), out, calibration_id=calibration)
-    tell(as_json, {"rows": rows, "out": str(out)}, f"Wrote {what} to {out}: {rows:,} rows.")
+    nothing = (
+        ["Every exemplar of recent traffic, which is the newest score requests, has a label: score newer traffic."]
+        if what == Export.UNLABELLED and not rows
+        else []
+    )
+    tell(as_json, {"rows": rows, "out": str(out)}, f"Wrote {what} to {out}: {rows:,} rows.", *nothing)

@@ -8,7 +8,8 @@ import typer
 from service.cli import panels
 from service.cli.output import Json, make_report_folder, messages, output, progress, shown, tell
 from service.cli.verbs.classifier import Name
-from service.cli.waiting import run_job_with_progress
+from service.cli.waiting import resumption_explained, run_job_with_progress
+from service.errors import InvalidInputError
 
 Calibration = Annotated[int | None, typer.Option(help="Number of a calibration; default: the current one.")]
 
@@ -42,7 +43,8 @@ def score(
     request = score_file(
         session, name, file, out, weighted=not no_weights, require_full_match=q_equals_k, calibration=calibration
     )
-    write_scores(session.engine, request.job_id, out)
+    with resumption_explained(session, request.job_id, out, even_if_done=True):
+        write_scores(session.engine, request.job_id, out)
     with connect(session.engine) as connection:
         class_names = classifiers.by_name(connection, name).class_names
         summary = ScoreSummary(class_names, decisions.counts(connection, request.job_id))
@@ -178,10 +180,21 @@ def evaluate(
 
 
 def replay(
-    decision: Annotated[int, typer.Argument(help="Number of a decision, from the view report.decision_v1.")],
+    decision: Annotated[
+        int | None, typer.Argument(help="Number of a decision, from `show` or the view report.decision_v1.")
+    ] = None,
+    classifier: Annotated[
+        str | None, typer.Option(help="With --id, instead of a number: the newest decision of this classifier.")
+    ] = None,
+    external_id: Annotated[str | None, typer.Option("--id", help="The exemplar's id, as in the scores.")] = None,
     as_json: Json = False,
 ) -> None:
     """Compute a stored decision again from its snapshot, and show what it rests on."""
     from service.cli.shown.replay import run
 
-    run(decision, as_json=as_json)
+    if decision is not None and classifier is None and external_id is None:
+        run(decision, as_json=as_json)
+    elif decision is None and classifier is not None and external_id is not None:
+        run((classifier, external_id), as_json=as_json)
+    else:
+        raise InvalidInputError("expected either the number of a decision, or --classifier and --id")

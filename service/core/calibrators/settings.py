@@ -62,7 +62,8 @@ def _check_bin_edges(edges: tuple[int, ...], neighbour_count: int) -> None:
 def _check_thresholds(settings: CalibratorSettings, class_count: int) -> None:
     if len(settings.thresholds) != class_count:
         raise InvalidInputError(
-            f"one threshold for each of {class_count} classes was expected; got {len(settings.thresholds)}"
+            f"one threshold for each of {class_count} classes, in their order, was expected; got "
+            f"{len(settings.thresholds)}"
         )
     least = 1 - settings.alpha
     for predicted, threshold in enumerate(settings.thresholds):

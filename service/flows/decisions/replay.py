@@ -41,6 +41,12 @@ class Replayed:
     distances: FloatArray
 
 
+def newest_decision(engine: Engine, name: str, external_id: str) -> int:
+    """The number of the newest decision on an exemplar; NotFoundError for an unknown classifier or exemplar."""
+    with connect(engine) as connection:
+        return decisions.newest(connection, classifiers.by_name(connection, name), external_id)
+
+
 def replay(engine: Engine, cache: ArrayCache, decision_id: int) -> Replayed:
     """Search, approximate and decide again, among the training exemplars and in the snapshot of the time."""
     with connect(engine) as connection:

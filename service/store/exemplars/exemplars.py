@@ -152,6 +152,10 @@ def store(
     return StoredExemplars(ids=ids, new_rows=new)
 
 
+# A row that trains must not calibrate too, so another id is the remedy only for another exemplar.
+_WRONG_FILE = "see whether this is the file you meant; give the row an id of its own only if it is another exemplar"
+
+
 def _check_same(
     stored: Row[Any], incoming: IncomingExemplars, digests: Sequence[bytes], position: int, source: str
 ) -> None:
@@ -164,9 +168,9 @@ def _check_same(
     elif split == Split.SCORED:  # anything stored can be scored
         return
     elif stored.split == Split.SCORED:
-        problem = f"already stored to be scored, expected a new exemplar for split {split}; use another id"
+        problem = f"already stored to be scored, expected a new exemplar for split {split}; {_WRONG_FILE}"
     elif (stored.split == Split.TRAIN) != (split == Split.TRAIN):
-        problem = f"already stored in split {stored.split}, expected a new exemplar for split {split}; use another id"
+        problem = f"already stored in split {stored.split}, expected a new exemplar for split {split}; {_WRONG_FILE}"
     else:
         return
     where = f"{source}: row {incoming.first_row + position}, id {incoming.external_ids[position]!r}"
