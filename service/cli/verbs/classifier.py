@@ -187,7 +187,7 @@ def export(
         ),
     ],
     out: Annotated[Path, typer.Option(help="Where to: .json for parameters, else .parquet or .csv.")],
-    calibration: Annotated[int | None, typer.Option(help="Number of a calibration; default: the current one.")] = None,
+    calibration: Annotated[int | None, typer.Option(help="Id of a calibration; default: the current one.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write what is stored to a file."""

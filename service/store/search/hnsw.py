@@ -88,8 +88,8 @@ def prefer(connection: Connection, classifier: Classifier, ef_search: int) -> No
     parameters = {"index": _name(classifier), "ef_search": ef_search}
     if not connection.execute(statement("hnsw.prefer"), parameters).one().indexed:
         raise NotReadyError(
-            f"classifier {classifier.name!r} has no HNSW index: make it with `venn-admit index {classifier.name} "
-            "--hnsw`, or search exactly"
+            f"classifier {classifier.name!r} has no HNSW index: make it with `venn-admit index create "
+            f"{classifier.name}`, or search exactly"
         )
 
 
