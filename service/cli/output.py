@@ -64,7 +64,7 @@ output = _Terminal(width=None if sys.stdout.isatty() else 120)
 messages = _Terminal(stderr=True)
 
 
-def tell(as_json: bool, result: dict[str, Any], *lines: str) -> None:
+def print_result(as_json: bool, result: dict[str, Any], *lines: str) -> None:
     """Print a result: the lines to people, the dictionary to programs."""
     if as_json:
         from service.files.output.exports import finite_json  # which brings pyarrow

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from service.cli import panels
-from service.cli.output import LARGEST_LIMIT, Json, output, tell
+from service.cli.output import LARGEST_LIMIT, Json, output, print_result
 from service.cli.renamed import LIMIT_OPTION
 from service.cli.verbs.classifier import Name
 
@@ -31,7 +31,7 @@ def list_classifiers(as_json: Json = False) -> None:
 
     found = flow(open_session().engine)
     if as_json:
-        tell(True, classifiers_payload(found))
+        print_result(True, classifiers_payload(found))
     elif found:
         output.print(classifiers_table(found))
     else:
@@ -47,7 +47,7 @@ def show(name: Name, as_json: Json = False) -> None:
 
     found = flow(open_session().engine, name)
     if as_json:
-        tell(True, show_payload(found))
+        print_result(True, show_payload(found))
     else:
         _print(show_tables(found))
 
@@ -65,11 +65,11 @@ def calibrations(
 
     found = flow(open_session().engine, name, limit=limit)
     if as_json:
-        tell(True, calibrations_payload(name, found))
+        print_result(True, calibrations_payload(name, found))
     elif found.settings:
         _print(calibrations_tables(found))
     else:
-        tell(False, {}, f"There is no calibration yet: run `venn-admit calibrate {name}`.")
+        print_result(False, {}, f"There is no calibration yet: run `venn-admit calibrate {name}`.")
 
 
 def rename(name: Name, new: Annotated[str, typer.Argument(help="Its new name.")], as_json: Json = False) -> None:
@@ -78,7 +78,7 @@ def rename(name: Name, new: Annotated[str, typer.Argument(help="Its new name.")]
     from service.flows.exemplars.rename import rename as flow
 
     flow(open_session().engine, name, new)
-    tell(as_json, {"classifier": new, "renamed_from": name}, f"Renamed {name} to {new}.")
+    print_result(as_json, {"classifier": new, "renamed_from": name}, f"Renamed {name} to {new}.")
 
 
 def retire(
@@ -96,7 +96,7 @@ def retire(
     from service.flows.calibration.retire import retire as flow
 
     retired = flow(open_session().engine, name, setting)
-    tell(
+    print_result(
         as_json,
         {"classifier": name, **setting_payload(retired)},
         f"Setting {setting} of {name} ({setting_text(retired.settings)}) is retired: it is not recalibrated any more. "

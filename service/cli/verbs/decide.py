@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from service.cli import panels
-from service.cli.output import Json, tell
+from service.cli.output import Json, print_result
 from service.cli.renamed import MODE_OPTIONS
 from service.cli.verbs.classifier import Name
 from service.errors import InvalidInputError
@@ -48,7 +48,7 @@ def decide(
     near = list(zip(described, decided.nearest.labels.tolist(), decided.nearest.distances.tolist(), strict=True))
     class_names = decided.classifier.class_names
     if as_json:
-        tell(
+        print_result(
             True,
             {
                 "external_id": external_id,

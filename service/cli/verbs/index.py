@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from service.cli import panels
-from service.cli.output import Json, cell, messages, output, tell
+from service.cli.output import Json, cell, messages, output, print_result
 from service.cli.verbs.classifier import Name
 from service.errors import InvalidInputError
 
@@ -62,7 +62,7 @@ def create(
         classifier = classifiers.by_name(connection, name)
     with messages.status("Building the index"):
         found = store.create(session.engine, classifier, m=m, ef_construction=ef_construction)
-    _tell_index(as_json, name, found)
+    _print_index(as_json, name, found)
 
 
 def show(name: Name, as_json: Json = False) -> None:
@@ -74,7 +74,7 @@ def show(name: Name, as_json: Json = False) -> None:
 
     with connect(open_session().engine) as connection:
         found = store.find(connection, classifiers.by_name(connection, name))
-    _tell_index(as_json, name, found)
+    _print_index(as_json, name, found)
 
 
 def audit(
@@ -93,7 +93,7 @@ def audit(
     with messages.status("Searching"):
         count, audits = flow(session.engine, session.cache, name, sample=sample, ef_searches=_numbers(ef_search))
     if as_json:
-        tell(True, {"classifier": name, "sample": count, "searches": [asdict(one) for one in audits]})
+        print_result(True, {"classifier": name, "sample": count, "searches": [asdict(one) for one in audits]})
     else:
         _print_audits(name, count, audits)
 
@@ -109,11 +109,11 @@ def drop(name: Name, as_json: Json = False) -> None:
     with connect(session.engine) as connection:
         classifier = classifiers.by_name(connection, name)
     store.drop(session.engine, classifier)
-    _tell_index(as_json, name, None)
+    _print_index(as_json, name, None)
 
 
-def _tell_index(as_json: bool, name: str, found: "HnswIndex | None") -> None:
-    tell(as_json, {"classifier": name, "hnsw": None if found is None else asdict(found)}, _line(name, found))
+def _print_index(as_json: bool, name: str, found: "HnswIndex | None") -> None:
+    print_result(as_json, {"classifier": name, "hnsw": None if found is None else asdict(found)}, _line(name, found))
 
 
 def _line(name: str, found: "HnswIndex | None") -> str:

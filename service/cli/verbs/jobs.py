@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from service.cli import panels
-from service.cli.output import LARGEST_LIMIT, Json, output, tell
+from service.cli.output import LARGEST_LIMIT, Json, output, print_result
 from service.cli.renamed import LIMIT_OPTION
 from service.cli.waiting import run_job_with_progress
 
@@ -39,7 +39,7 @@ def list_jobs(
         classifier_id = None if name is None else classifiers.by_name(connection, name).id
         rows = jobs.summaries(connection, limit=limit, classifier_id=classifier_id)
     if as_json:
-        tell(True, {"jobs": [plain(row) for row in rows]})
+        print_result(True, {"jobs": [plain(row) for row in rows]})
     elif rows:
         output.print(jobs_table(rows))
     else:
@@ -68,9 +68,9 @@ def show(
             "chunk_states": [plain(row) for row in states],
             "chunk_list": [plain(row) for row in listed],
         }
-        tell(True, {**plain(summary), **states_and_chunks})
+        print_result(True, {**plain(summary), **states_and_chunks})
         return
-    tell(False, {}, headline(summary), times(summary), *([f"Error: {summary.error}"] if summary.error else []))
+    print_result(False, {}, headline(summary), times(summary), *([f"Error: {summary.error}"] if summary.error else []))
     if states:
         output.print(chunks_table(states, ("state", "chunks", "rows", "attempts")))
     if listed:
@@ -83,7 +83,7 @@ def cancel(job: JobId, as_json: Json = False) -> None:
     from service.flows.jobs.control import cancel as flow
 
     flow(open_session().engine, job)
-    tell(as_json, {"job": job, "state": "cancelled"}, f"Job {job} is cancelled.")
+    print_result(as_json, {"job": job, "state": "cancelled"}, f"Job {job} is cancelled.")
 
 
 def resume(
@@ -114,7 +114,7 @@ def resume(
         write_scores(session.engine, job, out)
     with connect(session.engine) as connection:
         (summary,) = jobs.summaries(connection, limit=1, job_id=job)
-    tell(
+    print_result(
         as_json,
         {**plain(summary), **({} if out is None else {"out": str(out)})},
         headline(summary),

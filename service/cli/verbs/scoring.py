@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from service.cli import panels
-from service.cli.output import Json, make_report_folder, messages, output, progress, shown, tell
+from service.cli.output import Json, make_report_folder, messages, output, print_result, progress, shown
 from service.cli.renamed import MODE_OPTIONS, accepting
 from service.cli.verbs.classifier import Name
 from service.cli.waiting import run_job_with_progress
@@ -58,7 +58,7 @@ def score(
         summary = ScoreSummary(class_names, decisions.counts(connection, request.job_id))
     warn_of_rows_in_use(summary)
     total = summary.admitted.total()
-    tell(
+    print_result(
         as_json,
         {
             "job": request.job_id,
@@ -170,7 +170,7 @@ def evaluate(
         result, source = evaluate_file(session, name, file, shown(file.stem), calibration), shown(file.name)
     payload = report_payload(result)
     if as_json:
-        tell(True, payload)
+        print_result(True, payload)
     else:
         output.print(report_tables(result))
     if out is not None:
@@ -184,7 +184,7 @@ def evaluate(
             page, *_ = write_report(folder, f"{name} on {source}", facts, [result])
             write_json(folder / "evaluation.json", payload)
         if not as_json:
-            tell(False, {}, f"The report is in {out / page.name}.")
+            print_result(False, {}, f"The report is in {out / page.name}.")
 
 
 def replay(
