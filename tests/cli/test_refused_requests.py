@@ -44,7 +44,7 @@ def of_class(columns: Columns, label: int) -> Columns:
         ("calibrate", "nobody"),
         ("score", "nobody", "{files}/scored.npz", "--out", "{out}"),
         ("decide", "nobody", "{files}/scored.npz"),
-        ("index", "nobody"),
+        ("index", "show", "nobody"),
         ("export", "nobody", "--what", "parameters", "--out", "{out}.json"),
         *(
             ("export", "nobody", "--what", what, "--out", "{out}")

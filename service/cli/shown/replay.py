@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from service.cli.output import output, tell
+from service.cli.output import output, print_result
 from service.cli.session import open_session
 from service.cli.shown.decision_tables import Near, named_classes, neighbour_list, print_decision
 from service.errors import VennAdmitError
@@ -22,7 +22,7 @@ def run(decision: int | tuple[str, str], *, as_json: bool) -> None:
     decision_id = decision if isinstance(decision, int) else newest_decision(session.engine, *decision)
     replayed = replay(session.engine, session.cache, decision_id)
     if as_json:
-        tell(True, _payload(decision_id, replayed))
+        print_result(True, _payload(decision_id, replayed))
     else:
         _print(decision_id, replayed)
     if replayed.differing:

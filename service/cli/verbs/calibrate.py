@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from service.cli import panels
-from service.cli.output import Json, messages, tell, warn
+from service.cli.output import Json, messages, print_result, warn
 from service.cli.verbs.classifier import Name
 from service.cli.waiting import run_job_with_progress
 from service.errors import InvalidInputError, NotReadyError
@@ -97,7 +97,7 @@ def calibrate(
             else "every band lacks a class altogether; try coarser --q-bins or a larger --delta, or ingest more"
         )
         warn(f"kappa {done.settings.kappa} is above every band, so everything will be rejected: {hint}.")
-    tell(
+    print_result(
         as_json,
         {
             "calibration": done.calibration_id,
@@ -133,7 +133,7 @@ def _stop_if_nearly_nothing_is_usable(session: "Session", name: str, settings_of
     if not shares.nearly_nothing:
         return
     if as_json:
-        tell(True, usable_payload(classifier, shares))
+        print_result(True, usable_payload(classifier, shares))
     else:
         messages.print(usable_table(shares))
     raise NotReadyError(refusal(classifier, shares))

@@ -52,7 +52,7 @@ class Halves:
     dev_rows: IntArray
 
 
-class Outcome(NamedTuple):
+class TrainingResult(NamedTuple):
     """The fields that `KnnFit` and `LocalizerFit` share, in their order."""
 
     log: tuple[TrainingEpoch, ...]
@@ -103,7 +103,7 @@ def train(
     seed: int,
     max_epochs: int,
     on_epoch: OnEpoch | None,
-) -> Outcome:
+) -> TrainingResult:
     """Train for `max_epochs`, or until the dev half has no discrepancies left."""
     generator = np.random.default_rng(seed % 2**64)
     optimizer = torch.optim.Adadelta(model.parameters(), lr=LEARNING_RATE)
@@ -123,7 +123,9 @@ def train(
             if discrepancies == 0:
                 break
             masked = not improved
-    return Outcome(tuple(log), best_epoch, len(halves.fit_rows), len(halves.dev_rows), log[best_epoch].discrepancies)
+    return TrainingResult(
+        tuple(log), best_epoch, len(halves.fit_rows), len(halves.dev_rows), log[best_epoch].discrepancies
+    )
 
 
 def _run_epoch(

@@ -11,7 +11,7 @@ import numpy as np
 
 from service.core.checks import check_rows
 from service.core.documents import Documents
-from service.core.evaluation.tallies import FEW, document_interval, wilson_interval
+from service.core.evaluation.tallies import MINIMUM_TO_JUDGE, document_interval, wilson_interval
 from service.core.types import BoolArray, FloatArray, IntArray
 
 BAND_PLACES = 40
@@ -23,7 +23,7 @@ class CoverageBand:
     """95 % intervals of the share correct at some places of a coverage curve.
 
     count: (b,) int64, how many points are admitted there, ascending. low, high: (b,) float64. Places with fewer
-    than `FEW` points, or documents that hold them, are left out; b is 0 if there are no others.
+    than `MINIMUM_TO_JUDGE` points, or documents that hold them, are left out; b is 0 if there are no others.
     """
 
     count: IntArray
@@ -66,7 +66,7 @@ def _places(rows: IntArray, score: FloatArray, documents: Documents | None) -> _
     value = score[rows]
     count = np.flatnonzero(np.append(value[1:] != value[:-1], True)[: value.size]) + 1
     units = count if documents is None else _documents_among_first(documents.code[rows], count)
-    count = count[units >= FEW]
+    count = count[units >= MINIMUM_TO_JUDGE]
     chosen = np.unique(np.linspace(0, max(count.size - 1, 0), min(count.size, BAND_PLACES)).round().astype(np.int64))
     return _Places(rows, count[chosen])
 

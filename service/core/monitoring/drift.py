@@ -85,7 +85,7 @@ class DecidedPoints:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class OutcomeCounts:
     """What became of `points` points under some options. rejected: by reason, in the order of `Reason`."""
 
     weighted: bool
@@ -95,7 +95,7 @@ class Outcome:
     rejected: tuple[int, ...]
 
 
-def outcomes(decided: DecidedPoints, counted: BoolArray | None = None) -> tuple[Outcome, ...]:
+def outcomes(decided: DecidedPoints, counted: BoolArray | None = None) -> tuple[OutcomeCounts, ...]:
     """Admitted and rejected points, under the options that occur; weighted and without a condition on q first.
 
     counted: (n,) bool, which points; None: all.
@@ -108,7 +108,7 @@ def outcomes(decided: DecidedPoints, counted: BoolArray | None = None) -> tuple[
             reasons = decided.reason[every & options]
             admitted, *rejected = np.bincount(reasons + 1, minlength=len(Reason) + 1).tolist()
             if len(reasons):
-                found.append(Outcome(weighted, full, len(reasons), admitted, tuple(rejected)))
+                found.append(OutcomeCounts(weighted, full, len(reasons), admitted, tuple(rejected)))
     return tuple(found)
 
 

@@ -54,7 +54,7 @@ def replay(engine: Engine, cache: ArrayCache, decision_id: int) -> Replayed:
         classifier = classifiers.by_id(connection, row.classifier_id)
         query = exemplars.vectors(connection, classifier, np.array([row.exemplar_id]))
     snapshot = load_snapshot(engine, cache, classifier, row.calibration_id)
-    then = _support_at(engine, cache.support(engine, classifier), classifier, row.complete_to)
+    then = _support_at(engine, cache.support(engine, classifier), classifier, row.support_version)
 
     found = exact_neighbours(query, then.vectors, classifier.neighbour_count)
     approximation = approximate(found, then.support, snapshot.parameters.knn)

@@ -199,9 +199,9 @@ def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -
     return found
 
 
-def summaries(connection: Connection, classifier: Classifier, *, most: int) -> Sequence[Row[Any]]:
+def summaries(connection: Connection, classifier: Classifier, *, limit: int) -> Sequence[Row[Any]]:
     """The newest snapshots of a classifier: under which setting, when, why, and of how many points; newest first."""
-    parameters = {"classifier_id": classifier.id, "most": most}
+    parameters = {"classifier_id": classifier.id, "row_limit": limit}
     return connection.execute(statement("calibrations.calibrations"), parameters).all()
 
 

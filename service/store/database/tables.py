@@ -80,7 +80,7 @@ classifier = Table(
         comment="Of the training exemplars: ascends with every change, in one sequence with exemplar ids.",
     ),
     Column(
-        "neighbours_complete_to",
+        "neighbours_support_version",
         BigInteger,
         nullable=False,
         server_default=text("0"),
@@ -124,10 +124,10 @@ exemplar_vector = Table(
     Column("classifier_id", Integer, nullable=False, comment="Partition key: whose exemplar it is."),
     Column("support", Boolean, nullable=False, comment="Partition key: whether it is a training exemplar."),
     Column("exemplar_id", ForeignKey(exemplar.c.id), nullable=False, comment="The exemplar."),
-    Column("r", VECTOR, nullable=False, comment="r, the exemplar vector; each partition checks its length."),
+    Column("vector", VECTOR, nullable=False, comment="r, the exemplar vector; each partition checks its length."),
     PrimaryKeyConstraint("classifier_id", "support", "exemplar_id"),
     postgresql_partition_by="LIST (classifier_id)",
-    comment="Exemplar vectors, apart and narrow; two partitions a classifier, made by create_vector_partitions_v1.",
+    comment="Exemplar vectors, apart and narrow; two partitions a classifier, made by create_vector_partitions_v2.",
 )
 
 label_event = Table(
@@ -163,7 +163,7 @@ neighbours = Table(
     "neighbours",
     metadata,
     Column("exemplar_id", ForeignKey(exemplar.c.id), primary_key=True, comment="The point."),
-    Column("complete_to", BigInteger, nullable=False, comment="Support version it was complete to when written."),
+    Column("support_version", BigInteger, nullable=False, comment="Support version it was complete to when written."),
     Column("neighbour_ids", ARRAY(BigInteger), nullable=False, comment="K training exemplars, nearest first."),
     Column("distances", ARRAY(Double), nullable=False, comment="Their Euclidean distances, ascending."),
     CheckConstraint("cardinality(neighbour_ids) = cardinality(distances)", name="lengths"),
@@ -214,7 +214,7 @@ approximation = Table(
     metadata,
     Column("knn_parameters_id", ForeignKey(knn_parameters.c.id), nullable=False, comment="Under which parameters."),
     Column("exemplar_id", ForeignKey(exemplar.c.id), nullable=False, comment="The point."),
-    Column("complete_to", BigInteger, nullable=False, comment="Support version it was computed at."),
+    Column("support_version", BigInteger, nullable=False, comment="Support version it was computed at."),
     Column("predicted", Integer, nullable=False, comment="argmax KNN, ties to the lower class."),
     Column("match_count", Integer, nullable=False, comment="q, matches among consecutive nearest neighbours."),
     Column("distance", Double, nullable=False, comment="d, distance to the nearest training exemplar."),
@@ -420,7 +420,7 @@ decision = Table(
     Column("exemplar_id", ForeignKey(exemplar.c.id), nullable=False, comment="What was decided on."),
     Column("weighted", Boolean, nullable=False, comment="Whether up-weighted by the localizer."),
     Column("require_full_match", Boolean, nullable=False, comment="Whether q < K was rejected."),
-    Column("complete_to", BigInteger, nullable=False, comment="Support version it was decided at."),
+    Column("support_version", BigInteger, nullable=False, comment="Support version it was decided at."),
     Column("predicted", Integer, nullable=False, comment="KNN's prediction."),
     Column("match_count", Integer, nullable=False, comment="q."),
     Column("distance", Double, nullable=False, comment="d."),

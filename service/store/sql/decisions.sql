@@ -144,7 +144,7 @@ SELECT
     decision.exemplar_id,
     decision.weighted,
     decision.require_full_match,
-    decision.complete_to,
+    decision.support_version,
     decision.predicted,
     decision.match_count,
     decision.distance,

@@ -367,7 +367,7 @@ WHERE
     AND (CAST(:classifier_id AS integer) IS NULL OR job.classifier_id = :classifier_id)
 GROUP BY job.id, classifier.name
 ORDER BY job.id DESC
-LIMIT :most;
+LIMIT :row_limit;
 
 -- name: chunk_states
 -- The chunks of a job summed up by state; the error is that of the first chunk which has one.

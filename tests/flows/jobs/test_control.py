@@ -29,7 +29,7 @@ def runner(bench: Bench, limits: ChunkLimits | None = None) -> ChunkRunner:
 
 def summary(bench: Bench, job_id: int) -> Row[tuple[object, ...]]:
     with connect(bench.engine) as connection:
-        (found,) = jobs.summaries(connection, most=1, job_id=job_id)
+        (found,) = jobs.summaries(connection, limit=1, job_id=job_id)
     return found
 
 
