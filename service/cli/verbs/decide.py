@@ -31,13 +31,12 @@ def decide(
     """Decide on one row of a file at once, by the current calibration, and show why; nothing is stored."""
     from service.cli.session import open_session
     from service.cli.shown.decision_tables import named_classes, neighbour_list, print_decision
-    from service.flows.decisions.score_one import PointScorer
     from service.store.database.engine import connect
     from service.store.exemplars import exemplars
 
     session = open_session()
     external_id, vector = _read_row(session, name, file, row)
-    decided = PointScorer(session.engine, session.cache).score(
+    decided = session.point_scorer.score(
         name, vector, weighted=not no_weights, require_full_match=q_equals_k, hnsw_ef_search=ef_search
     )
     with connect(session.engine) as connection:
