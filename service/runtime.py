@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from sqlalchemy import Engine
 
 from service.settings import Settings
-from service.store.database.engine import connect, create_engine, database_url
+from service.store.database.engine import check_server, connect, create_engine, database_url
 from service.store.search.array_cache import ArrayCache
 
 if TYPE_CHECKING:
@@ -54,6 +54,11 @@ class Runtime:
         )
         return cls(settings, url, engine, ArrayCache(settings.home / "cache"))
 
+    def check_server(self) -> None:
+        """Raise DatabaseError unless the server can be reached and is recent enough; its schema may be any."""
+        with connect(self.engine) as connection:
+            check_server(connection)
+
     @property
     def memory_budget(self) -> int:
         """Bytes that one computation, or reading a file, may take."""
@@ -80,6 +85,17 @@ class Runtime:
             queue = broker.queue_name(connection)
         url = broker.broker_url(self.settings.broker_url, self.database_url)
         return broker.make_app(url, queue=queue, task_seconds=self.settings.chunk_seconds)
+
+    def send(self, job_id: int) -> None:
+        """Send a job's chunks to workers.
+
+        Raises:
+            BrokerError: the broker cannot be reached. The job is cancelled then, unless a worker knows of it.
+        """
+        from service.flows.jobs.control import cancelled_if_unsent, relay
+
+        with cancelled_if_unsent(self.engine, job_id):
+            relay(self.engine, self.broker, job_id)
 
     @cached_property
     def point_scorer(self) -> "PointScorer":

@@ -10,12 +10,12 @@ from service.cli.worker_process import OwnWorker
 from service.errors import DatabaseError
 from service.flows.jobs.control import OnWait, await_job, cancelled_if_unsent
 from service.flows.jobs.leases import LEAST_PART_LEFT
+from service.flows.jobs.listing import live_workers, progress
 from service.runtime import Runtime
 from service.settings import get_settings
 from service.store.database import schema
-from service.store.database.engine import check_server, connect
 from service.store.embedded.access import make_home
-from service.store.work import jobs
+from service.store.work.jobs import Progress
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Session(Runtime):
 
     def require_worker(self) -> None:
         """Raise DatabaseError where a job would find no worker and none could be started: before it is recorded."""
-        if not self._live_workers():
+        if not live_workers(self.engine):
             self.require_home()
 
     def require_home(self) -> None:
@@ -41,16 +41,13 @@ class Session(Runtime):
                 "set VENN_ADMIT_HOME to a writable folder"
             ) from error
 
-    def run_job(
-        self, job_id: int, on_progress: Callable[[jobs.Progress], None], on_wait: OnWait = lambda _: None
-    ) -> None:
+    def run_job(self, job_id: int, on_progress: Callable[[Progress], None], on_wait: OnWait = lambda _: None) -> None:
         """Wait for a job; where no worker is there to compute it, start one and stop it afterwards.
 
         on_wait: is told what the job waits for, None while it moves. Raises as `await_job`.
         """
-        with connect(self.engine) as connection:
-            if jobs.progress(connection, job_id).state == "done":
-                return
+        if progress(self.engine, job_id).state == "done":
+            return
         with cancelled_if_unsent(self.engine, job_id), self.workers() as check_workers:
             await_job(
                 self.engine,
@@ -79,7 +76,7 @@ class Session(Runtime):
                 self._own.pop().stop()
 
     def _check_workers(self) -> str | None:
-        live = self._live_workers()
+        live = live_workers(self.engine)
         if self._own and self._own[0].is_deaf:
             self._own.pop()
         if not live:
@@ -89,10 +86,6 @@ class Session(Runtime):
         elif not live:
             self._own.append(OwnWorker(self.settings.home, self.settings.worker_concurrency))
         return None if live else "waiting for a worker that takes messages: one is starting here"
-
-    def _live_workers(self) -> int:
-        with connect(self.engine) as connection:
-            return jobs.live_workers(connection)
 
 
 def open_session(*, migrate: bool | None = None) -> Session:
@@ -113,6 +106,5 @@ def open_session(*, migrate: bool | None = None) -> Session:
 def connect_unchecked() -> Session:
     """Connect, and see that the server can serve; its schema may be any."""
     session = Session.start(get_settings())
-    with connect(session.engine) as connection:
-        check_server(connection)
+    session.check_server()
     return session

@@ -121,6 +121,7 @@ def _own_worker() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch, capture_logs():
         patch.setattr(runtime, "create_engine", make_engine)
+        patch.setattr(session.Session, "send", lambda _session, _job_id: None)
         patch.setattr(session.Session, "run_job", _run_job)
         patch.setattr(session.Session, "workers", nullcontext)
         try:

@@ -38,15 +38,11 @@ def index(
     """Make, remove or audit the HNSW index for approximate searches by `decide`; without options, say what is there."""
     from service.cli.session import open_session
     from service.flows.decisions.audit_hnsw import audit as audit_flow
-    from service.store.database.engine import connect
-    from service.store.exemplars import classifiers
-    from service.store.search import hnsw as store
+    from service.flows.decisions.hnsw_index import create_index, drop_index, find_index
 
     if hnsw + drop + audit > 1:
         raise InvalidInputError("expected one of --hnsw, --drop and --audit, got several; do one after the other")
     session = open_session()
-    with connect(session.engine) as connection:
-        classifier = classifiers.by_name(connection, name)
     if audit:
         with messages.status("Searching"):
             count, audits = audit_flow(
@@ -58,14 +54,13 @@ def index(
             _print_audits(name, count, audits)
         return
     if drop:
-        store.drop(session.engine, classifier)
+        drop_index(session.engine, name)
         found = None
     elif hnsw:
         with messages.status("Building the index"):
-            found = store.create(session.engine, classifier, m=m, ef_construction=ef_construction)
+            found = create_index(session.engine, name, m=m, ef_construction=ef_construction)
     else:
-        with connect(session.engine) as connection:
-            found = store.find(connection, classifier)
+        found = find_index(session.engine, name)
     tell(as_json, {"classifier": name, "hnsw": None if found is None else asdict(found)}, _line(name, found))
 
 
