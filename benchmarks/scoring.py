@@ -20,7 +20,6 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_network, draw_vectors
 from benchmarks.measure import Measurement, compare
 from benchmarks.storage import database, folder
-from service import broker
 from service.cli.worker_process import START_SECONDS, STOP_SECONDS, worker_command, worker_environment
 from service.core.calibrators.settings import make_settings
 from service.core.types import CalibratorSettings, Float32Array, IntArray, KnnParameters
@@ -30,7 +29,9 @@ from service.flows.decisions.score import request_score, write_scores
 from service.flows.exemplars.create import create
 from service.flows.exemplars.ingest import ingest
 from service.flows.jobs.control import await_job
-from service.store.database.engine import connect, transaction
+from service.runtime import Runtime
+from service.settings import Settings
+from service.store.database.engine import connect
 from service.store.work import jobs
 
 _DIMENSION = 384
@@ -130,11 +131,9 @@ def _settings() -> CalibratorSettings:
 @contextmanager
 def _workers(engine: Engine, home: Path) -> Iterator[Celery]:
     """A worker of two processes on the embedded server of `home`; the application that sends it messages."""
-    with transaction(engine) as connection:
-        queue = broker.queue_name(connection)
-    url = broker.broker_url(None, engine.url.render_as_string(hide_password=False))
-    app = broker.make_app(url, queue=queue, task_seconds=600)
-    broker.prepare(app)
+    url = engine.url.render_as_string(hide_password=False)
+    runtime = Runtime.start(Settings(home=home, database_url=url, broker_url=None))
+    app = runtime.broker
     with (home / "worker.log").open("wb") as log:
         process = subprocess.Popen(
             worker_command(_WORKERS),
@@ -148,6 +147,7 @@ def _workers(engine: Engine, home: Path) -> Iterator[Celery]:
         yield app
     finally:
         app.close()
+        runtime.engine.dispose()
         process.communicate(timeout=STOP_SECONDS)
 
 

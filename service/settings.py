@@ -96,6 +96,11 @@ class Settings(BaseSettings):
     lock_timeout_seconds: int = Field(
         default=60, ge=0, description="Seconds after which Postgres gives up waiting for a lock; 0: never."
     )
+    database_pool_size: int = Field(
+        default=2,
+        ge=1,
+        description="Connections to the database that each process keeps open; under load it opens up to four more.",
+    )
 
     stop_with_stdin: bool = Field(
         default=False,

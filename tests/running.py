@@ -21,6 +21,7 @@ from service.flows.decisions.score import ScoreRequest, request_score, write_sco
 from service.flows.exemplars.create import create
 from service.flows.exemplars.export import Export, export
 from service.flows.exemplars.ingest import Ingested, ingest
+from service.flows.jobs.submit import Send
 from service.store.database.engine import connect
 from service.store.exemplars.classifiers import Classifier
 from service.store.search.array_cache import ArrayCache
@@ -156,6 +157,7 @@ class Bench:
         require_full_match: bool = False,
         calibration_id: int | None = None,
         chunk_rows: int = 2048,
+        send: Send | None = None,
     ) -> ScoreRequest:
         return request_score(
             self.engine,
@@ -166,6 +168,7 @@ class Bench:
             calibration_id=calibration_id,
             chunk_rows=chunk_rows,
             on_rows=lambda _: None,
+            send=send,
         )
 
     def score(self, name: str, path: Path, *, backwards: bool = False, **asked: Any) -> Scores:

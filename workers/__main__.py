@@ -7,17 +7,16 @@ import traceback
 from service import interruption
 from service.errors import VennAdmitError
 from service.secrets import mask
-from service.settings import secret_addresses
+from service.settings import get_settings, secret_addresses
 
 
 def main(arguments: list[str]) -> int:
     """Run the command; a request to end that comes before Celery handles it leaves no embedded server behind."""
     interruption.raise_on_request_to_end()
     try:
-        import workers.schedule  # noqa: F401 - tells the application what beat starts
-        from workers.app import app
+        from workers.app import make_app
 
-        return int(app.start(["--quiet", *arguments]) or 0)
+        return int(make_app(get_settings()).start(["--quiet", *arguments]) or 0)
     except interruption.Terminated as error:
         return interruption.exit_code(error)
     except VennAdmitError as error:

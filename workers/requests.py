@@ -1,5 +1,7 @@
 """How a worker answers for a message: it is acknowledged for sure, and what a dead process had is given back."""
 
+import socket
+
 import structlog
 from billiard.einfo import ExceptionInfo
 from celery.exceptions import WorkerLostError
@@ -8,9 +10,13 @@ from celery.worker.request import Request
 from service.errors import DatabaseError
 from service.store.database.engine import at_once
 from service.store.work import jobs
-from workers.app import consumption, engine, process_name
 
 log = structlog.get_logger()
+
+
+def process_name(pid: int) -> str:
+    """How a process of a worker on this machine is named in the chunks that it claims."""
+    return f"{socket.gethostname()}:{pid}"
 
 
 class AttentiveRequest(Request):  # type: ignore[misc] # Celery has no types
@@ -42,7 +48,7 @@ class AttentiveRequest(Request):  # type: ignore[misc] # Celery has no types
         if isinstance(error, (WorkerLostError, SystemExit)) and self.worker_pid:
             dead = process_name(self.worker_pid)
             try:
-                with at_once(engine) as connection:
+                with at_once(self.app.life.runtime.engine) as connection:
                     released = jobs.release(connection, dead)
             except DatabaseError as error:
                 log.warning("the chunk of a dead process waits for the end of its lease", worker=dead, error=str(error))
@@ -52,4 +58,4 @@ class AttentiveRequest(Request):  # type: ignore[misc] # Celery has no types
 
     def _ignored_errors(self) -> tuple[type[BaseException], ...]:
         """None of the connection in use; of one that was given up all, for the broker delivers its messages again."""
-        return () if consumption.receives_from(self._message.channel) else self._connection_errors
+        return () if self.app.life.consumption.receives_from(self._message.channel) else self._connection_errors

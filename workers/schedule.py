@@ -7,13 +7,13 @@ which costs one statement where nothing is due.
 from typing import Any
 
 import structlog
+from celery import Celery
 from celery.beat import PersistentScheduler
 
 from service import broker
 from service.errors import DatabaseError
 from service.store.database.engine import connect
 from service.store.work import jobs
-from workers.app import app, engine
 
 SWEEP_SECONDS = 30.0
 RECALIBRATE_SECONDS = 5.0
@@ -27,7 +27,7 @@ class LiveScheduler(PersistentScheduler):  # type: ignore[misc] # Celery has no 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
         """Send one task, which is due."""
         try:
-            with connect(engine) as connection:
+            with connect(self.app.life.runtime.engine) as connection:
                 live = jobs.live_workers(connection)
         except DatabaseError as error:
             log.warning("cannot tell whether workers are up", task=entry.task, error=str(error))
@@ -36,13 +36,15 @@ class LiveScheduler(PersistentScheduler):  # type: ignore[misc] # Celery has no 
             super().apply_entry(entry, producer=producer)
 
 
+def add_schedule(app: Celery) -> None:
+    """Tell an application what beat starts, and when."""
+    app.conf.beat_scheduler = f"{__name__}:{LiveScheduler.__qualname__}"
+    app.conf.beat_schedule = {
+        "sweep": _every(SWEEP_SECONDS, broker.SWEEP),
+        "recalibrate": _every(RECALIBRATE_SECONDS, broker.RECALIBRATE),
+    }
+
+
 def _every(seconds: float, task: str) -> dict[str, Any]:
     """A task that no worker starts once the next is due."""
     return {"task": task, "schedule": seconds, "options": {"expires": seconds}}
-
-
-app.conf.beat_scheduler = f"{__name__}:{LiveScheduler.__qualname__}"
-app.conf.beat_schedule = {
-    "sweep": _every(SWEEP_SECONDS, broker.SWEEP),
-    "recalibrate": _every(RECALIBRATE_SECONDS, broker.RECALIBRATE),
-}

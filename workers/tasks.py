@@ -1,35 +1,47 @@
 """Celery tasks: each takes ids, calls one flow and returns counts; delivered twice, it does its work once."""
 
+import os
+from functools import cache
+
+from celery import Celery
+
+import service.flows.computing  # noqa: F401 - imported before the children are forked, which share it then
 from service import broker
 from service.flows.calibration.recalibrate import recalibrate_due
+from service.flows.jobs.chunks import ChunkRunner
 from service.flows.jobs.control import relay
-from workers.app import app, engine, own_runner, settings
-
-# Of every task, by its name, for that module needs the application.
-REQUEST = "workers.requests:AttentiveRequest"
+from service.runtime import Runtime
+from workers.requests import AttentiveRequest, process_name
 
 
-@app.task(name=broker.RUN_CHUNK, shared=False, Request=REQUEST)
-def run_chunk(job_id: int, ordinal: int) -> int:
-    """Compute a chunk; how many of its rows were settled."""
-    return own_runner().run(job_id, ordinal)
+def add_tasks(app: Celery, runtime: Runtime) -> None:
+    """Give an application its tasks, which work with a runtime."""
+    settings = runtime.settings
 
+    @cache
+    def own_runner() -> ChunkRunner:
+        """This process's runner: first used, and so made, in the child that computes."""
+        return runtime.chunk_runner(process_name(os.getpid()))
 
-@app.task(name=broker.SWEEP, shared=False, Request=REQUEST)
-def sweep_jobs() -> int:
-    """Send again what no live lease covers; how many messages were sent."""
-    return relay(engine, app)
+    @app.task(name=broker.RUN_CHUNK, shared=False, Request=AttentiveRequest)
+    def run_chunk(job_id: int, ordinal: int) -> int:
+        """Compute a chunk; how many of its rows were settled."""
+        return own_runner().run(job_id, ordinal)
 
+    @app.task(name=broker.SWEEP, shared=False, Request=AttentiveRequest)
+    def sweep_jobs() -> int:
+        """Send again what no live lease covers; how many messages were sent."""
+        return relay(runtime.engine, app)
 
-@app.task(name=broker.RECALIBRATE, shared=False, Request=REQUEST)
-def recalibrate() -> int:
-    """Take the recalibrations that are due a step further; how many."""
-    steps = recalibrate_due(
-        engine,
-        app,
-        chunk_rows=settings.chunk_rows,
-        quiet_seconds=settings.recalibrate_quiet_seconds,
-        wait_seconds=settings.recalibrate_wait_seconds,
-        keep=settings.keep_calibrations,
-    )
-    return len(steps)
+    @app.task(name=broker.RECALIBRATE, shared=False, Request=AttentiveRequest)
+    def recalibrate() -> int:
+        """Take the recalibrations that are due a step further; how many."""
+        steps = recalibrate_due(
+            runtime.engine,
+            app,
+            chunk_rows=settings.chunk_rows,
+            quiet_seconds=settings.recalibrate_quiet_seconds,
+            wait_seconds=settings.recalibrate_wait_seconds,
+            keep=settings.keep_calibrations,
+        )
+        return len(steps)

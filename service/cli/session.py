@@ -3,56 +3,30 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from tempfile import TemporaryFile
-
-from celery import Celery
-from sqlalchemy import Engine
 
 from service import broker
 from service.cli.worker_process import OwnWorker
 from service.errors import DatabaseError
 from service.flows.jobs.control import OnWait, await_job, cancelled_if_unsent
 from service.flows.jobs.leases import LEAST_PART_LEFT
-from service.settings import Settings, get_settings
+from service.flows.jobs.listing import live_workers, progress
+from service.runtime import Runtime
+from service.settings import get_settings
 from service.store.database import schema
-from service.store.database.engine import check_server, connect, create_engine, database_url, transaction
 from service.store.embedded.access import make_home
-from service.store.search.array_cache import ArrayCache
-from service.store.work import jobs
+from service.store.work.jobs import Progress
 
 
 @dataclass(frozen=True)
-class Session:
-    """One run of a verb."""
+class Session(Runtime):
+    """The runtime of one run of a verb, which has workers of its own if there are no others."""
 
-    settings: Settings
-    database_url: str
-    engine: Engine
     _own: list[OwnWorker] = field(default_factory=list)  # the one started here, if any
-
-    @cached_property
-    def cache(self) -> ArrayCache:
-        return ArrayCache(self.settings.home / "cache")
-
-    @property
-    def memory_budget(self) -> int:
-        """Bytes that one computation, or reading a file, may take."""
-        return self.settings.memory_budget_mb << 20
-
-    @cached_property
-    def broker(self) -> Celery:
-        """The broker, with the queue made."""
-        url = broker.broker_url(self.settings.broker_url, self.database_url)
-        with transaction(self.engine) as connection:
-            queue = broker.queue_name(connection)
-        app = broker.make_app(url, queue=queue, task_seconds=self.settings.chunk_seconds)
-        broker.prepare(app)
-        return app
 
     def require_worker(self) -> None:
         """Raise DatabaseError where a job would find no worker and none could be started: before it is recorded."""
-        if not self._live_workers():
+        if not live_workers(self.engine):
             self.require_home()
 
     def require_home(self) -> None:
@@ -67,16 +41,13 @@ class Session:
                 "set VENN_ADMIT_HOME to a writable folder"
             ) from error
 
-    def run_job(
-        self, job_id: int, on_progress: Callable[[jobs.Progress], None], on_wait: OnWait = lambda _: None
-    ) -> None:
+    def run_job(self, job_id: int, on_progress: Callable[[Progress], None], on_wait: OnWait = lambda _: None) -> None:
         """Wait for a job; where no worker is there to compute it, start one and stop it afterwards.
 
         on_wait: is told what the job waits for, None while it moves. Raises as `await_job`.
         """
-        with connect(self.engine) as connection:
-            if jobs.progress(connection, job_id).state == "done":
-                return
+        if progress(self.engine, job_id).state == "done":
+            return
         with cancelled_if_unsent(self.engine, job_id), self.workers() as check_workers:
             await_job(
                 self.engine,
@@ -105,7 +76,7 @@ class Session:
                 self._own.pop().stop()
 
     def _check_workers(self) -> str | None:
-        live = self._live_workers()
+        live = live_workers(self.engine)
         if self._own and self._own[0].is_deaf:
             self._own.pop()
         if not live:
@@ -115,10 +86,6 @@ class Session:
         elif not live:
             self._own.append(OwnWorker(self.settings.home, self.settings.worker_concurrency))
         return None if live else "waiting for a worker that takes messages: one is starting here"
-
-    def _live_workers(self) -> int:
-        with connect(self.engine) as connection:
-            return jobs.live_workers(connection)
 
 
 def open_session(*, migrate: bool | None = None) -> Session:
@@ -138,13 +105,6 @@ def open_session(*, migrate: bool | None = None) -> Session:
 
 def connect_unchecked() -> Session:
     """Connect, and see that the server can serve; its schema may be any."""
-    settings = get_settings()
-    url = database_url(settings)
-    engine = create_engine(
-        url,
-        statement_timeout_seconds=settings.statement_timeout_seconds,
-        lock_timeout_seconds=settings.lock_timeout_seconds,
-    )
-    with connect(engine) as connection:
-        check_server(connection)
-    return Session(settings, url, engine)
+    session = Session.start(get_settings())
+    session.check_server()
+    return session

@@ -13,10 +13,21 @@ from service.cli.output import messages, progress
 
 if TYPE_CHECKING:
     from service.cli.session import Session
+    from service.flows.jobs.submit import Send
     from service.store.work import jobs
 
 # For how long something is awaited before that is said.
 NOTICE_SECONDS = 5.0
+
+
+def sender(session: "Session", out: Path | None = None) -> "Send":
+    """What sends the job that a verb submits; if that fails, it says how the job is resumed. out: as below."""
+
+    def send(job_id: int) -> None:
+        with resumption_explained(session, job_id, out):
+            session.send(job_id)
+
+    return send
 
 
 def run_job_with_progress(session: "Session", job_id: int, what: str, out: Path | None = None) -> None:
@@ -24,11 +35,9 @@ def run_job_with_progress(session: "Session", job_id: int, what: str, out: Path 
 
     out: the file to which the job's decisions go afterwards, named in what is said after an interruption.
     """
-    from service.store.database.engine import connect
-    from service.store.work import jobs
+    from service.flows.jobs import listing
 
-    with connect(session.engine) as connection:
-        total = jobs.progress(connection, job_id).row_count
+    total = listing.progress(session.engine, job_id).row_count
     if not total:
         return
     with resumption_explained(session, job_id, out), progress(what, total) as advance:
@@ -79,11 +88,9 @@ def resumption_explained(
 
 def _may_be_resumed(session: "Session", job_id: int) -> bool:
     from service.errors import DatabaseError
-    from service.store.database.engine import connect
-    from service.store.work import jobs
+    from service.flows.jobs import listing
 
     try:
-        with connect(session.engine) as connection:
-            return jobs.progress(connection, job_id).state != "done"
+        return listing.progress(session.engine, job_id).state != "done"
     except DatabaseError:  # nobody can tell now, but most likely so
         return True

@@ -84,12 +84,11 @@ from pathlib import Path
 
 import numpy as np
 
-from service.flows.decisions.score_one import PointScorer
-from service.store.search.array_cache import ArrayCache
-from service.store.database.engine import create_engine
+from service.runtime import Runtime
+from service.settings import Settings
 
-url, cache, file, weighted = sys.argv[1:]
-scorer = PointScorer(create_engine(url), ArrayCache(Path(cache)))
+url, home, file, weighted = sys.argv[1:]
+scorer = Runtime.start(Settings(database_url=url, home=Path(home))).point_scorer
 with np.load(file) as arrays:
     vectors = arrays["r"][:40].astype(np.float32)
 found = [scorer.score("reviews", vector, weighted=weighted == "True") for vector in vectors]
@@ -102,5 +101,5 @@ assert "torch" not in sys.modules
 def test_needs_no_torch(bench: Bench, *, weighted: bool) -> None:
     """A process that answers requests starts at once and stays small."""
     url = bench.engine.url.render_as_string(hide_password=False)
-    arguments = [url, bench.folder / "cache", bench.folder / "test.npz", weighted]
+    arguments = [url, bench.folder, bench.folder / "test.npz", weighted]
     subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *map(str, arguments)], check=True)

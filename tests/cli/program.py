@@ -16,9 +16,9 @@ import pytest
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
+from service import runtime
 from service.cli import session
 from service.cli.main import main
-from service.flows.computing import chunk_runner
 from service.settings import get_settings
 from service.store.database.engine import connect, create_engine, transaction
 from service.store.work import jobs
@@ -120,7 +120,8 @@ def _own_worker() -> Iterator[None]:
         return opened[-1]
 
     with pytest.MonkeyPatch.context() as patch, capture_logs():
-        patch.setattr(session, "create_engine", make_engine)
+        patch.setattr(runtime, "create_engine", make_engine)
+        patch.setattr(session.Session, "send", lambda _session, _job_id: None)
         patch.setattr(session.Session, "run_job", _run_job)
         patch.setattr(session.Session, "workers", nullcontext)
         try:
@@ -133,7 +134,7 @@ def _own_worker() -> Iterator[None]:
 def _run_job(
     self: session.Session, job_id: int, on_progress: Callable[[jobs.Progress], None], _on_wait: object = None
 ) -> None:
-    runner = chunk_runner(self.engine, self.cache, self.settings, worker="test")
+    runner = self.chunk_runner("test")
     with transaction(self.engine) as connection:
         chunks = jobs.take_unsent(connection, job_id, 0)
     for chunk in chunks:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from celery import Celery
@@ -9,10 +10,12 @@ from sqlalchemy import Engine, make_url
 from structlog.testing import capture_logs
 
 from service import broker
+from service.settings import Settings
 from service.store.database.engine import create_engine, transaction
 from tests.conftest import fresh_database
 from tests.running import Bench
 from tests.workers.samples import make_clusters
+from workers.app import make_app
 
 
 @pytest.fixture(scope="session")
@@ -73,6 +76,26 @@ def make_sender(open_engine: Callable[[str], Engine]) -> Iterator[Callable[..., 
             return app
 
         yield made
+
+
+@pytest.fixture
+def make_worker_app(url: str) -> Iterator[Callable[..., Celery]]:
+    """The application of a worker, and of beat, on the database `url`; settings by their names."""
+    with ExitStack() as apps:
+
+        def made(**settings: Any) -> Celery:
+            app = make_app(Settings(database_url=url, **settings))
+            apps.callback(app.life.runtime.engine.dispose)
+            apps.callback(app.close)
+            return app
+
+        yield made
+
+
+@pytest.fixture
+def worker_app(make_worker_app: Callable[..., Celery]) -> Celery:
+    """The same with the usual settings."""
+    return make_worker_app()
 
 
 @pytest.fixture

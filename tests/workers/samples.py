@@ -7,6 +7,7 @@ import numpy as np
 from sqlalchemy import Engine, Row, text
 
 from service.core.types import KnnParameters
+from service.flows.jobs.submit import Send
 from service.store.database.engine import connect
 from service.store.work import jobs
 from tests.running import Arrays, Bench
@@ -48,11 +49,11 @@ def make_clusters(bench: Bench) -> None:
     bench.calibrate(NAME, **SETTINGS)
 
 
-def request_score(engine: Engine, folder: Path, *, chunk_rows: int = CHUNK_ROWS) -> int:
+def request_score(engine: Engine, folder: Path, *, chunk_rows: int = CHUNK_ROWS, send: Send | None = None) -> int:
     """Record a job over some exemplars that nothing is known of yet; its key."""
     bench = Bench(engine, folder)
     path = bench.write("scored.npz", exemplars("scored", SCORED_ROWS))
-    return bench.request_score(NAME, path, chunk_rows=chunk_rows).job_id
+    return bench.request_score(NAME, path, chunk_rows=chunk_rows, send=send).job_id
 
 
 def written(engine: Engine) -> dict[str, list[str]]:

@@ -1,22 +1,19 @@
 """Beat: what it sends, and that a worker which is up recalibrates by it."""
 
-import importlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 
-import pytest
 from celery import Celery
+from kombu.utils.imports import symbol_by_name
 from sqlalchemy import Engine
 
 from service import broker
 from service.flows.exemplars.label import label
-from service.settings import get_settings
 from service.store.database.engine import connect
 from service.store.work import jobs
 from tests.workers.processes import await_workers, kill_session, running_worker, wait_until
@@ -24,23 +21,6 @@ from tests.workers.samples import NAME, exemplars, rows, value
 
 SENT = "SELECT payload -> 'headers' ->> 'task' AS task, payload -> 'headers' ->> 'expires' AS expires FROM message"
 HELD_OUT = 2000
-
-
-@pytest.fixture
-def schedule(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """`workers.schedule` as beat on the database `url` has it: it takes the settings where it is imported."""
-    monkeypatch.setenv("VENN_ADMIT_DATABASE_URL", url)
-    get_settings.cache_clear()
-    modules = ("workers.app", "workers.tasks", "workers.schedule")
-    for name in modules:
-        sys.modules.pop(name, None)
-    module = importlib.import_module("workers.schedule")
-    broker.prepare(module.app)
-    yield module
-    module.app.close()
-    module.engine.dispose()
-    for name in modules:
-        sys.modules.pop(name, None)
 
 
 @contextmanager
@@ -62,8 +42,9 @@ def change_label(engine: Engine, folder: Path) -> str:
     return external_id
 
 
-def test_nothing_is_sent_while_no_worker_is_up(schedule: ModuleType, engine: Engine, tmp_path: Path) -> None:
-    scheduler = schedule.LiveScheduler(app=schedule.app, schedule_filename=str(tmp_path / "beat"))
+def test_nothing_is_sent_while_no_worker_is_up(worker_app: Celery, engine: Engine, tmp_path: Path) -> None:
+    broker.prepare(worker_app)
+    scheduler = symbol_by_name(worker_app.conf.beat_scheduler)(app=worker_app, schedule_filename=str(tmp_path / "beat"))
     entries = [scheduler.schedule[name] for name in ("sweep", "recalibrate")]
     for entry in entries:
         scheduler.apply_entry(entry)
@@ -78,17 +59,15 @@ def test_nothing_is_sent_while_no_worker_is_up(schedule: ModuleType, engine: Eng
 
 
 def test_the_task_takes_what_is_due_a_step_further(
-    schedule: ModuleType, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_worker_app: Callable[..., Celery], engine: Engine, tmp_path: Path
 ) -> None:
-    tasks = importlib.import_module("workers.tasks")
-    assert tasks.app is schedule.app
-    assert tasks.recalibrate() == 0
+    recalibrate = make_worker_app().tasks[broker.RECALIBRATE]
+    assert recalibrate() == 0
     change_label(engine, tmp_path)
-    assert tasks.recalibrate() == 0, "more may come"
-    eager = tasks.settings.model_copy(update={"recalibrate_quiet_seconds": 0.0})
-    monkeypatch.setattr(tasks, "settings", eager)
-    assert tasks.recalibrate() == 1
-    assert tasks.recalibrate() == 0
+    assert recalibrate() == 0, "more may come"
+    eager = make_worker_app(recalibrate_quiet_seconds=0).tasks[broker.RECALIBRATE]
+    assert eager() == 1
+    assert eager() == 0
     assert value(engine, "SELECT max(number) FROM calibration") == 2
 
 

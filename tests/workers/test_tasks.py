@@ -1,18 +1,15 @@
 """The tasks, called as functions."""
 
-import importlib
-import sys
 from collections.abc import Iterator, MutableMapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from celery import Celery
 from sqlalchemy import Engine, text
 from structlog.testing import capture_logs
 
 from service import broker
-from service.settings import get_settings
 from service.store.database.engine import transaction
 from tests.workers.samples import CHUNK_ROWS, NAME, SCORED_ROWS, progress, request_score, rows, value, written
 
@@ -27,20 +24,18 @@ def logged() -> Iterator[list[MutableMapping[str, Any]]]:
         yield entries
 
 
+class Tasks:
+    """The tasks of a worker, by the names of what they do."""
+
+    def __init__(self, app: Celery) -> None:
+        self.app = app
+        self.run_chunk = app.tasks[broker.RUN_CHUNK]
+        self.sweep_jobs = app.tasks[broker.SWEEP]
+
+
 @pytest.fixture
-def tasks(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """`workers.tasks` as a worker on the database `url` has it: it takes the settings where it is imported."""
-    monkeypatch.setenv("VENN_ADMIT_DATABASE_URL", url)
-    get_settings.cache_clear()
-    modules = ("workers.app", "workers.tasks")
-    for name in modules:
-        sys.modules.pop(name, None)
-    module = importlib.import_module("workers.tasks")
-    yield module
-    module.app.close()
-    module.engine.dispose()
-    for name in modules:
-        del sys.modules[name]
+def tasks(worker_app: Celery) -> Tasks:
+    return Tasks(worker_app)
 
 
 def change_chunks(engine: Engine, job_id: int, assignments: str) -> None:
@@ -49,7 +44,7 @@ def change_chunks(engine: Engine, job_id: int, assignments: str) -> None:
 
 
 def test_a_chunk_is_computed_once_however_often_it_is_run(
-    tasks: ModuleType, engine: Engine, tmp_path: Path, logged: list[MutableMapping[str, Any]]
+    tasks: Tasks, engine: Engine, tmp_path: Path, logged: list[MutableMapping[str, Any]]
 ) -> None:
     job_id = request_score(engine, tmp_path)
     assert tasks.run_chunk(job_id, 3) == CHUNK_ROWS
@@ -65,18 +60,18 @@ def test_a_chunk_is_computed_once_however_often_it_is_run(
     ]
 
 
-def test_a_chunk_that_is_not_there_is_nothing_to_do(tasks: ModuleType) -> None:
+def test_a_chunk_that_is_not_there_is_nothing_to_do(tasks: Tasks) -> None:
     assert tasks.run_chunk(1_000_000, 0) == 0
 
 
-def test_the_sweep_sends_what_was_never_sent_and_that_once(tasks: ModuleType, engine: Engine, tmp_path: Path) -> None:
+def test_the_sweep_sends_what_was_never_sent_and_that_once(tasks: Tasks, engine: Engine, tmp_path: Path) -> None:
     job_id = request_score(engine, tmp_path)
     assert tasks.sweep_jobs() == CHUNKS
     assert tasks.sweep_jobs() == 0
     assert [waiting for (waiting,) in rows(engine, WAITING)] == [f"[{job_id}, {ordinal}]" for ordinal in range(CHUNKS)]
 
 
-def test_the_sweep_sends_again_what_no_live_lease_covers(tasks: ModuleType, engine: Engine, tmp_path: Path) -> None:
+def test_the_sweep_sends_again_what_no_live_lease_covers(tasks: Tasks, engine: Engine, tmp_path: Path) -> None:
     job_id = request_score(engine, tmp_path, chunk_rows=SCORED_ROWS)
     assert tasks.sweep_jobs() == 1
     change_chunks(engine, job_id, "sent_at = now() - interval '2 minutes'")
@@ -91,7 +86,7 @@ def test_the_sweep_sends_again_what_no_live_lease_covers(tasks: ModuleType, engi
     assert tasks.sweep_jobs() == 0, "it is done"
 
 
-def test_messages_come_in_order_and_are_gone_when_taken(tasks: ModuleType, engine: Engine) -> None:
+def test_messages_come_in_order_and_are_gone_when_taken(tasks: Tasks, engine: Engine) -> None:
     broker.send(tasks.app, [(1, 0), (1, 1)])
     queue = tasks.app.conf.task_default_queue
     with tasks.app.connection_for_read() as connection, connection.SimpleQueue(queue) as messages:

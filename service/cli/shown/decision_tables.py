@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
-from sqlalchemy import Row
 
 from service.cli.output import cell, output
 from service.core.types import IntArray
+from service.store.exemplars.exemplars import DescribedExemplar
 
-# A training exemplar (external_id, network_predicted, attributes), its label, and its distance.
-Near = tuple[Row[Any], int, float]
+# A training exemplar, its label, and its distance.
+Near = tuple[DescribedExemplar, int, float]
 
 _FIELDS = {
     "predicted": "predicted class",

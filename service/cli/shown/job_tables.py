@@ -1,15 +1,14 @@
 """Jobs and their chunks, as lines and tables."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from rich.table import Table
-from sqlalchemy import Row
 
 from service.cli.shown.rows import cell, duration, table
+from service.flows.jobs.listing import ChunkRow, JobRow
 
 
-def headline(summary: Row[Any]) -> str:
+def headline(summary: JobRow) -> str:
     by = "" if summary.calibration is None else f" by calibration {summary.calibration}"
     return (
         f"Job {summary.job}, {summary.kind} {summary.classifier}{by}: {summary.state}, "
@@ -18,14 +17,14 @@ def headline(summary: Row[Any]) -> str:
     )
 
 
-def times(summary: Row[Any]) -> str:
+def times(summary: JobRow) -> str:
     asked = f"Asked for {cell(summary.created_at)}"
     if summary.finished_at is None:
         return f"{asked}; not finished."
     return f"{asked}; finished {cell(summary.finished_at)}, after {duration(summary.seconds)}."
 
 
-def jobs_table(jobs: Sequence[Row[Any]]) -> Table:
+def jobs_table(jobs: Sequence[JobRow]) -> Table:
     """Errors have a column if there are any; which chunks failed, and how often, `jobs show` says."""
     columns = ["job", "classifier", "kind", "state", "rows done", "rows", "asked for", "finished", "took"]
     rows = [
@@ -48,7 +47,7 @@ def jobs_table(jobs: Sequence[Row[Any]]) -> Table:
     return table(columns, [row[:-1] for row in rows])
 
 
-def chunks_table(chunks: Sequence[Row[Any]], names: tuple[str, ...]) -> Table:
+def chunks_table(chunks: Sequence[ChunkRow], names: tuple[str, ...]) -> Table:
     """These columns, and until when chunks wait and what failed where there is such a thing."""
     shown = [*names, *(name for name in ("not_before", "error") if any(getattr(chunk, name) for chunk in chunks))]
     rows = [tuple(getattr(chunk, name) for name in shown) for chunk in chunks]

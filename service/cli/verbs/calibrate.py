@@ -8,7 +8,7 @@ import typer
 from service.cli import panels
 from service.cli.output import Json, messages, print_result, warn
 from service.cli.verbs.classifier import Name
-from service.cli.waiting import run_job_with_progress
+from service.cli.waiting import run_job_with_progress, sender
 from service.errors import InvalidInputError, NotReadyError
 
 if TYPE_CHECKING:
@@ -78,7 +78,9 @@ def calibrate(
 
     session = open_session()
     session.require_worker()
-    job_id = request_approximations(session.engine, name, settings_of, chunk_rows=session.settings.chunk_rows)
+    job_id = request_approximations(
+        session.engine, name, settings_of, chunk_rows=session.settings.chunk_rows, send=sender(session)
+    )
     run_job_with_progress(session, job_id, "Approximating")
     if kappa is None:
         _stop_if_nearly_nothing_is_usable(session, name, settings_of, as_json)

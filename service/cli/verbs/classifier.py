@@ -7,7 +7,7 @@ import typer
 
 from service.cli import panels
 from service.cli.output import Json, messages, print_result, progress, shown, warn
-from service.cli.waiting import run_job_with_progress
+from service.cli.waiting import run_job_with_progress, sender
 from service.errors import InvalidInputError
 
 Name = Annotated[str, typer.Argument(help="The classifier's name.")]
@@ -152,7 +152,7 @@ def fit(
         print_result(as_json, {"knn_parameters": stored.id}, f"Took the parameters in {parameters.name}.")
         return
     session.require_home()
-    job_id = request_neighbours(session.engine, name, chunk_rows=session.settings.chunk_rows)
+    job_id = request_neighbours(session.engine, name, chunk_rows=session.settings.chunk_rows, send=sender(session))
     run_job_with_progress(session, job_id, "Searching neighbours")
     with messages.status("Fitting") as status:
 

@@ -21,13 +21,12 @@ from service.cli.verbs import (
 )
 from service.errors import ConflictError
 from service.files.output.places import filling
+from service.flows.exemplars.catalogue import find
 from service.report.evaluation.dataset import DatasetReport
 from service.report.evaluation.evaluated import calibration_facts
 from service.report.evaluation.tables import report_tables
 from service.report.pages.evaluation import write_report
 from service.resources import bundled_folder
-from service.store.database.engine import connect
-from service.store.exemplars import classifiers
 
 PROGRAM = "venn-admit"
 NAME = "sentiment-demo"
@@ -91,8 +90,7 @@ def _as_started() -> str:
 
 
 def _facts(session: Session, evaluated: DatasetReport) -> dict[str, str]:
-    with connect(session.engine) as connection:
-        classifier = classifiers.by_name(connection, NAME)
+    classifier = find(session.engine, NAME)
     facts = {
         "Classifier": f"{NAME}: {' or '.join(classifier.class_names)}; D = {classifier.dimension}, "
         f"K = {classifier.neighbour_count}"

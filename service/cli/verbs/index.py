@@ -53,28 +53,20 @@ def create(
 ) -> None:
     """Make the HNSW index of a classifier's training vectors."""
     from service.cli.session import open_session
-    from service.store.database.engine import connect
-    from service.store.exemplars import classifiers
-    from service.store.search import hnsw as store
+    from service.flows.decisions.hnsw_index import create_index
 
     session = open_session()
-    with connect(session.engine) as connection:
-        classifier = classifiers.by_name(connection, name)
     with messages.status("Building the index"):
-        found = store.create(session.engine, classifier, m=m, ef_construction=ef_construction)
+        found = create_index(session.engine, name, m=m, ef_construction=ef_construction)
     _print_index(as_json, name, found)
 
 
 def show(name: Name, as_json: Json = False) -> None:
     """Show whether a classifier has an HNSW index, and its parameters."""
     from service.cli.session import open_session
-    from service.store.database.engine import connect
-    from service.store.exemplars import classifiers
-    from service.store.search import hnsw as store
+    from service.flows.decisions.hnsw_index import find_index
 
-    with connect(open_session().engine) as connection:
-        found = store.find(connection, classifiers.by_name(connection, name))
-    _print_index(as_json, name, found)
+    _print_index(as_json, name, find_index(open_session().engine, name))
 
 
 def audit(
@@ -101,14 +93,9 @@ def audit(
 def drop(name: Name, as_json: Json = False) -> None:
     """Remove the HNSW index; searches are exact again."""
     from service.cli.session import open_session
-    from service.store.database.engine import connect
-    from service.store.exemplars import classifiers
-    from service.store.search import hnsw as store
+    from service.flows.decisions.hnsw_index import drop_index
 
-    session = open_session()
-    with connect(session.engine) as connection:
-        classifier = classifiers.by_name(connection, name)
-    store.drop(session.engine, classifier)
+    drop_index(open_session().engine, name)
     _print_index(as_json, name, None)
 
 

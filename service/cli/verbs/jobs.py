@@ -31,13 +31,9 @@ def list_jobs(
     from service.cli.session import open_session
     from service.cli.shown.job_tables import jobs_table
     from service.cli.shown.rows import plain
-    from service.store.database.engine import connect
-    from service.store.exemplars import classifiers
-    from service.store.work import jobs
+    from service.flows.jobs.listing import list_jobs as flow
 
-    with connect(open_session().engine) as connection:
-        classifier_id = None if name is None else classifiers.by_name(connection, name).id
-        rows = jobs.summaries(connection, limit=limit, classifier_id=classifier_id)
+    rows = flow(open_session().engine, name, limit=limit)
     if as_json:
         print_result(True, {"jobs": [plain(row) for row in rows]})
     elif rows:
@@ -55,26 +51,22 @@ def show(
     from service.cli.session import open_session
     from service.cli.shown.job_tables import chunks_table, headline, times
     from service.cli.shown.rows import plain
-    from service.store.database.engine import connect
-    from service.store.work import jobs
+    from service.flows.jobs.listing import show_job
 
-    with connect(open_session().engine) as connection:
-        jobs.by_id(connection, job)
-        (summary,) = jobs.summaries(connection, limit=1, job_id=job)
-        states = jobs.chunk_states(connection, job)
-        listed = jobs.chunks(connection, job) if chunks or as_json else []
+    found = show_job(open_session().engine, job, with_chunks=chunks or as_json)
+    summary = found.summary
     if as_json:
         states_and_chunks = {
-            "chunk_states": [plain(row) for row in states],
-            "chunk_list": [plain(row) for row in listed],
+            "chunk_states": [plain(row) for row in found.states],
+            "chunk_list": [plain(row) for row in found.chunks],
         }
         print_result(True, {**plain(summary), **states_and_chunks})
         return
     print_result(False, {}, headline(summary), times(summary), *([f"Error: {summary.error}"] if summary.error else []))
-    if states:
-        output.print(chunks_table(states, ("state", "chunks", "rows", "attempts")))
-    if listed:
-        output.print(chunks_table(listed, ("chunk", "first_row", "end_row", "state", "attempts", "worker")))
+    if found.states:
+        output.print(chunks_table(found.states, ("state", "chunks", "rows", "attempts")))
+    if found.chunks:
+        output.print(chunks_table(found.chunks, ("chunk", "first_row", "end_row", "state", "attempts", "worker")))
 
 
 def cancel(job: JobId, as_json: Json = False) -> None:
@@ -100,8 +92,7 @@ def resume(
     from service.files.output.tables import check_table_output
     from service.flows.decisions.score import require_scores, write_scores
     from service.flows.jobs.control import reopen
-    from service.store.database.engine import connect
-    from service.store.work import jobs
+    from service.flows.jobs.listing import show_job
 
     session = open_session()
     if out is not None:
@@ -112,8 +103,7 @@ def resume(
     run_job_with_progress(session, job, f"Job {job}", out)
     if out is not None:
         write_scores(session.engine, job, out)
-    with connect(session.engine) as connection:
-        (summary,) = jobs.summaries(connection, limit=1, job_id=job)
+    summary = show_job(session.engine, job).summary
     print_result(
         as_json,
         {**plain(summary), **({} if out is None else {"out": str(out)})},

@@ -71,14 +71,12 @@ def status(as_json: Json = False) -> None:
     The exit code is 4 if the schema is not at the revision that this program needs.
     """
     from service.cli.session import connect_unchecked
+    from service.flows.jobs.listing import live_workers
     from service.store.database import schema
-    from service.store.database.engine import connect
-    from service.store.work import jobs
 
     session = connect_unchecked()
     current, head = schema.current_revision(session.engine), schema.head_revision()
-    with connect(session.engine) as connection:
-        workers = jobs.live_workers(connection)
+    workers = live_workers(session.engine)
     where = session.settings.home if session.settings.database_url is None else "the server in VENN_ADMIT_DATABASE_URL"
     print_result(
         as_json,

@@ -6,7 +6,7 @@ import typer
 
 from service.cli import panels
 from service.cli.output import Json, cell, messages, print_result
-from service.cli.waiting import run_job_with_progress
+from service.cli.waiting import run_job_with_progress, sender
 from service.errors import NotReadyError
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def _serve(session: "Session", request: "RecalibrationRequest") -> "Step | None"
                 wait_seconds=0,
                 keep=session.settings.keep_calibrations,
                 wait=True,
+                send=sender(session),
             )
         if step is None or step.calibrated is not None or step.error is not None:
             return step

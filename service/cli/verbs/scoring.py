@@ -1,7 +1,7 @@
 """Verbs that use a calibration: score, evaluate, replay."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,8 +9,14 @@ from service.cli import panels
 from service.cli.output import Json, make_report_folder, messages, output, print_result, progress, shown
 from service.cli.renamed import MODE_OPTIONS, accepting
 from service.cli.verbs.classifier import Name
-from service.cli.waiting import resumption_explained, run_job_with_progress
+from service.cli.waiting import resumption_explained, run_job_with_progress, sender
 from service.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from service.cli.session import Session
+    from service.flows.decisions.score import ScoreRequest
+    from service.flows.reporting.evaluate import EvaluationRequest
+    from service.report.evaluation.dataset import DatasetReport
 
 Calibration = Annotated[int | None, typer.Option(help="Id of a calibration; default: the current one.")]
 
@@ -37,10 +43,7 @@ def score(
     from service.cli.session import open_session
     from service.cli.shown.score_summary import ScoreSummary, warn_of_rows_in_use
     from service.files.output.tables import check_table_output
-    from service.flows.decisions.score import write_scores
-    from service.store.database.engine import connect
-    from service.store.decisions import decisions
-    from service.store.exemplars import classifiers
+    from service.flows.decisions.score import count_scores, write_scores
 
     check_table_output(out, file)
     session = open_session()
@@ -55,9 +58,8 @@ def score(
     )
     with resumption_explained(session, request.job_id, out, even_if_done=True):
         write_scores(session.engine, request.job_id, out)
-    with connect(session.engine) as connection:
-        class_names = classifiers.by_name(connection, name).class_names
-        summary = ScoreSummary(class_names, decisions.counts(connection, request.job_id))
+    counted = count_scores(session.engine, request.job_id)
+    summary = ScoreSummary(counted.class_names, counted.counts)
     warn_of_rows_in_use(summary)
     total = summary.admitted.total()
     print_result(
@@ -76,7 +78,7 @@ def score(
 
 
 def score_file(
-    session: Any,
+    session: "Session",
     name: str,
     file: Path,
     out: Path,
@@ -84,7 +86,7 @@ def score_file(
     weighted: bool,
     require_full_match: bool,
     calibration: int | None,
-) -> Any:
+) -> "ScoreRequest":
     """Record and run the job that scores a file, whose decisions go to `out` afterwards; the request."""
     from service.files import count_rows
     from service.flows.decisions.score import request_score
@@ -101,13 +103,14 @@ def score_file(
             chunk_rows=session.settings.chunk_rows,
             on_rows=advance,
             memory_budget=session.memory_budget,
+            send=sender(session, out),
         )
     what = f"Scoring {file.name}" + ("" if weighted else ", plain")
     run_job_with_progress(session, request.job_id, what, out)
     return request
 
 
-def evaluate_file(session: Any, name: str, file: Path, title: str, calibration: int | None) -> Any:
+def evaluate_file(session: "Session", name: str, file: Path, title: str, calibration: int | None) -> "DatasetReport":
     """Score the labelled rows of a file; the report that compares the methods on them."""
     from service.files import count_rows
     from service.flows.reporting.evaluate import request_evaluation_of_file
@@ -122,22 +125,27 @@ def evaluate_file(session: Any, name: str, file: Path, title: str, calibration: 
             chunk_rows=session.settings.chunk_rows,
             on_rows=advance,
             memory_budget=session.memory_budget,
+            send=sender(session),
         )
     return _compare(session, request, title)
 
 
-def evaluate_decisions(session: Any, name: str, calibration: int | None) -> Any:
+def evaluate_decisions(session: "Session", name: str, calibration: int | None) -> "DatasetReport":
     """Compare the methods on all labelled exemplars that a calibration has decided on; the report."""
     from service.flows.reporting.evaluate import request_evaluation_of_decisions
 
     session.require_worker()
     request = request_evaluation_of_decisions(
-        session.engine, name, calibration_id=calibration, chunk_rows=session.settings.chunk_rows
+        session.engine,
+        name,
+        calibration_id=calibration,
+        chunk_rows=session.settings.chunk_rows,
+        send=sender(session),
     )
     return _compare(session, request, f"calibration {request.calibration_id}")
 
 
-def _compare(session: Any, request: Any, title: str) -> Any:
+def _compare(session: "Session", request: "EvaluationRequest", title: str) -> "DatasetReport":
     from service.flows.reporting.evaluate import evaluate as flow
 
     if request.job_id is not None:
@@ -181,7 +189,9 @@ def evaluate(
         from service.report.evaluation.evaluated import calibration_facts
         from service.report.pages.evaluation import write_report
 
-        facts = {"Classifier": name, **calibration_facts(result.calibration, result.neighbour_count)}
+        facts = {"Classifier": name}
+        if result.calibration is not None:
+            facts |= calibration_facts(result.calibration, result.neighbour_count)
         with filling(out) as folder:
             page, *_ = write_report(folder, f"{name} on {source}", facts, [result])
             write_json(folder / "evaluation.json", payload)

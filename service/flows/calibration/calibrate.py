@@ -13,13 +13,14 @@ from service.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_
 from service.core.types import HELD_OUT_SPLITS, CalibrationPoints, CalibratorSettings, IntArray, Split
 from service.errors import NotReadyError, OutdatedError
 from service.flows.calibration.approximate import points_to_approximate, require_support
+from service.flows.jobs.submit import Send, Submission, submit_job
 from service.store.calibrations import calibrations
 from service.store.calibrations.calibration_points import ChangedRows, vacuum_points
 from service.store.database.engine import connect, transaction
 from service.store.exemplars import approximations, classifiers, exemplars
 from service.store.exemplars.approximations import StoredParameters
 from service.store.exemplars.classifiers import Classifier
-from service.store.work import jobs, recalibrations
+from service.store.work import recalibrations
 
 _BLOCK_BYTES = 64 << 20
 
@@ -48,16 +49,19 @@ class Calibrated:
     left_out: int
 
 
-def request_approximations(engine: Engine, name: str, settings_of: SettingsOf, *, chunk_rows: int) -> int:
-    """Record the job that brings mc and vp up to date under the current parameters; its key.
+def request_approximations(
+    engine: Engine, name: str, settings_of: SettingsOf, *, chunk_rows: int, send: Send | None = None
+) -> int:
+    """Submit the job that brings mc and vp up to date under the current parameters; its key.
 
-    Raises as `calibrate` does for settings, and NotReadyError before the first fit.
+    send: as for `submit_job`. Raises as `calibrate` does for settings, and NotReadyError before the first fit.
     """
-    with transaction(engine) as connection:
+    with submit_job(engine, send) as submission:
+        connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         settings_of(classifier)
         lacking, parameters = lacking_points(connection, classifier)
-        return add_approximation_job(connection, classifier, lacking, parameters, chunk_rows=chunk_rows)
+        return add_approximation_job(submission, classifier, lacking, parameters, chunk_rows=chunk_rows)
 
 
 def lacking_points(connection: Connection, classifier: Classifier) -> tuple[IntArray, StoredParameters]:
@@ -72,7 +76,7 @@ def lacking_points(connection: Connection, classifier: Classifier) -> tuple[IntA
 
 
 def add_approximation_job(
-    connection: Connection,
+    submission: Submission,
     classifier: Classifier,
     exemplar_ids: IntArray,
     parameters: StoredParameters,
@@ -80,8 +84,7 @@ def add_approximation_job(
     chunk_rows: int,
 ) -> int:
     """Record the job that approximates these points; its key."""
-    return jobs.add_job(
-        connection,
+    return submission.add_job(
         classifier,
         kind="approximate",
         exemplar_ids=exemplar_ids,

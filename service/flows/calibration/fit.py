@@ -13,12 +13,12 @@ from service.core.approximation.localizer_fit import fit_localizer, localizer_ro
 from service.core.types import HELD_OUT_SPLITS, KnnParameters, Neighbours, Split, TrainingEpoch
 from service.errors import InvalidInputError, NotReadyError
 from service.flows.calibration.approximate import neighbours_in_order, points_to_approximate, require_support
+from service.flows.jobs.submit import Send, submit_job
 from service.store.database.engine import connect, transaction
 from service.store.exemplars import approximations, classifiers, exemplars
 from service.store.exemplars.approximations import FitRecord, StoredParameters
 from service.store.exemplars.classifiers import Classifier
 from service.store.search.array_cache import ArrayCache, CachedSupport
-from service.store.work import jobs
 
 OnEpoch = Callable[[str, TrainingEpoch], None]
 
@@ -31,9 +31,13 @@ class Fitted:
     record: FitRecord
 
 
-def request_neighbours(engine: Engine, name: str, *, chunk_rows: int) -> int:
-    """Record the job that finds the neighbours a fit needs; its key. Raises NotReadyError where data lack."""
-    with transaction(engine) as connection:
+def request_neighbours(engine: Engine, name: str, *, chunk_rows: int, send: Send | None = None) -> int:
+    """Submit the job that finds the neighbours a fit needs; its key. Raises NotReadyError if data lack.
+
+    send: as for `submit_job`.
+    """
+    with submit_job(engine, send) as submission:
+        connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         require_support(connection, classifier)
         _require_data(exemplars.split_counts(connection, classifier), classifier)
@@ -43,8 +47,7 @@ def request_neighbours(engine: Engine, name: str, *, chunk_rows: int) -> int:
                 f"all training exemplars of {classifier.name!r} have label {classes[0]}, expected two classes or more; "
                 "ingest training exemplars of the others"
             )
-        return jobs.add_job(
-            connection,
+        return submission.add_job(
             classifier,
             kind="approximate",
             exemplar_ids=points_to_approximate(connection, classifier, [Split.KNN, Split.VP], None),

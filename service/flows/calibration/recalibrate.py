@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import structlog
 from celery import Celery
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
 from service.errors import DatabaseError, JobError, NotReadyError, OutdatedError
 from service.flows.calibration.calibrate import (
@@ -16,6 +16,7 @@ from service.flows.calibration.calibrate import (
     vacuum_changed,
 )
 from service.flows.jobs.control import relay
+from service.flows.jobs.submit import Send, Submission, submit_job
 from service.store.calibrations import calibrations
 from service.store.database.engine import connect, transaction
 from service.store.exemplars import classifiers
@@ -69,6 +70,7 @@ def recalibrate_due(
                 wait_seconds=wait_seconds,
                 keep=keep,
                 wait=False,
+                send=lambda job_id: relay(engine, app, job_id),
             )
         except DatabaseError:
             request_log.exception("recalibration went wrong")
@@ -76,8 +78,6 @@ def recalibrate_due(
         if step is None or step.outcome == RecalibrationOutcome.RUNNING:
             continue
         _log(request_log, step)
-        if step.job_id is not None:
-            relay(engine, app, step.job_id)
         steps.append(step)
     return steps
 
@@ -99,13 +99,15 @@ def recalibrate_step(
     wait_seconds: float,
     keep: int | None,
     wait: bool,
+    send: Send | None = None,
 ) -> Step | None:
-    """Take a request a step further: record its job, or, once that is done, make the snapshot.
+    """Take a request a step further: submit its job, or, once that is done, make the snapshot.
 
-    wait: whether for another process that calibrates under the same setting. None where the request is served or
-    not due any more or, without waiting, another process is at it.
+    wait: whether for another process that calibrates under the same setting. send: as for `submit_job`. The result is
+    None if the request is served or not due any more or, without waiting, if another process is at it.
     """
-    with transaction(engine) as guard:
+    with submit_job(engine, send) as submission:
+        guard = submission.connection
         if wait:
             calibrations.lock_calibrator(guard, request.classifier, request.settings)
         elif not calibrations.try_lock_calibrator(guard, request.classifier, request.settings):
@@ -114,16 +116,17 @@ def recalibrate_step(
         found = recalibrations.due(
             guard, quiet_seconds=quiet_seconds, wait_seconds=wait_seconds, calibrator_id=request.calibrator_id
         )
-        step = _next_step(guard, found[0], chunk_rows=chunk_rows, keep=keep) if found else None
+        step = _next_step(submission, found[0], chunk_rows=chunk_rows, keep=keep) if found else None
     if step is not None and step.calibrated is not None:
         vacuum_changed(engine, step.calibrated)
     return step
 
 
-def _next_step(guard: Connection, request: RecalibrationRequest, *, chunk_rows: int, keep: int | None) -> Step:
-    """guard: holds the calibrator's lock."""
+def _next_step(submission: Submission, request: RecalibrationRequest, *, chunk_rows: int, keep: int | None) -> Step:
+    """submission: its transaction holds the calibrator's lock."""
+    guard = submission.connection
     try:
-        return _search_or_snapshot(guard, request, chunk_rows=chunk_rows, keep=keep)
+        return _search_or_snapshot(submission, request, chunk_rows=chunk_rows, keep=keep)
     except OutdatedError:
         recalibrations.await_job(guard, request.calibrator_id, None)
         return Step(request, RecalibrationOutcome.OUTDATED)
@@ -133,12 +136,17 @@ def _next_step(guard: Connection, request: RecalibrationRequest, *, chunk_rows: 
         return Step(request, RecalibrationOutcome.FAILED, error=str(error))
 
 
-def _search_or_snapshot(guard: Connection, request: RecalibrationRequest, *, chunk_rows: int, keep: int | None) -> Step:
+def _search_or_snapshot(
+    submission: Submission, request: RecalibrationRequest, *, chunk_rows: int, keep: int | None
+) -> Step:
+    guard = submission.connection
     match request.job_state:
         case None:
             lacking, parameters = lacking_points(guard, request.classifier)
             if len(lacking):
-                job_id = add_approximation_job(guard, request.classifier, lacking, parameters, chunk_rows=chunk_rows)
+                job_id = add_approximation_job(
+                    submission, request.classifier, lacking, parameters, chunk_rows=chunk_rows
+                )
                 recalibrations.await_job(guard, request.calibrator_id, job_id)
                 return Step(request, RecalibrationOutcome.STARTED, job_id=job_id)
         case "running":

@@ -19,9 +19,10 @@ from service.files.output.tables import TableWriter
 from service.flows.calibration.approximate import Approximated, approximate_points, require_support
 from service.flows.exemplars.ingest import store_scored
 from service.flows.jobs.chunks import ChunkWork
+from service.flows.jobs.submit import Send, submit_job
 from service.store.calibrations import calibrations
 from service.store.calibrations.calibrations import Calibration
-from service.store.database.engine import connect, consistent_view, transaction
+from service.store.database.engine import connect, consistent_view
 from service.store.decisions import decisions
 from service.store.exemplars import approximations, classifiers, exemplars
 from service.store.exemplars.classifiers import Classifier
@@ -87,20 +88,21 @@ def request_score(
     chunk_rows: int,
     on_rows: Callable[[int], None],
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    send: Send | None = None,
 ) -> ScoreRequest:
-    """Store a file's exemplars and record the job that scores them, in one transaction.
+    """Store a file's exemplars and submit the job that scores them, recorded in the same transaction.
 
     weighted: by the localizer (the default of the procedure) or plain. require_full_match: reject q < K.
     calibration_id: the snapshot to use; None: the current one. memory_budget: bytes that reading the file may take.
-    Raises NotReadyError before the first calibration.
+    send: as for `submit_job`. Raises NotReadyError before the first calibration.
     """
-    with transaction(engine) as connection:
+    with submit_job(engine, send) as submission:
+        connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
         require_support(connection, classifier)
         exemplar_ids = store_scored(connection, classifier, path, on_rows, memory_budget=memory_budget)
-        job_id = jobs.add_job(
-            connection,
+        job_id = submission.add_job(
             classifier,
             kind="score",
             exemplar_ids=exemplar_ids,
@@ -199,6 +201,21 @@ def require_scores(engine: Engine, job_id: int) -> None:
         job = jobs.by_id(connection, job_id)
     if job.kind != "score":
         raise InvalidInputError(f"job {job_id} is of kind {job.kind}, expected score: it has no decisions to write")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreCounts:
+    """A job's decisions, counted in rows of its file, and the names of the classes that they number."""
+
+    class_names: tuple[str, ...]
+    counts: Sequence[decisions.DecisionCount]
+
+
+def count_scores(engine: Engine, job_id: int) -> ScoreCounts:
+    """Count what a job decided. Raises NotFoundError if there is no such job."""
+    with connect(engine) as connection:
+        classifier = classifiers.by_id(connection, jobs.by_id(connection, job_id).classifier_id)
+        return ScoreCounts(classifier.class_names, decisions.counts(connection, job_id))
 
 
 def write_scores(engine: Engine, job_id: int, out: Path) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, Row
 
 from service.store.calibrations import calibrations, calibrators
 from service.store.calibrations.calibrators import Calibrator
-from service.store.database.engine import consistent_view
+from service.store.database.engine import connect, consistent_view
 from service.store.decisions import catalogue
 from service.store.decisions.catalogue import Counts, Holdings
 from service.store.exemplars import classifiers
@@ -67,6 +67,12 @@ def list_classifiers(engine: Engine) -> list[Listed]:
             )
             for classifier in classifiers.every(connection)
         ]
+
+
+def find(engine: Engine, name: str) -> Classifier:
+    """The classifier of a name. Raises NotFoundError."""
+    with connect(engine) as connection:
+        return classifiers.by_name(connection, name)
 
 
 def show(engine: Engine, name: str) -> Shown:

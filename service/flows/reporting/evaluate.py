@@ -25,15 +25,15 @@ from service.files import DEFAULT_MEMORY_BUDGET
 from service.flows.calibration.approximate import positions, require_support
 from service.flows.decisions.score import Snapshot, load_snapshot
 from service.flows.exemplars.ingest import store_scored
+from service.flows.jobs.submit import Send, Submission, submit_job
 from service.report.evaluation.dataset import DatasetReport, EvaluatedCalibration, build_dataset_report
 from service.store.calibrations import calibrations
 from service.store.calibrations.calibrations import Calibration
-from service.store.database.engine import connect, transaction
+from service.store.database.engine import connect
 from service.store.decisions import decisions, evaluations, reports
 from service.store.exemplars import approximations, classifiers, exemplars
 from service.store.exemplars.classifiers import Classifier
 from service.store.search.array_cache import ArrayCache
-from service.store.work import jobs
 
 _BLOCK_ROWS = 16_384
 
@@ -60,32 +60,35 @@ def request_evaluation_of_file(
     chunk_rows: int,
     on_rows: Callable[[int], None],
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    send: Send | None = None,
 ) -> EvaluationRequest:
-    """Store a file's exemplars and record the job that scores its labelled rows, in one transaction.
+    """Store a file's exemplars and submit the job that scores its labelled rows, recorded in the same transaction.
 
     calibration_id: the snapshot to use; None: the current one. memory_budget: bytes that reading the file may take.
-    Raises InvalidInputError if no row has a label, or if the snapshot was made with all that have; nothing is stored
-    then.
+    send: as for `submit_job`. Raises InvalidInputError if no row has a label, or if the snapshot was made with all
+    that have; nothing is stored then.
     """
-    with transaction(engine) as connection:
+    with submit_job(engine, send) as submission:
+        connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
         exemplar_ids = store_scored(connection, classifier, path, on_rows, memory_budget=memory_budget)
         labelled = evaluations.labelled(connection, calibration, exemplar_ids)
         if not labelled.ids.size and not labelled.seen_count:
             raise InvalidInputError(f"{path}: expected labelled rows to evaluate on, got none; add the labels")
-        return _request(connection, classifier, calibration, labelled, str(path), chunk_rows)
+        return _request(submission, classifier, calibration, labelled, str(path), chunk_rows)
 
 
 def request_evaluation_of_decisions(
-    engine: Engine, name: str, *, calibration_id: int | None, chunk_rows: int
+    engine: Engine, name: str, *, calibration_id: int | None, chunk_rows: int, send: Send | None = None
 ) -> EvaluationRequest:
-    """Record the job that completes a calibration's labelled decisions, which were made under whichever options.
+    """Submit the job that completes a calibration's labelled decisions, which were made under whichever options.
 
-    calibration_id: as above. Raises InvalidInputError where no labelled exemplar was scored with it, or the
+    calibration_id, send: as above. Raises InvalidInputError where no labelled exemplar was scored with it, or the
     snapshot was made with all that were.
     """
-    with transaction(engine) as connection:
+    with submit_job(engine, send) as submission:
+        connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
         labelled = evaluations.labelled(connection, calibration, evaluations.decided(connection, calibration))
@@ -94,7 +97,7 @@ def request_evaluation_of_decisions(
                 f"calibration {calibration.id} of {name!r} has decided on no labelled exemplar: score a file that has "
                 "labels, or name one to evaluate"
             )
-        return _request(connection, classifier, calibration, labelled, f"calibration {calibration.id}", chunk_rows)
+        return _request(submission, classifier, calibration, labelled, f"calibration {calibration.id}", chunk_rows)
 
 
 def evaluate(engine: Engine, cache: ArrayCache, request: EvaluationRequest, title: str) -> DatasetReport:
@@ -172,7 +175,7 @@ def evaluate(engine: Engine, cache: ArrayCache, request: EvaluationRequest, titl
 
 
 def _request(
-    connection: Connection,
+    submission: Submission,
     classifier: Classifier,
     calibration: Calibration,
     labelled: evaluations.LabelledExemplars,
@@ -184,14 +187,13 @@ def _request(
             f"{where}: all {labelled.seen_count:,} labelled rows are training or calibration data of calibration "
             f"{calibration.id}, and say nothing about it; evaluate on others"
         )
-    require_support(connection, classifier)
+    require_support(submission.connection, classifier)
     undecided = decisions.undecided(
-        connection, labelled.ids, calibration_id=calibration.id, weighted=True, require_full_match=False
+        submission.connection, labelled.ids, calibration_id=calibration.id, weighted=True, require_full_match=False
     )
     if not undecided.size:
         return EvaluationRequest(classifier, calibration.id, labelled, None)
-    job_id = jobs.add_job(
-        connection,
+    job_id = submission.add_job(
         classifier,
         kind="score",
         exemplar_ids=undecided,

@@ -77,6 +77,7 @@ def create_engine(
     statement_timeout_seconds: int = 0,
     lock_timeout_seconds: int = 0,
     idle_in_transaction_seconds: int = 0,
+    pool_size: int = 2,
 ) -> Engine:
     """An engine whose sessions see our schema first; it does not connect yet.
 
@@ -84,6 +85,7 @@ def create_engine(
         url: a libpq or SQLAlchemy URL; what it sets wins over the defaults here, but for the search path.
         statement_timeout_seconds, lock_timeout_seconds, idle_in_transaction_seconds: 0 is none. A session that
             stays idle inside a transaction for longer is ended by the server, and what it holds is free.
+        pool_size: connections that stay open between uses; up to four more are opened for a time.
 
     Raises:
         InvalidInputError: `url` is no address of a Postgres database.
@@ -100,7 +102,7 @@ def create_engine(
     ]
     defaults = {"application_name": application_name, "connect_timeout": "10"}
     address = address.set(query={**defaults, **address.query, "options": " ".join(options)})
-    engine = sqlalchemy.create_engine(address, pool_pre_ping=True, pool_size=2, max_overflow=4)
+    engine = sqlalchemy.create_engine(address, pool_pre_ping=True, pool_size=pool_size, max_overflow=4)
     _engines.add(engine)
     return engine
 

@@ -31,6 +31,9 @@ from service.store.database.statements import copy_query, statement, stream
 from service.store.exemplars.classifiers import Classifier
 from service.store.exemplars.labels import LabelEvent, append_events, record
 
+# What `described` returns of an exemplar: external_id, network_predicted, attributes.
+DescribedExemplar = Row[Any]
+
 # Postgres takes up to 256 MB of JSON in another form; so much of it is no attribute of an exemplar.
 ATTRIBUTES_BYTES = 16 << 20
 
@@ -350,7 +353,7 @@ def network_logits(connection: Connection, classifier: Classifier, exemplar_ids:
     return logits
 
 
-def described(connection: Connection, exemplar_ids: IntArray) -> Sequence[Row[Any]]:
+def described(connection: Connection, exemplar_ids: IntArray) -> Sequence[DescribedExemplar]:
     """External id, network's prediction and attributes of some exemplars, in the order asked for."""
     return connection.execute(statement("exemplars.described"), {"exemplar_ids": exemplar_ids.tolist()}).all()
 

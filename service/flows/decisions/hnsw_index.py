@@ -1,0 +1,30 @@
+"""The HNSW index of a classifier, which approximate searches use: find it, make it, remove it."""
+
+from sqlalchemy import Engine
+
+from service.store.database.engine import connect
+from service.store.exemplars import classifiers
+from service.store.exemplars.classifiers import Classifier
+from service.store.search import hnsw
+from service.store.search.hnsw import HnswIndex
+
+
+def find_index(engine: Engine, name: str) -> HnswIndex | None:
+    """The index, or None if there is none. Raises NotFoundError if there is no such classifier."""
+    with connect(engine) as connection:
+        return hnsw.find(connection, classifiers.by_name(connection, name))
+
+
+def create_index(engine: Engine, name: str, *, m: int, ef_construction: int) -> HnswIndex:
+    """Make the index; m, ef_construction and what is raised are as for `hnsw.create`."""
+    return hnsw.create(engine, _classifier(engine, name), m=m, ef_construction=ef_construction)
+
+
+def drop_index(engine: Engine, name: str) -> None:
+    """Remove the index. Raises NotFoundError if there is none."""
+    hnsw.drop(engine, _classifier(engine, name))
+
+
+def _classifier(engine: Engine, name: str) -> Classifier:
+    with connect(engine) as connection:
+        return classifiers.by_name(connection, name)

@@ -1,0 +1,55 @@
+"""What jobs there are, how far they are, and who computes them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Engine, Row
+
+from service.store.database.engine import connect
+from service.store.exemplars import classifiers
+from service.store.work import jobs
+
+# A job, or a chunk of one, with the columns of `jobs.sql`.
+JobRow = Row[Any]
+ChunkRow = Row[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownJob:
+    """One job in detail. states: its chunks summed up by state; chunks: each of them, if they were asked for."""
+
+    summary: JobRow
+    states: Sequence[ChunkRow]
+    chunks: Sequence[ChunkRow]
+
+
+def list_jobs(engine: Engine, name: str | None, *, limit: int) -> Sequence[JobRow]:
+    """The newest jobs of a classifier, or of all. Raises NotFoundError."""
+    with connect(engine) as connection:
+        classifier_id = None if name is None else classifiers.by_name(connection, name).id
+        return jobs.summaries(connection, limit=limit, classifier_id=classifier_id)
+
+
+def show_job(engine: Engine, job_id: int, *, with_chunks: bool = False) -> ShownJob:
+    """One job: what it is, how far it is, and its chunks. Raises NotFoundError."""
+    with connect(engine) as connection:
+        jobs.by_id(connection, job_id)
+        (summary,) = jobs.summaries(connection, limit=1, job_id=job_id)
+        return ShownJob(
+            summary,
+            jobs.chunk_states(connection, job_id),
+            jobs.chunks(connection, job_id) if with_chunks else [],
+        )
+
+
+def progress(engine: Engine, job_id: int) -> jobs.Progress:
+    """How far a job is."""
+    with connect(engine) as connection:
+        return jobs.progress(connection, job_id)
+
+
+def live_workers(engine: Engine) -> int:
+    """How many workers are up and take messages."""
+    with connect(engine) as connection:
+        return jobs.live_workers(connection)

@@ -1,0 +1,68 @@
+"""Asking workers for something: a job is recorded with all that belongs to it, and then sent."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, Engine
+
+from service.core.types import IntArray
+from service.store.database.engine import transaction
+from service.store.exemplars.classifiers import Classifier
+from service.store.work import jobs
+
+# Sends the chunks of a recorded job to workers. Raises BrokerError.
+Send = Callable[[int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """The transaction in which a job is recorded, and the jobs that were recorded and have chunks to send."""
+
+    connection: Connection
+    unsent: list[int] = field(default_factory=list)
+
+    def add_job(
+        self,
+        classifier: Classifier,
+        *,
+        kind: str,
+        exemplar_ids: IntArray,
+        chunk_rows: int,
+        knn_parameters_id: int | None,
+        completes_neighbours: bool = False,
+        calibration_id: int | None = None,
+        weighted: bool | None = None,
+        require_full_match: bool | None = None,
+    ) -> int:
+        """Record a job, which is sent once the transaction is committed; as `jobs.add_job`."""
+        job_id = jobs.add_job(
+            self.connection,
+            classifier,
+            kind=kind,
+            exemplar_ids=exemplar_ids,
+            chunk_rows=chunk_rows,
+            knn_parameters_id=knn_parameters_id,
+            completes_neighbours=completes_neighbours,
+            calibration_id=calibration_id,
+            weighted=weighted,
+            require_full_match=require_full_match,
+        )
+        if len(exemplar_ids):
+            self.unsent.append(job_id)
+        return job_id
+
+
+@contextmanager
+def submit_job(engine: Engine, send: Send | None) -> Iterator[Submission]:
+    """Within the block a job is recorded, in one transaction; after it the job is sent.
+
+    send: None leaves that to whoever waits for the job, or to the sweeper. A failure of the block stores nothing; one
+    of `send` leaves the job recorded.
+    """
+    with transaction(engine) as connection:
+        submission = Submission(connection)
+        yield submission
+    if send is not None:
+        for job_id in submission.unsent:
+            send(job_id)

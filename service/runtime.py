@@ -1,0 +1,111 @@
+"""What a shell works with: the database, the broker, the cache, and what computes with them.
+
+A shell reads its settings and starts one runtime from them; the flows get what they need from its parts.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from sqlalchemy import Engine
+
+from service.settings import Settings
+from service.store.database.engine import check_server, connect, create_engine, database_url
+from service.store.search.array_cache import ArrayCache
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+    from service.flows.decisions.score_one import PointScorer
+    from service.flows.jobs.chunks import ChunkRunner
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """The parts that one process shares. Whoever starts it disposes of its engine."""
+
+    settings: Settings
+    database_url: str
+    engine: Engine
+    cache: ArrayCache
+
+    @classmethod
+    def start(
+        cls, settings: Settings, *, application_name: str = "venn-admit", idle_in_transaction_seconds: int = 0
+    ) -> Self:
+        """Make the parts. This starts the embedded Postgres if the settings name no server, and connects to nothing.
+
+        Args:
+            settings: where the database and the broker are, and the limits that hold.
+            application_name: the name under which the server lists the sessions of this process.
+            idle_in_transaction_seconds: as for `create_engine`.
+
+        Raises:
+            DatabaseError: the embedded Postgres does not start.
+        """
+        url = database_url(settings)
+        engine = create_engine(
+            url,
+            application_name=application_name,
+            statement_timeout_seconds=settings.statement_timeout_seconds,
+            lock_timeout_seconds=settings.lock_timeout_seconds,
+            idle_in_transaction_seconds=idle_in_transaction_seconds,
+            pool_size=settings.database_pool_size,
+        )
+        return cls(settings, url, engine, ArrayCache(settings.home / "cache"))
+
+    def check_server(self) -> None:
+        """Raise DatabaseError unless the server can be reached and is recent enough; its schema may be any."""
+        with connect(self.engine) as connection:
+            check_server(connection)
+
+    @property
+    def memory_budget(self) -> int:
+        """Bytes that one computation, or reading a file, may take."""
+        return self.settings.memory_budget_mb << 20
+
+    @cached_property
+    def broker(self) -> "Celery":
+        """The application to send messages by, with the queues made.
+
+        Raises:
+            BrokerError: the broker does not answer.
+        """
+        from service import broker
+
+        app = self.make_celery()
+        broker.prepare(app)
+        return app
+
+    def make_celery(self) -> "Celery":
+        """A Celery application on the broker, which need not be up yet; the database names its queues."""
+        from service import broker
+
+        with connect(self.engine) as connection:
+            queue = broker.queue_name(connection)
+        url = broker.broker_url(self.settings.broker_url, self.database_url)
+        return broker.make_app(url, queue=queue, task_seconds=self.settings.chunk_seconds)
+
+    def send(self, job_id: int) -> None:
+        """Send a job's chunks to workers.
+
+        Raises:
+            BrokerError: the broker cannot be reached. The job is cancelled then, unless a worker knows of it.
+        """
+        from service.flows.jobs.control import cancelled_if_unsent, relay
+
+        with cancelled_if_unsent(self.engine, job_id):
+            relay(self.engine, self.broker, job_id)
+
+    @cached_property
+    def point_scorer(self) -> "PointScorer":
+        """Decides on one vector at a time, and keeps what it read of the snapshots used last."""
+        from service.flows.decisions.score_one import PointScorer
+
+        return PointScorer(self.engine, self.cache)
+
+    def chunk_runner(self, worker: str) -> "ChunkRunner":
+        """A runner of chunks of every kind; worker: how this process is named in the chunks that it claims."""
+        from service.flows.computing import chunk_runner
+
+        return chunk_runner(self.engine, self.cache, self.settings, worker=worker)

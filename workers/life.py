@@ -1,0 +1,89 @@
+"""What a worker does from its start to its end, as Celery's signals tell of them."""
+
+import gc
+import os
+import signal
+import threading
+import time
+from typing import Any, NoReturn
+
+import structlog
+from celery import Celery
+from celery.signals import task_received, worker_init, worker_ready, worker_shutting_down
+from celery.worker import state
+
+from service import broker
+from service.errors import VennAdmitError
+from service.runtime import Runtime
+from service.settings import unknown_variables
+from service.store.database import schema
+from workers.consumption import Consumption
+from workers.log import log_as_json
+from workers.presence import Presence
+
+# Within which a worker ends that computes nothing.
+STOP_SECONDS = 10.0
+
+log = structlog.get_logger()
+
+
+class Life:
+    """A worker from its start to its end: the runtime, what it takes from the broker, and its presence."""
+
+    def __init__(self, app: Celery, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self.consumption = Consumption(app)
+        self._app = app
+        self._presence = Presence(runtime.engine, self.consumption, end=_end_deaf)
+
+    def follow_signals(self) -> None:
+        """Have Celery call what follows. It holds no reference to this, so that it ends with its application."""
+        worker_init.connect(self._prepare)
+        worker_ready.connect(self._announce)
+        task_received.connect(self._count)
+        worker_shutting_down.connect(self._leave)
+
+    def _prepare(self, **_: object) -> None:
+        """See that there is what a worker needs, or end: Celery would log what a receiver raises, and go on."""
+        log_as_json()
+        for reason in unknown_variables(os.environ):
+            log.warning("unknown variable", reason=reason)
+        if self.runtime.settings.stop_with_stdin:
+            threading.Thread(target=self._stop_with_stdin, daemon=True, name="stdin").start()
+        try:
+            schema.require_usable(self.runtime.engine)
+            broker.prepare(self._app)
+        except VennAdmitError as error:
+            log.error("worker cannot start", reason=str(error))  # noqa: TRY400 - the reason says it all
+            raise SystemExit(error.exit_code) from error
+        gc.freeze()  # what was imported stays: no collection shall touch it, here or in the children that share it
+
+    def _stop_with_stdin(self) -> None:
+        """The program that started this worker holds the other end of its stdin: its death, of any kind, ends this."""
+        # The descriptor itself: a lock of sys.stdin held here would be held forever in a forked child.
+        while os.read(0, 1024):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(self.runtime.settings.chunk_seconds)  # no task may take longer
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _announce(self, sender: Any, **_: object) -> None:
+        self.consumption.begin(sender)
+        self._presence.announce()
+
+    def _count(self, **_: object) -> None:
+        self.consumption.count_message()
+
+    def _leave(self, **_: object) -> None:
+        """What is under way is finished, but nothing more is taken."""
+        self._presence.leave()
+
+
+def _end_deaf() -> NoReturn:
+    """End this worker, which takes no messages, once it has finished the chunks that it has."""
+    log.error("worker ends: messages wait, and it did not take any even after it reconnected")
+    state.should_stop = broker.DEAF_EXIT_CODE
+    while state.active_requests:
+        time.sleep(STOP_SECONDS)
+    time.sleep(STOP_SECONDS)
+    os._exit(broker.DEAF_EXIT_CODE)  # the event loop does not heed `should_stop` if it stands still
