@@ -20,7 +20,8 @@ from tests.workers.processes import WorkerProcess, await_workers, kill_session, 
 LEASE_SECONDS = 4
 TASK_SECONDS = 600
 SWEEP_SECONDS = 0.2
-RESEND_SECONDS = 1.0
+# Longer than it takes to work off the messages of what is done already, which would otherwise pile up.
+RESEND_SECONDS = 5.0
 # A round ends long before, on a slow machine too.
 PATIENCE_SECONDS = 300.0
 # Enough for all that is killed: attempts are counted elsewhere.
