@@ -80,7 +80,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
             right=usable // 3,
         ),
         agreement=Agreement(Discrepancies(20, 800), Discrepancies(400, 14_000), Discrepancies(0, 0)),
-        admitted_of_vp=40_000,
+        admitted_of_vp=int(0.4 * vp_count.sum()),
         other_settings=None,
         traffic=Traffic(
             50_000,
@@ -236,8 +236,22 @@ def test_where_everything_is_rejected(two_classes: CalibrationReport) -> None:
     none = (OutcomeCounts(True, False, 30_000, 0, (10_000, 15_000, 5000, 0)),)
     (found,) = advice(with_traffic(two_classes, own_outcomes=none))
     assert "were rejected, most of them as 'set not a singleton', though" in found
+    assert found.startswith("All points of recent traffic")
     few = (OutcomeCounts(True, False, 3, 0, (3, 0, 0, 0)),)
     assert advice(with_traffic(two_classes, own_outcomes=few)) == []
+
+
+def test_where_nearly_everything_is_rejected(two_classes: CalibrationReport) -> None:
+    vp = two_classes.snapshot.vp_count
+    (found,) = advice(replace(two_classes, admitted_of_vp=int(0.08 * vp)))
+    assert found.startswith("Nearly everything is rejected: ")
+    assert "and yet .080 of its points would be admitted" in found
+    assert advice(replace(two_classes, admitted_of_vp=int(0.12 * vp))) == []
+    for admitted, advised in ((240, True), (3000, False)):
+        own = (OutcomeCounts(True, False, 30_000, admitted, (10_000, 20_000 - admitted, 0, 0)),)
+        found_now = advice(with_traffic(two_classes, own_outcomes=own))
+        assert bool(found_now) == advised
+        assert not advised or found_now[0].startswith("Nearly all points of recent traffic")
 
 
 def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, hostile: CalibrationReport) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from service.core.calibrators.usable_bands import NEARLY_NOTHING
 from service.core.monitoring.traffic import Accuracy, Comparison, Traffic
 from service.core.types import Reason
 from service.report.calibration.contents import CalibrationReport
@@ -10,6 +11,8 @@ from service.report.evaluation.wording import share_text
 
 ENOUGH_REJECTED = 10
 """So many points that are all rejected are a finding; fewer happen to be, since to reject one point is not rare."""
+HARDLY_ANY = 0.05
+"""Less than this share admitted of recent traffic, where at least twice as much of vp would be, is worth a word."""
 
 
 def advice(report: CalibrationReport) -> list[str]:
@@ -43,16 +46,19 @@ def _rejections(report: CalibrationReport) -> Iterator[str]:
             f"`{calibrate_command(name, proposed, report.neighbour_count)}` would leave {share_text(share)} of the "
             "points usable; or ingest more held-out data."
         )
-    elif not report.admitted_of_vp:
+    elif report.admitted_of_vp < NEARLY_NOTHING * snapshot.vp_count:
+        everything = "Nearly everything" if report.admitted_of_vp else "Everything"
         yield (
-            f"Everything is rejected: {share_text(usable / snapshot.vp_count)} of vp lie in usable bands, and yet "
-            "none of its points would be admitted, because sets hold several classes or too few of a category are "
-            "right. A larger alpha, coarser bins of q or a better network would admit some."
+            f"{everything} is rejected: {share_text(usable / snapshot.vp_count)} of vp lie in usable bands, and yet "
+            f"{share_text(report.admitted_of_vp / snapshot.vp_count)} of its points would be admitted, because sets "
+            "hold several classes or too few of a category are right. A larger alpha, coarser bins of q, more held-out "
+            "data or a better network would admit more."
         )
-    elif report.traffic is not None and _all_rejected(report.traffic):
+    elif report.traffic is not None and _nearly_all_rejected(report.traffic):
         admitted = share_text(report.admitted_of_vp / snapshot.vp_count)
         yield (
-            "All points of recent traffic that this calibration decided on were rejected, most of them as "
+            f"{_how_many_rejected(report.traffic)} points of recent traffic that this calibration decided on were "
+            "rejected, most of them as "
             f"'{_main_reason(report.traffic)}', though {admitted} of vp would be admitted: {_label_sample(report)}"
         )
 
@@ -126,10 +132,18 @@ def accuracy_text(accuracy: Accuracy) -> str:
     )
 
 
-def _all_rejected(traffic: Traffic) -> bool:
+def _nearly_all_rejected(traffic: Traffic) -> bool:
     """By this calibration: what another rejected may have been the reason for recalibrating."""
-    own = traffic.own_outcomes
-    return sum(found.points for found in own) >= ENOUGH_REJECTED and not any(found.admitted for found in own)
+    points = sum(found.points for found in traffic.own_outcomes)
+    return points >= ENOUGH_REJECTED and _admitted(traffic) < HARDLY_ANY * points
+
+
+def _how_many_rejected(traffic: Traffic) -> str:
+    return "Nearly all" if _admitted(traffic) else "All"
+
+
+def _admitted(traffic: Traffic) -> int:
+    return sum(found.admitted for found in traffic.own_outcomes)
 
 
 def _main_reason(traffic: Traffic) -> str:
