@@ -256,7 +256,7 @@ def test_alpha_that_is_no_exact_decimal(calibrated: Program, alpha: str) -> None
         (("--thresholds", "0.9,0.9,1.1"), "the threshold of class 2 must be .* at most 1; got 1.1"),
         (("--thresholds", "0.9,,0.9"), "thresholds: expected a decimal number with at most 20 places, got ''"),
         (("--thresholds", "0.9,nan,0.9"), "thresholds: expected a decimal number .*, got 'nan'"),
-        (("--q-bins", "1,2"), "the bins of q must be given by ascending lower edges, the first 0 .*; got 1, 2"),
+        (("--q-bins", "1,2"), "the bins of q must be given by ascending lower edges, the first of them 0 .*; got 1, 2"),
         (("--q-bins", "0,3,3"), "the bins of q must be given by ascending lower edges.*; got 0, 3, 3"),
         (("--q-bins", "0,6"), f"none above K = {K}; got 0, 6"),
         (("--q-bins", "0,x"), "q-bins: expected whole numbers, got 'x'"),

@@ -160,7 +160,7 @@ class WindowIndex:
     def window_runs(self, groups: range, distance: FloatArray, omega: float) -> WindowRuns:
         """Return the windows that `windows` gives for ascending distances in each of some consecutive groups.
 
-        As d rises, the window of a group changes only where one of its points leaves or enters. There are therefore at
+        As d rises, the window of a group changes only at a point that leaves or enters. There are therefore at
         most 2 n + G runs for n points in the groups, found in O((n + m) log n) however many windows there are.
 
         Args:
