@@ -133,7 +133,11 @@ class Approximation:
         )
 
     def followed_by(self, other: "Approximation") -> "Approximation":
-        """Return these points, followed by those of `other`."""
+        """Return these points, followed by those of another approximation.
+
+        Args:
+            other: Of other points, under the same parameters.
+        """
         return Approximation(
             logits=np.concatenate([self.logits, other.logits]),
             predicted=np.concatenate([self.predicted, other.predicted]),

@@ -40,7 +40,14 @@ class TrainableModel(torch.nn.Module):
 
     @abstractmethod
     def forward(self, rows: IntArray) -> torch.Tensor:
-        """Return the logits (b, C), float64, of a batch of input rows (b,)."""
+        """Return the logits of a batch.
+
+        Args:
+            rows: (b,) int64, numbers of input rows.
+
+        Returns:
+            (b, C) float64.
+        """
 
     @abstractmethod
     def values(self) -> FloatArray:
@@ -222,5 +229,13 @@ def _one_thread() -> Iterator[None]:
 
 
 def check_epochs(max_epochs: int) -> None:
+    """Check the number of epochs of a fit.
+
+    Args:
+        max_epochs: >= 0.
+
+    Raises:
+        InvalidInputError: It is negative.
+    """
     if max_epochs < 0:
         raise InvalidInputError(f"expected max_epochs >= 0, got {max_epochs}; pass 0 to keep the starting values")

@@ -73,7 +73,11 @@ def rows_of_split(
 
 
 def join_rows(parts: Sequence[CalibrationRows]) -> CalibrationRows:
-    """Return the rows of one or more parts, in their order."""
+    """Return the rows of one or more parts, in their order.
+
+    Args:
+        parts: At least one.
+    """
     return CalibrationRows(
         class_count=parts[0].class_count,
         exemplar_ids=np.concatenate([part.exemplar_ids for part in parts]),
@@ -85,7 +89,11 @@ def join_rows(parts: Sequence[CalibrationRows]) -> CalibrationRows:
 
 
 def join_points(parts: Sequence[CalibrationPoints]) -> CalibrationPoints:
-    """Return the points of one or more parts, in their order."""
+    """Return the points of one or more parts, in their order.
+
+    Args:
+        parts: At least one.
+    """
     return CalibrationPoints(
         label=np.concatenate([part.label for part in parts]),
         predicted=np.concatenate([part.predicted for part in parts]),
@@ -99,6 +107,10 @@ def changed_rows(stored: CalibrationRows, incoming: CalibrationRows) -> RowChang
     """Return the changes that turn the stored rows into the incoming ones.
 
     Rows that are equal in every bit stay, in whatever order they come.
+
+    Args:
+        stored: The open rows.
+        incoming: The rows of the next snapshot.
     """
     _, of_stored, of_incoming = np.intersect1d(
         stored.exemplar_ids, incoming.exemplar_ids, assume_unique=True, return_indices=True

@@ -150,6 +150,11 @@ class DistanceBounds:
             block[:, dimension + 6] = torch.from_numpy(excess * _ROUND_UP)
 
     def round_queries(self, vectors: Float32Array) -> RoundedQueries:
+        """Return the left factor.
+
+        Args:
+            vectors: (B, D) float32, queries, finite.
+        """
         dimension = self.centre.size
         factor = torch.zeros((len(vectors), self.width), dtype=self.precision)
         all_errors, far = np.zeros(len(vectors)), np.zeros(len(vectors), dtype=np.bool_)
@@ -213,7 +218,12 @@ class DistanceBounds:
 
 
 def slices(count: int, size: int) -> list[slice]:
-    """Return consecutive parts of `count` rows, each of at most `size` rows (at least 1)."""
+    """Return consecutive parts of some rows.
+
+    Args:
+        count: The number of rows.
+        size: The most rows of a part; less than 1 counts as 1.
+    """
     size = max(1, size)
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 

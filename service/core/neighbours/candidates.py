@@ -100,6 +100,13 @@ class Candidates:
 
 
 def list_candidates(queries: RoundedQueries, index: NeighbourIndex, sizes: ListSizes) -> Candidates:
+    """Return the support rows with the least bounds for each query, found in blocks of the support.
+
+    Args:
+        queries: B queries.
+        index: The support.
+        sizes: The sizes of blocks and lists.
+    """
     lists = _Lists.empty(queries, sizes)
     precision = index.selecting.precision
     exemplars = torch.empty((sizes.support_rows, index.selecting.width), dtype=precision)
@@ -118,11 +125,8 @@ def list_candidates(queries: RoundedQueries, index: NeighbourIndex, sizes: ListS
 class _Lists:
     """The lists of B queries while blocks are added. Bounds are integers of the precision's width, see _INTEGERS.
 
-    Attributes:
-        least: (B, kept), the least bounds of any group.
-        limits: (B,), the greatest of these.
-        crowded: (B,) bool, whether the list holds too many rows to take more.
-        owners: Parts of the lists, one after another; `rows` and `bounds` likewise.
+    least: (B, kept), the least bounds of any group. limits: (B,), the greatest of these. crowded: (B,) bool, whether
+    the list holds too many rows to take more. owners, rows, bounds: parts of the lists, one after another.
     """
 
     sizes: ListSizes
