@@ -97,7 +97,7 @@ def _compare(
     line = Measurement(
         what=f"{what}, p50",
         size=size,
-        against="bare ORDER BY r <-> v LIMIT 25",
+        against="bare ORDER BY vector <-> v LIMIT 25",
         ours=float(np.median(mine)),
         peer=float(np.median(other)),
         ratio=float(np.median(other / mine)),
@@ -122,7 +122,7 @@ def _ours(engine: Engine, classifier: Classifier, ef_search: int | None, query: 
 
 
 def _bare(engine: Engine, classifier: Classifier, ef_search: int | None, query: Float32Array) -> IntArray:
-    vector = "r" if ef_search is None else f"CAST(r AS vector({classifier.dimension}))"
+    vector = "vector" if ef_search is None else f"CAST(vector AS vector({classifier.dimension}))"
     statement = text(
         f"SELECT exemplar_id FROM exemplar_vector_{classifier.id}_support"
         f" ORDER BY {vector} <-> CAST(:query AS vector) LIMIT {_NEIGHBOUR_COUNT}"

@@ -17,7 +17,7 @@ WHERE classifier.name = :name AND valid_until IS NULL
 ORDER BY external_id
 """
 _STORED = """
-SELECT exemplar.id, external_id, split, label, network_logits, r::real[] AS r
+SELECT exemplar.id, external_id, split, label, network_logits, stored.vector::real[] AS r
 FROM exemplar
 INNER JOIN classifier ON classifier.id = exemplar.classifier_id
 INNER JOIN exemplar_vector AS stored ON stored.exemplar_id = exemplar.id AND stored.classifier_id = classifier.id

@@ -4,7 +4,7 @@ COMMENT ON COLUMN venn_admit.classifier.class_names IS 'Name of each class; the 
 COMMENT ON COLUMN venn_admit.classifier.seed IS 'Seed of the split hash and of the training.';
 COMMENT ON COLUMN venn_admit.classifier.support_revision IS 'Changes whenever the training exemplars change; identifies their cached copy.';
 COMMENT ON COLUMN venn_admit.classifier.support_version IS 'Version of the training exemplars; ascends with every change, in one sequence with exemplar ids.';
-COMMENT ON COLUMN venn_admit.classifier.neighbours_complete_to IS 'Support version that all stored neighbour lists are complete to, whatever their rows say.';
+COMMENT ON COLUMN venn_admit.classifier.neighbours_support_version IS 'Support version that all stored neighbour lists are complete to, whatever their rows say.';
 COMMENT ON TABLE venn_admit.exemplar IS 'Instances of a classifier: documents, or tokens of documents. Their vectors are in exemplar_vector.';
 COMMENT ON COLUMN venn_admit.exemplar.classifier_id IS 'Classifier that it is an instance of.';
 COMMENT ON COLUMN venn_admit.exemplar.document_id IS 'Document that the instance is part of; null if it stands alone.';
@@ -12,7 +12,7 @@ COMMENT ON COLUMN venn_admit.exemplar.network_logits IS 'f, the network''s logit
 COMMENT ON COLUMN venn_admit.exemplar.network_predicted IS 'argmax f; ties go to the lower class.';
 COMMENT ON COLUMN venn_admit.exemplar.label IS 'Current label, from the latest label event; null while unknown.';
 COMMENT ON COLUMN venn_admit.exemplar.attributes IS 'Other values that the user supplied with it.';
-COMMENT ON TABLE venn_admit.exemplar_vector IS 'Exemplar vectors in a narrow table; create_vector_partitions_v1 makes two partitions per classifier.';
+COMMENT ON TABLE venn_admit.exemplar_vector IS 'Exemplar vectors in a narrow table; create_vector_partitions_v2 makes two partitions per classifier.';
 COMMENT ON COLUMN venn_admit.exemplar_vector.classifier_id IS 'Partition key: classifier of the exemplar.';
 COMMENT ON TABLE venn_admit.label_event IS 'Append-only ledger of labels. Only random ones calibrate: selected points do not represent the traffic.';
 COMMENT ON COLUMN venn_admit.label_event.exemplar_id IS 'Exemplar that was labelled.';
@@ -24,7 +24,7 @@ COMMENT ON COLUMN venn_admit.support_change.classifier_id IS 'Classifier of the 
 COMMENT ON COLUMN venn_admit.support_change.version IS 'Support version from which the change holds.';
 COMMENT ON COLUMN venn_admit.support_change.exemplar_id IS 'Exemplar that changed.';
 COMMENT ON COLUMN venn_admit.support_change.label_before IS 'Label before the change; null if it was not a training exemplar.';
-COMMENT ON COLUMN venn_admit.neighbours.complete_to IS 'Support version that the list was complete to when it was written.';
+COMMENT ON COLUMN venn_admit.neighbours.support_version IS 'Support version that the list was complete to when it was written.';
 COMMENT ON COLUMN venn_admit.neighbours.distances IS 'Euclidean distances to these neighbours, ascending.';
 COMMENT ON TABLE venn_admit.knn_parameters IS 'Parameters of the KNN approximation and the localizer, one row per fit.';
 COMMENT ON COLUMN venn_admit.knn_parameters.classifier_id IS 'Classifier that the KNN approximates.';
@@ -38,7 +38,7 @@ COMMENT ON COLUMN venn_admit.training_epoch.knn_parameters_id IS 'The fit.';
 COMMENT ON COLUMN venn_admit.training_epoch.loss IS 'Mean loss over the points that it was taken over; null if there were none.';
 COMMENT ON COLUMN venn_admit.training_epoch.masked IS 'Whether the loss was taken over discrepant points only.';
 COMMENT ON COLUMN venn_admit.approximation.knn_parameters_id IS 'KNN parameters that it rests on.';
-COMMENT ON COLUMN venn_admit.approximation.complete_to IS 'Support version at which it was computed.';
+COMMENT ON COLUMN venn_admit.approximation.support_version IS 'Support version at which it was computed.';
 COMMENT ON COLUMN venn_admit.approximation.predicted IS 'argmax KNN; ties go to the lower class.';
 COMMENT ON COLUMN venn_admit.approximation.match_count IS 'q, number of consecutive nearest neighbours that match the prediction.';
 COMMENT ON COLUMN venn_admit.approximation.logits IS 'KNN(x), one per class.';
@@ -100,7 +100,7 @@ COMMENT ON COLUMN venn_admit.decision.calibration_id IS 'The snapshot that it re
 COMMENT ON COLUMN venn_admit.decision.exemplar_id IS 'Exemplar that was decided on.';
 COMMENT ON COLUMN venn_admit.decision.weighted IS 'Whether the probabilities are up-weighted by the localizer.';
 COMMENT ON COLUMN venn_admit.decision.require_full_match IS 'Whether a point with q < K was rejected.';
-COMMENT ON COLUMN venn_admit.decision.complete_to IS 'Support version at which it was decided.';
+COMMENT ON COLUMN venn_admit.decision.support_version IS 'Support version at which it was decided.';
 COMMENT ON COLUMN venn_admit.decision.match_count IS 'q, number of consecutive nearest neighbours that match the prediction.';
 COMMENT ON COLUMN venn_admit.decision.distance IS 'd, distance to the nearest training exemplar.';
 COMMENT ON COLUMN venn_admit.decision.logits IS 'KNN(x), one per class.';

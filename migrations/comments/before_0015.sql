@@ -4,7 +4,7 @@ COMMENT ON COLUMN venn_admit.classifier.class_names IS 'Name of each class; posi
 COMMENT ON COLUMN venn_admit.classifier.seed IS 'Seed of the split hash and of training.';
 COMMENT ON COLUMN venn_admit.classifier.support_revision IS 'Changes with every change of the training exemplars; names their cached copy.';
 COMMENT ON COLUMN venn_admit.classifier.support_version IS 'Of the training exemplars: ascends with every change, in one sequence with exemplar ids.';
-COMMENT ON COLUMN venn_admit.classifier.neighbours_complete_to IS 'Support version that all neighbour lists stored are complete to, whatever their rows say.';
+COMMENT ON COLUMN venn_admit.classifier.neighbours_support_version IS 'Support version that all neighbour lists stored are complete to, whatever their rows say.';
 COMMENT ON TABLE venn_admit.exemplar IS 'One instance of a classifier: a document, or a token of one. Its vector is in exemplar_vector.';
 COMMENT ON COLUMN venn_admit.exemplar.classifier_id IS 'Whose instance it is.';
 COMMENT ON COLUMN venn_admit.exemplar.document_id IS 'Document the instance is part of; null where it stands alone.';
@@ -12,7 +12,7 @@ COMMENT ON COLUMN venn_admit.exemplar.network_logits IS 'f, the network''s logit
 COMMENT ON COLUMN venn_admit.exemplar.network_predicted IS 'argmax f, ties to the lower class.';
 COMMENT ON COLUMN venn_admit.exemplar.label IS 'Current label: that of the latest label event; null while unknown.';
 COMMENT ON COLUMN venn_admit.exemplar.attributes IS 'What else the user gave.';
-COMMENT ON TABLE venn_admit.exemplar_vector IS 'Exemplar vectors, apart and narrow; two partitions a classifier, made by create_vector_partitions_v1.';
+COMMENT ON TABLE venn_admit.exemplar_vector IS 'Exemplar vectors, apart and narrow; two partitions a classifier, made by create_vector_partitions_v2.';
 COMMENT ON COLUMN venn_admit.exemplar_vector.classifier_id IS 'Partition key: whose exemplar it is.';
 COMMENT ON TABLE venn_admit.label_event IS 'Append-only ledger of labels. Only random ones calibrate: a chosen set is not like the traffic.';
 COMMENT ON COLUMN venn_admit.label_event.exemplar_id IS 'What was labelled.';
@@ -24,7 +24,7 @@ COMMENT ON COLUMN venn_admit.support_change.classifier_id IS 'Whose training exe
 COMMENT ON COLUMN venn_admit.support_change.version IS 'Support version from which on it holds.';
 COMMENT ON COLUMN venn_admit.support_change.exemplar_id IS 'What changed.';
 COMMENT ON COLUMN venn_admit.support_change.label_before IS 'Label until then; null where it was no training exemplar.';
-COMMENT ON COLUMN venn_admit.neighbours.complete_to IS 'Support version it was complete to when written.';
+COMMENT ON COLUMN venn_admit.neighbours.support_version IS 'Support version it was complete to when written.';
 COMMENT ON COLUMN venn_admit.neighbours.distances IS 'Their Euclidean distances, ascending.';
 COMMENT ON TABLE venn_admit.knn_parameters IS 'Parameters of the KNN approximation and the localizer, one row a fit.';
 COMMENT ON COLUMN venn_admit.knn_parameters.classifier_id IS 'Whose KNN it is.';
@@ -38,7 +38,7 @@ COMMENT ON COLUMN venn_admit.training_epoch.knn_parameters_id IS 'Which fit.';
 COMMENT ON COLUMN venn_admit.training_epoch.loss IS 'Mean loss over the points it was taken over; null where none was taken.';
 COMMENT ON COLUMN venn_admit.training_epoch.masked IS 'Whether the loss was over discrepant points only.';
 COMMENT ON COLUMN venn_admit.approximation.knn_parameters_id IS 'Under which parameters.';
-COMMENT ON COLUMN venn_admit.approximation.complete_to IS 'Support version it was computed at.';
+COMMENT ON COLUMN venn_admit.approximation.support_version IS 'Support version it was computed at.';
 COMMENT ON COLUMN venn_admit.approximation.predicted IS 'argmax KNN, ties to the lower class.';
 COMMENT ON COLUMN venn_admit.approximation.match_count IS 'q, matches among consecutive nearest neighbours.';
 COMMENT ON COLUMN venn_admit.approximation.logits IS 'KNN(x), one a class.';
@@ -100,7 +100,7 @@ COMMENT ON COLUMN venn_admit.decision.calibration_id IS 'The snapshot it rests o
 COMMENT ON COLUMN venn_admit.decision.exemplar_id IS 'What was decided on.';
 COMMENT ON COLUMN venn_admit.decision.weighted IS 'Whether up-weighted by the localizer.';
 COMMENT ON COLUMN venn_admit.decision.require_full_match IS 'Whether q < K was rejected.';
-COMMENT ON COLUMN venn_admit.decision.complete_to IS 'Support version it was decided at.';
+COMMENT ON COLUMN venn_admit.decision.support_version IS 'Support version it was decided at.';
 COMMENT ON COLUMN venn_admit.decision.match_count IS 'q.';
 COMMENT ON COLUMN venn_admit.decision.distance IS 'd.';
 COMMENT ON COLUMN venn_admit.decision.logits IS 'KNN(x), one a class.';

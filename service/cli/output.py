@@ -56,15 +56,15 @@ class _Terminal(Console):
                 yield Segment(_CONTROLS_IN_LAYOUT.sub(_escape, segment.text), segment.style)
 
 
-# As many rows as a list may be asked for: an integer of the database's.
-MOST = 2**31 - 1
+# The largest integer that the database takes as the limit of a list.
+LARGEST_LIMIT = 2**31 - 1
 
 # Wide enough for the tables where there is no terminal to ask.
 output = _Terminal(width=None if sys.stdout.isatty() else 120)
 messages = _Terminal(stderr=True)
 
 
-def tell(as_json: bool, result: dict[str, Any], *lines: str) -> None:
+def print_result(as_json: bool, result: dict[str, Any], *lines: str) -> None:
     """Print a result: the lines to people, the dictionary to programs."""
     if as_json:
         from service.files.output.exports import finite_json  # which brings pyarrow

@@ -60,14 +60,20 @@ class Notices:
 
 
 @contextmanager
-def resumption_explained(session: "Session", job_id: int, out: Path | None) -> Iterator[None]:
-    """Say how a job is resumed where the block ends before it, whatever ended the block."""
+def resumption_explained(
+    session: "Session", job_id: int, out: Path | None, *, even_if_done: bool = False
+) -> Iterator[None]:
+    """Say how a job is resumed if the block ends before it, whatever ended the block.
+
+    even_if_done: whether there is more to do than the job, such as writing its decisions to a file.
+    """
     try:
         yield
     except BaseException:
-        if _may_be_resumed(session, job_id):
+        if even_if_done or _may_be_resumed(session, job_id):
             command = ["venn-admit", "jobs", "resume", str(job_id), *(() if out is None else ("--out", str(out)))]
-            messages.print(Text(f"Job {job_id} is not done. To see it through: {shlex.join(command)}"), soft_wrap=True)
+            lacks = f"{out} was not written." if even_if_done else f"Job {job_id} is not done."
+            messages.print(Text(f"{lacks} To see it through: {shlex.join(command)}"), soft_wrap=True)
         raise
 
 

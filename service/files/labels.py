@@ -18,7 +18,7 @@ from service.files.label_values import ClassNumbers
 from service.files.parquet.limits import object_bytes
 from service.files.parquet.reader import batches_within, open_file
 from service.files.parquet.types import is_label, is_name, is_text, to_list
-from service.files.records import check_id, check_is_file, duplicate_ids, fault, reading
+from service.files.records import check_id, check_is_file, duplicate_ids, input_error, reading
 
 SELECTIONS = ("random", "selected")
 COLUMNS = ("external_id", "label", "selection")
@@ -136,7 +136,7 @@ def _wanted(path: Path, names: list[str]) -> list[str]:
     if sorted(set(wanted)) != sorted(wanted) or not {"external_id", "label"} <= set(wanted):
         expected = "external_id, label and optionally selection, each once"
         advice = "separate them by commas" if ";" in "".join(names) else ""
-        raise fault(path, "columns", expected, ", ".join(map(ascii, names)) or "none", advice)
+        raise input_error(path, "columns", expected, ", ".join(map(ascii, names)) or "none", advice)
     return wanted
 
 
@@ -154,14 +154,14 @@ def _collect(path: Path, batches: Iterator[pa.RecordBatch], memory_budget: int) 
                 columns.setdefault(name, []).extend(to_list(column))
         row_count += batch.num_rows
     if not row_count:
-        raise fault(path, "table", "at least one row", 0)
+        raise input_error(path, "table", "at least one row", 0)
     return columns
 
 
 def _check_type(path: Path, name: str, kind: pa.DataType) -> None:
     accepts, expected = _TYPES[name]
     if not accepts(kind):
-        raise fault(path, f"column {name!r}", expected, kind, "cast it")
+        raise input_error(path, f"column {name!r}", expected, kind, "cast it")
 
 
 def _external_ids(path: Path, values: list[Any]) -> list[str]:
@@ -169,17 +169,17 @@ def _external_ids(path: Path, values: list[Any]) -> list[str]:
     for row, value in enumerate(values):
         where = f"row {row}, external_id"
         if value is None:
-            raise fault(path, where, "text", "nothing", "name the exemplar that the label belongs to")
+            raise input_error(path, where, "text", "nothing", "name the exemplar that the label belongs to")
         ids.append(check_id(path, where, str(value)))
     for external_id, rows in duplicate_ids(ids).items():
-        raise fault(path, f"rows {rows[0]} and {rows[1]}, external_id", "every id once", f"{external_id!r} twice")
+        raise input_error(path, f"rows {rows[0]} and {rows[1]}, external_id", "every id once", f"{external_id!r} twice")
     return ids
 
 
 def _selections(path: Path, values: list[Any]) -> list[str]:
     for row, value in enumerate(values):
         if value not in SELECTIONS:
-            raise fault(path, f"row {row}, selection", " or ".join(SELECTIONS), repr(value or ""))
+            raise input_error(path, f"row {row}, selection", " or ".join(SELECTIONS), repr(value or ""))
     return values
 
 
@@ -191,11 +191,12 @@ def _labels(path: Path, values: list[Any], classes: ClassNumbers, retract: bool)
             isinstance(value, float) and math.isnan(value)
         ):  # pandas writes a missing label as NaN
             if not retract:
-                raise fault(path, f"row {row}, label", "a label", "nothing", "to retract labels, ask for that")
+                remedy = "to retract labels, ask for that, as with --retract"
+                raise input_error(path, f"row {row}, label", "a label", "nothing", remedy)
             labels[row] = UNKNOWN_LABEL
             continue
         try:
             labels[row] = classes.of(stripped)
         except ValueError as error:
-            raise fault(path, f"row {row}, label", *error.args) from None
+            raise input_error(path, f"row {row}, label", *error.args) from None
     return labels

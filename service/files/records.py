@@ -65,7 +65,7 @@ class Layout:
     document_id: str = "document_id"
 
 
-def fault(path: Path, where: str, expected: str, got: object, advice: str = "") -> InvalidInputError:
+def input_error(path: Path, where: str, expected: str, got: object, advice: str = "") -> InvalidInputError:
     """Return the error for one place in a file, ready to be raised."""
     return InvalidInputError(f"{path}: {where}: expected {expected}, got {got}{advice and '; '}{advice}")
 
@@ -155,7 +155,7 @@ def _as_float32(layout: Layout, first_row: int, column: str, values: npt.NDArray
         row, position = (int(index) for index in np.argwhere(~finite)[0])
         value = float(values[row, position])
         expected = "a number that float32 can hold" if math.isfinite(value) else "a finite number"
-        raise fault(layout.path, f"row {first_row + row}, {column}[{position}]", expected, value)
+        raise input_error(layout.path, f"row {first_row + row}, {column}[{position}]", expected, value)
     return stored
 
 
@@ -168,7 +168,7 @@ def _checked_labels(
         return layout.classes.of_column(labels)
     except ValueError as error:
         position, expected, got = error.args
-        raise fault(layout.path, f"row {first_row + position}, {layout.label}", expected, got) from None
+        raise input_error(layout.path, f"row {first_row + position}, {layout.label}", expected, got) from None
 
 
 def _checked_ids(layout: Layout, first_row: int, values: Sequence[str | None]) -> list[str]:
@@ -178,7 +178,7 @@ def _checked_ids(layout: Layout, first_row: int, values: Sequence[str | None]) -
     for row, value in enumerate(values, start=first_row):
         where = f"row {row}, {layout.external_id}"
         if value is None:
-            raise fault(layout.path, where, "text", "null", "give every row an id, or leave the column out")
+            raise input_error(layout.path, where, "text", "null", "give every row an id, or leave the column out")
         checked.append(check_id(layout.path, where, value))
     return checked
 
@@ -209,11 +209,11 @@ def check_id(path: Path, where: str, value: str) -> str:
     """Return an id that Postgres can store; raise InvalidInputError at any other."""
     if not 1 <= len(value) <= ID_LENGTH_LIMIT:
         expected = f"1 to {ID_LENGTH_LIMIT:,} characters"
-        raise fault(path, where, expected, f"{len(value):,}")
+        raise input_error(path, where, expected, f"{len(value):,}")
     try:
         check_text(value)
     except ValueError as error:
-        raise fault(path, where, *error.args) from None
+        raise input_error(path, where, *error.args) from None
     return value
 
 
@@ -234,7 +234,7 @@ def _plain_attributes(layout: Layout, row: int, attributes: Attributes) -> Attri
         try:
             plain[_plain(name)] = _plain(value)
         except ValueError as error:
-            raise fault(layout.path, where, *error.args) from None
+            raise input_error(layout.path, where, *error.args) from None
     return plain
 
 

@@ -155,7 +155,7 @@ class TestCalibrations:
         for one in told["calibrations"]:
             assert is_local(one["created_at"])
             assert (one["mc"] > 0, one["vp"] > 0, bool(one["reason"])) == (True, True, True)
-        assert own_calibrated("calibrations", NAME, "--most", 1, "--json").result["calibrations"] == [
+        assert own_calibrated("calibrations", NAME, "--limit", 1, "--json").result["calibrations"] == [
             told["calibrations"][0]
         ]
         assert own_calibrated("retire", NAME, 2).code == 0

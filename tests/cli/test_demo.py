@@ -9,7 +9,7 @@ from sqlalchemy import text
 from service.cli.verbs.demo_steps import NAME, SETS
 from service.store.database.engine import create_engine
 from tests.cli.conftest import on_database
-from tests.cli.program import Outcome, Program
+from tests.cli.program import Outcome, Program, check_refusal
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES
 
@@ -86,3 +86,23 @@ def test_a_decision_of_the_demo_replays(demonstrated: tuple[Program, Outcome]) -
     assert replayed["differing"] == []
     assert replayed["stored"] == replayed["computed"]
     assert len(replayed["neighbours"]) == 25
+
+
+def decisions_on(program: Program, external_id: str) -> list[int]:
+    engine = create_engine(program.url)
+    with engine.connect() as connection:
+        query = text("SELECT decision_id FROM report.decision_v1 WHERE external_id = :external_id")
+        found = list(connection.execute(query, {"external_id": external_id}).scalars())
+    engine.dispose()
+    return found
+
+
+def test_a_decision_is_found_by_the_id_of_its_exemplar(demonstrated: tuple[Program, Outcome]) -> None:
+    program, _ = demonstrated
+    wanted = program("replay", 1, "--json").result["external_id"]
+    newest = program("replay", "--classifier", NAME, "--id", wanted, "--json").result
+    assert (newest["external_id"], newest["differing"]) == (wanted, [])
+    assert newest["decision_id"] == max(decisions_on(program, wanted))
+    check_refusal(program("replay", "--classifier", NAME, "--id", "nobody"), 3, "decided on no exemplar .* 'nobody'")
+    for arguments in ((), (1, "--id", "x"), ("--id", "x")):
+        check_refusal(program("replay", *arguments), 2, "either the number of a decision, or --classifier and --id")

@@ -87,7 +87,7 @@ def test_names_of_files(own_calibrated: Program, tmp_path: Path) -> None:
         True,
         True,
     ]
-    check_shown(own_calibrated("evaluate", NAME, file, "--report", folder / "report"), AS_SHOWN)
+    check_shown(own_calibrated("evaluate", NAME, file, "--out", folder / "report"), AS_SHOWN)
     page = (folder / "report" / "index.html").read_text(encoding="utf-8")
     assert AS_SHOWN in page
     assert re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", page) == []

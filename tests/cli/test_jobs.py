@@ -82,10 +82,29 @@ def test_an_interrupted_command_says_how_to_resume_its_job(
         patch.setattr(program, "_run_job", interrupt)
         outcome = own_calibrated("score", NAME, scored_file, "--out", out)
     assert outcome.code == (130 if interruption is KeyboardInterrupt else 143)
-    job = own_calibrated("jobs", "list", "--most", 1, "--json").result["jobs"][0]["job"]
+    job = own_calibrated("jobs", "list", "--limit", 1, "--json").result["jobs"][0]["job"]
     resume = f"venn-admit jobs resume {job} --out '{out}'"
     assert resume in " ".join(outcome.stderr.split())
     assert own_calibrated("jobs", "resume", job, "--out", out).code == 0
+    assert out.exists()
+
+
+def test_a_command_interrupted_as_it_writes_says_how_to_get_the_file(
+    own_calibrated: Program, scored_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    out = tmp_path / "scores.parquet"
+    with monkeypatch.context() as patch:
+        patch.setattr("service.flows.decisions.score.write_scores", interrupt)
+        outcome = own_calibrated("score", NAME, scored_file, "--out", out)
+    assert outcome.code == 130
+    job = own_calibrated("jobs", "list", "--json").result["jobs"][0]
+    assert job["state"] == "done"
+    said = " ".join(outcome.stderr.split())
+    assert f"{out} was not written. To see it through: venn-admit jobs resume {job['job']} --out {out}" in said
+    assert own_calibrated("jobs", "resume", job["job"], "--out", out).code == 0
     assert out.exists()
 
 
@@ -96,7 +115,7 @@ def test_list(own_calibrated: Program, scored_file: Path) -> None:
     assert newest["created_at"] is not None
     assert newest["finished_at"] is None
     assert {other["state"] for other in others} == {"done"}
-    assert own_calibrated("jobs", "list", NAME, "--most", 1, "--json").result["jobs"] == [newest]
+    assert own_calibrated("jobs", "list", NAME, "--limit", 1, "--json").result["jobs"] == [newest]
     assert "4 chunks, 0 failed" in own_calibrated("jobs", "show", job).stdout
 
 

@@ -28,7 +28,7 @@ FIELDS = (
 )
 
 
-@pytest.mark.parametrize("options", [(), ("--no-weights",), ("--q-equals-k",)])
+@pytest.mark.parametrize("options", [(), ("--unweighted",), ("--require-full-match",)])
 def test_decide_is_the_row_that_score_writes(own_calibrated: Program, tmp_path: Path, options: tuple[str, ...]) -> None:
     file, out = samples.save(tmp_path, "scored.npz", samples.scored()), tmp_path / "scores.parquet"
     with nothing_stored(own_calibrated):
@@ -77,25 +77,25 @@ def test_the_life_of_an_index(own_calibrated: Program, files: Path) -> None:
     path = files / "scored.npz"
     exact = own_calibrated("decide", NAME, path, "--json").result
     by_index = ("decide", NAME, path, "--ef-search", 100, "--json")
-    check_refusal(own_calibrated(*by_index), 4, f"has no HNSW index: make it with `venn-admit index {NAME} --hnsw`")
-    check_refusal(own_calibrated("index", NAME, "--audit"), 4, "has no HNSW index")
-    assert own_calibrated("index", NAME, "--json").result == {"classifier": NAME, "hnsw": None}
+    check_refusal(own_calibrated(*by_index), 4, f"has no HNSW index: make it with `venn-admit index create {NAME}`")
+    check_refusal(own_calibrated("index", "audit", NAME), 4, "has no HNSW index")
+    assert own_calibrated("index", "show", NAME, "--json").result == {"classifier": NAME, "hnsw": None}
 
-    made = own_calibrated("index", NAME, "--hnsw", "--m", 8, "--ef-construction", 32, "--json").result["hnsw"]
+    made = own_calibrated("index", "create", NAME, "--m", 8, "--ef-construction", 32, "--json").result["hnsw"]
     assert (made["m"], made["ef_construction"]) == (8, 32)
-    assert own_calibrated("index", NAME, "--json").result["hnsw"] == made
-    assert "m = 8, ef_construction = 32" in own_calibrated("index", NAME).stdout
+    assert own_calibrated("index", "show", NAME, "--json").result["hnsw"] == made
+    assert "m = 8, ef_construction = 32" in own_calibrated("index", "show", NAME).stdout
     assert own_calibrated(*by_index).result == exact, "of 300 exemplars a search of 100 misses none of 5"
-    check_refusal(own_calibrated("index", NAME, "--hnsw"), 2, "drop it first")
+    check_refusal(own_calibrated("index", "create", NAME), 2, "drop it first")
 
-    assert own_calibrated("index", NAME, "--drop", "--json").result["hnsw"] is None
-    check_refusal(own_calibrated("index", NAME, "--drop"), 3, "has no HNSW index")
+    assert own_calibrated("index", "drop", NAME, "--json").result["hnsw"] is None
+    check_refusal(own_calibrated("index", "drop", NAME), 3, "has no HNSW index")
     check_refusal(own_calibrated(*by_index), 4, "has no HNSW index")
 
 
 def test_the_audit_of_an_index(own_calibrated: Program) -> None:
-    assert own_calibrated("index", NAME, "--hnsw", "--m", 2, "--ef-construction", 4).code == 0
-    asked = ("index", NAME, "--audit", "--sample", 60, "--ef-search", f"{K},300")
+    assert own_calibrated("index", "create", NAME, "--m", 2, "--ef-construction", 4).code == 0
+    asked = ("index", "audit", NAME, "--sample", 60, "--ef-search", f"{K},300")
     with nothing_stored(own_calibrated):
         result = own_calibrated(*asked, "--json").result
         shown = own_calibrated(*asked).stdout
@@ -123,15 +123,14 @@ def test_the_audit_of_an_index(own_calibrated: Program) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "saying"),
+    ("verb", "options", "saying"),
     [
-        (("--hnsw", "--drop"), "expected one of --hnsw, --drop and --audit"),
-        (("--hnsw", "--m", 1), "expected m from 2 to 100"),
-        (("--audit", "--ef-search", "many"), "--ef-search: expected numbers such as 40,100,400, got 'many'"),
-        (("--audit", "--ef-search", K - 1), f"expected ef_search from K = {K} to 1000, got {K - 1}"),
-        (("--audit", "--sample", 0), "expected a sample of at least 1 point, got 0"),
+        ("create", ("--m", 1), "expected m from 2 to 100"),
+        ("audit", ("--ef-search", "many"), "--ef-search: expected numbers such as 40,100,400, got 'many'"),
+        ("audit", ("--ef-search", K - 1), f"expected ef_search from K = {K} to 1000, got {K - 1}"),
+        ("audit", ("--sample", 0), "expected a sample of at least 1 point, got 0"),
     ],
 )
-def test_what_cannot_be_done(calibrated: Program, options: tuple[object, ...], saying: str) -> None:
+def test_what_cannot_be_done(calibrated: Program, verb: str, options: tuple[object, ...], saying: str) -> None:
     with nothing_stored(calibrated):
-        check_refusal(calibrated("index", NAME, *options), 2, saying)
+        check_refusal(calibrated("index", verb, NAME, *options), 2, saying)

@@ -87,7 +87,7 @@ def test_evaluate_writes_over_no_input(own_calibrated: Program, given: Path, tmp
     (report / "index.html").hardlink_to(given)
     before = given.read_bytes()
     with nothing_stored(own_calibrated):
-        refused = own_calibrated("evaluate", NAME, given, "--report", report)
+        refused = own_calibrated("evaluate", NAME, given, "--out", report)
         check_refusal(refused, 2, "index.html: expected an output that is not an input")
     assert given.read_bytes() == before
 
@@ -134,7 +134,7 @@ def names_in(folder: Path) -> list[str]:
 def test_a_full_disk_leaves_the_report_that_was_there(own_calibrated: Program, given: Path, tmp_path: Path) -> None:
     for verb, folder in (
         (("report", NAME, "--out"), tmp_path / "calibration"),
-        (("evaluate", NAME, given, "--report"), tmp_path / "evaluation"),
+        (("evaluate", NAME, given, "--out"), tmp_path / "evaluation"),
     ):
         folder.mkdir()
         (folder / "index.html").write_text("before")

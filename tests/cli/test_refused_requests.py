@@ -44,7 +44,7 @@ def of_class(columns: Columns, label: int) -> Columns:
         ("calibrate", "nobody"),
         ("score", "nobody", "{files}/scored.npz", "--out", "{out}"),
         ("decide", "nobody", "{files}/scored.npz"),
-        ("index", "nobody"),
+        ("index", "show", "nobody"),
         ("export", "nobody", "--what", "parameters", "--out", "{out}.json"),
         *(
             ("export", "nobody", "--what", what, "--out", "{out}")
@@ -251,7 +251,7 @@ def test_alpha_that_is_no_exact_decimal(calibrated: Program, alpha: str) -> None
         (("--delta", "0"), "delta must be greater than 0"),
         (("--delta=-1",), "delta must be greater than 0"),
         (("--delta", "nan"), "delta must be greater than 0"),
-        (("--thresholds", "0.9,0.9"), "expected one threshold for each of 3 classes, got 2"),
+        (("--thresholds", "0.9,0.9"), "expected one threshold for each of 3 classes, in their order, got 2"),
         (("--thresholds", "0.9,0.89,0.9"), "the threshold of class 1 must be at least 1 - alpha = 0.9 .*; got 0.89"),
         (("--thresholds", "0.9,0.9,1.1"), "the threshold of class 2 must be .* at most 1; got 1.1"),
         (("--thresholds", "0.9,,0.9"), "thresholds: expected a decimal number with at most 20 places, got ''"),

@@ -134,9 +134,9 @@ def test_the_same_file_again_gives_the_same_rows(own_calibrated: Program, scored
     assert again["job"] != first["job"]
 
 
-def test_no_weights(own_calibrated: Program, scored_file: Path) -> None:
+def test_unweighted(own_calibrated: Program, scored_file: Path) -> None:
     _, weighted = score(own_calibrated, scored_file)
-    result, plain = score(own_calibrated, scored_file, "--no-weights")
+    result, plain = score(own_calibrated, scored_file, "--unweighted")
     check_rows(plain)
     check_told(result, plain)
     assert {row["upweight"] for row in plain} == {None, 1.0}
@@ -148,9 +148,9 @@ def test_no_weights(own_calibrated: Program, scored_file: Path) -> None:
     assert any(heavy["lower"] != light["lower"] for heavy, light in zip(weighted, plain, strict=True))
 
 
-def test_q_equals_k(own_calibrated: Program, scored_file: Path) -> None:
+def test_require_full_match(own_calibrated: Program, scored_file: Path) -> None:
     _, usual = score(own_calibrated, scored_file)
-    result, strict = score(own_calibrated, scored_file, "--q-equals-k")
+    result, strict = score(own_calibrated, scored_file, "--require-full-match")
     check_rows(strict)
     check_told(result, strict)
     assert result["rejected"]["q below K"] > 0
@@ -258,7 +258,7 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
 
 def test_the_page_says_which_calibration_was_evaluated(own_calibrated: Program, scored_file: Path) -> None:
     report = scored_file.with_name("report")
-    assert own_calibrated("evaluate", NAME, scored_file, "--report", report).code == 0
+    assert own_calibrated("evaluate", NAME, scored_file, "--out", report).code == 0
     html = (report / "index.html").read_text()
     facts = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", html))
     assert facts.pop("Calibration").startswith("1, made 20")
@@ -300,12 +300,12 @@ def test_evaluate_refuses_a_file_without_labels_before_it_stores_anything(calibr
 def test_evaluate_refuses_a_place_for_its_report_before_it_stores_anything(calibrated: Program, tmp_path: Path) -> None:
     path = samples.save(tmp_path, "labelled.npz", samples.scored())
     with nothing_stored(calibrated):
-        check_refusal(calibrated("evaluate", NAME, path, "--report", path), 2, "expected a folder for the report")
+        check_refusal(calibrated("evaluate", NAME, path, "--out", path), 2, "expected a folder for the report")
 
 
 def test_evaluate_compares_the_methods(own_calibrated: Program, tmp_path: Path) -> None:
     path = samples.save(tmp_path, "labelled.npz", samples.scored())
-    result = own_calibrated("evaluate", NAME, path, "--json", "--report", tmp_path / "report").result
+    result = own_calibrated("evaluate", NAME, path, "--json", "--out", tmp_path / "report").result
     assert result["points"] == SCORED_ROWS
     assert result["class_names"] == list(CLASS_NAMES)
     assert list(result["methods"]) == METHODS
@@ -321,7 +321,7 @@ def test_evaluate_compares_the_methods(own_calibrated: Program, tmp_path: Path) 
 def test_evaluate_of_what_a_calibration_has_decided_on(own_calibrated: Program, scored_file: Path) -> None:
     with nothing_stored(own_calibrated):
         check_refusal(own_calibrated("evaluate", NAME), 2, "calibration 1 of 'colours' has decided on no labelled")
-    score(own_calibrated, scored_file, "--no-weights", "--q-equals-k")
+    score(own_calibrated, scored_file, "--unweighted", "--require-full-match")
     of_decisions = own_calibrated("evaluate", NAME, "--json").result
     assert of_decisions["name"] == "calibration 1"
     of_file = own_calibrated("evaluate", NAME, scored_file, "--json").result

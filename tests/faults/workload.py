@@ -23,14 +23,14 @@ NAME = "reviews"
 WRITTEN = {
     "job": ("id", "state, row_count, error"),
     "job_chunk": ("job_id, ordinal", "first_row, end_row, state, error"),
-    "neighbours": ("exemplar_id", "complete_to, neighbour_ids, distances"),
+    "neighbours": ("exemplar_id", "support_version, neighbour_ids, distances"),
     "approximation": (
         "exemplar_id, knn_parameters_id",
-        "complete_to, predicted, match_count, distance, logits",
+        "support_version, predicted, match_count, distance, logits",
     ),
     "decision": (
         "calibration_id, exemplar_id, weighted, require_full_match",
-        "complete_to, predicted, match_count, distance, logits, admit_set, band_size, threshold, category_size, "
+        "support_version, predicted, match_count, distance, logits, admit_set, band_size, threshold, category_size, "
         "upweight, lower, upper, decision, reason",
     ),
 }

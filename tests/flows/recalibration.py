@@ -7,8 +7,8 @@ import numpy as np
 from sqlalchemy import Row
 
 from service.core.types import Split
-from service.flows.calibration.recalibrate import Outcome, Step
-from service.flows.exemplars.label import Labelled, label
+from service.flows.calibration.recalibrate import RecalibrationOutcome, Step
+from service.flows.exemplars.label import LabelResult, label
 from service.store.calibrations import calibrations
 from service.store.calibrations.calibrations import SnapshotPoints
 from service.store.database.engine import connect, transaction
@@ -23,7 +23,7 @@ Due = Callable[..., list[Step]]
 REQUEST = "SELECT * FROM recalibration_request"
 
 
-def give(bench: Bench, shift: int = 1, rows: range = range(3), part: str = "vp") -> Labelled:
+def give(bench: Bench, shift: int = 1, rows: range = range(3), part: str = "vp") -> LabelResult:
     """Other labels for some calibrating exemplars, as a file that arrives."""
     path = bench.folder / "labels.csv"
     lines = [f"{part}-{row},{(int(EDGE[f'{part}_y'][row]) + shift) % 3}" for row in rows]
@@ -57,7 +57,7 @@ def only_request(bench: Bench) -> Row[Any]:
     return found
 
 
-def outcomes(steps: list[Step]) -> list[Outcome]:
+def outcomes(steps: list[Step]) -> list[RecalibrationOutcome]:
     return [step.outcome for step in steps]
 
 

@@ -42,6 +42,8 @@ SELECT
     pg_get_constraintdef(pg_constraint.oid)
 FROM relation
 INNER JOIN pg_constraint ON relation.oid = pg_constraint.conrelid
+-- Since Postgres 18, NOT NULL has a name too, which stays when a column is renamed. The facts of columns tell it.
+WHERE pg_constraint.contype <> 'n'
 UNION ALL
 SELECT
     name,

@@ -35,7 +35,7 @@ VALUES (1, 'knn', 0, NULL, FALSE, 1, '{0,0,1,1,1.5}');
 INSERT INTO venn_admit.approximation (
     knn_parameters_id, exemplar_id, complete_to, predicted, match_count, distance, logits
 )
-VALUES (1, 4, 1, 1, 0, 1.4142135623730951, '{-0.5,0.5}');
+VALUES (1, 4, 1, 0, 1, 1.4142135623730951, '{1.7615941559557649,-1}');
 
 INSERT INTO venn_admit.calibrator (classifier_id, settings_digest, alpha, delta, kappa, bin_edges, thresholds)
 VALUES (1, '\x00', 0.1, 'Infinity', 1, '{0,1}', '{0.9,0.95}');
@@ -68,6 +68,6 @@ INSERT INTO venn_admit.decision (
     logits, admit_set, band_size, threshold, category_size, upweight, lower, upper, decision, reason
 )
 VALUES (
-    1, 4, TRUE, FALSE, 1, 1, 0, 1.4142135623730951,
-    '{-0.5,0.5}', B'11', '{0,0}', '{-Infinity,-Infinity}', 0, NULL, NULL, NULL, NULL, 'band below kappa'
+    1, 4, TRUE, FALSE, 1, 0, 1, 1.4142135623730951,
+    '{1.7615941559557649,-1}', B'11', '{1,0}', '{-Infinity,-Infinity}', 0, NULL, NULL, NULL, NULL, 'band below kappa'
 );

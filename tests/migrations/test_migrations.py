@@ -15,12 +15,16 @@ from pytest_alembic import MigrationContext, tests
 from sqlalchemy import Connection, Engine, text
 
 from service.errors import NotReadyError
+from service.flows.decisions.replay import replay
 from service.store.calibrations import calibrations, calibrators
 from service.store.database import schema
 from service.store.database.engine import connect, create_engine, transaction
 from service.store.database.tables import SCHEMA, metadata
 from service.store.exemplars import classifiers
+from service.store.search import hnsw
+from service.store.search.array_cache import ArrayCache
 from service.store.work import recalibrations
+from tests.running import Bench, Golden
 
 ROWS = (Path(__file__).parent / "rows_at_0004.sql").read_text()
 FACTS = (Path(__file__).parent / "facts.sql").read_text()
@@ -77,6 +81,33 @@ WHERE
 GROUP BY c.relname
 """
 
+
+# What columns were called before, and are called now.
+RENAMED = {
+    "complete_to": "support_version",
+    "neighbours_complete_to": "neighbours_support_version",
+    "r": "vector",
+}
+
+# The checks and HNSW indexes of a classifier's partitions, without its number.
+PARTITIONS = """
+SELECT
+    replace(conname, '_' || :classifier || '_', '_N_') AS name,
+    regexp_replace(pg_get_constraintdef(oid), '= \\d+', '= N') AS definition
+FROM pg_constraint
+WHERE contype = 'c' AND conrelid::regclass::text LIKE '%exemplar\\_vector\\_' || :classifier || '\\_%'
+UNION ALL
+SELECT
+    replace(indexname, '_' || :classifier || '_', '_N_'),
+    replace(indexdef, '_' || :classifier || '_', '_N_')
+FROM pg_indexes
+WHERE indexname = 'exemplar_vector_' || :classifier || '_support_hnsw_idx'
+"""
+
+HNSW_AT_0013 = """
+CREATE INDEX exemplar_vector_1_support_hnsw_idx ON venn_admit.exemplar_vector_1_support
+USING hnsw ((r::public.vector(2)) public.vector_l2_ops) WITH (m = 4, ef_construction = 8)
+"""
 
 # Functions of our schema, which SQLAlchemy's metadata does not hold.
 ROUTINES = ("create_vector_partitions", "oldest_program")
@@ -147,6 +178,23 @@ def comments(engine: Engine) -> dict[str, str]:
         return {row.name: row.description for row in connection.execute(text(COMMENTS))}
 
 
+def renamed(columns: dict[str, str]) -> dict[str, str]:
+    """The same columns by the names of now."""
+    return {table: ", ".join(RENAMED.get(name, name) for name in names.split(", ")) for table, names in columns.items()}
+
+
+def partitions(engine: Engine, classifier: int) -> set[tuple[str, str]]:
+    """Name and definition of what is in a classifier's partitions."""
+    with connect(engine) as connection:
+        return {(name, what) for name, what in connection.execute(text(PARTITIONS), {"classifier": str(classifier)})}
+
+
+def assert_replay_equal(engine: Engine, cache: ArrayCache, decision_ids: list[int]) -> None:
+    for decision_id in decision_ids:
+        found = replay(engine, cache, decision_id)
+        assert found.differing == (), (found.stored, found.computed)
+
+
 def table_contents(engine: Engine, columns: dict[str, str]) -> dict[str, list[str]]:
     """The rows of the tables, of their columns given."""
     with connect(engine) as connection:
@@ -199,7 +247,7 @@ def test_comments_change_and_change_back_around_rows(empty: Engine) -> None:
     move(empty, "0004")
     with transaction(empty) as connection:
         run_script(connection, ROWS)
-    move(empty, "0013")
+    move(empty, "0014")
     old_comments, old_columns = comments(empty), columns(empty)
     rows = table_contents(empty, old_columns)
     assert old_comments["job.error"] == "Why it failed."
@@ -207,7 +255,7 @@ def test_comments_change_and_change_back_around_rows(empty: Engine) -> None:
     move(empty, "0015")
     assert comments(empty)["job.error"] == "Why it failed or was cancelled; null otherwise."
     assert table_contents(empty, old_columns) == rows
-    move(empty, "0013", command.downgrade)
+    move(empty, "0014", command.downgrade)
     assert comments(empty) == old_comments
     assert table_contents(empty, old_columns) == rows
     move(empty, "head")
@@ -227,7 +275,7 @@ def test_rows_survive_the_way_to_head(engine: Engine, empty: Engine) -> None:
     assert all(before.values()), "each table has a row"
 
     move(empty, "head")
-    assert table_contents(empty, old) == before
+    assert table_contents(empty, renamed(old)) == before
     with connect(empty) as connection:
         versions = connection.execute(text("SELECT support_version FROM classifier ORDER BY id")).scalars().all()
         newest = connection.execute(
@@ -263,7 +311,7 @@ def test_settings_of_before_are_kept_current_until_retired(empty: Engine) -> Non
     before = table_contents(empty, old)
 
     move(empty, "head")
-    assert table_contents(empty, old) == before
+    assert table_contents(empty, renamed(old)) == before
     with transaction(empty) as connection:
         classifier = classifiers.by_name(connection, "old")
         in_use, other = calibrators.of_classifier(connection, classifier)
@@ -278,6 +326,79 @@ def test_settings_of_before_are_kept_current_until_retired(empty: Engine) -> Non
     move(empty, "head")
     with connect(empty) as connection:
         assert recalibrations.request(connection, classifiers.by_name(connection, "old"), "labels") == 2
+
+
+def test_columns_are_renamed_in_partitions_too(empty: Engine) -> None:
+    """With an index there, and on the way back; what is made before and after looks the same."""
+    move(empty, "0004")
+    with transaction(empty) as connection:
+        run_script(connection, ROWS)
+    move(empty, "0013")
+    with transaction(empty) as connection:
+        run_script(connection, HNSW_AT_0013)
+    old, old_partitions, old_facts = columns(empty), partitions(empty, 1), facts(empty)
+    before = table_contents(empty, old)
+    assert len(old_partitions) == 4
+
+    move(empty, "head")
+    assert columns(empty) == renamed(old)
+    assert table_contents(empty, renamed(old)) == before
+    with transaction(empty) as connection:
+        other = classifiers.create(
+            connection,
+            name="new",
+            class_names=("no", "yes"),
+            dimension=2,
+            neighbour_count=1,
+            knn_share=Decimal("0.1"),
+            mc_share=Decimal("0.45"),
+            seed=0,
+        )
+    hnsw.create(empty, other, m=4, ef_construction=8)
+    assert partitions(empty, 1) == partitions(empty, other.id)
+    with transaction(empty) as connection:
+        assert hnsw.find(connection, classifiers.by_name(connection, "old")) is not None
+        connection.execute(text(f"DROP TABLE exemplar_vector_{other.id}"))
+        connection.execute(text("DELETE FROM classifier WHERE name = 'new'"))
+
+    move(empty, "0013", command.downgrade)
+    assert (columns(empty), partitions(empty, 1), facts(empty)) == (old, old_partitions, old_facts)
+    assert table_contents(empty, old) == before
+
+
+def test_a_decision_of_before_replays_equal(empty: Engine, tmp_path: Path) -> None:
+    move(empty, "0004")
+    with transaction(empty) as connection:
+        run_script(connection, ROWS)
+    move(empty, "head")
+    assert_replay_equal(empty, ArrayCache(tmp_path), [1])
+
+
+def test_decisions_of_every_kind_replay_equal_after_the_columns_were_renamed(engine: Engine, tmp_path: Path) -> None:
+    bench, golden = Bench(engine, tmp_path), Golden("edge")
+    golden.prepare(bench, "edge")
+    bench.calibrate("edge", **golden.settings)
+    for weighted in (True, False):
+        bench.score("edge", bench.write("score.npz", golden.exemplars("score")), weighted=weighted)
+    kinds = "SELECT min(id) AS id FROM decision GROUP BY weighted, reason, decision, admit_set"
+    ids = [row.id for row in bench.rows(kinds)]
+    assert len(ids) > 10
+    assert_replay_equal(engine, bench.cache, ids)
+
+    now = columns(engine)
+    before = table_contents(engine, now)
+    move(engine, "0013", command.downgrade)
+    move(engine, "head")
+    assert table_contents(engine, now) == before
+    assert_replay_equal(engine, ArrayCache(tmp_path / "other"), ids)
+
+
+def test_programs_that_know_the_old_columns_stop(empty: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    move(empty, "head")
+    monkeypatch.setattr(schema, "head_revision", lambda: "0013")
+    monkeypatch.setattr(schema, "_is_newer", lambda revision: revision > "0013")
+    with pytest.raises(NotReadyError, match="0014 or newer"):
+        schema.require_usable(empty)
 
 
 def test_the_way_back_leaves_nothing(empty: Engine) -> None:

@@ -25,7 +25,7 @@ INSERT INTO calibration
     (calibrator_id, number, knn_parameters_id, s_hat, omega, mc_count, vp_count, reason, state)
 VALUES (1, 1, 1, 1, 1, 0, 0, '', 'current');
 INSERT INTO decision
-    (calibration_id, exemplar_id, weighted, require_full_match, complete_to, predicted, match_count, distance,
+    (calibration_id, exemplar_id, weighted, require_full_match, support_version, predicted, match_count, distance,
      logits, admit_set, band_size, threshold, category_size, decision)
 SELECT 1, n, TRUE, FALSE, 0, 1, 1, 0, '{{0, 1}}', B'01', '{{1, 1}}', '{{0, 0}}', 1, 1
 FROM generate_series(1, {ROWS}) AS n;

@@ -19,7 +19,7 @@ SELECT n, :classifier_id, n::text, 'scored', '{{0, 1}}', 1, ''
 FROM generate_series(1, {POINTS}) AS n;
 """
 LISTS = f"""
-INSERT INTO neighbours (exemplar_id, complete_to, neighbour_ids, distances)
+INSERT INTO neighbours (exemplar_id, support_version, neighbour_ids, distances)
 SELECT n, 1, listed.ids, array_fill(0::float8, ARRAY[{K}])
 FROM generate_series(1, {POINTS}) AS n
 CROSS JOIN LATERAL (

@@ -15,7 +15,7 @@ from rich.console import Console
 from service.core.calibrators.bands import BandRadius
 from service.core.calibrators.settings import make_settings
 from service.core.monitoring.discrepancies import Discrepancies
-from service.core.monitoring.drift import KolmogorovSmirnov, Outcome, Shift
+from service.core.monitoring.drift import KolmogorovSmirnov, OutcomeCounts, Shift
 from service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
 from service.core.monitoring.label_budget import label_budget
 from service.core.monitoring.partitions import CalibrationPartitions
@@ -86,8 +86,8 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
             50_000,
             45_000,
             {6: 20_000, 7: 30_000},
-            (Outcome(True, True, 50_000, 10_000, (20_000, 10_000, 5000, 5000)),),
-            (Outcome(True, True, 30_000, 6000, (12_000, 6000, 3000, 3000)),),
+            (OutcomeCounts(True, True, 50_000, 10_000, (20_000, 10_000, 5000, 5000)),),
+            (OutcomeCounts(True, True, 30_000, 6000, (12_000, 6000, 3000, 3000)),),
             Comparison(40_000, shift, shift, pair(0.9, 0.85), pair(0.4, 0.38)),
             (),
         ),
@@ -233,10 +233,10 @@ def test_errors_come_first(two_classes: CalibrationReport) -> None:
 def test_where_everything_is_rejected(two_classes: CalibrationReport) -> None:
     (found,) = advice(replace(two_classes, admitted_of_vp=0))
     assert found.startswith("Everything is rejected: ")
-    none = (Outcome(True, False, 30_000, 0, (10_000, 15_000, 5000, 0)),)
+    none = (OutcomeCounts(True, False, 30_000, 0, (10_000, 15_000, 5000, 0)),)
     (found,) = advice(with_traffic(two_classes, own_outcomes=none))
     assert "were rejected, most of them as 'set not a singleton', though" in found
-    few = (Outcome(True, False, 3, 0, (3, 0, 0, 0)),)
+    few = (OutcomeCounts(True, False, 3, 0, (3, 0, 0, 0)),)
     assert advice(with_traffic(two_classes, own_outcomes=few)) == []
 
 

@@ -63,7 +63,7 @@ def test_of_every_length(engine: Engine, dimension: int, storage: str) -> None:
 
     with connect(engine) as connection:
         query = text(
-            "SELECT attstorage FROM pg_attribute WHERE attname = 'r' AND attrelid::regclass::text IN"
+            "SELECT attstorage FROM pg_attribute WHERE attname = 'vector' AND attrelid::regclass::text IN"
             " (:support, :held_out)"
         )
         partitions = {side: f"exemplar_vector_{classifier.id}_{side}" for side in ("support", "held_out")}
@@ -77,7 +77,7 @@ def test_of_every_length(engine: Engine, dimension: int, storage: str) -> None:
         assert support.tobytes() == vectors[:5].tobytes()
         # What SQL sees is the same number.
         (norm,) = connection.execute(
-            text("SELECT vector_norm(r) FROM exemplar_vector WHERE exemplar_id = :id"), {"id": int(ids[4])}
+            text("SELECT vector_norm(vector) FROM exemplar_vector WHERE exemplar_id = :id"), {"id": int(ids[4])}
         ).one()
         with np.errstate(over="ignore"):
             expected = np.sqrt(np.square(vectors[4].astype(np.float64)).sum())

@@ -22,9 +22,9 @@ SETTINGS: dict[str, Any] = {"kappa": 20, "bin_edges": (0, 1, 10)}
 
 # Everything that a job writes, but surrogate keys and times; numbers as text are exact.
 WRITTEN = {
-    "neighbours": "exemplar_id, complete_to, neighbour_ids, distances",
-    "approximation": "exemplar_id, knn_parameters_id, complete_to, predicted, match_count, distance, logits",
-    "decision": "exemplar_id, calibration_id, weighted, require_full_match, complete_to, predicted, match_count, "
+    "neighbours": "exemplar_id, support_version, neighbour_ids, distances",
+    "approximation": "exemplar_id, knn_parameters_id, support_version, predicted, match_count, distance, logits",
+    "decision": "exemplar_id, calibration_id, weighted, require_full_match, support_version, predicted, match_count, "
     "distance, logits, admit_set, band_size, threshold, category_size, upweight, lower, upper, decision, reason",
 }
 

@@ -18,7 +18,7 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine, text
 
-from service.flows.calibration.recalibrate import Outcome, recalibrate_due
+from service.flows.calibration.recalibrate import RecalibrationOutcome, recalibrate_due
 from service.flows.decisions.replay import replay
 from service.flows.decisions.score import request_score
 from service.flows.exemplars.ingest import ingest
@@ -169,7 +169,7 @@ def test_all_at_once(url: str, open_engine: Callable[[str], Engine], sender: Cel
     assert crowd.done["files scored"] >= READERS
     assert crowd.done["labels"] > WRITERS
     assert crowd.done["files of data"] >= 2
-    assert crowd.done[str(Outcome.RECALIBRATED)] > SECONDS / 4, crowd.done
+    assert crowd.done[str(RecalibrationOutcome.RECALIBRATED)] > SECONDS / 4, crowd.done
     with connect(engine) as connection:
         deadlocks = connection.execute(
             text("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")

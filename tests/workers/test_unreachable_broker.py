@@ -96,6 +96,7 @@ def test_a_job_that_was_never_sent_is_cancelled(
 def test_a_broker_that_goes_away_is_waited_for(
     engine: Engine, sender: Celery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(flow, "CARE_SECONDS", 0.0)
     job_id = request_score(engine, tmp_path)
     awaited: list[str | None] = []
 

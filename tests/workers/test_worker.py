@@ -40,8 +40,9 @@ SELECT count(*)
 FROM pg_stat_activity
 WHERE datname = current_database() AND state = 'idle in transaction' AND state_change < now() - interval '0.5 s'
 """
+# Each is gone when its row is returned.
 CUT_CONNECTIONS = """
-SELECT pg_terminate_backend(pid)
+SELECT pg_terminate_backend(pid, 10000)
 FROM pg_stat_activity
 WHERE datname = current_database() AND application_name IN ('venn-admit-worker', 'venn-admit-broker')
 """

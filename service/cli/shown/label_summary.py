@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from service.core.types import HELD_OUT_SPLITS, Split
-from service.flows.exemplars.label import Labelled
+from service.flows.exemplars.label import LabelResult
 
 
-def payload(done: Labelled) -> dict[str, Any]:
+def payload(done: LabelResult) -> dict[str, Any]:
     """For programs."""
     return {
         "rows": done.rows,
@@ -21,7 +21,7 @@ def payload(done: Labelled) -> dict[str, Any]:
     }
 
 
-def lines(file: Path, done: Labelled) -> list[str]:
+def lines(file: Path, done: LabelResult) -> list[str]:
     """For people; of what did not happen there is no line."""
     recorded = [f"{count:,} {what}" for what, count in _recorded(done).items()]
     if done.put_to_use:
@@ -46,7 +46,7 @@ def lines(file: Path, done: Labelled) -> list[str]:
     ]
 
 
-def _recorded(done: Labelled) -> dict[str, int]:
+def _recorded(done: LabelResult) -> dict[str, int]:
     return {
         "new": done.new,
         "corrected": done.corrected,

@@ -2,23 +2,27 @@
 
 from typing import Any
 
-from service.cli.output import output, tell
+from service.cli.output import output, print_result
 from service.cli.session import open_session
 from service.cli.shown.decision_tables import Near, named_classes, neighbour_list, print_decision
 from service.errors import VennAdmitError
-from service.flows.decisions.replay import Replayed, replay
+from service.flows.decisions.replay import Replayed, newest_decision, replay
 
 
 class ReplayDiffersError(VennAdmitError):
     """A decision did not come out as it is stored."""
 
 
-def run(decision_id: int, *, as_json: bool) -> None:
-    """Replay a decision and print it; ReplayDiffersError, after printing, where a field differs."""
+def run(decision: int | tuple[str, str], *, as_json: bool) -> None:
+    """Replay a decision and print it; ReplayDiffersError, after printing, if a field differs.
+
+    decision: its number, or the names of a classifier and of an exemplar, whose newest decision it is.
+    """
     session = open_session()
+    decision_id = decision if isinstance(decision, int) else newest_decision(session.engine, *decision)
     replayed = replay(session.engine, session.cache, decision_id)
     if as_json:
-        tell(True, _payload(decision_id, replayed))
+        print_result(True, _payload(decision_id, replayed))
     else:
         _print(decision_id, replayed)
     if replayed.differing:

@@ -59,6 +59,11 @@ def refusal(classifier: Classifier, shares: UsableShares) -> str:
     proposed, share = shares.proposal()
     command = calibrate_command(classifier.name, proposed, classifier.neighbour_count)
     scarcest = shares.scarcest_class
+    without_q = (
+        "; one bin leaves q out, so that inputs which are unlike the calibration data are less likely to be rejected"
+        if len(proposed.bin_edges) == 1
+        else ""
+    )
     return (
         f"no calibration was stored: with kappa {shares.asked.kappa:,} only {shares.asked_share:.1%} of the points "
         "would lie in usable bands, and all others would be rejected. A band is usable if it holds at least kappa "
@@ -66,7 +71,7 @@ def refusal(classifier: Classifier, shares: UsableShares) -> str:
         f"scarcest most often, in {shares.scarcest_share:.0%} of the bands below kappa, is "
         f"{classifier.class_names[scarcest]!r}, which has {int(shares.class_count[scarcest]):,} of "
         f"{int(shares.class_count.sum()):,} points. Run `{command}`, which leaves {share:.1%} "
-        "usable, choose another setting from the table, or ingest more held-out data; "
+        f"usable{without_q}, choose another setting from the table, or ingest more held-out data; "
         f"`--kappa {shares.asked.kappa}` stores this one all the same"
     )
 

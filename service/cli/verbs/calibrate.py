@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from service.cli import panels
-from service.cli.output import Json, messages, tell, warn
+from service.cli.output import Json, messages, print_result, warn
 from service.cli.verbs.classifier import Name
 from service.cli.waiting import run_job_with_progress
 from service.errors import InvalidInputError, NotReadyError
@@ -40,7 +40,10 @@ def calibrate(
     ] = None,
     thresholds: Annotated[
         str | None,
-        typer.Option(help="Least lower probability per predicted class, each at least 1 - alpha, its default."),
+        typer.Option(
+            help="Least lower probability per predicted class, in the order of the classes, such as 0.9,0.95; each at "
+            "least 1 - alpha, the default."
+        ),
     ] = None,
     q_bins: Annotated[
         str | None, typer.Option(help="Lower edges of bins of q, such as 0,1,6,16,25; default: every q its own.")
@@ -94,7 +97,7 @@ def calibrate(
             else "every band lacks a class altogether; try coarser --q-bins or a larger --delta, or ingest more"
         )
         warn(f"kappa {done.settings.kappa} is above every band, so everything will be rejected: {hint}.")
-    tell(
+    print_result(
         as_json,
         {
             "calibration": done.calibration_id,
@@ -115,6 +118,8 @@ def calibrate(
         f"{done.settings.kappa}, omega {done.radius.omega:.4g}; points: {done.mc_count:,} mc, {done.vp_count:,} vp.",
         f"Of vp, {done.usable_count / done.vp_count:.1%} lie in bands with enough points, "
         f"{done.singleton_count / done.vp_count:.1%} have a singleton set; {done.changed.opened:,} rows written.",
+        "Of these, a prediction is admitted if its lower probability reaches the threshold, so fewer will be: `report` "
+        "and `score` say how many.",
     )
 
 
@@ -128,7 +133,7 @@ def _stop_if_nearly_nothing_is_usable(session: "Session", name: str, settings_of
     if not shares.nearly_nothing:
         return
     if as_json:
-        tell(True, usable_payload(classifier, shares))
+        print_result(True, usable_payload(classifier, shares))
     else:
         messages.print(usable_table(shares))
     raise NotReadyError(refusal(classifier, shares))

@@ -8,14 +8,17 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from service.cli import panels
-from service.cli.output import MOST, Json, output, tell
+from service.cli.output import LARGEST_LIMIT, Json, output, print_result
+from service.cli.renamed import LIMIT_OPTION
 from service.cli.verbs.classifier import Name
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
     app.command(name="list", rich_help_panel=panels.STORED)(list_classifiers)
-    for verb in (show, calibrations, rename, retire):
+    app.command(rich_help_panel=panels.STORED)(show)
+    app.command(rich_help_panel=panels.STORED, context_settings=LIMIT_OPTION)(calibrations)
+    for verb in (rename, retire):
         app.command(rich_help_panel=panels.STORED)(verb)
 
 
@@ -28,7 +31,7 @@ def list_classifiers(as_json: Json = False) -> None:
 
     found = flow(open_session().engine)
     if as_json:
-        tell(True, classifiers_payload(found))
+        print_result(True, classifiers_payload(found))
     elif found:
         output.print(classifiers_table(found))
     else:
@@ -44,29 +47,29 @@ def show(name: Name, as_json: Json = False) -> None:
 
     found = flow(open_session().engine, name)
     if as_json:
-        tell(True, show_payload(found))
+        print_result(True, show_payload(found))
     else:
         _print(show_tables(found))
 
 
 def calibrations(
     name: Name,
-    most: Annotated[int, typer.Option(min=1, max=MOST, help="How many calibrations, the newest first.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=LARGEST_LIMIT, help="How many calibrations to list.")] = 20,
     as_json: Json = False,
 ) -> None:
-    """List a classifier's calibrations, and the settings they were made under."""
+    """List a classifier's newest calibrations, and the settings they were made under."""
     from service.cli.session import open_session
     from service.cli.shown.catalogue_payload import calibrations_payload
     from service.cli.shown.catalogue_tables import calibrations_tables
     from service.flows.exemplars.catalogue import list_calibrations as flow
 
-    found = flow(open_session().engine, name, most=most)
+    found = flow(open_session().engine, name, limit=limit)
     if as_json:
-        tell(True, calibrations_payload(name, found))
+        print_result(True, calibrations_payload(name, found))
     elif found.settings:
         _print(calibrations_tables(found))
     else:
-        tell(False, {}, f"There is no calibration yet: run `venn-admit calibrate {name}`.")
+        print_result(False, {}, f"There is no calibration yet: run `venn-admit calibrate {name}`.")
 
 
 def rename(name: Name, new: Annotated[str, typer.Argument(help="Its new name.")], as_json: Json = False) -> None:
@@ -75,12 +78,12 @@ def rename(name: Name, new: Annotated[str, typer.Argument(help="Its new name.")]
     from service.flows.exemplars.rename import rename as flow
 
     flow(open_session().engine, name, new)
-    tell(as_json, {"classifier": new, "renamed_from": name}, f"Renamed {name} to {new}.")
+    print_result(as_json, {"classifier": new, "renamed_from": name}, f"Renamed {name} to {new}.")
 
 
 def retire(
     name: Name,
-    setting: Annotated[int, typer.Argument(help="Number of a setting, from `venn-admit calibrations NAME`.")],
+    setting: Annotated[int, typer.Argument(help="Id of a setting, from `venn-admit calibrations NAME`.")],
     as_json: Json = False,
 ) -> None:
     """Stop keeping a setting's calibration current; calibrating with the same options brings it back.
@@ -93,7 +96,7 @@ def retire(
     from service.flows.calibration.retire import retire as flow
 
     retired = flow(open_session().engine, name, setting)
-    tell(
+    print_result(
         as_json,
         {"classifier": name, **setting_payload(retired)},
         f"Setting {setting} of {name} ({setting_text(retired.settings)}) is retired: it is not recalibrated any more. "

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from service.cli import panels
-from service.cli.output import Json, messages, progress, shown, tell, warn
+from service.cli.output import Json, messages, print_result, progress, shown, warn
 from service.cli.waiting import run_job_with_progress
 from service.errors import InvalidInputError
 
@@ -34,7 +34,7 @@ def create(
 
     class_names = tuple(part.strip() for part in classes.split(","))
     created = flow(open_session().engine, name, class_names, dimension=dim, neighbour_count=k, seed=seed)
-    tell(
+    print_result(
         as_json,
         {"classifier": name, "classes": list(class_names), "dimension": dim, "k": k, "seed": seed},
         f"Created classifier {name}: {len(created.class_names)} classes, D = {dim}, K = {k}.",
@@ -63,7 +63,7 @@ def ingest(
         done = flow(session.engine, name, file, split, on_rows=advance, memory_budget=session.memory_budget)
     per_split = {str(split): count for split, count in done.new_per_split.items()}
     known = done.rows - done.new
-    tell(
+    print_result(
         as_json,
         {
             "rows": done.rows,
@@ -117,7 +117,7 @@ def label(
     )
     if done.ignored:
         warn(f"{file.name}: these columns are ignored: {', '.join(map(shown, done.ignored))}.")
-    tell(
+    print_result(
         as_json,
         label_summary.payload(done),
         *label_summary.lines(file, done),
@@ -149,7 +149,7 @@ def fit(
     if parameters is not None:
         knn, eta_loc = read_parameters(parameters)
         stored = adopt_parameters(session.engine, name, knn, eta_loc)
-        tell(as_json, {"knn_parameters": stored.id}, f"Took the parameters in {parameters.name}.")
+        print_result(as_json, {"knn_parameters": stored.id}, f"Took the parameters in {parameters.name}.")
         return
     session.require_home()
     job_id = request_neighbours(session.engine, name, chunk_rows=session.settings.chunk_rows)
@@ -161,7 +161,7 @@ def fit(
 
         done = flow(session.engine, session.cache, name, on_epoch=show)
     record, knn = done.record, done.parameters.knn
-    tell(
+    print_result(
         as_json,
         {
             "knn_parameters": done.parameters.id,
@@ -187,7 +187,7 @@ def export(
         ),
     ],
     out: Annotated[Path, typer.Option(help="Where to: .json for parameters, else .parquet or .csv.")],
-    calibration: Annotated[int | None, typer.Option(help="Number of a calibration; default: the current one.")] = None,
+    calibration: Annotated[int | None, typer.Option(help="Id of a calibration; default: the current one.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write what is stored to a file."""
@@ -204,4 +204,9 @@ def export(
     else:
         check_table_output(out)
     rows = flow(open_session().engine, name, Export(what), out, calibration_id=calibration)
-    tell(as_json, {"rows": rows, "out": str(out)}, f"Wrote {what} to {out}: {rows:,} rows.")
+    nothing = (
+        ["Every exemplar of recent traffic, which is the newest score requests, has a label: score newer traffic."]
+        if what == Export.UNLABELLED and not rows
+        else []
+    )
+    print_result(as_json, {"rows": rows, "out": str(out)}, f"Wrote {what} to {out}: {rows:,} rows.", *nothing)

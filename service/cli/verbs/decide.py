@@ -6,22 +6,25 @@ from typing import Annotated, Any
 import typer
 
 from service.cli import panels
-from service.cli.output import Json, tell
+from service.cli.output import Json, print_result
+from service.cli.renamed import MODE_OPTIONS
 from service.cli.verbs.classifier import Name
 from service.errors import InvalidInputError
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the program."""
-    app.command(rich_help_panel=panels.DECIDING)(decide)
+    app.command(rich_help_panel=panels.DECIDING, context_settings=MODE_OPTIONS)(decide)
 
 
 def decide(
     name: Name,
     file: Annotated[Path, typer.Argument(help="Exemplars, .npz or .parquet.")],
     row: Annotated[int, typer.Option(min=0, help="Row of the file, counted from 0.")] = 0,
-    no_weights: Annotated[bool, typer.Option("--no-weights", help="Plain Venn probabilities.")] = False,
-    q_equals_k: Annotated[bool, typer.Option("--q-equals-k", help="Reject a prediction with q < K.")] = False,
+    unweighted: Annotated[bool, typer.Option("--unweighted", help="Use plain Venn probabilities.")] = False,
+    require_full_match: Annotated[
+        bool, typer.Option("--require-full-match", help="Reject a prediction with q < K.")
+    ] = False,
     ef_search: Annotated[
         int | None,
         typer.Option(help="Search by the HNSW index, keeping so many candidates, K to 1000; default: exactly."),
@@ -38,14 +41,14 @@ def decide(
     session = open_session()
     external_id, vector = _read_row(session, name, file, row)
     decided = PointScorer(session.engine, session.cache).score(
-        name, vector, weighted=not no_weights, require_full_match=q_equals_k, hnsw_ef_search=ef_search
+        name, vector, weighted=not unweighted, require_full_match=require_full_match, hnsw_ef_search=ef_search
     )
     with connect(session.engine) as connection:
         described = exemplars.described(connection, decided.nearest.ids)
     near = list(zip(described, decided.nearest.labels.tolist(), decided.nearest.distances.tolist(), strict=True))
     class_names = decided.classifier.class_names
     if as_json:
-        tell(
+        print_result(
             True,
             {
                 "external_id": external_id,

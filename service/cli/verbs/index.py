@@ -1,12 +1,14 @@
-"""The verb `index`: the HNSW index on training vectors, and what searching by it would change."""
+"""The verbs of `index`: the HNSW index on training vectors, and what searching by it would change."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from service.cli import panels
-from service.cli.output import Json, cell, messages, output, tell
+from service.cli.output import Json, cell, messages, output, print_result
 from service.cli.verbs.classifier import Name
 from service.errors import InvalidInputError
 
@@ -17,56 +19,101 @@ if TYPE_CHECKING:
 EF_SEARCHES = "40,100,400"
 
 
+class _Verbs(TyperGroup):
+    """The verbs. `index NAME --hnsw`, `--audit` and `--drop`, as they were called before, still work, unlisted."""
+
+    _RENAMED = MappingProxyType({"--hnsw": "create", "--audit": "audit", "--drop": "drop"})
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        old = [option for option in self._RENAMED if option in args[1:]]
+        if len(old) == 1:
+            args = [self._RENAMED[old[0]], *(word for word in args if word != old[0])]
+        return super().resolve_command(ctx, args)
+
+
 def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(rich_help_panel=panels.RUNNING)(index)
+    """Add the verbs to the program, as `index`."""
+    index = typer.Typer(
+        cls=_Verbs,
+        no_args_is_help=True,
+        help="Make, audit or drop the HNSW index for approximate searches by `decide`.",
+    )
+    for verb in (create, show, audit, drop):
+        index.command()(verb)
+    app.add_typer(index, name="index", rich_help_panel=panels.RUNNING)
 
 
-def index(
+def create(
     name: Name,
-    hnsw: Annotated[bool, typer.Option("--hnsw", help="Make the index.")] = False,
-    drop: Annotated[bool, typer.Option("--drop", help="Remove the index.")] = False,
-    audit: Annotated[
-        bool, typer.Option("--audit", help="Compare searches by the index with exact ones, and what is decided then.")
-    ] = False,
-    m: Annotated[int, typer.Option(help="With --hnsw: links of a vector, 2 to 100.")] = 16,
-    ef_construction: Annotated[int, typer.Option(help="With --hnsw: candidates, 2 m to 1000.")] = 64,
-    sample: Annotated[int, typer.Option(help="With --audit: stored points to search for.")] = 500,
-    ef_search: Annotated[str, typer.Option(help="With --audit: candidates a search keeps, K to 1000.")] = EF_SEARCHES,
+    m: Annotated[int, typer.Option(help="Links of a vector, 2 to 100.")] = 16,
+    ef_construction: Annotated[
+        int, typer.Option(help="Candidates considered for the links of a vector, 2 m to 1000.")
+    ] = 64,
     as_json: Json = False,
 ) -> None:
-    """Make, remove or audit the HNSW index for approximate searches by `decide`; without options, say what is there."""
+    """Make the HNSW index of a classifier's training vectors."""
     from service.cli.session import open_session
-    from service.flows.decisions.audit_hnsw import audit as audit_flow
     from service.store.database.engine import connect
     from service.store.exemplars import classifiers
     from service.store.search import hnsw as store
 
-    if hnsw + drop + audit > 1:
-        raise InvalidInputError("expected one of --hnsw, --drop and --audit, got several; do one after the other")
     session = open_session()
     with connect(session.engine) as connection:
         classifier = classifiers.by_name(connection, name)
-    if audit:
-        with messages.status("Searching"):
-            count, audits = audit_flow(
-                session.engine, session.cache, name, sample=sample, ef_searches=_numbers(ef_search)
-            )
-        if as_json:
-            tell(True, {"classifier": name, "sample": count, "searches": [asdict(one) for one in audits]})
-        else:
-            _print_audits(name, count, audits)
-        return
-    if drop:
-        store.drop(session.engine, classifier)
-        found = None
-    elif hnsw:
-        with messages.status("Building the index"):
-            found = store.create(session.engine, classifier, m=m, ef_construction=ef_construction)
+    with messages.status("Building the index"):
+        found = store.create(session.engine, classifier, m=m, ef_construction=ef_construction)
+    _print_index(as_json, name, found)
+
+
+def show(name: Name, as_json: Json = False) -> None:
+    """Show whether a classifier has an HNSW index, and its parameters."""
+    from service.cli.session import open_session
+    from service.store.database.engine import connect
+    from service.store.exemplars import classifiers
+    from service.store.search import hnsw as store
+
+    with connect(open_session().engine) as connection:
+        found = store.find(connection, classifiers.by_name(connection, name))
+    _print_index(as_json, name, found)
+
+
+def audit(
+    name: Name,
+    sample: Annotated[int, typer.Option(help="How many stored points to search for.")] = 500,
+    ef_search: Annotated[
+        str, typer.Option(help="How many candidates a search keeps, K to 1000; several numbers with commas.")
+    ] = EF_SEARCHES,
+    as_json: Json = False,
+) -> None:
+    """Compare searches by the HNSW index with exact searches, and the decisions that follow."""
+    from service.cli.session import open_session
+    from service.flows.decisions.audit_hnsw import audit as flow
+
+    session = open_session()
+    with messages.status("Searching"):
+        count, audits = flow(session.engine, session.cache, name, sample=sample, ef_searches=_numbers(ef_search))
+    if as_json:
+        print_result(True, {"classifier": name, "sample": count, "searches": [asdict(one) for one in audits]})
     else:
-        with connect(session.engine) as connection:
-            found = store.find(connection, classifier)
-    tell(as_json, {"classifier": name, "hnsw": None if found is None else asdict(found)}, _line(name, found))
+        _print_audits(name, count, audits)
+
+
+def drop(name: Name, as_json: Json = False) -> None:
+    """Remove the HNSW index; searches are exact again."""
+    from service.cli.session import open_session
+    from service.store.database.engine import connect
+    from service.store.exemplars import classifiers
+    from service.store.search import hnsw as store
+
+    session = open_session()
+    with connect(session.engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+    store.drop(session.engine, classifier)
+    _print_index(as_json, name, None)
+
+
+def _print_index(as_json: bool, name: str, found: "HnswIndex | None") -> None:
+    print_result(as_json, {"classifier": name, "hnsw": None if found is None else asdict(found)}, _line(name, found))
 
 
 def _line(name: str, found: "HnswIndex | None") -> str:
@@ -74,7 +121,7 @@ def _line(name: str, found: "HnswIndex | None") -> str:
         return f"{name} has no HNSW index."
     return (
         f"{name} has an HNSW index of {found.size / 2**20:,.1f} MiB: m = {found.m}, ef_construction = "
-        f"{found.ef_construction}. `venn-admit index {name} --audit` shows what searching by it changes."
+        f"{found.ef_construction}. `venn-admit index audit {name}` shows what searching by it changes."
     )
 
 

@@ -6,16 +6,17 @@ from typing import Annotated
 import typer
 
 from service.cli import panels
-from service.cli.output import MOST, Json, output, tell
+from service.cli.output import LARGEST_LIMIT, Json, output, print_result
+from service.cli.renamed import LIMIT_OPTION
 from service.cli.waiting import run_job_with_progress
 
-JobNumber = Annotated[int, typer.Argument(help="Number of a job, from `venn-admit jobs list`.")]
+JobId = Annotated[int, typer.Argument(help="Id of a job, from `venn-admit jobs list`.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program, as `jobs`."""
     jobs = typer.Typer(no_args_is_help=True, help="See what work was asked for and how far it is; cancel or resume it.")
-    jobs.command(name="list")(list_jobs)
+    jobs.command(name="list", context_settings=LIMIT_OPTION)(list_jobs)
     for verb in (show, cancel, resume):
         jobs.command()(verb)
     app.add_typer(jobs, name="jobs", rich_help_panel=panels.STORED)
@@ -23,7 +24,7 @@ def register(app: typer.Typer) -> None:
 
 def list_jobs(
     name: Annotated[str | None, typer.Argument(help="A classifier; default: all.")] = None,
-    most: Annotated[int, typer.Option(min=1, max=MOST, help="How many, the newest first.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=LARGEST_LIMIT, help="How many jobs to list.")] = 20,
     as_json: Json = False,
 ) -> None:
     """List jobs with their state, progress and times, the newest first."""
@@ -36,9 +37,9 @@ def list_jobs(
 
     with connect(open_session().engine) as connection:
         classifier_id = None if name is None else classifiers.by_name(connection, name).id
-        rows = jobs.summaries(connection, most=most, classifier_id=classifier_id)
+        rows = jobs.summaries(connection, limit=limit, classifier_id=classifier_id)
     if as_json:
-        tell(True, {"jobs": [plain(row) for row in rows]})
+        print_result(True, {"jobs": [plain(row) for row in rows]})
     elif rows:
         output.print(jobs_table(rows))
     else:
@@ -46,7 +47,7 @@ def list_jobs(
 
 
 def show(
-    job: JobNumber,
+    job: JobId,
     chunks: Annotated[bool, typer.Option("--chunks", help="List every chunk.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -59,7 +60,7 @@ def show(
 
     with connect(open_session().engine) as connection:
         jobs.by_id(connection, job)
-        (summary,) = jobs.summaries(connection, most=1, job_id=job)
+        (summary,) = jobs.summaries(connection, limit=1, job_id=job)
         states = jobs.chunk_states(connection, job)
         listed = jobs.chunks(connection, job) if chunks or as_json else []
     if as_json:
@@ -67,26 +68,26 @@ def show(
             "chunk_states": [plain(row) for row in states],
             "chunk_list": [plain(row) for row in listed],
         }
-        tell(True, {**plain(summary), **states_and_chunks})
+        print_result(True, {**plain(summary), **states_and_chunks})
         return
-    tell(False, {}, headline(summary), times(summary), *([f"Error: {summary.error}"] if summary.error else []))
+    print_result(False, {}, headline(summary), times(summary), *([f"Error: {summary.error}"] if summary.error else []))
     if states:
         output.print(chunks_table(states, ("state", "chunks", "rows", "attempts")))
     if listed:
         output.print(chunks_table(listed, ("chunk", "first_row", "end_row", "state", "attempts", "worker")))
 
 
-def cancel(job: JobNumber, as_json: Json = False) -> None:
+def cancel(job: JobId, as_json: Json = False) -> None:
     """Cancel a running job; a chunk that is being computed is finished, and what is done stays."""
     from service.cli.session import open_session
     from service.flows.jobs.control import cancel as flow
 
     flow(open_session().engine, job)
-    tell(as_json, {"job": job, "state": "cancelled"}, f"Job {job} is cancelled.")
+    print_result(as_json, {"job": job, "state": "cancelled"}, f"Job {job} is cancelled.")
 
 
 def resume(
-    job: JobNumber,
+    job: JobId,
     out: Annotated[
         Path | None, typer.Option(help="Where the decisions of a score job go, .parquet or .csv, as for `score --out`.")
     ] = None,
@@ -112,8 +113,8 @@ def resume(
     if out is not None:
         write_scores(session.engine, job, out)
     with connect(session.engine) as connection:
-        (summary,) = jobs.summaries(connection, most=1, job_id=job)
-    tell(
+        (summary,) = jobs.summaries(connection, limit=1, job_id=job)
+    print_result(
         as_json,
         {**plain(summary), **({} if out is None else {"out": str(out)})},
         headline(summary),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from service.cli import panels
-from service.cli.output import Json, tell
+from service.cli.output import Json, print_result
 from service.errors import NotReadyError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def upgrade(as_json: Json = False) -> None:
 
     session = open_session(migrate=True)
     revision = schema.current_revision(session.engine)
-    tell(as_json, {"revision": revision}, f"The database is at revision {revision}.")
+    print_result(as_json, {"revision": revision}, f"The database is at revision {revision}.")
 
 
 def status(as_json: Json = False) -> None:
@@ -80,7 +80,7 @@ def status(as_json: Json = False) -> None:
     with connect(session.engine) as connection:
         workers = jobs.live_workers(connection)
     where = session.settings.home if session.settings.database_url is None else "the server in VENN_ADMIT_DATABASE_URL"
-    tell(
+    print_result(
         as_json,
         {"database": str(where), "revision": current, "needed": head, "workers": workers},
         f"Database: {where}.",

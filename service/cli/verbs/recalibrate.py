@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from service.cli import panels
-from service.cli.output import Json, cell, messages, tell
+from service.cli.output import Json, cell, messages, print_result
 from service.cli.waiting import run_job_with_progress
 from service.errors import NotReadyError
 
@@ -32,7 +32,7 @@ def recalibrate(
     if requests:
         session.require_worker()
     results = [_result(request, _serve(session, request)) for request in requests]
-    tell(
+    print_result(
         as_json,
         {"recalibrations": results},
         *([_line(result) for result in results] or ["Nothing to do: no label or data have come since."]),

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from service.cli import panels
-from service.cli.output import Json, make_report_folder, messages, output, tell
+from service.cli.output import Json, make_report_folder, messages, output, print_result
 from service.cli.verbs.classifier import Name
 from service.cli.verbs.scoring import Calibration
 
@@ -35,7 +35,7 @@ def report(
         found = flow(session.engine, name, calibration_id=calibration)
     payload = calibration_payload(found)
     if as_json:
-        tell(True, payload)
+        print_result(True, payload)
     else:
         output.print(calibration_tables(found))
     if out is not None:
@@ -47,4 +47,4 @@ def report(
             page = write_calibration_page(found, folder)
             write_json(folder / "report.json", payload)
         if not as_json:
-            tell(False, {}, f"The report is in {out / page.name}.")
+            print_result(False, {}, f"The report is in {out / page.name}.")

@@ -6,25 +6,30 @@ from typing import Annotated, Any
 import typer
 
 from service.cli import panels
-from service.cli.output import Json, make_report_folder, messages, output, progress, shown, tell
+from service.cli.output import Json, make_report_folder, messages, output, print_result, progress, shown
+from service.cli.renamed import MODE_OPTIONS, accepting
 from service.cli.verbs.classifier import Name
-from service.cli.waiting import run_job_with_progress
+from service.cli.waiting import resumption_explained, run_job_with_progress
+from service.errors import InvalidInputError
 
-Calibration = Annotated[int | None, typer.Option(help="Number of a calibration; default: the current one.")]
+Calibration = Annotated[int | None, typer.Option(help="Id of a calibration; default: the current one.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
-    for verb in (score, evaluate, replay):
-        app.command(rich_help_panel=panels.DECIDING)(verb)
+    app.command(rich_help_panel=panels.DECIDING, context_settings=MODE_OPTIONS)(score)
+    app.command(rich_help_panel=panels.DECIDING, context_settings=accepting(report="out"))(evaluate)
+    app.command(rich_help_panel=panels.DECIDING)(replay)
 
 
 def score(
     name: Name,
     file: Annotated[Path, typer.Argument(help="Exemplars to score, .npz or .parquet.")],
     out: Annotated[Path, typer.Option(help="Where the decisions go, .parquet or .csv, a row for each of the file's.")],
-    no_weights: Annotated[bool, typer.Option("--no-weights", help="Plain Venn probabilities.")] = False,
-    q_equals_k: Annotated[bool, typer.Option("--q-equals-k", help="Reject every prediction with q < K.")] = False,
+    unweighted: Annotated[bool, typer.Option("--unweighted", help="Use plain Venn probabilities.")] = False,
+    require_full_match: Annotated[
+        bool, typer.Option("--require-full-match", help="Reject every prediction with q < K.")
+    ] = False,
     calibration: Calibration = None,
     as_json: Json = False,
 ) -> None:
@@ -40,15 +45,22 @@ def score(
     check_table_output(out, file)
     session = open_session()
     request = score_file(
-        session, name, file, out, weighted=not no_weights, require_full_match=q_equals_k, calibration=calibration
+        session,
+        name,
+        file,
+        out,
+        weighted=not unweighted,
+        require_full_match=require_full_match,
+        calibration=calibration,
     )
-    write_scores(session.engine, request.job_id, out)
+    with resumption_explained(session, request.job_id, out, even_if_done=True):
+        write_scores(session.engine, request.job_id, out)
     with connect(session.engine) as connection:
         class_names = classifiers.by_name(connection, name).class_names
         summary = ScoreSummary(class_names, decisions.counts(connection, request.job_id))
     warn_of_rows_in_use(summary)
     total = summary.admitted.total()
-    tell(
+    print_result(
         as_json,
         {
             "job": request.job_id,
@@ -140,7 +152,7 @@ def evaluate(
         Path | None,
         typer.Argument(help="Labelled exemplars, .npz or .parquet; default: what the calibration has decided on."),
     ] = None,
-    report: Annotated[
+    out: Annotated[
         Path | None, typer.Option(help="Folder for the report: an HTML page, its charts as PNG, and JSON.")
     ] = None,
     calibration: Calibration = None,
@@ -151,8 +163,8 @@ def evaluate(
     from service.report.evaluation.payload import report_payload
     from service.report.evaluation.tables import report_tables
 
-    if report is not None:
-        make_report_folder(report, *([] if file is None else [file]))
+    if out is not None:
+        make_report_folder(out, *([] if file is None else [file]))
     session = open_session()
     if file is None:
         result, source = evaluate_decisions(session, name, calibration), "its decisions"
@@ -160,28 +172,39 @@ def evaluate(
         result, source = evaluate_file(session, name, file, shown(file.stem), calibration), shown(file.name)
     payload = report_payload(result)
     if as_json:
-        tell(True, payload)
+        print_result(True, payload)
     else:
         output.print(report_tables(result))
-    if report is not None:
+    if out is not None:
         from service.files.output.exports import write_json
         from service.files.output.places import filling
         from service.report.evaluation.evaluated import calibration_facts
         from service.report.pages.evaluation import write_report
 
         facts = {"Classifier": name, **calibration_facts(result.calibration, result.neighbour_count)}
-        with filling(report) as folder:
+        with filling(out) as folder:
             page, *_ = write_report(folder, f"{name} on {source}", facts, [result])
             write_json(folder / "evaluation.json", payload)
         if not as_json:
-            tell(False, {}, f"The report is in {report / page.name}.")
+            print_result(False, {}, f"The report is in {out / page.name}.")
 
 
 def replay(
-    decision: Annotated[int, typer.Argument(help="Number of a decision, from the view report.decision_v1.")],
+    decision: Annotated[
+        int | None, typer.Argument(help="Id of a decision, from `show` or the view report.decision_v1.")
+    ] = None,
+    classifier: Annotated[
+        str | None, typer.Option(help="With --id, instead of a decision's: the newest decision of this classifier.")
+    ] = None,
+    external_id: Annotated[str | None, typer.Option("--id", help="The exemplar's id, as in the scores.")] = None,
     as_json: Json = False,
 ) -> None:
     """Compute a stored decision again from its snapshot, and show what it rests on."""
     from service.cli.shown.replay import run
 
-    run(decision, as_json=as_json)
+    if decision is not None and classifier is None and external_id is None:
+        run(decision, as_json=as_json)
+    elif decision is None and classifier is not None and external_id is not None:
+        run((classifier, external_id), as_json=as_json)
+    else:
+        raise InvalidInputError("expected either the number of a decision, or --classifier and --id")

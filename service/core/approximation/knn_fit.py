@@ -83,10 +83,10 @@ def fit_knn(
     halves = cut_halves(document_keys, row_keys, len(logits), seed)
 
     model = _Knn(neighbours, support, _starting_eta(neighbours.distances[halves.fit_rows]))
-    outcome = train(model, logits, halves, seed, max_epochs, on_epoch)
+    result = train(model, logits, halves, seed, max_epochs, on_epoch)
     class_count = logits.shape[1]
-    beta, gamma, eta = np.split(outcome.log[outcome.best_epoch].parameters, (class_count, 2 * class_count))
-    return KnnFit(KnnParameters(beta=beta, gamma=gamma, eta=eta.item()), *outcome)
+    beta, gamma, eta = np.split(result.log[result.best_epoch].parameters, (class_count, 2 * class_count))
+    return KnnFit(KnnParameters(beta=beta, gamma=gamma, eta=eta.item()), *result)
 
 
 class _Knn(TrainableModel):

@@ -81,8 +81,8 @@ def fit_localizer(
 
     start = _starting_eta_loc(distances[halves.fit_rows], neighbour_count)
     model = _Localizer(distances, support_knn_logits, start)
-    outcome = train(model, knn_logits, halves, seed, max_epochs, on_epoch)
-    return LocalizerFit(outcome.log[outcome.best_epoch].parameters.item(), *outcome)
+    result = train(model, knn_logits, halves, seed, max_epochs, on_epoch)
+    return LocalizerFit(result.log[result.best_epoch].parameters.item(), *result)
 
 
 def localizer_rows(row_keys: Sequence[str], support_count: int, *, seed: int) -> IntArray:

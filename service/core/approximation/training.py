@@ -69,7 +69,7 @@ class Halves:
     dev_rows: IntArray
 
 
-class Outcome(NamedTuple):
+class TrainingResult(NamedTuple):
     """The fields that `KnnFit` and `LocalizerFit` share, in their order."""
 
     log: tuple[TrainingEpoch, ...]
@@ -131,7 +131,7 @@ def train(
     seed: int,
     max_epochs: int,
     on_epoch: OnEpoch | None,
-) -> Outcome:
+) -> TrainingResult:
     """Train for `max_epochs`, or until the dev half has no discrepancies left.
 
     Args:
@@ -163,7 +163,9 @@ def train(
             if discrepancies == 0:
                 break
             masked = not improved
-    return Outcome(tuple(log), best_epoch, len(halves.fit_rows), len(halves.dev_rows), log[best_epoch].discrepancies)
+    return TrainingResult(
+        tuple(log), best_epoch, len(halves.fit_rows), len(halves.dev_rows), log[best_epoch].discrepancies
+    )
 
 
 def _run_epoch(

@@ -82,7 +82,7 @@ def _check_bin_edges(edges: tuple[int, ...], neighbour_count: int) -> None:
 def _check_thresholds(settings: CalibratorSettings, class_count: int) -> None:
     if len(settings.thresholds) != class_count:
         raise InvalidInputError(
-            f"expected one threshold for each of {class_count} classes, got {len(settings.thresholds)}"
+            f"expected one threshold for each of {class_count} classes, in their order, got {len(settings.thresholds)}"
         )
     least = 1 - settings.alpha
     for predicted, threshold in enumerate(settings.thresholds):

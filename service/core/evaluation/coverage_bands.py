@@ -11,7 +11,7 @@ import numpy as np
 
 from service.core.checks import check_rows
 from service.core.documents import Documents
-from service.core.evaluation.tallies import FEW, document_interval, wilson_interval
+from service.core.evaluation.tallies import MINIMUM_TO_JUDGE, document_interval, wilson_interval
 from service.core.types import BoolArray, FloatArray, IntArray
 
 BAND_PLACES = 40
@@ -22,7 +22,7 @@ BAND_PLACES = 40
 class CoverageBand:
     """95 % intervals of the share correct at some places of a coverage curve.
 
-    Places with fewer than `FEW` points, or documents that hold them, are left out.
+    Places with fewer than `MINIMUM_TO_JUDGE` points, or documents that hold them, are left out.
 
     Attributes:
         count: (b,) int64, the number of points admitted at each place, ascending; b may be 0.
@@ -76,7 +76,7 @@ def _places(rows: IntArray, score: FloatArray, documents: Documents | None) -> _
     value = score[rows]
     count = np.flatnonzero(np.append(value[1:] != value[:-1], True)[: value.size]) + 1
     units = count if documents is None else _documents_among_first(documents.code[rows], count)
-    count = count[units >= FEW]
+    count = count[units >= MINIMUM_TO_JUDGE]
     chosen = np.unique(np.linspace(0, max(count.size - 1, 0), min(count.size, BAND_PLACES)).round().astype(np.int64))
     return _Places(rows, count[chosen])
 

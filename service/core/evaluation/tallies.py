@@ -19,7 +19,7 @@ from service.core.documents import Documents, percentile_interval
 from service.core.types import BoolArray, FloatArray, IntArray
 from service.errors import InvalidInputError
 
-FEW = 10
+MINIMUM_TO_JUDGE = 10
 """With fewer points, or documents that hold them, than this, a share is shown but not judged."""
 
 MOST_TO_SETTLE = 100_000
@@ -81,7 +81,7 @@ class Tally:
     @property
     def is_few(self) -> bool:
         """Whether the points, or the documents that hold them, are too few to judge."""
-        return min(self.count, self.count if self.documents is None else self.documents) < FEW
+        return min(self.count, self.count if self.documents is None else self.documents) < MINIMUM_TO_JUDGE
 
     def verdict(self, alpha: Decimal) -> Verdict:
         """Judge whether at least 1 - alpha are correct, as far as the 95 % interval of the share decides it.
@@ -126,7 +126,7 @@ class Tally:
         else:
             low, high = self.interval
             needed = units * (((self.share - low) if gap > 0 else (high - self.share)) / gap) ** 2
-        more = max(FEW, ceil(needed)) - units
+        more = max(MINIMUM_TO_JUDGE, ceil(needed)) - units
         return max(1, more) if more <= MOST_TO_SETTLE else None
 
 

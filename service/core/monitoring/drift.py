@@ -99,7 +99,7 @@ class DecidedPoints:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class OutcomeCounts:
     """The outcome of `points` points under some options.
 
     Attributes:
@@ -117,7 +117,7 @@ class Outcome:
     rejected: tuple[int, ...]
 
 
-def outcomes(decided: DecidedPoints, counted: BoolArray | None = None) -> tuple[Outcome, ...]:
+def outcomes(decided: DecidedPoints, counted: BoolArray | None = None) -> tuple[OutcomeCounts, ...]:
     """Count admitted and rejected points under each combination of options that occurs.
 
     Weighted decisions come first, and among these the ones without a condition on q.
@@ -134,7 +134,7 @@ def outcomes(decided: DecidedPoints, counted: BoolArray | None = None) -> tuple[
             reasons = decided.reason[every & options]
             admitted, *rejected = np.bincount(reasons + 1, minlength=len(Reason) + 1).tolist()
             if len(reasons):
-                found.append(Outcome(weighted, full, len(reasons), admitted, tuple(rejected)))
+                found.append(OutcomeCounts(weighted, full, len(reasons), admitted, tuple(rejected)))
     return tuple(found)
 
 

@@ -15,9 +15,9 @@ from service.core.calibrators.venn_admit.decide import Decisions, decide
 from service.core.calibrators.venn_admit.sets import AdmitIndex
 from service.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
 from service.core.documents import Documents
-from service.core.evaluation.tallies import FEW, wilson_interval
+from service.core.evaluation.tallies import MINIMUM_TO_JUDGE, wilson_interval
 from service.core.monitoring.discrepancies import LEVEL
-from service.core.monitoring.drift import DecidedPoints, Outcome, Shift, effective_size, outcomes, shift
+from service.core.monitoring.drift import DecidedPoints, OutcomeCounts, Shift, effective_size, outcomes, shift
 from service.core.types import (
     Approximation,
     BoolArray,
@@ -94,12 +94,12 @@ class Accuracy:
     high: float
 
     def is_below(self, target: float) -> bool:
-        """Return whether the interval lies below a target; never for fewer than `FEW` points.
+        """Return whether the interval lies below a target; never for fewer than `MINIMUM_TO_JUDGE` points.
 
         Args:
             target: In [0, 1].
         """
-        return self.points >= FEW and self.high < target
+        return self.points >= MINIMUM_TO_JUDGE and self.high < target
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,8 +145,8 @@ class Traffic:
     points: int
     unlabelled: int
     decided_by: dict[int, int]
-    outcomes: tuple[Outcome, ...]
-    own_outcomes: tuple[Outcome, ...]
+    outcomes: tuple[OutcomeCounts, ...]
+    own_outcomes: tuple[OutcomeCounts, ...]
     comparison: Comparison | None
     accuracy: tuple[Accuracy, ...]
 

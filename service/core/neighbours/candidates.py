@@ -19,7 +19,7 @@ _SUPPORT_ROWS, _QUERY_ROWS, _GROUP_ROWS = 8192, 256, 32
 # Smaller blocks would cost more in calls than they save in memory.
 _LEAST_ROWS = 16
 # A list may hold this many times what is kept: it grows longer if bounds are equal or rows share a group.
-_CROWD = 2
+_PAIRS_PER_KEPT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ListSizes:
 
     Attributes:
         kept: The number of least bounds that a query keeps.
-        crowd: The number of pairs that a query may list in all.
+        pair_limit: The number of pairs that a query may list in all.
         group_rows: Rows of a group.
         support_rows: Rows of a block of the support, a multiple of `group_rows`.
         product_rows: Queries in a product.
@@ -36,7 +36,7 @@ class ListSizes:
     """
 
     kept: int
-    crowd: int
+    pair_limit: int
     group_rows: int
     support_rows: int
     product_rows: int
@@ -60,12 +60,12 @@ class ListSizes:
         # If possible, the first block has at least `kept` groups; otherwise all its rows are listed.
         group_rows = max(1, min(_GROUP_ROWS, rows // (4 * kept)))
         support_rows = -(-rows // group_rows) * group_rows
-        crowd = _CROWD * kept
+        pair_limit = _PAIRS_PER_KEPT * kept
         # A query's vector, its least bounds, and its pairs with two copies while they are sorted.
-        query_bytes = item * (width + 2 * kept) + 3 * (16 + item) * crowd
+        query_bytes = item * (width + 2 * kept) + 3 * (16 + item) * pair_limit
         return cls(
             kept=kept,
-            crowd=crowd,
+            pair_limit=pair_limit,
             group_rows=group_rows,
             support_rows=support_rows,
             # Bounds, a copy of those in the groups examined, and whether each is listed.
@@ -125,7 +125,7 @@ def list_candidates(queries: RoundedQueries, index: NeighbourIndex, sizes: ListS
 class _Lists:
     """The lists of B queries while blocks are added. Bounds are integers of the precision's width, see _INTEGERS.
 
-    least: (B, kept), the least bounds of any group. limits: (B,), the greatest of these. crowded: (B,) bool, whether
+    least: (B, kept), the least bounds of any group. limits: (B,), the greatest of these. overfull: (B,) bool, whether
     the list holds too many rows to take more. owners, rows, bounds: parts of the lists, one after another.
     """
 
@@ -133,7 +133,7 @@ class _Lists:
     precision: torch.dtype
     least: IntArray
     limits: IntArray
-    crowded: BoolArray
+    overfull: BoolArray
     owners: list[IntArray]
     rows: list[IntArray]
     bounds: list[IntArray]
@@ -154,17 +154,17 @@ class _Lists:
         least = np.concatenate((self.least[part], minima), axis=1)
         least.partition(self.sizes.kept - 1, axis=1)
         self.least[part] = least[:, : self.sizes.kept]
-        crowded = self.crowded[part]
-        limits = np.where(crowded, self.limits[part], least[:, self.sizes.kept - 1])
+        overfull = self.overfull[part]
+        limits = np.where(overfull, self.limits[part], least[:, self.sizes.kept - 1])
         self.limits[part] = limits
 
-        owners, groups = np.nonzero((minima <= limits[:, np.newaxis]) & ~crowded[:, np.newaxis])
+        owners, groups = np.nonzero((minima <= limits[:, np.newaxis]) & ~overfull[:, np.newaxis])
         values = grouped[owners, :, groups]  # (H, group_rows)
         listed = values <= limits[owners, np.newaxis]
         listed_before = _sums_before(np.count_nonzero(listed, axis=1), owners)
-        overflowing = listed_before >= self.sizes.crowd
+        overflowing = listed_before >= self.sizes.pair_limit
         listed[overflowing] = False
-        crowded[owners[overflowing]] = True
+        overfull[owners[overflowing]] = True
         hits, members = np.nonzero(listed)
         self.owners.append(owners[hits] + part.start)
         self.rows.append(first_row + members * group_count + groups[hits])
@@ -175,7 +175,7 @@ class _Lists:
         owners, rows, bounds = (np.concatenate(parts) for parts in (self.owners, self.rows, self.bounds))
         kept = bounds <= self.limits[owners]
         self.owners, self.rows, self.bounds = [owners[kept]], [rows[kept]], [bounds[kept]]
-        self.crowded |= np.bincount(self.owners[0], minlength=len(self.crowded)) > self.sizes.crowd
+        self.overfull |= np.bincount(self.owners[0], minlength=len(self.overfull)) > self.sizes.pair_limit
 
     def sorted(self) -> Candidates:
         (owners,), (rows,), (bounds,) = self.owners, self.rows, self.bounds
@@ -185,7 +185,7 @@ class _Lists:
             rows=rows[order],
             # The value before the rounded one lies below the bound itself.
             bounds=self._as_float(np.maximum(bounds[order], 1) - 1),
-            limits=np.where(self.crowded, -np.inf, self._as_float(self.limits)),
+            limits=np.where(self.overfull, -np.inf, self._as_float(self.limits)),
         )
 
     def _as_float(self, integers: IntArray) -> FloatArray:

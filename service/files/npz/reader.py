@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from service.files.budget import OBJECT_BYTES, batch_bytes, too_large
 from service.files.npz.archive import DAMAGE, StoredArray, open_arrays
-from service.files.records import Attributes, ExemplarBatch, Layout, fault, make_batch, reading
+from service.files.records import Attributes, ExemplarBatch, Layout, input_error, make_batch, reading
 
 # The kinds of dtype that each array may have, and how a message names them.
 _TYPES = {
@@ -56,7 +56,7 @@ def count_rows(path: Path) -> int:
 def _check_present(path: Path, arrays: dict[str, StoredArray]) -> None:
     for name in ("r", "f"):
         if name not in arrays:
-            raise fault(path, "arrays", f"one named {name!r}", ", ".join(map(ascii, arrays)) or "none")
+            raise input_error(path, "arrays", f"one named {name!r}", ", ".join(map(ascii, arrays)) or "none")
 
 
 def _check_arrays(layout: Layout, arrays: dict[str, StoredArray]) -> None:
@@ -69,19 +69,19 @@ def _check_arrays(layout: Layout, arrays: dict[str, StoredArray]) -> None:
         _check_width(layout, where, name, array.shape)
         if array.shape[:1] != (row_count,):
             rows = f"{array.shape[0]} rows" if array.shape else "a single value"
-            raise fault(layout.path, where, f"{row_count} rows, as many as 'r' has", rows)
+            raise input_error(layout.path, where, f"{row_count} rows, as many as 'r' has", rows)
     if row_count < 1:
-        raise fault(layout.path, "array 'r'", "at least one row", row_count)
+        raise input_error(layout.path, "array 'r'", "at least one row", row_count)
 
 
 def _check_dtype(path: Path, where: str, name: str, dtype: np.dtype[Any]) -> None:
     kinds, expected = _TYPES.get(name, _ATTRIBUTE_TYPES)
     if dtype.hasobject:
         objects = "Python objects, which are never unpickled"
-        raise fault(path, where, expected, objects, "save numbers or fixed-width texts")
+        raise input_error(path, where, expected, objects, "save numbers or fixed-width texts")
     too_wide = dtype.kind == "f" and dtype.itemsize > np.dtype(np.float64).itemsize
     if dtype.kind not in kinds or too_wide:
-        raise fault(path, where, expected, dtype, "cast it and save it again")
+        raise input_error(path, where, expected, dtype, "cast it and save it again")
 
 
 def _check_width(layout: Layout, where: str, name: str, shape: tuple[int, ...]) -> None:
@@ -95,7 +95,7 @@ def _check_width(layout: Layout, where: str, name: str, shape: tuple[int, ...]) 
     if name in widths and shape[1:] != widths[name]:
         expected = f"{widths[name][0]} values per row" if widths[name] else "one value per row"
         found = " x ".join(map(str, shape[1:])) or "one"
-        raise fault(layout.path, where, expected, f"{found} (shape {shape})")
+        raise input_error(layout.path, where, expected, f"{found} (shape {shape})")
 
 
 def _affordable_rows(layout: Layout, arrays: dict[str, StoredArray]) -> int:
@@ -159,7 +159,7 @@ def _check_code_points(layout: Layout, first_row: int, name: str, values: npt.ND
     beyond = units.reshape(len(values), -1).max(axis=1) > _LAST_CODE_POINT
     if beyond.any():
         where = f"row {first_row + int(beyond.argmax())}, {name}"
-        raise fault(layout.path, where, "text of Unicode code points", "one beyond U+10FFFF", "save it again")
+        raise input_error(layout.path, where, "text of Unicode code points", "one beyond U+10FFFF", "save it again")
 
 
 def _transpose(lists: dict[str, list[Any]]) -> Iterator[Attributes]:

@@ -29,7 +29,7 @@ from service.files.parquet.limits import (
     dictionary_columns,
 )
 from service.files.parquet.types import OTHER_TYPES, TYPES, is_text, to_list
-from service.files.records import Attributes, ExemplarBatch, Layout, check_is_file, fault, make_batch, reading
+from service.files.records import Attributes, ExemplarBatch, Layout, check_is_file, input_error, make_batch, reading
 
 _DAMAGE = (pa.ArrowException, KeyError, OverflowError, ValueError)  # KeyError: an unknown time zone
 _STREAM_BYTES = 1 << 20
@@ -100,7 +100,7 @@ def batches_within(
             yield from affordable_batches(path, batch, read, batch_bytes(memory_budget))
             read += batch.num_rows
     if read != file.metadata.num_rows:
-        raise fault(path, "table", f"the {file.metadata.num_rows:,} rows that its footer names", f"{read:,}")
+        raise input_error(path, "table", f"the {file.metadata.num_rows:,} rows that its footer names", f"{read:,}")
 
 
 def _next_batch(path: Path, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
@@ -112,20 +112,20 @@ def _check_schema(layout: Layout, schema: pa.Schema, row_count: int) -> None:
     """Raise InvalidInputError if the columns are not as the module describes them, or there are no rows."""
     for name in ("vector", "logits"):
         if name not in schema.names:
-            raise fault(layout.path, "columns", f"one named {name!r}", ", ".join(map(ascii, schema.names)))
+            raise input_error(layout.path, "columns", f"one named {name!r}", ", ".join(map(ascii, schema.names)))
     for field in schema:
         where = f"column {field.name!a}"
         accepts, expected = TYPES.get(field.name, OTHER_TYPES)
         if schema.names.count(field.name) > 1:
-            raise fault(layout.path, where, "one of this name", schema.names.count(field.name))
+            raise input_error(layout.path, where, "one of this name", schema.names.count(field.name))
         if not accepts(field.type):
-            raise fault(layout.path, where, expected, field.type, "cast it or leave it out")
+            raise input_error(layout.path, where, expected, field.type, "cast it or leave it out")
     for name, width in (("vector", layout.dimension), ("logits", layout.class_count)):
         kind = schema.field(name).type
         if pa.types.is_fixed_size_list(kind) and kind.list_size != width:
-            raise fault(layout.path, f"column {name!r}", f"{width} values per row", kind.list_size)
+            raise input_error(layout.path, f"column {name!r}", f"{width} values per row", kind.list_size)
     if row_count < 1:
-        raise fault(layout.path, "table", "at least one row", row_count)
+        raise input_error(layout.path, "table", "at least one row", row_count)
 
 
 def _to_batch(layout: Layout, first_row: int, batch: pa.RecordBatch) -> ExemplarBatch:
@@ -149,11 +149,11 @@ def _matrix(layout: Layout, first_row: int, name: str, lists: pa.Array, width: i
     if other.any():
         row = int(other.argmax())
         got = "null" if lengths[row].as_py() is None else lengths[row].as_py()
-        raise fault(layout.path, f"row {first_row + row}, {name}", f"{width} values", got)
+        raise input_error(layout.path, f"row {first_row + row}, {name}", f"{width} values", got)
     values = lists.flatten()
     if values.null_count:
         row, position = divmod(int(values.is_null().to_numpy(zero_copy_only=False).argmax()), width)
-        raise fault(layout.path, f"row {first_row + row}, {name}[{position}]", "a finite number", "null")
+        raise input_error(layout.path, f"row {first_row + row}, {name}[{position}]", "a finite number", "null")
     numbers: npt.NDArray[np.floating[Any]] = values.to_numpy(zero_copy_only=False)
     return numbers.reshape(-1, width)  # (n, width)
 
@@ -190,7 +190,7 @@ def _attributes(layout: Layout, first_row: int, columns: dict[str, pa.Array]) ->
         where = f"row {first_row + row}, attributes"
         own = _object(layout, where, value)
         if twice := own.keys() & rows[row].keys():
-            raise fault(layout.path, where, "names that no column has", ascii(min(twice)))
+            raise input_error(layout.path, where, "names that no column has", ascii(min(twice)))
         rows[row] |= own
     return rows
 
@@ -203,10 +203,10 @@ def _object(layout: Layout, where: str, value: Any) -> Attributes:
         except (ValueError, RecursionError):
             parsed = None
         if not isinstance(parsed, dict):
-            raise fault(layout.path, where, "a JSON object", ascii(value[:80]))
+            raise input_error(layout.path, where, "a JSON object", ascii(value[:80]))
         return parsed
     if isinstance(value, list) and len(dict(value)) < len(value):
-        raise fault(layout.path, where, "every key once", ascii(sorted(key for key, _ in value)))
+        raise input_error(layout.path, where, "every key once", ascii(sorted(key for key, _ in value)))
     return dict(value or {})
 
 

@@ -100,7 +100,7 @@ def approximate_points(
     with consistent_view(engine) as connection:
         support.require_version(connection, classifier)
         known = approximations.read_neighbours(connection, classifier, exemplar_ids)
-        oldest = int(known.complete_to.min(initial=classifier.support_version))
+        oldest = int(known.support_version.min(initial=classifier.support_version))
         changes = support.changes_after(connection, classifier, oldest)
         stored_ids, stored = (
             (exemplar_ids[:0], None)
@@ -173,13 +173,13 @@ class _Search:
         Returns m <= n lists, and (m,) bool each: whether the list changed, and whether a label in it did.
         """
         parts = []
-        for complete_to in np.unique(known.complete_to).tolist():
-            lists = known.take(np.flatnonzero(known.complete_to == complete_to))
-            removed = changes.ids("removed", after=complete_to)
+        for support_version in np.unique(known.support_version).tolist():
+            lists = known.take(np.flatnonzero(known.support_version == support_version))
+            removed = changes.ids("removed", after=support_version)
             lists = lists.take(np.flatnonzero(~lists.holding(removed)))
-            merged = self._merge(lists, changes.ids("added", after=complete_to), complete_to)
+            merged = self._merge(lists, changes.ids("added", after=support_version), support_version)
             changed = (merged.neighbour_ids != lists.neighbour_ids).any(axis=1)
-            parts.append((merged, changed, merged.holding(changes.ids("relabelled", after=complete_to))))
+            parts.append((merged, changed, merged.holding(changes.ids("relabelled", after=support_version))))
         merged = known.take(np.empty(0, dtype=np.int64))
         for part, _, _ in parts:
             merged = merged.followed_by(part)
@@ -190,10 +190,10 @@ class _Search:
             np.concatenate([none, *(relabelled for _, _, relabelled in parts)]),
         )
 
-    def _merge(self, lists: StoredNeighbours, added_ids: IntArray, complete_to: int) -> StoredNeighbours:
+    def _merge(self, lists: StoredNeighbours, added_ids: IntArray, support_version: int) -> StoredNeighbours:
         """Lists of n points, complete to a version, with the training exemplars that came after it."""
         ids = self.support.ids
-        added = np.flatnonzero((ids > complete_to) | np.isin(ids, added_ids))
+        added = np.flatnonzero((ids > support_version) | np.isin(ids, added_ids))
         if not added.size or not lists.exemplar_ids.size:
             return lists
         found = self._nearest(lists.exemplar_ids, self.support.vectors[added])

@@ -130,7 +130,7 @@ def _split_neighbours(
     with connect(engine) as connection:
         keys = exemplars.split_keys(connection, classifier, split)
         stored = approximations.read_neighbours(connection, classifier, keys.ids)
-    if len(stored.exemplar_ids) != len(keys.ids) or (stored.complete_to != classifier.support_version).any():
+    if len(stored.exemplar_ids) != len(keys.ids) or (stored.support_version != classifier.support_version).any():
         raise NotReadyError(
             f"exemplars of {classifier.name!r} arrived or changed during the fit, so neighbours in split {split} are "
             "out of date: run the fit again"

@@ -25,7 +25,7 @@ from service.store.work.recalibrations import RecalibrationRequest
 log = structlog.get_logger()
 
 
-class Outcome(StrEnum):
+class RecalibrationOutcome(StrEnum):
     """What a step did for a request, or what it waits for."""
 
     STARTED = "a job was recorded"
@@ -40,7 +40,7 @@ class Step:
     """What a step did. job_id: the job to wait for. calibrated: the new snapshot. error: why there can be none."""
 
     request: RecalibrationRequest
-    outcome: Outcome
+    outcome: RecalibrationOutcome
     job_id: int | None = None
     calibrated: Calibrated | None = None
     error: str | None = None
@@ -73,7 +73,7 @@ def recalibrate_due(
         except DatabaseError:
             request_log.exception("recalibration went wrong")
             continue
-        if step is None or step.outcome == Outcome.RUNNING:
+        if step is None or step.outcome == RecalibrationOutcome.RUNNING:
             continue
         _log(request_log, step)
         if step.job_id is not None:
@@ -126,11 +126,11 @@ def _next_step(guard: Connection, request: RecalibrationRequest, *, chunk_rows: 
         return _search_or_snapshot(guard, request, chunk_rows=chunk_rows, keep=keep)
     except OutdatedError:
         recalibrations.await_job(guard, request.calibrator_id, None)
-        return Step(request, Outcome.OUTDATED)
+        return Step(request, RecalibrationOutcome.OUTDATED)
     except (NotReadyError, JobError) as error:
         # It rests: tried again at every look it would go wrong every time, and record a job each.
         recalibrations.fail(guard, request, str(error))
-        return Step(request, Outcome.FAILED, error=str(error))
+        return Step(request, RecalibrationOutcome.FAILED, error=str(error))
 
 
 def _search_or_snapshot(guard: Connection, request: RecalibrationRequest, *, chunk_rows: int, keep: int | None) -> Step:
@@ -140,9 +140,9 @@ def _search_or_snapshot(guard: Connection, request: RecalibrationRequest, *, chu
             if len(lacking):
                 job_id = add_approximation_job(guard, request.classifier, lacking, parameters, chunk_rows=chunk_rows)
                 recalibrations.await_job(guard, request.calibrator_id, job_id)
-                return Step(request, Outcome.STARTED, job_id=job_id)
+                return Step(request, RecalibrationOutcome.STARTED, job_id=job_id)
         case "running":
-            return Step(request, Outcome.RUNNING, job_id=request.job_id)
+            return Step(request, RecalibrationOutcome.RUNNING, job_id=request.job_id)
         case "failed" | "cancelled":
             because = f": {request.job_error}" if request.job_error else ""
             raise JobError(f"job {request.job_id} {request.job_state}{because}")
@@ -155,7 +155,7 @@ def _search_or_snapshot(guard: Connection, request: RecalibrationRequest, *, chu
         calibrator_id=request.calibrator_id,
         leave_out=True,
     )
-    return Step(request, Outcome.RECALIBRATED, calibrated=calibrated)
+    return Step(request, RecalibrationOutcome.RECALIBRATED, calibrated=calibrated)
 
 
 def _log(request_log: structlog.stdlib.BoundLogger, step: Step) -> None:

@@ -41,6 +41,12 @@ class Replayed:
     distances: FloatArray
 
 
+def newest_decision(engine: Engine, name: str, external_id: str) -> int:
+    """The number of the newest decision on an exemplar; NotFoundError for an unknown classifier or exemplar."""
+    with connect(engine) as connection:
+        return decisions.newest(connection, classifiers.by_name(connection, name), external_id)
+
+
 def replay(engine: Engine, cache: ArrayCache, decision_id: int) -> Replayed:
     """Search, approximate and decide again, among the training exemplars and in the snapshot of the time."""
     with connect(engine) as connection:
@@ -48,7 +54,7 @@ def replay(engine: Engine, cache: ArrayCache, decision_id: int) -> Replayed:
         classifier = classifiers.by_id(connection, row.classifier_id)
         query = exemplars.vectors(connection, classifier, np.array([row.exemplar_id]))
     snapshot = load_snapshot(engine, cache, classifier, row.calibration_id)
-    then = _support_at(engine, cache.support(engine, classifier), classifier, row.complete_to)
+    then = _support_at(engine, cache.support(engine, classifier), classifier, row.support_version)
 
     found = exact_neighbours(query, then.vectors, classifier.neighbour_count)
     approximation = approximate(found, then.support, snapshot.parameters.knn)

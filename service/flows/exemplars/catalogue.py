@@ -79,17 +79,17 @@ def show(engine: Engine, name: str) -> Shown:
             holdings=catalogue.holdings(connection, classifier),
             parameters=catalogue.parameters(connection, classifier),
             settings=calibrators.of_classifier(connection, classifier),
-            jobs=jobs.summaries(connection, most=_JOBS, classifier_id=classifier.id),
+            jobs=jobs.summaries(connection, limit=_JOBS, classifier_id=classifier.id),
             decisions=decisions[:_DECISIONS],
             outcomes=Counter(row.reason for row in decisions),
         )
 
 
-def list_calibrations(engine: Engine, name: str, *, most: int) -> ListedCalibrations:
+def list_calibrations(engine: Engine, name: str, *, limit: int) -> ListedCalibrations:
     """The settings of a classifier and its newest snapshots. Raises NotFoundError."""
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         return ListedCalibrations(
             calibrators.of_classifier(connection, classifier),
-            calibrations.summaries(connection, classifier, most=most),
+            calibrations.summaries(connection, classifier, limit=limit),
         )

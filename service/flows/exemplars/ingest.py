@@ -72,7 +72,7 @@ def ingest(
         if per_split[Split.TRAIN]:
             support.renew(connection, classifier, newest_support)
         requests = 0
-        if per_split.keys() & recalibrations.BEARING:
+        if per_split.keys() & recalibrations.CALIBRATION_SPLITS:
             what = "training data" if per_split[Split.TRAIN] else "held-out data"
             requests = recalibrations.request(connection, classifier, what)
     return Ingested(rows=rows, new=new, new_per_split=dict(per_split), recalibrations=requests)

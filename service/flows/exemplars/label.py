@@ -20,7 +20,7 @@ from service.store.work import recalibrations
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelResult:
     """What became of a file of labels, in rows.
 
     new: exemplars without a label until then. corrected: with another. retracted: labels taken back. put_to_use: with
@@ -55,7 +55,7 @@ def label(
     retract: bool,
     join_train: bool = False,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
-) -> Labelled:
+) -> LabelResult:
     """Record a file's labels: all of them, or, where something is wrong with one, none.
 
     A random label makes an exemplar that was stored to be scored calibrate, in the split that its hash gives, as
@@ -86,7 +86,8 @@ def label(
         if changes:
             support.change(connection, classifier, changes)
         touched = {was.split for was in before} | {event.split for event in events}
-        requests = recalibrations.request(connection, classifier, "labels") if touched & recalibrations.BEARING else 0
+        is_outdated = bool(touched & recalibrations.CALIBRATION_SPLITS)
+        requests = recalibrations.request(connection, classifier, "labels") if is_outdated else 0
     return _counts(rows, stored, before, events, requests)
 
 
@@ -157,12 +158,12 @@ def _counts(
     before: list[LabelledExemplar],
     events: list[LabelEvent],
     requests: int,
-) -> Labelled:
+) -> LabelResult:
     pairs = list(zip(before, events, strict=True))
     joined: Counter[Split] = Counter(
         event.split for was, event in pairs if was.split == Split.SCORED and event.split != Split.SCORED
     )
-    return Labelled(
+    return LabelResult(
         rows=len(rows.external_ids),
         new=sum(was.label is None for was, _ in pairs),
         corrected=sum(None not in (was.label, event.label) and was.label != event.label for was, event in pairs),

@@ -1,5 +1,6 @@
 """Sending a job's chunks to workers, waiting until they are done, and ending or reopening a job."""
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,10 @@ from service.store.work import jobs
 
 # A message that led to no claim for so long is taken for lost, and sent again.
 RESEND_SECONDS = 60.0
+# How often a waiting command looks how far its job is, which is a look-up of the job's own chunks,
 POLL_SECONDS = 0.2
+# and how often it sends what got lost and sees that there are workers, which looks at all jobs and sessions.
+CARE_SECONDS = 1.0
 # For how long a job waits for a broker that was reached before.
 BROKER_PATIENCE_SECONDS = 120.0
 
@@ -98,16 +102,18 @@ def await_job(
     """
     with cancelled_if_unsent(engine, job_id):
         relay(engine, app, job_id)
-    reached_at = time.monotonic()
+    waits_for, cared_at, reached_at = None, -math.inf, time.monotonic()
     while True:
-        try:
-            relay(engine, app, job_id)
-            waits_for = check_workers()
-            reached_at = time.monotonic()
-        except BrokerError as error:
-            if time.monotonic() - reached_at > BROKER_PATIENCE_SECONDS:
-                raise
-            waits_for = f"waiting for the broker: {error}"
+        if time.monotonic() - cared_at >= CARE_SECONDS:
+            cared_at = time.monotonic()
+            try:
+                relay(engine, app, job_id)
+                waits_for = check_workers()
+                reached_at = time.monotonic()
+            except BrokerError as error:
+                if time.monotonic() - reached_at > BROKER_PATIENCE_SECONDS:
+                    raise
+                waits_for = f"waiting for the broker: {error}"
         with connect(engine) as connection:
             progress = jobs.progress(connection, job_id, least_lease_seconds=least_lease_seconds)
         on_progress(progress)

@@ -47,7 +47,7 @@ class EvaluationRequest:
 
     classifier: Classifier
     calibration_id: int
-    labelled: evaluations.Labelled
+    labelled: evaluations.LabelledExemplars
     job_id: int | None
 
 
@@ -175,7 +175,7 @@ def _request(
     connection: Connection,
     classifier: Classifier,
     calibration: Calibration,
-    labelled: evaluations.Labelled,
+    labelled: evaluations.LabelledExemplars,
     where: str,
     chunk_rows: int,
 ) -> EvaluationRequest:

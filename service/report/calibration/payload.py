@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from service.core.monitoring.discrepancies import Discrepancies, growth_p_value
-from service.core.monitoring.drift import QUANTILES, Outcome, Shift
+from service.core.monitoring.drift import QUANTILES, OutcomeCounts, Shift
 from service.core.monitoring.label_budget import Shortfall
 from service.core.monitoring.traffic import Accuracy, SharePair, Traffic
 from service.core.types import Reason, Split
@@ -139,7 +139,7 @@ def _shift(shift: Shift) -> dict[str, Any]:
     }
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: OutcomeCounts) -> dict[str, Any]:
     return {
         "weighted": outcome.weighted,
         "q_equals_k": outcome.require_full_match,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from service.core.monitoring.drift import QUANTILES, Outcome, Shift
+from service.core.monitoring.drift import QUANTILES, OutcomeCounts, Shift
 from service.core.monitoring.traffic import Comparison, Traffic
 from service.core.types import Reason
 from service.report.calibration.advice import accuracy_text
@@ -133,7 +133,7 @@ def _accuracies(report: CalibrationReport, traffic: Traffic) -> tuple[str, ...]:
     )
 
 
-def _outcome_row(outcome: Outcome) -> tuple[str, ...]:
+def _outcome_row(outcome: OutcomeCounts) -> tuple[str, ...]:
     name = ("weighted" if outcome.weighted else "plain") + (", q = K" if outcome.require_full_match else "")
     shares = (ratio_text(count, outcome.points) for count in (outcome.admitted, *outcome.rejected))
     return (name, f"{outcome.points:,}", *shares)

@@ -16,7 +16,7 @@ from matplotlib.typing import LineStyleType
 
 from service.core.evaluation.coverage_bands import CoverageBand
 from service.core.evaluation.curves import CoverageCurve, Reliability
-from service.core.evaluation.tallies import FEW, Tally, Verdict
+from service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict
 from service.report.charts.marks import (
     FEW_ALPHA,
     FEW_MARK_COLOUR,
@@ -58,7 +58,7 @@ def draw_coverage(figure: FigureBase, report: DatasetReport) -> None:
 
     Left by true class, right by predicted class. A mark shows what the target admits, its interval and its verdict.
     Along the curve the interval is a band, for all classes together and, up to `MOST_BANDS`, for each. Curves start
-    where `FEW` points, of as many documents, are admitted. The curves set the limits, not the intervals.
+    where `MINIMUM_TO_JUDGE` points, of as many documents, are admitted. The curves set the limits, not the intervals.
     """
     measured, shown, target = report.method(RECOMMENDED), report.shown_classes(), float(report.target)
     left = figure.add_subplot(1, 2, 1, ylabel="share correct among admitted")
@@ -141,10 +141,10 @@ def draw_reliability(figure: FigureBase, report: DatasetReport) -> None:
 
 
 def draw_heatmap(figure: FigureBase, report: DatasetReport) -> None:
-    """Accuracy and count of the KNN in each cell of q by d; cells of fewer than `FEW` points stay grey."""
+    """Accuracy and count of the KNN in each cell of q by d; cells of fewer than `MINIMUM_TO_JUDGE` points stay grey."""
     grid = report.grid
     rows, columns = grid.count.shape
-    judged = grid.count >= FEW
+    judged = grid.count >= MINIMUM_TO_JUDGE
     accuracy = np.where(judged, grid.correct / np.maximum(grid.count, 1), np.nan)  # (Q, B)
     least = min(0.9, np.floor(10 * np.min(accuracy, where=judged, initial=0.9)) / 10)
     scale = Normalize(least, 1.0)
@@ -154,16 +154,16 @@ def draw_heatmap(figure: FigureBase, report: DatasetReport) -> None:
     for row in range(rows):
         for column in range(columns):
             count = int(grid.count[row, column])
-            share = share_text(float(accuracy[row, column])) if count >= FEW else "too few"
-            dark = count >= FEW and scale(accuracy[row, column]) < 0.45
+            share = share_text(float(accuracy[row, column])) if count >= MINIMUM_TO_JUDGE else "too few"
+            dark = count >= MINIMUM_TO_JUDGE and scale(accuracy[row, column]) < 0.45
             axes.text(
                 column + 0.5,
                 row + 0.5,
                 f"{share}\nn = {count:,}" if count else "none",
                 ha="center",
                 va="center",
-                color="white" if dark else "black" if count >= FEW else FEW_MARK_COLOUR,
-                fontsize=9 if count >= FEW else 8,
+                color="white" if dark else "black" if count >= MINIMUM_TO_JUDGE else FEW_MARK_COLOUR,
+                fontsize=9 if count >= MINIMUM_TO_JUDGE else 8,
             )
     bar = figure.colorbar(mesh, ax=axes, pad=0.02)
     bar.set_label("accuracy of the KNN")

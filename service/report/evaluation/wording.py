@@ -7,7 +7,7 @@ from unicodedata import east_asian_width
 
 from service.core.evaluation.curves import AccuracyGrid
 from service.core.evaluation.measures import ClassTallies, MethodMeasures, PointAccuracy
-from service.core.evaluation.tallies import FEW, Tally, Verdict
+from service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict
 from service.report.evaluation.dataset import RECOMMENDED, DatasetReport
 
 TRUE, PREDICTED = "true class", "predicted as"
@@ -161,7 +161,7 @@ def legend(report: DatasetReport, what: str = "correct") -> str:
 
 def few_text(report: DatasetReport) -> str:
     """What is too few to judge."""
-    return f"under {FEW} points" if report.document_count is None else f"under {FEW} documents"
+    return f"under {MINIMUM_TO_JUDGE} {'points' if report.document_count is None else 'documents'}"
 
 
 def interval_note(report: DatasetReport) -> str:

@@ -200,9 +200,9 @@ def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -
     return found
 
 
-def summaries(connection: Connection, classifier: Classifier, *, most: int) -> Sequence[Row[Any]]:
+def summaries(connection: Connection, classifier: Classifier, *, limit: int) -> Sequence[Row[Any]]:
     """Return the newest snapshots of a classifier, newest first: setting, time, reason and number of points."""
-    parameters = {"classifier_id": classifier.id, "most": most}
+    parameters = {"classifier_id": classifier.id, "row_limit": limit}
     return connection.execute(statement("calibrations.calibrations"), parameters).all()
 
 

@@ -80,7 +80,7 @@ classifier = Table(
         comment="Version of the training exemplars; ascends with every change, in one sequence with exemplar ids.",
     ),
     Column(
-        "neighbours_complete_to",
+        "neighbours_support_version",
         BigInteger,
         nullable=False,
         server_default=text("0"),
@@ -132,10 +132,10 @@ exemplar_vector = Table(
     Column("classifier_id", Integer, nullable=False, comment="Partition key: classifier of the exemplar."),
     Column("support", Boolean, nullable=False, comment="Partition key: whether it is a training exemplar."),
     Column("exemplar_id", ForeignKey(exemplar.c.id), nullable=False, comment="The exemplar."),
-    Column("r", VECTOR, nullable=False, comment="r, the exemplar vector; each partition checks its length."),
+    Column("vector", VECTOR, nullable=False, comment="r, the exemplar vector; each partition checks its length."),
     PrimaryKeyConstraint("classifier_id", "support", "exemplar_id"),
     postgresql_partition_by="LIST (classifier_id)",
-    comment="Exemplar vectors in a narrow table; create_vector_partitions_v1 makes two partitions per classifier.",
+    comment="Exemplar vectors in a narrow table; create_vector_partitions_v2 makes two partitions per classifier.",
 )
 
 label_event = Table(
@@ -174,7 +174,7 @@ neighbours = Table(
     metadata,
     Column("exemplar_id", ForeignKey(exemplar.c.id), primary_key=True, comment="The point."),
     Column(
-        "complete_to",
+        "support_version",
         BigInteger,
         nullable=False,
         comment="Support version that the list was complete to when it was written.",
@@ -235,7 +235,7 @@ approximation = Table(
         "knn_parameters_id", ForeignKey(knn_parameters.c.id), nullable=False, comment="KNN parameters that it rests on."
     ),
     Column("exemplar_id", ForeignKey(exemplar.c.id), nullable=False, comment="The point."),
-    Column("complete_to", BigInteger, nullable=False, comment="Support version at which it was computed."),
+    Column("support_version", BigInteger, nullable=False, comment="Support version at which it was computed."),
     Column("predicted", Integer, nullable=False, comment="argmax KNN; ties go to the lower class."),
     Column(
         "match_count",
@@ -498,7 +498,7 @@ decision = Table(
     Column("exemplar_id", ForeignKey(exemplar.c.id), nullable=False, comment="Exemplar that was decided on."),
     Column("weighted", Boolean, nullable=False, comment="Whether the probabilities are up-weighted by the localizer."),
     Column("require_full_match", Boolean, nullable=False, comment="Whether a point with q < K was rejected."),
-    Column("complete_to", BigInteger, nullable=False, comment="Support version at which it was decided."),
+    Column("support_version", BigInteger, nullable=False, comment="Support version at which it was decided."),
     Column("predicted", Integer, nullable=False, comment="KNN's prediction."),
     Column(
         "match_count",

@@ -12,6 +12,7 @@ from service.core.types import Approximation, IntArray, Reason, Split
 from service.errors import NotFoundError
 from service.store.database.binary_copy import BOOL, FLOAT8, INT4, INT8, TEXT, Array, Bits, copy_in, driver_cursor
 from service.store.database.statements import statement, stream
+from service.store.exemplars.classifiers import Classifier
 from service.store.work.jobs import Job
 
 
@@ -55,7 +56,7 @@ def write(
     connection: Connection,
     job: Job,
     exemplar_ids: IntArray,
-    complete_to: int,
+    support_version: int,
     approximation: Approximation,
     decided: Decisions,
 ) -> None:
@@ -83,7 +84,7 @@ def write(
             "exemplar_id": INT8,
             "weighted": BOOL,
             "require_full_match": BOOL,
-            "complete_to": INT8,
+            "support_version": INT8,
             "predicted": INT4,
             "match_count": INT4,
             "distance": FLOAT8,
@@ -103,7 +104,7 @@ def write(
             "exemplar_id": exemplar_ids[rows],
             "weighted": np.full(n, job.weighted),
             "require_full_match": np.full(n, job.require_full_match),
-            "complete_to": np.full(n, complete_to),
+            "support_version": np.full(n, support_version),
             "predicted": approximation.predicted[rows],
             "match_count": approximation.match_count[rows],
             "distance": approximation.distance[rows],
@@ -147,5 +148,16 @@ def by_id(connection: Connection, decision_id: int) -> Row[Any]:
     """Return a decision as it is stored, with its classifier's name; NotFoundError if it does not exist."""
     row = connection.execute(statement("decisions.decision_by_id"), {"decision_id": decision_id}).one_or_none()
     if row is None:
-        raise NotFoundError(f"there is no decision {decision_id}; report.decision_v1 lists them")
+        raise NotFoundError(f"there is no decision {decision_id}; name the classifier and the row's id instead")
     return row
+
+
+def newest(connection: Connection, classifier: Classifier, external_id: str) -> int:
+    """The key of the newest decision on an exemplar; NotFoundError if nothing was decided on it."""
+    parameters = {"classifier_id": classifier.id, "external_id": external_id}
+    decision_id: int | None = connection.execute(
+        statement("decisions.newest_decision"), parameters
+    ).scalar_one_or_none()
+    if decision_id is None:
+        raise NotFoundError(f"classifier {classifier.name!r} has decided on no exemplar with the id {external_id!r}")
+    return decision_id

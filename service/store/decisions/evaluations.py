@@ -22,7 +22,7 @@ from service.store.exemplars.classifiers import Classifier
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Labelled:
+class LabelledExemplars:
     """Labelled exemplars: ids (n,) int64 of those that can be evaluated, each once, and the number of others.
 
     seen_count: the number of those that the snapshot was made with, as training or calibration data, which therefore
@@ -51,7 +51,7 @@ class EvaluatedRows:
     admitted: BoolArray
 
 
-def labelled(connection: Connection, calibration: Calibration, exemplar_ids: IntArray) -> Labelled:
+def labelled(connection: Connection, calibration: Calibration, exemplar_ids: IntArray) -> LabelledExemplars:
     """Return the labelled ones of the given exemplars, in the given order."""
     parameters = {
         "exemplar_ids": list(dict.fromkeys(exemplar_ids.tolist())),
@@ -60,7 +60,7 @@ def labelled(connection: Connection, calibration: Calibration, exemplar_ids: Int
     }
     rows = connection.execute(statement("evaluations.labelled"), parameters).all()
     unseen = [row.exemplar_id for row in rows if not row.is_seen]
-    return Labelled(np.array(unseen, dtype=np.int64), len(rows) - len(unseen))
+    return LabelledExemplars(np.array(unseen, dtype=np.int64), len(rows) - len(unseen))
 
 
 def decided(connection: Connection, calibration: Calibration) -> IntArray:

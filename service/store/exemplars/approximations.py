@@ -28,14 +28,14 @@ from service.store.exemplars.classifiers import Classifier
 class StoredNeighbours:
     """Neighbour lists of n points.
 
-    exemplar_ids: (n,) int64. neighbour_ids: (n, K) int64, distances: (n, K) float64, nearest first. complete_to: (n,)
-    int64, the support version that each list is complete to.
+    exemplar_ids: (n,) int64. neighbour_ids: (n, K) int64, distances: (n, K) float64, nearest first.
+    support_version: (n,) int64, the version that each list is complete to.
     """
 
     exemplar_ids: IntArray
     neighbour_ids: IntArray
     distances: FloatArray
-    complete_to: IntArray
+    support_version: IntArray
 
     def take(self, rows: IntArray) -> "StoredNeighbours":
         """Return the lists in these rows, in this order; rows: (m,) int64."""
@@ -43,7 +43,7 @@ class StoredNeighbours:
             exemplar_ids=self.exemplar_ids[rows],
             neighbour_ids=self.neighbour_ids[rows],
             distances=self.distances[rows],
-            complete_to=self.complete_to[rows],
+            support_version=self.support_version[rows],
         )
 
     def followed_by(self, other: "StoredNeighbours") -> "StoredNeighbours":
@@ -52,7 +52,7 @@ class StoredNeighbours:
             exemplar_ids=np.concatenate([self.exemplar_ids, other.exemplar_ids]),
             neighbour_ids=np.concatenate([self.neighbour_ids, other.neighbour_ids]),
             distances=np.concatenate([self.distances, other.distances]),
-            complete_to=np.concatenate([self.complete_to, other.complete_to]),
+            support_version=np.concatenate([self.support_version, other.support_version]),
         )
 
     def holding(self, neighbour_ids: IntArray) -> BoolArray:
@@ -108,13 +108,13 @@ def outdated_neighbours(connection: Connection, classifier: Classifier) -> IntAr
 
     If training exemplars only left or were relabelled, these are the points that have them among their neighbours.
     """
-    complete_to, version = classifier.neighbours_complete_to, classifier.support_version
-    if complete_to == version:
+    searched, version = classifier.neighbours_support_version, classifier.support_version
+    if searched == version:
         return np.empty(0, dtype=np.int64)
-    if support.grew_after(connection, classifier, complete_to):
+    if support.grew_after(connection, classifier, searched):
         parameters = {"classifier_id": classifier.id, "support_version": version}
         return _ids(connection, "approximations.outdated_neighbours", parameters)
-    changed = support.changes_after(connection, classifier, complete_to).exemplar_ids
+    changed = support.changes_after(connection, classifier, searched).exemplar_ids
     return _ids(
         connection,
         "approximations.outdated_neighbours_holding",
@@ -133,12 +133,12 @@ def read_neighbours(connection: Connection, classifier: Classifier, exemplar_ids
         "exemplar_id": INT8,
         "neighbour_ids": Array(">i8", k),
         "distances": Array(">f8", k),
-        "complete_to": INT8,
+        "support_version": INT8,
     }
     parameters = {"exemplar_ids": exemplar_ids.tolist(), "classifier_id": classifier.id}
     query = copy_query("approximations.neighbours")
     rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
-    return StoredNeighbours(rows["exemplar_id"], rows["neighbour_ids"], rows["distances"], rows["complete_to"])
+    return StoredNeighbours(rows["exemplar_id"], rows["neighbour_ids"], rows["distances"], rows["support_version"])
 
 
 def write_neighbours(connection: Connection, classifier: Classifier, found: StoredNeighbours) -> None:
@@ -148,10 +148,10 @@ def write_neighbours(connection: Connection, classifier: Classifier, found: Stor
     copy_in(
         driver_cursor(connection),
         "neighbours",
-        {"exemplar_id": INT8, "complete_to": INT8, "neighbour_ids": Array(">i8", k), "distances": Array(">f8", k)},
+        {"exemplar_id": INT8, "support_version": INT8, "neighbour_ids": Array(">i8", k), "distances": Array(">f8", k)},
         {
             "exemplar_id": found.exemplar_ids,
-            "complete_to": found.complete_to,
+            "support_version": found.support_version,
             "neighbour_ids": found.neighbour_ids,
             "distances": found.distances,
         },
@@ -209,13 +209,13 @@ def write_approximations(
         {
             "knn_parameters_id": INT4,
             "exemplar_id": INT8,
-            "complete_to": INT8,
+            "support_version": INT8,
             **_approximation_columns(classifier),
         },
         {
             "knn_parameters_id": np.full(n, knn_parameters_id),
             "exemplar_id": exemplar_ids,
-            "complete_to": np.full(n, classifier.support_version),
+            "support_version": np.full(n, classifier.support_version),
             "predicted": approximation.predicted,
             "match_count": approximation.match_count,
             "distance": approximation.distance,

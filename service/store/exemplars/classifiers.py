@@ -17,8 +17,8 @@ from service.store.database.statements import statement
 class Classifier:
     """A stored classifier. dimension is D, neighbour_count K; the shares are those of held-out labelled points.
 
-    support_version: of its training exemplars; neighbours_complete_to: the version that all stored neighbour lists are
-    complete to at least.
+    support_version: of its training exemplars; neighbours_support_version: the version that all stored neighbour lists
+    are complete to at least.
     """
 
     id: int
@@ -31,7 +31,7 @@ class Classifier:
     seed: int
     support_revision: UUID
     support_version: int
-    neighbours_complete_to: int
+    neighbours_support_version: int
     created_at: datetime
 
     @property

@@ -152,6 +152,10 @@ def store(
     return StoredExemplars(ids=ids, new_rows=new)
 
 
+# A row that trains must not calibrate too, so another id is the remedy only for another exemplar.
+_WRONG_FILE = "see whether this is the file you meant; give the row an id of its own only if it is another exemplar"
+
+
 def _check_same(
     stored: Row[Any], incoming: IncomingExemplars, digests: Sequence[bytes], position: int, source: str
 ) -> None:
@@ -164,9 +168,9 @@ def _check_same(
     elif split == Split.SCORED:  # anything stored can be scored
         return
     elif stored.split == Split.SCORED:
-        problem = f"already stored to be scored, expected a new exemplar for split {split}; use another id"
+        problem = f"already stored to be scored, expected a new exemplar for split {split}; {_WRONG_FILE}"
     elif (stored.split == Split.TRAIN) != (split == Split.TRAIN):
-        problem = f"already stored in split {stored.split}, expected a new exemplar for split {split}; use another id"
+        problem = f"already stored in split {stored.split}, expected a new exemplar for split {split}; {_WRONG_FILE}"
     else:
         return
     where = f"{source}: row {incoming.first_row + position}, id {incoming.external_ids[position]!r}"
@@ -223,12 +227,12 @@ def _append(
     copy_in(
         cursor,
         "exemplar_vector",
-        {"classifier_id": INT4, "support": BOOL, "exemplar_id": INT8, "r": Vector(classifier.dimension)},
+        {"classifier_id": INT4, "support": BOOL, "exemplar_id": INT8, "vector": Vector(classifier.dimension)},
         {
             "classifier_id": np.full(n, classifier.id),
             "support": np.array([incoming.splits[row] == Split.TRAIN for row in chosen]),
             "exemplar_id": ids,
-            "r": incoming.vectors[rows],
+            "vector": incoming.vectors[rows],
         },
     )
     labelled = incoming.labels[rows] >= 0
@@ -306,10 +310,10 @@ def support_vector_blocks(
     connection: Connection, classifier: Classifier, ids: IntArray, block_rows: int
 ) -> Iterator[Float32Array]:
     """Yield vectors of the training exemplars, all of whose `ids` are given, in order of ingestion."""
-    columns: dict[str, FixedColumn] = {"exemplar_id": INT8, "r": Vector(classifier.dimension)}
+    columns: dict[str, FixedColumn] = {"exemplar_id": INT8, "vector": Vector(classifier.dimension)}
     query, parts = copy_query("exemplars.support_vectors"), _parts(classifier, ids, block_rows)
     for block in copy_out_packed(driver_cursor(connection), query, parts, columns):
-        yield block["r"]
+        yield block["vector"]
 
 
 def _parts(classifier: Classifier, ids: IntArray, block_rows: int) -> dict[str, object]:
@@ -324,15 +328,15 @@ def _unpacked_ids(packed: bytes | None) -> IntArray:
 
 def vectors(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
     """Return the vectors of some exemplars, in the given order, (n, D) float32."""
-    columns: dict[str, FixedColumn] = {"exemplar_id": INT8, "r": Vector(classifier.dimension)}
+    columns: dict[str, FixedColumn] = {"exemplar_id": INT8, "vector": Vector(classifier.dimension)}
     parameters = {"classifier_id": classifier.id, "exemplar_ids": exemplar_ids.tolist()}
     found = np.empty((len(exemplar_ids), classifier.dimension), dtype=np.float32)
     start = 0
     for block in copy_out(
         driver_cursor(connection), copy_query("exemplars.vectors"), parameters, columns, block_rows=1024
     ):
-        found[start : start + len(block["r"])] = block["r"]
-        start += len(block["r"])
+        found[start : start + len(block["vector"])] = block["vector"]
+        start += len(block["vector"])
     assert start == len(exemplar_ids), "an exemplar without a vector"
     return found
 

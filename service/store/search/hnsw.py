@@ -88,8 +88,8 @@ def prefer(connection: Connection, classifier: Classifier, ef_search: int) -> No
     parameters = {"index": _name(classifier), "ef_search": ef_search}
     if not connection.execute(statement("hnsw.prefer"), parameters).one().indexed:
         raise NotReadyError(
-            f"classifier {classifier.name!r} has no HNSW index: make it with `venn-admit index {classifier.name} "
-            "--hnsw`, or search exactly"
+            f"classifier {classifier.name!r} has no HNSW index: make it with `venn-admit index create "
+            f"{classifier.name}`, or search exactly"
         )
 
 
@@ -106,12 +106,12 @@ def _name(classifier: Classifier) -> str:
 
 def _index(classifier: Classifier, **options: int) -> Index:
     """An index on an expression of fixed dimension, because the column has none."""
-    table = Table(f"exemplar_vector_{classifier.id}_support", MetaData(schema=SCHEMA), Column("r", VECTOR))
+    table = Table(f"exemplar_vector_{classifier.id}_support", MetaData(schema=SCHEMA), Column("vector", VECTOR))
     return Index(
         _name(classifier),
-        cast(table.c.r, VECTOR(classifier.dimension)).label("r"),
+        cast(table.c.vector, VECTOR(classifier.dimension)).label("vector"),
         postgresql_using="hnsw",
-        postgresql_ops={"r": "vector_l2_ops"},
+        postgresql_ops={"vector": "vector_l2_ops"},
         postgresql_with=options,
         postgresql_concurrently=True,
     )

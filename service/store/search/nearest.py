@@ -27,7 +27,7 @@ from service.store.search import hnsw
 MARGIN = 8
 _BLOCK_ROWS = 1024
 
-# Candidates, column by column: exemplar_id, float32_distance, r, label, network_logits.
+# Candidates, column by column: exemplar_id, float32_distance, vector, label, network_logits.
 _Block = Mapping[str, npt.NDArray[Any]]
 
 
@@ -123,7 +123,7 @@ def _few(connection: Connection, query: str, classifier: Classifier, parameters:
     return {
         "exemplar_id": np.array(ids, np.int64),
         "float32_distance": np.array(distances, np.float64),
-        "r": wire.take(np.frombuffer(b"".join(vectors), wire.wire)),
+        "vector": wire.take(np.frombuffer(b"".join(vectors), wire.wire)),
         "label": np.array(labels, np.int64),
         "network_logits": np.array(logits, np.float32).reshape(len(logits), classifier.class_count),
     }
@@ -136,7 +136,7 @@ def _many(
     columns: dict[str, FixedColumn] = {
         "exemplar_id": INT8,
         "float32_distance": FLOAT8,
-        "r": Vector(classifier.dimension),
+        "vector": Vector(classifier.dimension),
         "label": INT4,
         "network_logits": Array(">f4", classifier.class_count),
     }
@@ -153,7 +153,7 @@ def _rank(classifier: Classifier, vector: Float32Array, blocks: Iterable[_Block]
         logits=np.empty((0, classifier.class_count), np.float32),
     )
     for block in blocks:
-        near = _merge(near, block, euclidean_distances(block["r"], vector), classifier.neighbour_count)
+        near = _merge(near, block, euclidean_distances(block["vector"], vector), classifier.neighbour_count)
     return near
 
 

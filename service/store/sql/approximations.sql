@@ -35,7 +35,7 @@ FROM exemplar
 INNER JOIN neighbours ON exemplar.id = neighbours.exemplar_id
 WHERE
     exemplar.classifier_id = :classifier_id
-    AND neighbours.complete_to < :support_version
+    AND neighbours.support_version < :support_version
 ORDER BY exemplar.id;
 
 -- name: outdated_neighbours_holding
@@ -44,7 +44,7 @@ SELECT exemplar_id
 FROM neighbours
 WHERE
     neighbour_ids && :neighbour_ids ::bigint[]
-    AND complete_to < :support_version
+    AND support_version < :support_version
 ORDER BY exemplar_id;
 
 -- name: neighbours
@@ -54,7 +54,7 @@ SELECT
     neighbours.exemplar_id,
     neighbours.neighbour_ids,
     neighbours.distances,
-    greatest(neighbours.complete_to, classifier.neighbours_complete_to) AS complete_to
+    greatest(neighbours.support_version, classifier.neighbours_support_version) AS support_version
 FROM neighbours
 CROSS JOIN classifier
 WHERE
@@ -91,7 +91,7 @@ WHERE
 DELETE FROM approximation
 WHERE
     exemplar_id = ANY(:exemplar_ids)
-    AND complete_to < :support_version;
+    AND support_version < :support_version;
 
 -- name: split_approximations
 -- The approximations of a split in order of ingestion, each with its label.

@@ -111,7 +111,7 @@ FROM calibration
 INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
 WHERE calibrator.classifier_id = :classifier_id
 ORDER BY calibration.id DESC
-LIMIT :most;
+LIMIT :row_limit;
 
 -- name: snapshot_points
 -- One split of a snapshot, as it was, in the order of its bands.

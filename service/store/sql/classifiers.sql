@@ -7,7 +7,7 @@ RETURNING id;
 
 -- name: create_vector_partitions
 -- Create the partitions for the vectors of a new classifier.
-SELECT create_vector_partitions_v1(:classifier_id, :dimension);
+SELECT create_vector_partitions_v2(:classifier_id, :dimension);
 
 -- name: classifier_by_name
 -- A classifier, by its name.
@@ -22,7 +22,7 @@ SELECT
     seed,
     support_revision,
     support_version,
-    neighbours_complete_to,
+    neighbours_support_version,
     created_at
 FROM classifier
 WHERE name = :name;
@@ -40,7 +40,7 @@ SELECT
     seed,
     support_revision,
     support_version,
-    neighbours_complete_to,
+    neighbours_support_version,
     created_at
 FROM classifier
 WHERE id = :classifier_id;
@@ -58,7 +58,7 @@ SELECT
     seed,
     support_revision,
     support_version,
-    neighbours_complete_to,
+    neighbours_support_version,
     created_at
 FROM classifier
 ORDER BY name;

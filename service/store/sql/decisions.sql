@@ -125,6 +125,17 @@ WHERE job.id = :job_id
 GROUP BY exemplar.split, stored.predicted, stored.decision, stored.reason
 ORDER BY exemplar.split, stored.predicted, stored.decision, stored.reason;
 
+-- name: newest_decision
+-- The newest decision on an exemplar of a classifier; no row if there is none.
+SELECT decision.id
+FROM decision
+INNER JOIN exemplar ON decision.exemplar_id = exemplar.id
+WHERE
+    exemplar.classifier_id = :classifier_id
+    AND exemplar.external_id = :external_id
+ORDER BY decision.id DESC
+LIMIT 1;
+
 -- name: decision_by_id
 -- A decision as it is stored.
 SELECT
@@ -133,7 +144,7 @@ SELECT
     decision.exemplar_id,
     decision.weighted,
     decision.require_full_match,
-    decision.complete_to,
+    decision.support_version,
     decision.predicted,
     decision.match_count,
     decision.distance,

@@ -79,7 +79,7 @@ CROSS JOIN
         FROM (
             SELECT
                 exemplar_vector.exemplar_id,
-                exemplar_vector.r
+                exemplar_vector.vector
             FROM exemplar_vector
             WHERE
                 exemplar_vector.classifier_id = :classifier_id
@@ -94,19 +94,19 @@ ORDER BY part.position;
 -- partitions as long as they have no statistics.
 SELECT
     wanted.exemplar_id,
-    stored.r
+    stored.vector
 FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
 CROSS JOIN
     LATERAL (
         -- Each side names the complete key.
-        SELECT held_out.r
+        SELECT held_out.vector
         FROM exemplar_vector AS held_out
         WHERE
             held_out.classifier_id = :classifier_id
             AND NOT held_out.support
             AND held_out.exemplar_id = wanted.exemplar_id
         UNION ALL
-        SELECT training.r
+        SELECT training.vector
         FROM exemplar_vector AS training
         WHERE
             training.classifier_id = :classifier_id

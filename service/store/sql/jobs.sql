@@ -371,7 +371,7 @@ WHERE
     AND (CAST(:classifier_id AS integer) IS NULL OR job.classifier_id = :classifier_id)
 GROUP BY job.id, classifier.name
 ORDER BY job.id DESC
-LIMIT :most;
+LIMIT :row_limit;
 
 -- name: chunk_states
 -- The number of chunks of a job by state, with the error of the first chunk that has one.

@@ -5,26 +5,26 @@
 WITH nearest AS MATERIALIZED (
     SELECT
         exemplar_id,
-        r <-> :vector ::vector AS float32_distance
+        vector <-> :vector ::vector AS float32_distance
     FROM exemplar_vector
     WHERE
         classifier_id = :classifier_id
         AND support
-    ORDER BY r <-> :vector ::vector
+    ORDER BY vector <-> :vector ::vector
     LIMIT :count
 )
 
 SELECT
     nearest.exemplar_id,
     nearest.float32_distance,
-    known.r,
+    known.vector,
     known.label,
     known.network_logits
 FROM nearest
 CROSS JOIN
     LATERAL (
         SELECT
-            stored.r,
+            stored.vector,
             exemplar.label,
             exemplar.network_logits
         FROM exemplar_vector AS stored
@@ -42,8 +42,8 @@ CROSS JOIN
 -- All training exemplars that are no farther than a given distance.
 SELECT
     stored.exemplar_id,
-    stored.r <-> :vector ::vector AS float32_distance,
-    stored.r,
+    stored.vector <-> :vector ::vector AS float32_distance,
+    stored.vector,
     exemplar.label,
     exemplar.network_logits
 FROM exemplar_vector AS stored
@@ -51,7 +51,7 @@ INNER JOIN exemplar ON stored.exemplar_id = exemplar.id
 WHERE
     stored.classifier_id = :classifier_id
     AND stored.support
-    AND stored.r <-> :vector ::vector <= :reach ::float8;
+    AND stored.vector <-> :vector ::vector <= :reach ::float8;
 
 -- name: nearest_by_hnsw
 -- The result of `nearest` by the index, approximate. Nothing is sorted, so vectors are returned as well. The function
@@ -59,20 +59,20 @@ WHERE
 WITH nearest AS MATERIALIZED (
     SELECT
         exemplar_id,
-        r,
-        r <-> :vector ::vector AS float32_distance
+        vector,
+        vector <-> :vector ::vector AS float32_distance
     FROM exemplar_vector
     WHERE
         classifier_id = :classifier_id
         AND support
-    ORDER BY vector(r, :dimension, TRUE) <-> :vector ::vector
+    ORDER BY vector(vector, :dimension, TRUE) <-> :vector ::vector
     LIMIT :count
 )
 
 SELECT
     nearest.exemplar_id,
     nearest.float32_distance,
-    nearest.r,
+    nearest.vector,
     known.label,
     known.network_logits
 FROM nearest

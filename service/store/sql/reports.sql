@@ -173,7 +173,7 @@ SELECT
     wanted.calibration_id = :calibration_id
     OR (
         calibration.knn_parameters_id = :knn_parameters_id
-        AND stored.complete_to >= :support_version
+        AND stored.support_version >= :support_version
     ) AS is_comparable,
     -- An exemplar that was scored first and labelled later was traffic when it was decided on.
     (
@@ -205,7 +205,7 @@ CROSS JOIN
             decision.match_count,
             decision.distance,
             decision.reason,
-            decision.complete_to,
+            decision.support_version,
             decision.created_at
         FROM decision
         WHERE

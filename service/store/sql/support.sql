@@ -81,10 +81,10 @@ FOR NO KEY UPDATE;
 -- name: complete_neighbours
 -- Record that a job brought all neighbour lists up to its support version.
 UPDATE classifier
-SET neighbours_complete_to = job.support_version
+SET neighbours_support_version = job.support_version
 FROM job
 WHERE
     job.id = :job_id
     AND job.state = 'done'
     AND classifier.id = job.classifier_id
-    AND job.support_version > classifier.neighbours_complete_to;
+    AND job.support_version > classifier.neighbours_support_version;

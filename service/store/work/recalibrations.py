@@ -12,7 +12,7 @@ from service.store.exemplars import classifiers
 from service.store.exemplars.classifiers import Classifier
 
 # The foundations of a snapshot: a change in one of these makes it out of date.
-BEARING = frozenset({Split.TRAIN, Split.MC, Split.VP})
+CALIBRATION_SPLITS = frozenset({Split.TRAIN, Split.MC, Split.VP})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import pytest
 from service.core.documents import Documents
 from service.core.evaluation.coverage_bands import BAND_PLACES, coverage_bands
 from service.core.evaluation.curves import coverage_curve
-from service.core.evaluation.tallies import FEW, Grouping, tally_groupings, wilson_interval
+from service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Grouping, tally_groupings, wilson_interval
 from service.core.types import BoolArray, FloatArray
 from service.errors import InvalidInputError
 
@@ -19,14 +19,15 @@ def points() -> tuple[FloatArray, BoolArray, list[BoolArray]]:
     score = generator.integers(0, 60, POINTS) / 60
     score[::7] = np.nan
     group = generator.integers(0, 2, POINTS)
-    return score, generator.random(POINTS) < score, [group == 0, np.arange(POINTS) < FEW - 1, np.isnan(score)]
+    groups = [group == 0, np.arange(POINTS) < MINIMUM_TO_JUDGE - 1, np.isnan(score)]
+    return score, generator.random(POINTS) < score, groups
 
 
 def test_wilson_where_points_are_independent() -> None:
     score, correct, groups = points()
     band, few, none = coverage_bands(score, correct, groups, None)
     curve = coverage_curve(score[groups[0]], correct[groups[0]])
-    enough = curve.count >= FEW
+    enough = curve.count >= MINIMUM_TO_JUDGE
     assert 2 < band.count.size <= BAND_PLACES
     assert (band.count[0], band.count[-1]) == (curve.count[enough][0], curve.count[-1])
     place = np.searchsorted(curve.count, band.count)
@@ -53,7 +54,8 @@ def test_resampled_documents_give_the_interval_that_the_tables_have() -> None:
 
 def test_few_documents_have_no_interval_however_many_points_they_hold() -> None:
     score, correct, groups = points()
-    (band, *_) = coverage_bands(score, correct, groups, Documents(np.arange(POINTS) % (FEW - 1), FEW - 1))
+    too_few = MINIMUM_TO_JUDGE - 1
+    (band, *_) = coverage_bands(score, correct, groups, Documents(np.arange(POINTS) % too_few, too_few))
     assert band.count.size == 0
 
 

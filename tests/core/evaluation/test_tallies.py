@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.documents import Documents
-from service.core.evaluation.tallies import FEW, Grouping, Tally, Verdict, tally_groupings, wilson_interval
+from service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Grouping, Tally, Verdict, tally_groupings, wilson_interval
 from service.errors import InvalidInputError
 
 ALPHA = Decimal("0.1")
@@ -38,8 +38,8 @@ class TestTally:
             (90_000, 100_000, "0.1", Verdict.CANNOT_TELL),
             (90_200, 100_000, "0.1", Verdict.MET),
             (89_800, 100_000, "0.1", Verdict.MISSED),
-            (FEW - 1, FEW - 1, "0.9", Verdict.CANNOT_TELL),
-            (0, FEW - 1, "0.1", Verdict.CANNOT_TELL),
+            (MINIMUM_TO_JUDGE - 1, MINIMUM_TO_JUDGE - 1, "0.9", Verdict.CANNOT_TELL),
+            (0, MINIMUM_TO_JUDGE - 1, "0.1", Verdict.CANNOT_TELL),
             (0, 0, "0.1", Verdict.CANNOT_TELL),
         ],
     )
@@ -64,7 +64,7 @@ class TestMoreToSettle:
             target, n = 1 - float(alpha), tally.count + more
             low, high = wilson_interval([tally.share * n, tally.share * (n - 1)], [n, n - 1])
             assert low[0] >= target - 1e-9 or high[0] < target + 1e-9
-            assert n == FEW or (low[1] < target <= high[1])
+            assert n == MINIMUM_TO_JUDGE or (low[1] < target <= high[1])
 
     def test_never_by_points_that_are_not_there_or_right_on_the_target(self) -> None:
         assert Tally(0, 0, 5).more_to_settle(ALPHA) is None
@@ -131,7 +131,7 @@ class TestTallyGroupings:
         assert (first.documents, second.documents) == (2, 1)
 
     def test_few_documents_are_few_however_many_points_they_hold(self) -> None:
-        documents = Documents(np.repeat(np.arange(FEW - 1), 100), FEW - 1)
+        documents = Documents(np.repeat(np.arange(MINIMUM_TO_JUDGE - 1), 100), MINIMUM_TO_JUDGE - 1)
         n = documents.code.size
         ((tally,),) = tally_groupings([Grouping(np.zeros(n, np.int64), np.ones(n, np.bool_), 1)], documents)
         assert tally.count == 900

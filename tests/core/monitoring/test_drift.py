@@ -12,7 +12,7 @@ from service.core.documents import Documents
 from service.core.monitoring.drift import (
     SHIFTED,
     DecidedPoints,
-    Outcome,
+    OutcomeCounts,
     Shift,
     effective_size,
     kolmogorov_smirnov,
@@ -95,11 +95,11 @@ def decided(rows: list[tuple[int, bool, bool, int]]) -> DecidedPoints:
 def test_outcomes_stand_apart_by_options() -> None:
     points = decided([(3, True, False, -1), (4, False, False, SEVERAL), (5, True, False, STARVED), (9, True, True, 3)])
     assert outcomes(points) == (
-        Outcome(True, False, 2, 1, (1, 0, 0, 0)),
-        Outcome(True, True, 1, 0, (0, 0, 0, 1)),
-        Outcome(False, False, 1, 0, (0, 1, 0, 0)),
+        OutcomeCounts(True, False, 2, 1, (1, 0, 0, 0)),
+        OutcomeCounts(True, True, 1, 0, (0, 0, 0, 1)),
+        OutcomeCounts(False, False, 1, 0, (0, 1, 0, 0)),
     )
-    assert outcomes(points, np.array([True, False, False, False])) == (Outcome(True, False, 1, 1, (0, 0, 0, 0)),)
+    assert outcomes(points, np.array([True, False, False, False])) == (OutcomeCounts(True, False, 1, 1, (0, 0, 0, 0)),)
 
 
 @pytest.mark.parametrize("moved", [0.0, 0.3, 1.0])

@@ -27,7 +27,7 @@ ETA_LOC = 0.7
 CALIBRATOR: dict[str, Any] = {"kappa": 3, "bin_edges": (0, 1, 4)}
 
 LISTS = """
-SELECT exemplar.id, neighbour_ids, distances, neighbours.complete_to
+SELECT exemplar.id, neighbour_ids, distances, neighbours.support_version
 FROM neighbours
 INNER JOIN exemplar ON exemplar.id = neighbours.exemplar_id
 INNER JOIN classifier ON classifier.id = exemplar.classifier_id

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from service.flows.calibration.recalibrate import Outcome
+from service.flows.calibration.recalibrate import RecalibrationOutcome
 from service.flows.exemplars.export import Export
 from service.flows.exemplars.label import label
 from service.store.calibrations import calibrations
@@ -81,7 +81,7 @@ class TestDebounce:
         assert due() == []
         age(edge, 6)
         (step,) = due()
-        assert step.outcome == Outcome.RECALIBRATED
+        assert step.outcome == RecalibrationOutcome.RECALIBRATED
         assert edge.rows(REQUEST) == []
         assert snapshots(edge) == [(1, 1, "retired", "test"), (1, 2, "current", "labels")]
         assert due() == []
@@ -91,7 +91,7 @@ class TestDebounce:
         age(edge, WAIT - 5, "first_requested_at")
         assert due() == []
         age(edge, 6, "first_requested_at")
-        assert outcomes(due()) == [Outcome.RECALIBRATED]
+        assert outcomes(due()) == [RecalibrationOutcome.RECALIBRATED]
 
     def test_many_labels_are_one_snapshot_that_writes_what_changed(
         self, edge: Bench, due: Due, logged: list[MutableMapping[str, Any]]
@@ -131,7 +131,7 @@ class TestNewPoints:
         count = more(edge)
         age(edge, QUIET)
         (started,) = due()
-        assert started.outcome == Outcome.STARTED
+        assert started.outcome == RecalibrationOutcome.STARTED
         assert started.job_id is not None
         assert only_request(edge).job_id == started.job_id
         assert edge.value("SELECT row_count FROM job WHERE id = :id", id=started.job_id) == count
@@ -160,7 +160,7 @@ class TestNewPoints:
         (again,) = due()
         assert again.job_id is not None
         edge.run(again.job_id)
-        assert outcomes(due()) == [Outcome.RECALIBRATED]
+        assert outcomes(due()) == [RecalibrationOutcome.RECALIBRATED]
         assert edge.rows(REQUEST) == []
 
     def test_no_snapshot_is_made_while_training_data_change(self, edge: Bench, due: Due) -> None:
@@ -170,13 +170,13 @@ class TestNewPoints:
         assert started.job_id is not None
         edge.run(started.job_id)
         more(edge, "training", "train")
-        assert outcomes(due()) == [Outcome.OUTDATED]
+        assert outcomes(due()) == [RecalibrationOutcome.OUTDATED]
         assert only_request(edge).job_id is None
         age(edge, QUIET)
         (again,) = due()
         assert again.job_id is not None
         edge.run(again.job_id)
-        assert outcomes(due()) == [Outcome.RECALIBRATED]
+        assert outcomes(due()) == [RecalibrationOutcome.RECALIBRATED]
         assert edge.rows(REQUEST) == []
 
     def test_labels_that_arrive_while_the_job_runs_are_in_the_snapshot(self, edge: Bench, due: Due) -> None:

@@ -14,7 +14,7 @@ from service.core.calibrators.bands import band_radius
 from service.core.calibrators.settings import make_settings
 from service.core.types import Split
 from service.flows.calibration.calibrate import calibrate
-from service.flows.calibration.recalibrate import Outcome, Step, recalibrate_step, retry_and_list
+from service.flows.calibration.recalibrate import RecalibrationOutcome, Step, recalibrate_step, retry_and_list
 from service.flows.computing import chunk_runner
 from service.flows.jobs.control import cancel
 from service.store.calibrations import calibrations
@@ -93,11 +93,11 @@ class TestMeanwhile:
             other = pool.submit(late)
             assert asked.wait(30)
             with during_snapshots(committed.set, monkeypatch):
-                assert outcomes(due()) == [Outcome.RECALIBRATED]
+                assert outcomes(due()) == [RecalibrationOutcome.RECALIBRATED]
             other.result()
         assert only_request(edge).job_id is None
         age(edge, QUIET)
-        assert outcomes(due()) == [Outcome.RECALIBRATED]
+        assert outcomes(due()) == [RecalibrationOutcome.RECALIBRATED]
 
     def test_several_looks_at_once_make_one_snapshot(self, edge: Bench, due: Due) -> None:
         give(edge)
@@ -110,7 +110,7 @@ class TestMeanwhile:
 
         with ThreadPoolExecutor(2) as pool:
             found = [step for steps in pool.map(lambda _: look(), range(2)) for step in steps]
-        assert outcomes(found) == [Outcome.RECALIBRATED]
+        assert outcomes(found) == [RecalibrationOutcome.RECALIBRATED]
         assert len(snapshots(edge)) == 2
 
     def test_a_calibrator_somebody_is_at_is_left_to_them(self, edge: Bench, due: Due) -> None:
@@ -120,7 +120,7 @@ class TestMeanwhile:
             classifier = classifiers.by_name(connection, "edge")
             calibrations.lock_calibrator(connection, classifier, make_settings(3, 5, **EDGE.settings))
             assert due() == []
-        assert outcomes(due()) == [Outcome.RECALIBRATED]
+        assert outcomes(due()) == [RecalibrationOutcome.RECALIBRATED]
 
     def test_readers_never_see_half_of_a_snapshot(self, edge: Bench) -> None:
         """Snapshot n has n points less in vp, and n's class for the rest of the first hundred; nothing in between."""
@@ -177,7 +177,7 @@ class TestFailures:
         (again,) = due()
         assert again.job_id is not None
         edge.run(again.job_id)
-        assert outcomes(due()) == [Outcome.RECALIBRATED]
+        assert outcomes(due()) == [RecalibrationOutcome.RECALIBRATED]
 
     def test_a_cancelled_job_too(self, edge: Bench, due: Due) -> None:
         more(edge)
@@ -204,7 +204,7 @@ class TestFailures:
             edge.engine, request, chunk_rows=100, quiet_seconds=0, wait_seconds=0, keep=None, wait=True
         )
         assert step is not None
-        assert step.outcome == Outcome.RECALIBRATED
+        assert step.outcome == RecalibrationOutcome.RECALIBRATED
 
     def test_one_that_goes_wrong_does_not_stop_the_others(
         self, edge: Bench, due: Due, logged: list[MutableMapping[str, Any]]

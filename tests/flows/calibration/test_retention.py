@@ -2,7 +2,7 @@
 
 from service.core.calibrators.settings import make_settings
 from service.flows.calibration.calibrate import calibrate
-from service.flows.calibration.recalibrate import Outcome
+from service.flows.calibration.recalibrate import RecalibrationOutcome
 from service.flows.decisions.replay import replay
 from service.flows.exemplars.export import Export
 from service.store.calibrations import calibrations
@@ -18,7 +18,7 @@ class TestRetention:
             number = bench.value("SELECT max(number) FROM calibration")
             give(bench, shift=1 + number % 2, rows=range(number, 20))
             age(bench, QUIET)
-            assert outcomes(due(keep=keep)) == [Outcome.RECALIBRATED]
+            assert outcomes(due(keep=keep)) == [RecalibrationOutcome.RECALIBRATED]
 
     def numbers(self, bench: Bench) -> list[int]:
         return [row.number for row in bench.rows("SELECT number FROM calibration ORDER BY number")]

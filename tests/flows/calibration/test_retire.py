@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from service.errors import ConflictError, NotFoundError
-from service.flows.calibration.recalibrate import Outcome, retry_and_list
+from service.flows.calibration.recalibrate import RecalibrationOutcome, retry_and_list
 from service.flows.calibration.retire import retire
 from service.flows.decisions.replay import replay
 from service.store.calibrations import calibrations, calibrators
@@ -58,7 +58,7 @@ def test_what_arrives_asks_for_it_no_longer(tried: Bench, due: Due) -> None:
     more(tried)
     assert only_request(tried).calibrator_id == IN_USE
     age(tried, WAIT)
-    assert outcomes(due()) == [Outcome.STARTED]
+    assert outcomes(due()) == [RecalibrationOutcome.STARTED]
 
 
 def test_what_it_waited_for_is_dropped(tried: Bench, due: Due) -> None:

@@ -48,7 +48,7 @@ def test_reports_and_decisions_need_no_right_to_write(edge: Bench, reader: Engin
     assert decisions == [None if np.isnan(d) else int(d) for d in scored.column("decision")[:20]]
 
     assert [listed.classifier.name for listed in list_classifiers(reader)] == ["edge"]
-    assert len(list_calibrations(reader, "edge", most=20).calibrations) == 1
+    assert len(list_calibrations(reader, "edge", limit=20).calibrations) == 1
     assert len(show(reader, "edge").decisions) == 5
 
     assert replay(reader, edge.cache, edge.value("SELECT min(id) FROM decision")).differing == ()

@@ -102,5 +102,5 @@ def test_a_decision_that_was_tampered_with_differs(edge: Bench, change: dict[str
 
 
 def test_an_unknown_decision(bench: Bench) -> None:
-    with pytest.raises(NotFoundError, match=r"there is no decision 7; report\.decision_v1 lists them"):
+    with pytest.raises(NotFoundError, match=r"there is no decision 7; name the classifier"):
         replay(bench.engine, bench.cache, 7)

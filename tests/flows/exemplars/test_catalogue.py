@@ -22,6 +22,6 @@ def test_calibrations_are_of_the_settings_that_are_listed(edge: Bench, monkeypat
 
     with monkeypatch.context() as patch:
         patch.setattr(calibrations, "summaries", after_another)
-        found = list_calibrations(edge.engine, "edge", most=20)
+        found = list_calibrations(edge.engine, "edge", limit=20)
     assert [setting.id for setting in found.settings] == [row.setting for row in found.calibrations] == [1]
-    assert len(list_calibrations(edge.engine, "edge", most=20).calibrations) == 2
+    assert len(list_calibrations(edge.engine, "edge", limit=20).calibrations) == 2

@@ -8,7 +8,7 @@ import pytest
 
 from service.core.splits import assign_splits
 from service.errors import InvalidInputError, NotFoundError
-from service.flows.exemplars.label import Labelled, label
+from service.flows.exemplars.label import LabelResult, label
 from tests.running import EXAMPLES, Arrays, Bench
 
 IDS = tuple(f"tweet-{row}" for row in range(400))
@@ -49,7 +49,7 @@ def scored(reviews: Bench) -> Bench:
 
 def give(
     bench: Bench, labels: Mapping[str, int | None], *, selection: str = "random", retract: bool = False
-) -> Labelled:
+) -> LabelResult:
     path = bench.folder / "labels.csv"
     lines = [f"{external_id},{'' if number is None else number}" for external_id, number in labels.items()]
     path.write_text("\n".join(["external_id,label", *lines]) + "\n")

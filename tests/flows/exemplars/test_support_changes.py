@@ -8,7 +8,7 @@ from service.flows.calibration.approximate import Approximated, approximate_poin
 from service.flows.calibration.calibrate import request_approximations
 from service.flows.computing import chunk_runner
 from service.flows.decisions.replay import replay
-from service.flows.exemplars.label import Labelled, label
+from service.flows.exemplars.label import LabelResult, label
 from service.store.database.engine import connect, transaction
 from service.store.exemplars import approximations, classifiers
 from service.store.exemplars.support import SupportChangedError
@@ -38,7 +38,7 @@ def tweets(rows: slice) -> dict[str, np.ndarray]:
         return {name: ood[name][rows] for name in ("r", "f", "y")}
 
 
-def give(bench: Bench, lines: list[tuple[str, int | None]], **options: bool | str) -> Labelled:
+def give(bench: Bench, lines: list[tuple[str, int | None]], **options: bool | str) -> LabelResult:
     path = bench.folder / "labels.csv"
     path.write_text(
         "\n".join(["external_id,label", *(f"{one},{'' if number is None else number}" for one, number in lines)])

@@ -411,7 +411,7 @@ class TestLaterTrainingExemplars:
         assert without_calibration(early.table) != without_calibration(grown.table)
         assert decisions(bench)[: len(kept)] == kept
         stale = bench.value(
-            "SELECT count(*) FROM classifier WHERE neighbours_complete_to IS DISTINCT FROM"
+            "SELECT count(*) FROM classifier WHERE neighbours_support_version IS DISTINCT FROM"
             " (SELECT max(id) FROM exemplar WHERE classifier_id = classifier.id AND split = 'train')"
         )
         assert stale == 0
@@ -425,10 +425,11 @@ class TestLaterTrainingExemplars:
         assert runner(bench).run(job_id, 0) == 60
         bench.ingest("edge", bench.write("rest.npz", golden.exemplars("train", slice(300, None))), "train")
         assert [runner(bench).run(job_id, ordinal) for ordinal in (1, 2)] == [60, 40]
-        complete_to = [row.complete_to for row in bench.rows("SELECT complete_to FROM decision ORDER BY exemplar_id")]
-        assert complete_to[:60] == [complete_to[0]] * 60
-        assert complete_to[60:] == [bench.value("SELECT max(id) FROM exemplar WHERE split = 'train'")] * 100
-        assert complete_to[0] < complete_to[60]
+        rows = bench.rows("SELECT support_version FROM decision ORDER BY exemplar_id")
+        versions = [row.support_version for row in rows]
+        assert versions[:60] == [versions[0]] * 60
+        assert versions[60:] == [bench.value("SELECT max(id) FROM exemplar WHERE split = 'train'")] * 100
+        assert versions[0] < versions[60]
 
 
 def without_calibration(table: pa.Table) -> pa.Table:

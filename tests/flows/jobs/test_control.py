@@ -1,10 +1,14 @@
 """Jobs that are cancelled, fail, and are seen through afterwards."""
 
+from typing import Any
+
 import pytest
 from sqlalchemy import Row
 
+from service import broker
 from service.errors import JobError, NotFoundError
 from service.flows.computing import chunk_runner, job_kinds
+from service.flows.jobs import control
 from service.flows.jobs.chunks import ChunkRunner
 from service.flows.jobs.control import cancel, reopen
 from service.store.database.engine import connect
@@ -25,7 +29,7 @@ def runner(bench: Bench, limits: ChunkLimits | None = None) -> ChunkRunner:
 
 def summary(bench: Bench, job_id: int) -> Row[tuple[object, ...]]:
     with connect(bench.engine) as connection:
-        (found,) = jobs.summaries(connection, most=1, job_id=job_id)
+        (found,) = jobs.summaries(connection, limit=1, job_id=job_id)
     return found
 
 
@@ -100,3 +104,31 @@ def test_what_is_over_cannot_be_cancelled_and_what_is_done_stays_done(edge: Benc
     for ask in (cancel, reopen):
         with pytest.raises(NotFoundError, match="there is no job 99"):
             ask(edge.engine, 99)
+
+
+def test_a_waiting_command_looks_after_all_jobs_seldom(edge: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It asks often how far its own job is; what looks at every job and session, it does at the start alone here."""
+    monkeypatch.setattr(control, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(control, "CARE_SECONDS", 3600.0)
+    job_id = request(edge)
+    looks: list[str] = []
+    care: list[str] = []
+    relayed = control.relay
+
+    def counted(*arguments: Any, **named: Any) -> int:
+        care.append("relay")
+        return relayed(*arguments, **named)
+
+    def on_progress(progress: jobs.Progress) -> None:
+        looks.append(progress.state)
+        if len(looks) == 20:
+            cancel(edge.engine, job_id)
+
+    monkeypatch.setattr(control, "relay", counted)
+    app = broker.make_app("memory://", queue="none", task_seconds=60)
+    with pytest.raises(JobError, match="cancelled"):
+        control.await_job(
+            edge.engine, app, job_id, check_workers=lambda: care.append("workers"), on_progress=on_progress
+        )
+    assert looks == ["running"] * 20 + ["cancelled"]
+    assert care == ["relay", "relay", "workers"]

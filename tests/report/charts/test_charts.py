@@ -14,7 +14,7 @@ from matplotlib.collections import FillBetweenPolyCollection, LineCollection
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
-from service.core.evaluation.tallies import FEW, Verdict
+from service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Verdict
 from service.report.charts import fonts
 from service.report.charts.charts import (
     CHARTS,
@@ -136,7 +136,7 @@ def test_curves_have_a_band_of_their_intervals(which: str, request: pytest.Fixtu
         series = [(curves[c], of_class[c]) for c in range(2)] + [(report.curve_overall, report.band_overall)]
         assert len(drawn) == len(series)
         for outline, (curve, band) in zip(drawn, series, strict=True):
-            assert band.count[0] >= FEW
+            assert band.count[0] >= MINIMUM_TO_JUDGE
             for x, low, high in zip(band.count / curve.total, band.low, band.high, strict=True):
                 assert {(float(x), float(low)), (float(x), float(high))} <= set(outline)
 

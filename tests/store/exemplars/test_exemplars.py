@@ -176,7 +176,7 @@ class TestConflicts:
         if allowed:
             assert store(connection, classifier, again).ids.tolist() == first.ids.tolist()
         else:
-            with pytest.raises(ConflictError, match=r"file: row 100, id 'a': already stored .* use another id"):
+            with pytest.raises(ConflictError, match=r"file: row 100, id 'a': already stored .* the file you meant"):
                 store(connection, classifier, again)
         assert exemplars.split_counts(connection, classifier)[before] == 1
 

@@ -108,7 +108,7 @@ def test_what_float32_arithmetic_misplaces_is_found(engine: Engine, dimension: i
         by_pgvector = connection.execute(
             text(
                 "SELECT exemplar_id FROM exemplar_vector WHERE classifier_id = :id AND support"
-                " ORDER BY r <-> CAST(:vector AS vector), exemplar_id LIMIT 25"
+                " ORDER BY vector <-> CAST(:vector AS vector), exemplar_id LIMIT 25"
             ),
             {"id": classifier.id, "vector": str(queries[0].tolist())},
         ).scalars()
