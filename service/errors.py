@@ -1,26 +1,27 @@
-"""The errors venn-admit raises: one root, one family for each kind of cause.
+"""The errors venn-admit raises: one root, and one family for each kind of cause.
 
 A message says what was expected, what came, where, and what to do about it.
 """
 
 
 class VennAdmitError(Exception):
-    """Root of every error this package raises on purpose.
+    """The root of every error that this package raises on purpose.
 
-    `exit_code` is what the command line returns for the family.
+    Attributes:
+        exit_code: The status with which the command line exits after an error of this family.
     """
 
     exit_code = 1
 
 
 class InvalidInputError(VennAdmitError):
-    """A file, an array or an argument does not hold what it should; nothing of it was stored."""
+    """A file, an array or an argument is not as it must be; nothing of it was stored."""
 
     exit_code = 2
 
 
 class ConflictError(InvalidInputError):
-    """What came contradicts what is stored, such as a known id with other content."""
+    """The input contradicts what is stored, such as a known id with different content."""
 
 
 class NotFoundError(VennAdmitError):
@@ -30,17 +31,17 @@ class NotFoundError(VennAdmitError):
 
 
 class NotReadyError(VennAdmitError):
-    """An earlier step is missing, such as calibrating before fitting, or its data are too few."""
+    """An earlier step is missing, such as fitting before calibrating, or it left too little data."""
 
     exit_code = 4
 
 
 class OutdatedError(NotReadyError):
-    """What an earlier step computed does not cover data that came or changed since; that step is to be run again."""
+    """The result of an earlier step does not cover data that arrived or changed since; run that step again."""
 
 
 class DatabaseError(VennAdmitError):
-    """The database cannot be reached or started, or refused a statement."""
+    """The database cannot be reached or started, or it refused a statement."""
 
     exit_code = 5
 
@@ -52,4 +53,4 @@ class JobError(VennAdmitError):
 
 
 class BrokerError(JobError):
-    """The broker cannot be reached, refuses us, or does not answer in time."""
+    """The broker cannot be reached, refuses the connection, or does not answer in time."""

@@ -1,4 +1,4 @@
-"""Settings from the environment (`VENN_ADMIT_*`): the one place that reads it, for shells only."""
+"""Settings from the environment (`VENN_ADMIT_*`). This is the one place that reads it, on behalf of the shells."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -20,9 +20,10 @@ _SECRET = ("database_url", "broker_url")
 
 
 def default_home() -> Path:
-    """The XDG folder on every platform; for root, one that the system user of its embedded Postgres can reach.
+    """Return the default folder: the XDG data folder on every platform, except for root.
 
-    macOS's own has a space in it, which Postgres' starter does not take. Data that root has in its home stay there.
+    macOS's own data folder has a space in its name, which Postgres' starter does not accept. Root gets a folder that
+    the system user of its embedded Postgres can reach, unless its home holds data already.
     """
     usual = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "venn-admit"
     if os.geteuid() or os.environ.get("XDG_DATA_HOME") or (usual.expanduser() / "postgres").exists():
@@ -31,7 +32,7 @@ def default_home() -> Path:
 
 
 class Settings(BaseSettings):
-    """What an operator may set: each field by the variable VENN_ADMIT_<FIELD>, empty meaning unset."""
+    """The settings of an operator. Each field is read from VENN_ADMIT_<FIELD>; an empty variable counts as unset."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True)
 
@@ -132,10 +133,10 @@ class Settings(BaseSettings):
 
 @cache
 def get_settings() -> Settings:
-    """The settings of this process, read once; `get_settings.cache_clear()` makes the next call read again.
+    """Return the settings of this process, read once; `get_settings.cache_clear()` makes the next call read again.
 
     Raises:
-        InvalidInputError: a variable holds what its setting cannot take.
+        InvalidInputError: A variable holds a value that its setting does not accept.
     """
     try:
         return Settings()
@@ -145,13 +146,13 @@ def get_settings() -> Settings:
 
 
 def secret_addresses(environment: Mapping[str, str]) -> list[str]:
-    """Return what the environment holds that may contain a password, whether or not the settings are sound."""
+    """Return the values in the environment that may contain a password, whether or not the settings are valid."""
     names = {f"{PREFIX}{field.upper()}" for field in _SECRET}
     return [value for name, value in environment.items() if name.upper() in names]
 
 
 def unknown_variables(names: Iterable[str]) -> list[str]:
-    """Return a line for each environment variable that looks like a setting and is none, such as a misspelt one."""
+    """Return a line for each environment variable that looks like a setting but is not one, such as a misspelt one."""
     known = {f"{PREFIX}{field.upper()}" for field in Settings.model_fields}
     # As pydantic reads them, in upper or lower case.
     unknown = [name for name in sorted(names) if name.upper().startswith(PREFIX) and name.upper() not in known]
@@ -160,7 +161,7 @@ def unknown_variables(names: Iterable[str]) -> list[str]:
 
 def _unknown_variable(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(name.upper(), known, n=1, cutoff=0.8)
-    hint = f"did you mean {close[0]}?" if close else "unset it, or see the README for the variables there are"
+    hint = f"did you mean {close[0]}?" if close else "unset it, or see the README for the settings"
     return f"the environment variable {name} has no effect, because venn-admit has no such setting: {hint}"
 
 

@@ -9,15 +9,21 @@ from service.core.types import IntArray
 
 
 def conformal_rank(counts: IntArray, alpha: Decimal) -> IntArray:
-    """ceil((n + 1)(1 - alpha)) in exact arithmetic, of counts' shape, int64; exceeds n where n is too few.
+    """Return ceil((n + 1)(1 - alpha)) for each count n, in exact arithmetic.
 
-    counts: int64, n >= 0. alpha: exact decimal in (0, 1).
+    Args:
+        counts: int64 of any shape, n >= 0.
+        alpha: Error level, an exact decimal in (0, 1).
 
-    >>> conformal_rank(np.array([8, 9, 10, 19]), Decimal("0.1"))
-    array([ 9,  9, 10, 18])
+    Returns:
+        int64, of the shape of `counts`. The rank exceeds n if n points are too few for this alpha.
+
+    Examples:
+        >>> conformal_rank(np.array([8, 9, 10, 19]), Decimal("0.1"))
+        array([ 9,  9, 10, 18])
     """
     confidence = 1 - Fraction(alpha)
     largest = int(counts.max(initial=0)) + 1
     if largest * confidence.numerator > np.iinfo(np.int64).max:
-        counts = counts.astype(object)  # Python integers, for an alpha of so many digits that int64 overflows
+        counts = counts.astype(object)  # Python integers, for an alpha with so many digits that int64 would overflow
     return (-(-(counts + 1) * confidence.numerator // confidence.denominator)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The content of an exemplar as a digest: a label can change, its vector, logits and document cannot."""
+"""The content of an exemplar as a digest: its label may change, but its vector, logits and document may not."""
 
 from hashlib import blake2b
 
@@ -6,7 +6,16 @@ from service.core.types import Float32Array
 
 
 def content_digest(vector: Float32Array, logits: Float32Array, document_id: str | None) -> bytes:
-    """BLAKE2b-128 (RFC 7693) of an exemplar's vector (D,), logits (C,) and document; 16 bytes."""
+    """Return the BLAKE2b-128 digest (RFC 7693) of an exemplar's content.
+
+    Args:
+        vector: (D,) float32, r.
+        logits: (C,) float32, f.
+        document_id: The document that the exemplar is part of, or None.
+
+    Returns:
+        16 bytes.
+    """
     digest = blake2b(vector.data, digest_size=16)
     digest.update(logits.data)
     if document_id is not None:

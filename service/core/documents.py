@@ -1,7 +1,7 @@
-"""Documents as the units of a sample: the tokens of one document are not independent of each other.
+"""Documents as the units of a sample, because the tokens of one document are not independent of each other.
 
-Source: the cluster bootstrap, Davison & Hinkley (1997), *Bootstrap Methods and their Application*, section 3.8:
-whole documents are drawn with replacement, as many as there are.
+Source: the cluster bootstrap, Davison & Hinkley (1997), *Bootstrap Methods and their Application*, section 3.8: whole
+documents are drawn with replacement, as many as the sample has.
 """
 
 from collections.abc import Sequence
@@ -17,24 +17,46 @@ RESAMPLES = 1000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Documents:
-    """Which document each of n points is of. code: (n,) int64 in [0, count)."""
+    """The document that each of n points belongs to.
+
+    Attributes:
+        code: (n,) int64 in [0, count), the number of each point's document.
+        count: The number of documents.
+    """
 
     code: IntArray
     count: int
 
     def holding(self, rows: IntArray, cell: IntArray, cell_count: int) -> IntArray:
-        """How many documents have a point in each cell, (cell_count,) int64; rows, cell: (m,) int64."""
+        """Count the documents that have a point in each cell.
+
+        Args:
+            rows: (m,) int64, row numbers of the points.
+            cell: (m,) int64 in [0, cell_count), the cell of each of these points.
+            cell_count: The number of cells.
+
+        Returns:
+            (cell_count,) int64.
+        """
         pairs = np.unique(self.code[rows] * cell_count + cell)
         return np.bincount(pairs % cell_count, minlength=cell_count)
 
     def resampled_counts(
         self, rows: IntArray, cell: IntArray, cell_count: int, *, resamples: int = RESAMPLES, seed: int = 0
     ) -> FloatArray:
-        """Points in each cell, in samples of as many documents drawn with replacement.
+        """Count the points in each cell in resamples, each of as many documents drawn with replacement.
 
-        rows: (m,) int64, of the n points; a row may occur in several cells. cell: (m,) int64 in [0, cell_count).
-        Returns (resamples, cell_count) float64, whole numbers. The same seed draws the same documents, whatever
-        the cells are, so that methods are compared on the same samples.
+        The same seed draws the same documents whatever the cells are, so that methods are compared on the same samples.
+
+        Args:
+            rows: (m,) int64, row numbers of the points; a row may occur in several cells.
+            cell: (m,) int64 in [0, cell_count).
+            cell_count: The number of cells.
+            resamples: The number of samples to draw.
+            seed: Seed of the draws.
+
+        Returns:
+            (resamples, cell_count) float64, whole numbers.
         """
         pairs, points = np.unique(self.code[rows] * cell_count + cell, return_counts=True)
         document, place = pairs // cell_count, pairs % cell_count
@@ -47,12 +69,16 @@ class Documents:
 
 
 def documents_of(keys: Sequence[str]) -> Documents | None:
-    """The documents of n points by the document's id or else the point's own; None where no two points share one.
+    """Return the documents of n points, or None if no two points share one.
 
-    >>> documents_of(["a", "b", "a"]).code.tolist()
-    [0, 1, 0]
-    >>> documents_of(["a", "b"]) is None
-    True
+    Args:
+        keys: The id of each point's document, or the point's own id if it has no document.
+
+    Examples:
+        >>> documents_of(["a", "b", "a"]).code.tolist()
+        [0, 1, 0]
+        >>> documents_of(["a", "b"]) is None
+        True
     """
     # Sorted, so that the order of the points does not show in which documents are drawn.
     code = {key: position for position, key in enumerate(sorted(set(keys)))}
@@ -60,9 +86,17 @@ def documents_of(keys: Sequence[str]) -> Documents | None:
 
 
 def percentile_interval(values: FloatArray, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
-    """Percentile interval of each column of resampled statistics, NaN left out; NaN where a column has none else.
+    """Return the percentile interval of each column of resampled statistics.
 
-    values: (resamples, s) float64. Returns two arrays (s,).
+    Args:
+        values: (resamples, s) float64. NaN values are left out.
+        confidence: In (0, 1).
+
+    Returns:
+        The lower and the upper ends, two arrays (s,) float64, NaN for a column that holds nothing else.
+
+    Raises:
+        InvalidInputError: The confidence is outside (0, 1).
     """
     if not 0 < confidence < 1:
         raise InvalidInputError(f"confidence must lie in (0, 1), got {confidence}; 0.95 is usual")

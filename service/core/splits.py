@@ -1,7 +1,7 @@
-"""Splits as a keyed hash of a document: no coordination, and no dependence on arrival order.
+"""Splits by a keyed hash of the document, so that they need no coordination and do not depend on arrival order.
 
-Settled in docs/PROCEDURE.md, Data: held-out documents fall to `knn`, `mc` or `vp` by a hash of
-(seed, document id or else external id), which keeps a document whole.
+Source: docs/PROCEDURE.md, Data. A held-out point falls to `knn`, `mc` or `vp` by a hash of (seed, document id), or of
+(seed, external id) if it has no document. All points of a document share a split.
 """
 
 from collections.abc import Sequence
@@ -30,16 +30,25 @@ def assign_splits(
     knn_share: Decimal = DEFAULT_KNN_SHARE,
     mc_share: Decimal = DEFAULT_MC_SHARE,
 ) -> list[Split]:
-    """The split of each held-out point: `knn`, `mc` or, with what is left of the shares, `vp`.
+    """Return the split of each held-out point: `knn`, `mc` or, for the remaining share, `vp`.
 
-    keys: the document id of each point, or else its external id; equal keys share a split.
-    seed: the classifier's, in [-2**63, 2**63). knn_share, mc_share: expected shares, exact, of at least 0,
-    together at most 1.
-    Returns one split for each key, in order: a function of (seed, key) and the shares alone.
-    Raises InvalidInputError for shares or a seed outside their range.
+    The result is a function of (seed, key) and the shares alone.
 
-    >>> [str(split) for split in assign_splits(["review-1", "review-2", "review-3", "review-1"], seed=0)]
-    ['knn', 'mc', 'vp', 'knn']
+    Args:
+        keys: The document id of each point, or its external id if it has no document; equal keys share a split.
+        seed: The classifier's seed, in [-2**63, 2**63).
+        knn_share: Expected share of `knn`, an exact decimal of at least 0.
+        mc_share: Expected share of `mc`, likewise; together the two are at most 1.
+
+    Returns:
+        One split for each key, in order.
+
+    Raises:
+        InvalidInputError: The shares or the seed are outside their range.
+
+    Examples:
+        >>> [str(split) for split in assign_splits(["review-1", "review-2", "review-3", "review-1"], seed=0)]
+        ['knn', 'mc', 'vp', 'knn']
     """
     _check_shares(knn_share, mc_share)
     knn_end = int(Fraction(knn_share) * _HASH_VALUES)
@@ -50,18 +59,24 @@ def assign_splits(
 
 
 def hash_keys(keys: Sequence[str], *, seed: int, purpose: str) -> npt.NDArray[np.uint64]:
-    """A 64-bit hash of each key, for orders and draws that do not depend on row order.
+    """Return a 64-bit hash of each key, for orders and draws that do not depend on row order.
 
-    keys: n strings. seed: in [-2**63, 2**63). purpose: 1 to 16 bytes of ASCII; different purposes give
-    independent hashes of the same key. Returns (n,) uint64; two keys collide with probability 2**-64, so
-    break ties by the key.
-    Raises InvalidInputError for a seed or a purpose outside its range.
+    BLAKE2b (RFC 7693) takes the seed as salt, the purpose as personalization and the key as message, so no two triples
+    share an encoding. Two keys collide with probability 2**-64: break ties by the key.
 
-    BLAKE2b (RFC 7693) takes the seed as salt, the purpose as personalization and the key as message, so no
-    two triples share an encoding.
+    Args:
+        keys: n strings.
+        seed: In [-2**63, 2**63).
+        purpose: 1 to 16 bytes of printable ASCII; different purposes give independent hashes of the same key.
+
+    Returns:
+        (n,) uint64.
+
+    Raises:
+        InvalidInputError: The seed or the purpose is outside its range.
     """
     if not -_SEED_LIMIT <= seed < _SEED_LIMIT:
-        raise InvalidInputError(f"expected a seed in [-2**63, 2**63), got {seed}; choose a smaller one")
+        raise InvalidInputError(f"expected a seed in [-2**63, 2**63), got {seed}; choose one in that range")
     if not (purpose.isascii() and purpose.isprintable() and 1 <= len(purpose) <= blake2b.PERSON_SIZE):
         raise InvalidInputError(
             f"expected a purpose of 1 to 16 printable ASCII characters, got {purpose!r}; shorten it"

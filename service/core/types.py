@@ -1,8 +1,8 @@
-"""What the core passes around: frozen records of arrays, each with its shape, dtype and unit.
+"""The records that the core passes around: frozen dataclasses of arrays, each with its shape, dtype and unit.
 
-Symbols in docstrings are those of Schmaltz & Rasooly (2022), *Approximate Conditional Coverage &
-Calibration via Neural Model Approximations*. C is the number of classes, K the number of neighbours,
-D the length of an exemplar vector, n a number of points, N the number of training exemplars.
+Symbols in docstrings are those of Schmaltz & Rasooly (2022), *Approximate Conditional Coverage & Calibration via Neural
+Model Approximations*. C is the number of classes, K the number of neighbours, D the length of an exemplar vector, n a
+number of points, N the number of training exemplars.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ UNKNOWN_LABEL = -1
 
 
 class Split(StrEnum):
-    """Which use an exemplar has (docs/PROCEDURE.md, Data)."""
+    """The purpose that an exemplar serves (docs/PROCEDURE.md, Data)."""
 
     TRAIN = "train"
     KNN = "knn"
@@ -31,11 +31,11 @@ class Split(StrEnum):
 
 
 HELD_OUT_SPLITS = (Split.KNN, Split.MC, Split.VP)
-"""Those that held-out labelled exemplars are divided into."""
+"""The splits into which held-out labelled exemplars are divided."""
 
 
 class Reason(StrEnum):
-    """Why a prediction was rejected; the first that applies, in this order."""
+    """Why a prediction was rejected: the first reason that applies, in this order."""
 
     BAND_BELOW_KAPPA = "band below kappa"
     SET_NOT_SINGLETON = "set not a singleton"
@@ -45,10 +45,11 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:
-    """The K nearest training exemplars of each point, nearest first, ties to the lower row.
+    """The K nearest training exemplars of each point, nearest first; ties go to the lower row.
 
-    indices: (n, K) int64, rows of the training exemplars.
-    distances: (n, K) float64, Euclidean, not squared, in the units of the vectors; ascending in each row.
+    Attributes:
+        indices: (n, K) int64, rows of the training exemplars.
+        distances: (n, K) float64, Euclidean, not squared, in the units of the vectors; ascending in each row.
     """
 
     indices: IntArray
@@ -57,9 +58,11 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Support:
-    """What the KNN needs of the training exemplars beside their vectors.
+    """What the KNN needs of the training exemplars besides their vectors.
 
-    logits: (N, C) float32, f(x_k). labels: (N,) int64 in [0, C).
+    Attributes:
+        logits: (N, C) float32, f(x_k).
+        labels: (N,) int64 in [0, C).
     """
 
     logits: Float32Array
@@ -68,7 +71,13 @@ class Support:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnnParameters:
-    """Parameters of the KNN approximation (eq. 1, 2): beta (C,), gamma (C,), float64; eta > 0."""
+    """Parameters of the KNN approximation (eq. 1, 2).
+
+    Attributes:
+        beta: (C,) float64, the bias of each class.
+        gamma: (C,) float64, the weight of the label term of each class.
+        eta: Temperature of the neighbour weights, > 0, in units of distance.
+    """
 
     beta: FloatArray
     gamma: FloatArray
@@ -79,9 +88,12 @@ class KnnParameters:
 class TrainingEpoch:
     """One line of a training log.
 
-    epoch: 0 is the start, before any step. loss: mean over the points it was taken over; NaN for epoch 0.
-    masked: whether the loss was over discrepant points only. discrepancies: on the dev half.
-    parameters: (P,) float64: beta, gamma, eta for the KNN; eta_loc for the localizer.
+    Attributes:
+        epoch: The number of the epoch; 0 is the start, before any step.
+        loss: Mean over the points that the loss was taken over; NaN for epoch 0.
+        masked: Whether the loss was taken over discrepant points only.
+        discrepancies: Prediction discrepancies on the dev half.
+        parameters: (P,) float64, namely beta, gamma and eta for the KNN, or eta_loc for the localizer.
     """
 
     epoch: int
@@ -95,8 +107,11 @@ class TrainingEpoch:
 class Approximation:
     """The KNN's view of n points.
 
-    logits: (n, C) float64, KNN(x). predicted: (n,) int64, its argmax (ties to the lower class).
-    match_count: (n,) int64, q in [0, K]. distance: (n,) float64, d >= 0, to the nearest training exemplar.
+    Attributes:
+        logits: (n, C) float64, KNN(x).
+        predicted: (n,) int64, the argmax of the logits; ties go to the lower class.
+        match_count: (n,) int64, q in [0, K].
+        distance: (n,) float64, d >= 0, to the nearest training exemplar.
     """
 
     logits: FloatArray
@@ -105,7 +120,11 @@ class Approximation:
     distance: FloatArray
 
     def take(self, rows: IntArray) -> "Approximation":
-        """The points in these rows, in this order; rows: (m,) int64."""
+        """Return the points in some rows, in the order of these rows.
+
+        Args:
+            rows: (m,) int64.
+        """
         return Approximation(
             logits=self.logits[rows],
             predicted=self.predicted[rows],
@@ -114,7 +133,11 @@ class Approximation:
         )
 
     def followed_by(self, other: "Approximation") -> "Approximation":
-        """These points and then those of `other`."""
+        """Return these points, followed by those of another approximation.
+
+        Args:
+            other: Of other points, under the same parameters.
+        """
         return Approximation(
             logits=np.concatenate([self.logits, other.logits]),
             predicted=np.concatenate([self.predicted, other.predicted]),
@@ -125,11 +148,14 @@ class Approximation:
 
 @dataclass(frozen=True, slots=True)
 class CalibratorSettings:
-    """What a calibrator is asked for.
+    """The settings of a calibrator.
 
-    alpha: in (0, 1), exact decimal. delta: band radius in sample standard deviations, > 0, may be inf.
-    kappa: least band size per class, >= 1. bin_edges: ascending lower edges of the bins of q, the first 0;
-    every q its own bin by default. thresholds: (C,) least lower probability per predicted class, each >= 1 - alpha.
+    Attributes:
+        alpha: Error level, an exact decimal in (0, 1).
+        delta: Band radius in sample standard deviations of d, > 0; may be inf.
+        kappa: Least number of points of each class in a band, >= 1.
+        bin_edges: Ascending lower edges of the bins of q, the first of them 0; by default every q is a bin of its own.
+        thresholds: (C,) least lower probability for each predicted class, each >= 1 - alpha.
     """
 
     alpha: Decimal
@@ -141,9 +167,14 @@ class CalibratorSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CalibrationPoints:
-    """The labelled points of one split (`mc` or `vp`) as a calibration sees them; each (n,).
+    """The labelled points of one split (`mc` or `vp`) as a calibration sees them.
 
-    label, predicted, match_count (q): int64. distance (d), score (1 - pi^y): float64.
+    Attributes:
+        label: (n,) int64, y.
+        predicted: (n,) int64, the KNN's prediction.
+        match_count: (n,) int64, q.
+        distance: (n,) float64, d.
+        score: (n,) float64, the nonconformity score 1 - pi^y.
     """
 
     label: IntArray
@@ -155,10 +186,14 @@ class CalibrationPoints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdmitSets:
-    """ADMIT prediction sets of n points, with their evidence from `mc`.
+    """ADMIT prediction sets of n points, with the evidence from `mc` that they rest on.
 
-    included: (n, C) bool, the set. band_size: (n, C) int64, n_c. threshold: (n, C) float64, tau_c,
-    -inf where the rank exceeds n_c. singleton: (n,) bool. starved: (n,) bool, some n_c < kappa.
+    Attributes:
+        included: (n, C) bool, the set.
+        band_size: (n, C) int64, n_c.
+        threshold: (n, C) float64, tau_c; -inf if the rank exceeds n_c.
+        singleton: (n,) bool, whether the set is a singleton.
+        starved: (n,) bool, whether n_c < kappa for some class c.
     """
 
     included: BoolArray
@@ -170,10 +205,14 @@ class AdmitSets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VennProbabilities:
-    """Venn-ADMIT probabilities of the predicted class, of n points; each (n,).
+    """Venn-ADMIT probabilities of the predicted class of n points.
 
-    category_size: int64, |T|, 0 where the set is no singleton. upweight: float64, w: 1 plain, 1 / psi'
-    weighted (inf where psi' = 0), NaN where the set is no singleton. lower, upper: float64 in [0, 1], NaN there.
+    Attributes:
+        category_size: (n,) int64, |T|; 0 if the set is not a singleton.
+        upweight: (n,) float64, w. It is 1 if plain and 1 / psi' if weighted (inf if psi' = 0); NaN if the set is not a
+            singleton.
+        lower: (n,) float64 in [0, 1], the lower probability; NaN if the set is not a singleton.
+        upper: (n,) float64 in [0, 1], the upper probability; NaN if the set is not a singleton.
     """
 
     category_size: IntArray
@@ -184,9 +223,11 @@ class VennProbabilities:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """Admit or reject. decision: (n,) int64, the admitted class or -1.
+    """The verdict on each of n points: admit or reject.
 
-    reason: (n,) int64, index into `tuple(Reason)`, -1 where admitted.
+    Attributes:
+        decision: (n,) int64, the admitted class, or -1.
+        reason: (n,) int64, an index into `tuple(Reason)`, or -1 for an admitted point.
     """
 
     decision: IntArray
@@ -195,10 +236,12 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MethodSets:
-    """The prediction sets a method of this name gives n points.
+    """The prediction sets that a method gives n points; a set that is a singleton admits the prediction.
 
-    predicted: (n,) int64, its point prediction. included: (n, C) bool, its sets, which hold `predicted`. A set
-    that is a singleton admits the prediction.
+    Attributes:
+        name: The method's name.
+        predicted: (n,) int64, its point predictions.
+        included: (n, C) bool, its sets, each of which holds the prediction.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Files in and out: exemplars from npz and parquet, tables to parquet, settings to JSON."""
+"""Files in and out: exemplars from npz and parquet, tables to parquet and CSV, settings to JSON."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -27,16 +27,25 @@ def read_exemplars(
 ) -> Iterator[ExemplarBatch]:
     """Read a file of exemplars, .npz or .parquet, in batches of at most `batch_rows` rows, in file order.
 
-    dimension: D, the length of a vector r. class_count: C, the number of logits f; labels y are 0..C-1,
-    or -1 where unknown. All three numbers are at least 1. class_names: names that labels may have instead.
-    memory_budget: bytes that reading may take. Batches are smaller where rows are wide; a file that does not fit
-    in spite of that is refused from its headers, before it is decoded.
+    This is a generator: nothing is read before the first batch is requested. Then everything that the headers tell
+    (missing columns, types, sizes) is checked at once, and values are checked as their batch is read. Store the batches
+    in one transaction, and roll it back on an error.
 
-    A generator: nothing is read before the first batch is asked for. Then what the headers tell (missing
-    columns, types, sizes) is checked at once, and values as their batch is read: store the batches in one
-    transaction, and roll it back on an error.
+    Args:
+        path: The file.
+        dimension: D >= 1, the length of a vector r.
+        class_count: C >= 1, the number of logits f. Labels y are 0..C-1, or -1 if unknown.
+        class_names: Names that labels may use instead of numbers.
+        batch_rows: >= 1. Batches are smaller if rows are wide.
+        memory_budget: Bytes that reading may take. A file that does not fit even in small batches is refused from its
+            headers, before it is decoded.
 
-    Raises InvalidInputError naming the row (counted from 0) and column, what was expected and what came.
+    Yields:
+        Batches of checked rows.
+
+    Raises:
+        InvalidInputError: The file is not as it must be. The message names the row (counted from 0) and column, what
+            was expected and what came.
     """
     for name, value in (("dimension", dimension), ("class_count", class_count), ("batch_rows", batch_rows)):
         if value < 1:
@@ -49,7 +58,11 @@ def read_exemplars(
 def count_rows(path: Path) -> int:
     """Return the number of rows of a file of exemplars, from its headers.
 
-    Raises InvalidInputError where the file is missing, of another format, or cannot be read.
+    Args:
+        path: The file.
+
+    Raises:
+        InvalidInputError: The file is missing, has another format, or cannot be read.
     """
     return _for_suffix(path, npz=npz.count_rows, parquet=parquet.count_rows)(path)
 

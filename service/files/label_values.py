@@ -1,4 +1,4 @@
-"""Labels however a file writes them: class numbers, whole floats, or class names."""
+"""Labels in whatever form a file has them: class numbers, whole floats, or class names."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ _SHOWN_NAMES = 5
 class ClassNumbers:
     """The classes of a classifier, as labels name them.
 
-    class_names: of the C classes in order; if there are none, labels are numbers alone.
+    class_names: of the C classes in order; without names, labels are numbers only.
     """
 
     def __init__(self, class_count: int, class_names: Sequence[str] = ()) -> None:
@@ -24,7 +24,7 @@ class ClassNumbers:
         self.expected = f"a class number 0..{class_count - 1}" + (f" or a class name ({shown})" if shown else "")
 
     def of(self, value: object) -> int:
-        """The class that a value names. Raises ValueError(expected, got) if it names none, or more than one."""
+        """Return the class that a value names. Raises ValueError(expected, got) if it names none, or more than one."""
         number = _whole_number(value)
         by_number = {number} if number is not None and 0 <= number < self._class_count else set()
         by_name = {self._number_of[value]} if isinstance(value, str) and value in self._number_of else set()
@@ -33,13 +33,13 @@ class ClassNumbers:
                 return only
             case []:
                 raise ValueError(self.expected, repr(value))
-        integers = "a column of integers, as Parquet and npz have them"
+        integers = "a column of integers, which Parquet and npz can hold"
         raise ValueError(integers, f"{value!r}, which is the number of one class and the name of another")
 
     def of_column(self, values: npt.NDArray[Any] | Sequence[object]) -> IntArray:
-        """The classes of n labels, (n,) int64, -1 where a label is unknown: -1, NaN, None or an empty text.
+        """Return the classes of n labels, (n,) int64; -1 if a label is unknown: -1, NaN, None or an empty text.
 
-        Raises ValueError(position, expected, got) at the first that names no class.
+        Raises ValueError(position, expected, got) at the first label that names no class.
         """
         if isinstance(values, np.ndarray):
             return self._of_numbers(values)

@@ -1,4 +1,4 @@
-"""Labels that came for stored exemplars, from CSV or Parquet: external_id, label[, selection]."""
+"""Labels for stored exemplars, from CSV or Parquet: external_id, label[, selection]."""
 
 import csv
 import math
@@ -38,8 +38,8 @@ _DAMAGE = (pa.ArrowException, KeyError, OverflowError, ValueError)
 class LabelRows:
     """A file of labels, checked.
 
-    external_ids: n strings, each once. labels: (n,) int64 in [0, C), -1 where the label is taken back.
-    selections: n of `SELECTIONS`. ignored: names of columns that say nothing here.
+    external_ids: n strings, each once. labels: (n,) int64 in [0, C), -1 if the label is retracted. selections: n of
+    `SELECTIONS`. ignored: names of columns that mean nothing here.
     """
 
     external_ids: list[str]
@@ -56,14 +56,21 @@ def read_labels(
     retract: bool,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> LabelRows:
-    """Read a file of labels, .csv or .parquet, whole.
+    """Read a whole file of labels, .csv or .parquet.
 
-    The columns: `external_id`, text or integer; `label`, one of the C `class_names` or its number 0..C-1; optional
-    `selection`, one of `SELECTIONS`. Other columns are left alone. In CSV the first line names the columns.
-    selection: of all rows, if the file has no such column. retract: whether an empty label takes the stored
-    one back; it is refused otherwise. memory_budget: bytes that reading may take.
+    The columns are `external_id`, text or integer; `label`, one of the C `class_names` or its number 0..C-1; and
+    optionally `selection`, one of `SELECTIONS`. Other columns are ignored. In CSV, the first line names the columns.
 
-    Raises InvalidInputError naming the row (counted from 0) and column, what was expected and what came.
+    Args:
+        path: The file.
+        class_names: The C names.
+        selection: The selection of all rows, if the file has no such column.
+        retract: Whether an empty label retracts the stored one; otherwise it is refused.
+        memory_budget: Bytes that reading may take.
+
+    Raises:
+        InvalidInputError: The file is not as it must be. The message names the row (counted from 0) and column, what
+            was expected and what came.
     """
     if selection not in SELECTIONS:
         raise InvalidInputError(f"selection: expected {' or '.join(SELECTIONS)}, got {selection!r}")
@@ -79,7 +86,7 @@ def read_labels(
 
 
 def _read(path: Path, memory_budget: int) -> tuple[list[str], dict[str, list[Any]]]:
-    """The names of all columns, and the values of those that are read."""
+    """The names of all columns, and the values of the columns that are read."""
     match path.suffix.lower():
         case ".csv":
             names = _csv_names(path)
@@ -108,7 +115,7 @@ def _csv_names(path: Path) -> list[str]:
 
 
 def _csv_batches(path: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
-    # As text: an id of digits keeps its leading zeros, and what is no number is refused below, with its row.
+    # Read as text: an id of digits keeps its leading zeros, and a bad label is refused below, with its row.
     convert = pa_csv.ConvertOptions(
         column_types=dict.fromkeys(COLUMNS, pa.string()),
         include_columns=wanted,
@@ -124,17 +131,17 @@ def _csv_batches(path: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
 
 
 def _wanted(path: Path, names: list[str]) -> list[str]:
-    """The names of the columns that are read; InvalidInputError if one is missing or there twice."""
+    """The names of the columns to read; InvalidInputError if one is missing or occurs twice."""
     wanted = [name for name in names if name in COLUMNS]
     if sorted(set(wanted)) != sorted(wanted) or not {"external_id", "label"} <= set(wanted):
-        expected = "external_id, label and, if you like, selection, each once"
+        expected = "external_id, label and optionally selection, each once"
         advice = "separate them by commas" if ";" in "".join(names) else ""
         raise input_error(path, "columns", expected, ", ".join(map(ascii, names)) or "none", advice)
     return wanted
 
 
 def _collect(path: Path, batches: Iterator[pa.RecordBatch], memory_budget: int) -> dict[str, list[Any]]:
-    """The values of all rows, as long as they fit into half of the memory; what is stored takes the other."""
+    """The values of all rows, as long as they fit into half of the memory; storing them takes the other half."""
     columns: dict[str, list[Any]] = {}
     held = row_count = 0
     for batch in batches:
@@ -162,7 +169,7 @@ def _external_ids(path: Path, values: list[Any]) -> list[str]:
     for row, value in enumerate(values):
         where = f"row {row}, external_id"
         if value is None:
-            raise input_error(path, where, "text", "nothing", "say which exemplar the label is of")
+            raise input_error(path, where, "text", "nothing", "name the exemplar that the label belongs to")
         ids.append(check_id(path, where, str(value)))
     for external_id, rows in duplicate_ids(ids).items():
         raise input_error(path, f"rows {rows[0]} and {rows[1]}, external_id", "every id once", f"{external_id!r} twice")
@@ -180,9 +187,11 @@ def _labels(path: Path, values: list[Any], classes: ClassNumbers, retract: bool)
     labels = np.empty(len(values), dtype=np.int64)
     for row, value in enumerate(values):
         stripped = value.strip() if isinstance(value, str) else value
-        if stripped in (None, "") or (isinstance(value, float) and math.isnan(value)):  # NaN: as pandas writes none
+        if stripped in (None, "") or (
+            isinstance(value, float) and math.isnan(value)
+        ):  # pandas writes a missing label as NaN
             if not retract:
-                remedy = "to take labels back, say so, as by --retract"
+                remedy = "to retract labels, ask for that, as with --retract"
                 raise input_error(path, f"row {row}, label", "a label", "nothing", remedy)
             labels[row] = UNKNOWN_LABEL
             continue

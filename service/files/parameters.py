@@ -13,7 +13,7 @@ _SIZE_LIMIT = 4 << 20
 
 
 def read_parameters(path: Path) -> tuple[KnnParameters, float]:
-    """beta, gamma, eta and eta_loc of a file; what else it holds is left alone.
+    """Return beta, gamma and eta, and eta_loc, of a file; any other content is ignored.
 
     Raises InvalidInputError naming the field, what was expected and what came.
     """

@@ -1,4 +1,4 @@
-"""What every reader of exemplars hands on, and the checks that hold whatever the file format."""
+"""The batches that every reader of exemplars returns, and the checks that hold for any file format."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,11 +28,11 @@ Attributes = dict[str, Any]
 class ExemplarBatch:
     """Consecutive rows of a file, checked.
 
-    first_row: row of the first record in the file, counted from 0. external_ids: n strings, 1 to 1,000
-    characters. document_ids: n strings, or None where the file names no document. vectors: (n, D) float32,
-    r, finite. logits: (n, C) float32, f(x), finite. labels: (n,) int64, y in [0, C), -1 where unknown.
-    attributes: n dictionaries of JSON values, empty where the file has none. former_ids: n strings, what ids of the
-    file's name and the row's number would be, if the file has no ids; None if it has.
+    first_row: row of the first record in the file, counted from 0. external_ids: n strings, 1 to 1,000 characters.
+    document_ids: n strings, or None if the file names no document. vectors: (n, D) float32, r, finite. logits: (n, C)
+    float32, f(x), finite. labels: (n,) int64, y in [0, C), -1 if unknown. attributes: n dictionaries of JSON values,
+    empty if the file has none. former_ids: n strings, the ids that the file's name and the row's number would give, if
+    the file has no ids; None if it has.
     """
 
     first_row: int
@@ -47,7 +47,7 @@ class ExemplarBatch:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A file of exemplars: the sizes its rows must have, and what its format calls their columns.
+    """A file of exemplars: the sizes that its rows must have, and the names of their columns in its format.
 
     memory_budget: bytes that reading it may take.
     """
@@ -84,9 +84,9 @@ def make_batch(
     """Check the values of consecutive rows and return them as a batch.
 
     vectors: (n, D), logits: (n, C), of any float type; labels: n numbers or class names. Columns that the file lacks
-    are None, and then ids are those of the content (`DefaultIds`), labels and documents unknown, attributes empty.
+    are None: ids are then those of the content (`DefaultIds`), labels and documents unknown, and attributes empty.
 
-    Raises InvalidInputError naming the first row and column at fault.
+    Raises InvalidInputError naming the first row and column that are wrong.
     """
     row_count = len(vectors)
     documents: list[str | None] = (
@@ -126,7 +126,7 @@ def duplicate_ids(external_ids: Iterable[str]) -> dict[str, list[int]]:
 
 @contextmanager
 def reading(path: Path, kind: str, *damage: type[Exception]) -> Iterator[None]:
-    """Turn what a library raises on a damaged or unreadable file of this kind into InvalidInputError."""
+    """Turn the errors that a library raises on a damaged or unreadable file of this kind into InvalidInputError."""
     unreadable: tuple[type[Exception], ...] = (OSError, *damage)
     try:
         yield
@@ -147,7 +147,7 @@ def check_is_file(path: Path) -> None:
 
 
 def _as_float32(layout: Layout, first_row: int, column: str, values: npt.NDArray[np.floating[Any]]) -> Float32Array:
-    """Return the values as they are stored, (n, width) float32; InvalidInputError at one that has no place there."""
+    """Return the values as they are stored, (n, width) float32; InvalidInputError at one that float32 cannot hold."""
     with np.errstate(over="ignore"):
         stored: Float32Array = values.astype(np.float32, order="C")
     finite = np.isfinite(stored)
@@ -184,7 +184,7 @@ def _checked_ids(layout: Layout, first_row: int, values: Sequence[str | None]) -
 
 
 def _are_storable(values: Sequence[str | None]) -> TypeGuard[Sequence[str]]:
-    """Whether `check_id` would take them all: looked at together, which is several times as fast as one by one."""
+    """Whether `check_id` would accept all values. Checking them together is several times as fast as one by one."""
     if None in values:
         return False
     texts = cast(Sequence[str], values)
@@ -206,7 +206,7 @@ def _checked_document_ids(layout: Layout, first_row: int, values: Sequence[str |
 
 
 def check_id(path: Path, where: str, value: str) -> str:
-    """Return an id that Postgres can keep; InvalidInputError at another."""
+    """Return an id that Postgres can store; raise InvalidInputError at any other."""
     if not 1 <= len(value) <= ID_LENGTH_LIMIT:
         expected = f"1 to {ID_LENGTH_LIMIT:,} characters"
         raise input_error(path, where, expected, f"{len(value):,}")
@@ -218,7 +218,7 @@ def check_id(path: Path, where: str, value: str) -> str:
 
 
 def check_text(value: str) -> None:
-    """Raise ValueError(expected, got) where Postgres could not keep the text."""
+    """Raise ValueError(expected, got) if Postgres could not store the text."""
     if "\0" in value:
         raise ValueError("text without NUL characters", ascii(value[:80]))
     try:
@@ -241,7 +241,7 @@ def _plain_attributes(layout: Layout, row: int, attributes: Attributes) -> Attri
 def _plain(value: Any, depth: int = 0) -> Any:
     """Return the value as JSON knows it; NaN and infinities, which JSON lacks, become None.
 
-    Raises ValueError(expected, got[, advice]) where JSON has no such value.
+    Raises ValueError(expected, got[, advice]) if JSON has no such value.
     """
     if depth > NESTING_LIMIT:
         raise ValueError(f"a value nested at most {NESTING_LIMIT} deep", "a deeper one")

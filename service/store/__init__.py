@@ -1,1 +1,1 @@
-"""Every SQL statement, behind typed functions (connection, ...) -> core types."""
+"""Every SQL statement, behind typed functions that take a connection and return core types."""

@@ -90,7 +90,11 @@ def test_what_is_refused_records_nothing(scored: Program, tmp_path: Path) -> Non
     for line, code, saying in (
         ("nobody,1", 3, "row 10, external_id: .* has no exemplar 'nobody'; ingest or score it first"),
         ("scored-20,3", 2, "row 10, label: expected a class number 0..2 or a class name .*, got '3'"),
-        ("scored-20,", 2, "row 10, label: expected a label, got nothing; to take labels back, say so, as by --retract"),
+        (
+            "scored-20,",
+            2,
+            "row 10, label: expected a label, got nothing; to retract labels, ask for that, as with --retract",
+        ),
         ("scored-3,1", 2, "rows 3 and 10, external_id: expected every id once"),
         ("train-0,", 2, "expected a label, got nothing"),
     ):

@@ -70,12 +70,12 @@ def with_column(column: str, change: Callable[[Any], object]) -> Callable[[Colum
         ),
         pytest.param(
             with_column("vector", lambda vectors: vectors[:, :-1]),
-            rf"(array 'r'|row 0, vector): expected {DIMENSION} values( a row)?, got {DIMENSION - 1}",
+            rf"(array 'r'|row 0, vector): expected {DIMENSION} values( per row)?, got {DIMENSION - 1}",
             id="wrong D",
         ),
         pytest.param(
             with_column("logits", lambda logits: logits[:, [0, 0, 1, 2]]),
-            rf"(array 'f'|row 0, logits): expected {CLASS_COUNT} values( a row)?, got {CLASS_COUNT + 1}",
+            rf"(array 'f'|row 0, logits): expected {CLASS_COUNT} values( per row)?, got {CLASS_COUNT + 1}",
             id="wrong C",
         ),
         pytest.param(

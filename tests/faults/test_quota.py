@@ -29,7 +29,7 @@ def test_the_cache_has_no_room(url: str, calm: Counter[Row], tmp_path: Path, bro
         running_fleet(url, tmp_path, broker_url, workers=1) as fleet,
         Sweeper(fleet.engine, fleet.app, copies=1),
     ):
-        assert "No space left on device; see whether the disk is full" in await_error(fleet)
+        assert "No space left on device; check whether the disk is full" in await_error(fleet)
         assert "exited with 'signal" not in fleet.workers[0].log.read_text()
         disk.make_room()
         fleet.await_jobs()
@@ -46,7 +46,7 @@ def test_postgres_has_no_room(
         running_fleet(url, tmp_path, broker_url, workers=1) as fleet,
         Sweeper(fleet.engine, fleet.app, copies=1),
     ):
-        assert "No space left on device; make room on the server's disk" in await_error(fleet)
+        assert "No space left on device; free space on the server's disk" in await_error(fleet)
         disk.make_room()
         fleet.await_jobs()
         assert compare(calm, written(fleet.engine)) == Comparison(calm.total(), lost=0, doubled=0, differing=0)

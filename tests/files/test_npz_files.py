@@ -179,10 +179,10 @@ def test_an_attribute_of_a_type_json_lacks(path: Path, values: np.ndarray[Any, A
 @pytest.mark.parametrize(
     ("column", "shape", "expected"),
     [
-        ("vector", (ROWS,), "array 'r': expected 4 values a row, got one (shape (7,))"),
-        ("vector", (ROWS, 2, 2), "array 'r': expected 4 values a row, got 2 x 2 (shape (7, 2, 2))"),
-        ("vector", (), "array 'r': expected 4 values a row, got one (shape ())"),
-        ("label", (ROWS, 1), "array 'y': expected one value a row, got 1 (shape (7, 1))"),
+        ("vector", (ROWS,), "array 'r': expected 4 values per row, got one (shape (7,))"),
+        ("vector", (ROWS, 2, 2), "array 'r': expected 4 values per row, got 2 x 2 (shape (7, 2, 2))"),
+        ("vector", (), "array 'r': expected 4 values per row, got one (shape ())"),
+        ("label", (ROWS, 1), "array 'y': expected one value per row, got 1 (shape (7, 1))"),
     ],
 )
 def test_arrays_of_another_shape(path: Path, column: str, shape: tuple[int, ...], expected: str) -> None:
@@ -226,7 +226,7 @@ def test_a_header_that_claims_another_size(path: Path, shape: tuple[int, int]) -
                 header = {"descr": "<f4", "fortran_order": False, "shape": claimed}
                 np.lib.format.write_array_header_1_0(member, header)
                 member.write(values.tobytes())
-    with pytest.raises(InvalidInputError, match=r"r\.npy has not the"):
+    with pytest.raises(InvalidInputError, match=r"r\.npy does not have the"):
         list(read(path))
 
 

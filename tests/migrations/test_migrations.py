@@ -58,6 +58,16 @@ WHERE
     )
 """
 
+COMMENTS = """
+SELECT c.relname || coalesce('.' || a.attname, '') AS name, d.description
+FROM pg_description AS d
+INNER JOIN pg_class AS c ON d.objoid = c.oid AND d.classoid = 'pg_class'::regclass
+LEFT JOIN pg_attribute AS a ON c.oid = a.attrelid AND d.objsubid = a.attnum AND d.objsubid > 0
+WHERE
+    c.relnamespace = to_regnamespace('venn_admit')
+    AND c.relkind IN ('r', 'p')
+"""
+
 # Of tables that are there whatever classifiers there are.
 COLUMNS = """
 SELECT c.relname AS table, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) AS columns
@@ -162,6 +172,12 @@ def columns(engine: Engine) -> dict[str, str]:
         return {row.table: row.columns for row in connection.execute(text(COLUMNS))}
 
 
+def comments(engine: Engine) -> dict[str, str]:
+    """The comment of each table, and of each column as `table.column`."""
+    with connect(engine) as connection:
+        return {row.name: row.description for row in connection.execute(text(COMMENTS))}
+
+
 def renamed(columns: dict[str, str]) -> dict[str, str]:
     """The same columns by the names of now."""
     return {table: ", ".join(RENAMED.get(name, name) for name in names.split(", ")) for table, names in columns.items()}
@@ -225,6 +241,29 @@ def test_alembic_finds_nothing_to_generate(database: str) -> None:
 def test_every_table_and_column_has_a_comment(engine: Engine) -> None:
     with connect(engine) as connection:
         assert connection.execute(text(UNCOMMENTED)).scalars().all() == []
+
+
+def test_comments_change_and_change_back_around_rows(empty: Engine) -> None:
+    move(empty, "0004")
+    with transaction(empty) as connection:
+        run_script(connection, ROWS)
+    move(empty, "0014")
+    old_comments, old_columns = comments(empty), columns(empty)
+    rows = table_contents(empty, old_columns)
+    assert old_comments["job.error"] == "Why it failed."
+
+    move(empty, "0015")
+    assert comments(empty)["job.error"] == "Why it failed or was cancelled; null otherwise."
+    assert table_contents(empty, old_columns) == rows
+    move(empty, "0014", command.downgrade)
+    assert comments(empty) == old_comments
+    assert table_contents(empty, old_columns) == rows
+    move(empty, "head")
+    models = {table.name: table.comment for table in metadata.tables.values()}
+    models |= {
+        f"{table.name}.{column.name}": column.comment for table in metadata.tables.values() for column in table.c
+    }
+    assert models.items() <= comments(empty).items()
 
 
 def test_rows_survive_the_way_to_head(engine: Engine, empty: Engine) -> None:

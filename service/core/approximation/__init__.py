@@ -1,1 +1,1 @@
-"""The network approximated: the KNN and the localizer, and how their parameters are fitted."""
+"""The approximations of the network: the KNN and the localizer, and how their parameters are fitted."""

@@ -1,7 +1,7 @@
 """The KNN approximation of the network, and the features that partition its output.
 
-Schmaltz & Rasooly (2022), eq. 1 and 2, and the features q and d of the partitions; conventions in
-docs/PROCEDURE.md, sections 1 and 2. A point's results have the same bits in whatever batch.
+Source: Schmaltz & Rasooly (2022), eq. 1 and 2, and the features q and d of the partitions; for conventions,
+docs/PROCEDURE.md, sections 1 and 2. The results of a point have the same bits whatever batch it is in.
 """
 
 import numpy as np
@@ -17,23 +17,32 @@ from service.core.types import (
 )
 from service.errors import InvalidInputError
 
-# Bytes of temporaries, about.
+# Approximate size in bytes of temporaries.
 _BLOCK_BYTES = 32 * 2**20
 
 
 def approximate(neighbours: Neighbours, support: Support, parameters: KnnParameters) -> Approximation:
-    """The KNN's logits, prediction, match count and distance to training of n points, from their neighbours.
+    """Return the KNN's logits, prediction, match count and distance to training of n points, from their neighbours.
 
-    neighbours: (n, K), rows of the support. support: N training exemplars. parameters: of C classes.
-    Raises InvalidInputError where these do not fit each other.
+    Args:
+        neighbours: (n, K), rows of the support.
+        support: N training exemplars.
+        parameters: Of C classes.
 
-    >>> neighbours = Neighbours(indices=np.array([[2, 0]]), distances=np.array([[0.5, 0.5]]))
-    >>> support = Support(
-    ...     logits=np.array([[0, 0], [2, 0], [0, 2]], dtype=np.float32), labels=np.array([0, 0, 1])
-    ... )
-    >>> view = approximate(neighbours, support, KnnParameters(beta=np.zeros(2), gamma=np.ones(2), eta=1.0))
-    >>> view.logits.round(3).tolist(), view.predicted.tolist(), view.match_count.tolist()
-    ([[0.0, 0.482]], [1], [1])
+    Returns:
+        The approximation of the n points.
+
+    Raises:
+        InvalidInputError: The arguments do not fit each other.
+
+    Examples:
+        >>> neighbours = Neighbours(indices=np.array([[2, 0]]), distances=np.array([[0.5, 0.5]]))
+        >>> support = Support(
+        ...     logits=np.array([[0, 0], [2, 0], [0, 2]], dtype=np.float32), labels=np.array([0, 0, 1])
+        ... )
+        >>> view = approximate(neighbours, support, KnnParameters(beta=np.zeros(2), gamma=np.ones(2), eta=1.0))
+        >>> view.logits.round(3).tolist(), view.predicted.tolist(), view.match_count.tolist()
+        ([[0.0, 0.482]], [1], [1])
     """
     logits = knn_logits(neighbours, support, parameters)
     predicted = network_prediction(logits)
@@ -46,12 +55,20 @@ def approximate(neighbours: Neighbours, support: Support, parameters: KnnParamet
 
 
 def network_prediction(logits: Float32Array | FloatArray) -> IntArray:
-    """The predicted class, yhat = argmax over classes, ties to the lower class.
+    """Return the predicted class, yhat = argmax over classes; ties go to the lower class.
 
-    logits: (n, C), C >= 2, finite. Returns (n,) int64 in [0, C). Raises InvalidInputError.
+    Args:
+        logits: (n, C), C >= 2, finite.
 
-    >>> network_prediction(np.array([[0.5, 2.0, 2.0]])).tolist()
-    [1]
+    Returns:
+        (n,) int64 in [0, C).
+
+    Raises:
+        InvalidInputError: The logits have another shape or are not finite.
+
+    Examples:
+        >>> network_prediction(np.array([[0.5, 2.0, 2.0]])).tolist()
+        [1]
     """
     _check_logits(logits)
     predicted: IntArray = np.argmax(logits, axis=1)
@@ -59,26 +76,41 @@ def network_prediction(logits: Float32Array | FloatArray) -> IntArray:
 
 
 def softmax(logits: Float32Array | FloatArray) -> FloatArray:
-    """Pi = softmax over classes, in float64.
+    """Return pi = softmax over classes, in float64.
 
-    logits: (n, C), C >= 2, finite. Returns (n, C) float64 in [0, 1], rows summing to one.
-    Raises InvalidInputError.
+    Args:
+        logits: (n, C), C >= 2, finite.
 
-    >>> softmax(np.array([[1000.0, 1000.0]])).tolist()
-    [[0.5, 0.5]]
+    Returns:
+        (n, C) float64 in [0, 1]; each row sums to one.
+
+    Raises:
+        InvalidInputError: The logits have another shape or are not finite.
+
+    Examples:
+        >>> softmax(np.array([[1000.0, 1000.0]])).tolist()
+        [[0.5, 0.5]]
     """
     _check_logits(logits)
     return _normalised_exponentials(logits.astype(np.float64))
 
 
 def nonconformity(logits: FloatArray, labels: IntArray) -> FloatArray:
-    """The conformal score 1 - pi^y of labelled points (docs/PROCEDURE.md, section 4).
+    """Return the conformal score 1 - pi^y of labelled points (docs/PROCEDURE.md, section 4).
 
-    logits: (n, C), KNN(x), finite. labels: (n,) int64 in [0, C). Returns (n,) float64 in [0, 1].
-    Raises InvalidInputError.
+    Args:
+        logits: (n, C) float64, KNN(x), finite.
+        labels: (n,) int64 in [0, C).
 
-    >>> nonconformity(np.array([[0.0, 0.0]]), np.array([1])).tolist()
-    [0.5]
+    Returns:
+        (n,) float64 in [0, 1].
+
+    Raises:
+        InvalidInputError: The arrays have other shapes or values.
+
+    Examples:
+        >>> nonconformity(np.array([[0.0, 0.0]]), np.array([1])).tolist()
+        [0.5]
     """
     _check_logits(logits)
     _check_labels(labels, logits)
@@ -87,21 +119,35 @@ def nonconformity(logits: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def neighbour_weights(distances: FloatArray, eta: float) -> FloatArray:
-    """w_k = softmax over k of -dist_k / eta (eq. 2).
+    """Return w_k = softmax over k of -dist_k / eta (eq. 2).
 
-    distances: (n, K), >= 0, ascending in each row. eta: temperature > 0, in units of distance.
-    Returns (n, K) float64, rows descending and summing to one.
+    Args:
+        distances: (n, K) float64, >= 0, ascending in each row.
+        eta: Temperature > 0, in units of distance.
+
+    Returns:
+        (n, K) float64; each row descends and sums to one.
     """
-    # Less the nearest distance before the division, so that no eta is too small; a far neighbour may weigh 0.
+    # The nearest distance is subtracted before the division, so that no eta is too small; a far neighbour may weigh 0.
     with np.errstate(over="ignore"):
         return _normalised_exponentials((distances[:, :1] - distances) / eta)
 
 
 def knn_logits(neighbours: Neighbours, support: Support, parameters: KnnParameters) -> FloatArray:
-    """KNN(x)^c = beta^c + sum_k w_k (tanh f^c(x_k) + gamma^c ytilde_k^c) (eq. 1).
+    """Return KNN(x)^c = beta^c + sum_k w_k (tanh f^c(x_k) + gamma^c ytilde_k^c) (eq. 1).
 
-    ytilde_k^c is +1 where c is the label of exemplar k, -1 elsewhere. Arguments as in `approximate`.
-    Returns (n, C) float64. Raises InvalidInputError.
+    ytilde_k^c is +1 if c is the label of exemplar k, and -1 otherwise.
+
+    Args:
+        neighbours: (n, K), rows of the support.
+        support: N training exemplars.
+        parameters: Of C classes.
+
+    Returns:
+        (n, C) float64.
+
+    Raises:
+        InvalidInputError: The arguments do not fit each other.
     """
     _check_neighbours(neighbours, support)
     _check_parameters(parameters, support)
@@ -112,7 +158,7 @@ def knn_logits(neighbours: Neighbours, support: Support, parameters: KnnParamete
     for start in range(0, count, block_rows):
         part = slice(start, start + block_rows)
         weights = neighbour_weights(neighbours.distances[part], parameters.eta)
-        # Neighbour by neighbour, so that the order of the sum is the same for every point.
+        # The sum goes neighbour by neighbour, so that its order is the same for every point.
         total = np.zeros((weights.shape[0], class_count))
         for rank in range(neighbour_count):
             rows = neighbours.indices[part, rank]
@@ -126,11 +172,21 @@ def knn_logits(neighbours: Neighbours, support: Support, parameters: KnnParamete
 
 
 def match_count(predicted: IntArray, neighbours: Neighbours, support: Support) -> IntArray:
-    """q, how many nearest neighbours in a row agree with the prediction, in prediction and in label.
+    """Return q, the number of consecutive nearest neighbours that agree with the prediction.
 
-    predicted: (n,) int64, yhat(x). neighbours: (n, K). support: N training exemplars.
-    Returns (n,) int64 in [0, K]: neighbours k = 1, 2, ... are counted while yhat(x) = yhat_k = y_k.
-    Raises InvalidInputError.
+    Neighbours k = 1, 2, ... are counted while yhat(x) = yhat_k = y_k, so that both their prediction and their label
+    must agree.
+
+    Args:
+        predicted: (n,) int64, yhat(x).
+        neighbours: (n, K), rows of the support.
+        support: N training exemplars.
+
+    Returns:
+        (n,) int64 in [0, K].
+
+    Raises:
+        InvalidInputError: The arguments do not fit each other.
     """
     _check_neighbours(neighbours, support)
     if predicted.shape != neighbours.indices.shape[:1]:
@@ -146,7 +202,7 @@ def match_count(predicted: IntArray, neighbours: Neighbours, support: Support) -
 
 
 def _normalised_exponentials(values: FloatArray) -> FloatArray:
-    # Contiguous rows: numpy sums those in an order that depends on their length alone.
+    # The rows are contiguous: numpy sums such rows in an order that depends on their length alone.
     exponentials = np.exp(np.ascontiguousarray(values - values.max(axis=1, keepdims=True)))
     normalised: FloatArray = exponentials / exponentials.sum(axis=1, keepdims=True)
     return normalised
@@ -156,7 +212,7 @@ def _check_logits(logits: Float32Array | FloatArray) -> None:
     if logits.ndim != 2 or logits.shape[1] < 2:
         raise InvalidInputError(
             f"expected logits of shape (points, classes) with at least 2 classes, got shape {logits.shape}; "
-            "pass one row a point and one column a class"
+            "pass one row per point and one column per class"
         )
     if not np.isfinite(logits).all():
         row, column = np.argwhere(~np.isfinite(logits))[0]
@@ -186,7 +242,7 @@ def _check_neighbours(neighbours: Neighbours, support: Support) -> None:
     indices, distances = neighbours.indices, neighbours.distances
     if indices.ndim != 2 or indices.shape[1] < 1 or indices.shape != distances.shape:
         raise InvalidInputError(
-            "expected neighbour indices and distances of one shape (points, neighbours), got "
+            "expected neighbour indices and distances of the same shape (points, neighbours), got "
             f"{indices.shape} and {distances.shape}; pass the result of a neighbour search"
         )
     total = support.labels.size

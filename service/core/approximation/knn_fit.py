@@ -25,11 +25,15 @@ from service.errors import InvalidInputError, NotReadyError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnnFit:
-    """Fitted parameters of the KNN, and how they came about.
+    """The fitted parameters of the KNN, with the log of the fit.
 
-    log: epoch 0 (the start) to the last. best_epoch: the earliest with the fewest discrepancies on the dev
-    half, `dev_discrepancies` of its `dev_count` rows; `parameters` are that epoch's. fit_count: rows of the
-    fit half.
+    Attributes:
+        parameters: The parameters of the best epoch.
+        log: One line for each epoch, from epoch 0 (the start) to the last.
+        best_epoch: The earliest epoch with the fewest discrepancies on the dev half.
+        fit_count: Rows of the fit half.
+        dev_count: Rows of the dev half.
+        dev_discrepancies: Rows of the dev half that are discrepant in the best epoch.
     """
 
     parameters: KnnParameters
@@ -53,15 +57,26 @@ def fit_knn(
 ) -> KnnFit:
     """Fit beta, gamma and eta so that KNN(x) approximates the network's f(x) on the knn split (eq. 1, 2).
 
-    neighbours: of the n rows among the N training exemplars. logits: (n, C) float32, f(x) of the rows.
-    support: f(x_k) and labels of the training exemplars. document_keys, row_keys: (n,), the document each row
-    belongs to and its name within it, no two alike. seed: in [-2**63, 2**63). max_epochs: >= 0. on_epoch: is
-    given each line of the log as it comes.
+    At the start, beta is 0, gamma is 1, and eta is the median of d on the fit half (of its positive distances, if that
+    median is 0). The fit runs in one thread and takes 8 C bytes of memory for every training exemplar that is a
+    neighbour of some row.
 
-    Start: beta 0, gamma 1, eta the median of d on the fit half (of its positive distances, if that is 0).
-    Computes in one thread; memory: 8 C bytes for every training exemplar that is a neighbour of some row.
-    Raises InvalidInputError where shapes, ranges or keys are wrong; NotReadyError where there are fewer than
-    two documents, or all neighbours lie at distance 0.
+    Args:
+        neighbours: (n, K), of the n rows among the N training exemplars.
+        logits: (n, C) float32, f(x) of the rows.
+        support: f(x_k) and labels of the training exemplars.
+        document_keys: (n,), the document that each row belongs to.
+        row_keys: (n,), the name of each row within its document, all distinct there.
+        seed: In [-2**63, 2**63).
+        max_epochs: >= 0.
+        on_epoch: Called with each line of the log as soon as it is known.
+
+    Returns:
+        The fit.
+
+    Raises:
+        InvalidInputError: Shapes, ranges or keys are wrong.
+        NotReadyError: There are fewer than two documents, or all neighbours lie at distance 0.
     """
     check_epochs(max_epochs)
     _check_knn(neighbours, logits, support)
@@ -75,7 +90,7 @@ def fit_knn(
 
 
 class _Knn(TrainableModel):
-    """The KNN's logits (b, C) of a batch of input rows (b,). Its `values`: beta, gamma, eta."""
+    """The KNN's logits (b, C) of a batch of input rows (b,). Its `values` are beta, gamma and eta."""
 
     def __init__(self, neighbours: Neighbours, support: Support, eta: float) -> None:
         super().__init__()
@@ -96,7 +111,7 @@ class _Knn(TrainableModel):
         network = torch.bmm(weights.unsqueeze(1), activations).squeeze(1)  # (b, 1, K) (b, K, C) -> (b, C)
         labels = torch.from_numpy(self.labels[rows])  # (b, K)
         share = torch.zeros_like(network).scatter_add(1, labels, weights)  # (b, C)
-        # ytilde is +1 for the neighbour's own class and -1 for others: its average is twice the share less 1.
+        # ytilde is +1 for the neighbour's own class and -1 for others, so its average is twice the share less 1.
         return self.beta + network + self.gamma * (2.0 * share - 1.0)
 
     def values(self) -> FloatArray:
@@ -112,18 +127,18 @@ def _starting_eta(distances: FloatArray) -> float:
     if not positive.size:
         raise NotReadyError(
             "expected distances above 0 from split knn to the training exemplars, to scale eta by, got only "
-            "zeros; check that the held-out data are no copies of the training data, or ingest more"
+            "zeros; check that the held-out data are not copies of the training data, or ingest more"
         )
     return float(np.median(positive))
 
 
 def _check_knn(neighbours: Neighbours, logits: Float32Array, support: Support) -> None:
     if not len(logits):
-        raise NotReadyError("no exemplars in split knn, expected some to fit the KNN on; ingest held-out data")
+        raise NotReadyError("expected exemplars in split knn to fit the KNN on, got none; ingest held-out data")
     if logits.ndim != 2 or support.logits.ndim != 2 or logits.shape[1] != support.logits.shape[1]:
         raise InvalidInputError(
             f"expected logits (n, C) and support logits (N, C), got shapes {logits.shape} and "
-            f"{support.logits.shape}; pass logits of one classifier"
+            f"{support.logits.shape}; pass logits of the same classifier"
         )
     shapes = neighbours.indices.shape, neighbours.distances.shape
     if shapes[0] != shapes[1] or shapes[0][0] != len(logits):

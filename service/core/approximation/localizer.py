@@ -2,14 +2,14 @@
 
 Source: Schmaltz & Rasooly (2022), the localizer of the Venn-ADMIT predictor, after Guan (2022).
 
-A point's result does not depend, to the last bit, on which other points it is computed with. Distances come
-from matrix products ||x||^2 + ||x_j||^2 - 2 x.x_j, and a BLAS rounds a product differently for
-different shapes: so every product here has one shape, a zero-padded tile of queries by a zero-padded tile of
-the support, with an inner dimension short enough for one pass of the BLAS' blocking, which otherwise
-changes with the number of threads. The tiles of the support are reduced in a fixed order.
+The result of a point does not depend, to the last bit, on the other points it is computed with. Distances come from
+matrix products ||x||^2 + ||x_j||^2 - 2 x.x_j, and a BLAS rounds a product differently for different shapes. Therefore
+every product here has the same shape, a zero-padded tile of queries by a zero-padded tile of the support, with an inner
+dimension short enough for one pass of the blocking of the BLAS, which otherwise changes with the number of threads. The
+tiles of the support are reduced in a fixed order.
 
-The products are float64, but for the category weights over a large support, whose cost they are: these are float32,
-with float64 sums, except for queries from which some point is so far that float32 would show (DECISIONS.md, 30).
+The products are float64, except those of category weights over a large support, which they dominate in cost: these are
+float32 with float64 sums, unless some point is so far from a query that float32 would show (DECISIONS.md, 30).
 """
 
 from collections.abc import Iterator
@@ -27,14 +27,14 @@ SUPPORT_TILE = 1024
 INNER_TILE = 256  # no more than the inner block of OpenBLAS' kernels for processors with AVX
 PANEL_BYTES = 32 * 2**20
 DIFFERENCE_BYTES = 16 * 2**20
-# Below this share of ||x||^2 + ||x_j||^2 a squared distance has lost about four of its sixteen digits, or three of
-# the seven of float32, to cancellation, and is taken from the difference of the vectors instead.
+# Below this share of ||x||^2 + ||x_j||^2, a squared distance has lost about four of its sixteen digits to
+# cancellation, or three of the seven of float32, and is computed from the difference of the vectors instead.
 CANCELLATION_SHARE = {np.dtype(np.float64): 1e-4, np.dtype(np.float32): 1e-3}
-# Rows of the support up to which category weights are worth float64 products.
+# Up to this many rows of the support, category weights are worth float64 products.
 FLOAT64_SUPPORT = 2**15
-# In units of eta_loc: distances that float32 resolves well enough, and whose weights are normal numbers in it.
+# Up to this distance, in units of eta_loc, float32 resolves distances well enough, and weights are normal numbers.
 FLOAT32_REACH = 80.0
-# An eta_loc no greater, nor smaller than its inverse, has squares that are normal numbers in float32.
+# If eta_loc lies between this number and its inverse, its squares are normal numbers in float32.
 FLOAT32_ETA = 2.0**50
 
 _COLUMNS = np.arange(SUPPORT_TILE)
@@ -45,8 +45,11 @@ _Real = npt.NDArray[np.floating[Any]]
 class _Tile:
     """Distances of `queries` (rows) to `support` (columns).
 
-    distances: (QUERY_TILE, SUPPORT_TILE); rows beyond `queries` hold no point, columns beyond `support` are at
-    infinity, which is weight 0. The next tile overwrites them.
+    Attributes:
+        queries: The rows.
+        support: The columns.
+        distances: (QUERY_TILE, SUPPORT_TILE), overwritten by the next tile. Rows beyond `queries` hold no point;
+            columns beyond `support` are at infinity, which is weight 0.
     """
 
     queries: slice
@@ -61,21 +64,28 @@ def category_weight(
     window_high: IntArray,
     eta_loc: float,
 ) -> FloatArray:
-    """The localizer's weight of each query's category, psi' = the sum of psi over a window of support rows.
+    """Return the localizer's weight of each query's category, psi' = the sum of psi over a window of support rows.
 
-    queries: (m, D) float32. support: (n, D) float32, n >= 1, all of vp, sorted so that every category is
-    contiguous; may be a memory map. window_low, window_high: (m,) int64, rows low <= j < high of the
-    support; 0 <= low <= high <= n. eta_loc: > 0, finite, in the units of the vectors.
+    Args:
+        queries: (m, D) float32.
+        support: (n, D) float32, n >= 1, all of vp, sorted so that every category is contiguous; may be a memory map.
+        window_low: (m,) int64, the first row of each window.
+        window_high: (m,) int64, one past the last row; 0 <= low <= high <= n.
+        eta_loc: > 0, finite, in the units of the vectors.
 
-    Returns (m,) float64 in [0, 1]: exactly 1 for the whole support, 0 for an empty window or one so far away
-    that its weights underflow, and never falling as a window grows. Independent, bit for bit, of the other
-    queries and of the number of BLAS threads. Over more than FLOAT64_SUPPORT rows its relative error is that of
-    float32 distances: about 1e-6, and 3e-5 at most where it was measured. Raises InvalidInputError for other shapes
-    or ranges.
+    Returns:
+        (m,) float64 in [0, 1]. It is exactly 1 for the whole support and 0 for an empty window, or for one so far away
+        that its weights underflow, and it never falls as a window grows. It is independent, bit for bit, of the other
+        queries and of the number of BLAS threads. Over more than FLOAT64_SUPPORT rows its relative error is that of
+        float32 distances: about 1e-6, and 3e-5 at most in measurements.
 
-    >>> vp = np.array([[0.0], [1.0], [2.0]], dtype=np.float32)
-    >>> category_weight(vp[:1], vp, np.array([0]), np.array([2]), eta_loc=1.0).round(3)
-    array([0.91])
+    Raises:
+        InvalidInputError: The arrays have other shapes or ranges.
+
+    Examples:
+        >>> vp = np.array([[0.0], [1.0], [2.0]], dtype=np.float32)
+        >>> category_weight(vp[:1], vp, np.array([0]), np.array([2]), eta_loc=1.0).round(3)
+        array([0.91])
     """
     _check_vectors(queries, support)
     _check_eta(eta_loc)
@@ -92,7 +102,7 @@ def category_weight(
 
 
 def _reach(queries: Float32Array, support: Float32Array, centre: FloatArray) -> FloatArray:
-    """A distance that none of each query exceeds, (m,): by way of the centre; infinite where float32 overflows."""
+    """A distance that no support row exceeds from each query, (m,), by way of the centre; inf if float32 overflows."""
     centre32, farthest = centre.astype(np.float32), 0.0
     with np.errstate(over="ignore"):
         for start in range(0, len(support), SUPPORT_TILE):
@@ -129,7 +139,7 @@ def _float32_weight(
     window_high: IntArray,
     eta_loc: float,
 ) -> FloatArray:
-    """As in float64, of distances so short that no weight needs to be measured by the nearest point's."""
+    """As in float64, for distances so short that the weights need not be taken relative to the nearest point's."""
     whole, inside = np.zeros((2, len(queries)))
     for tile in _distance_tiles(queries, support, centre.astype(np.float32)):
         rows, count = tile.queries, tile.queries.stop - tile.queries.start
@@ -141,7 +151,7 @@ def _float32_weight(
 
 
 def _add_windows(sums: FloatArray, tile: _Tile, weights: _Real, low: IntArray, high: IntArray) -> None:
-    """Add to the sums of a tile's queries, in place, the weights of its columns that are in their windows."""
+    """Add to the sums of a tile's queries, in place, the weights of the columns in their windows."""
     low, high = low - tile.support.start, high - tile.support.start
     overlapping = np.flatnonzero((low < SUPPORT_TILE) & (high > 0))
     in_window = (low[overlapping, np.newaxis] <= _COLUMNS) & (high[overlapping, np.newaxis] > _COLUMNS)
@@ -151,13 +161,20 @@ def _add_windows(sums: FloatArray, tile: _Tile, weights: _Real, low: IntArray, h
 def localizer_logits(
     queries: Float32Array, support: Float32Array, support_knn_logits: FloatArray, eta_loc: float
 ) -> FloatArray:
-    """The localizer's own output, sum_j psi_j KNN(x_j), which approximates KNN(x).
+    """Return the localizer's own output, sum_j psi_j KNN(x_j), which approximates KNN(x).
 
-    queries: (m, D) float32. support: (n, D) float32, n >= 1, all of vp. support_knn_logits: (n, C) float64,
-    KNN(x_j) of the support. eta_loc: > 0, finite, in the units of the vectors.
+    Args:
+        queries: (m, D) float32.
+        support: (n, D) float32, n >= 1, all of vp.
+        support_knn_logits: (n, C) float64, KNN(x_j) of the support.
+        eta_loc: > 0, finite, in the units of the vectors.
 
-    Returns (m, C) float64, averages of the support's logits. Independent, bit for bit, of the other queries
-    and of the number of BLAS threads. Raises InvalidInputError for other shapes or ranges.
+    Returns:
+        (m, C) float64, averages of the support's logits. They are independent, bit for bit, of the other queries and of
+        the number of BLAS threads.
+
+    Raises:
+        InvalidInputError: The arrays have other shapes or ranges.
     """
     _check_vectors(queries, support)
     _check_eta(eta_loc)
@@ -181,11 +198,18 @@ def localizer_logits(
 
 
 def pairwise_distances(queries: Float32Array, support: Float32Array) -> FloatArray:
-    """Euclidean distances, not squared, of all queries to all support rows.
+    """Return the Euclidean distances, not squared, of all queries to all support rows.
 
-    queries: (m, D) float32. support: (n, D) float32, n >= 1. Returns (m, n) float64, in the units of the
-    vectors; exactly 0 for equal vectors. The result alone takes 8 m n bytes: see
-    `service.core.approximation.localizer_fit.localizer_rows`. Raises InvalidInputError for other shapes.
+    Args:
+        queries: (m, D) float32.
+        support: (n, D) float32, n >= 1.
+
+    Returns:
+        (m, n) float64, in the units of the vectors; exactly 0 for equal vectors. The result alone takes 8 m n bytes:
+        see `service.core.approximation.localizer_fit.localizer_rows`.
+
+    Raises:
+        InvalidInputError: The arrays have other shapes.
     """
     _check_vectors(queries, support)
     distances = np.empty((len(queries), len(support)))
@@ -196,11 +220,16 @@ def pairwise_distances(queries: Float32Array, support: Float32Array) -> FloatArr
 
 
 def _weigh(distances: _Real, nearest: FloatArray, eta_loc: float) -> tuple[_Real, FloatArray, FloatArray]:
-    """exp(-(distance - nearest so far) / eta_loc), in place of the distances, so that the nearest point weighs 1.
+    """Turn distances, in place, into exp(-(distance - nearest so far) / eta_loc): the nearest point weighs 1.
 
-    distances: (QUERY_TILE, SUPPORT_TILE). nearest: (rows,), the least distance of the tiles before, infinite at
-    first. Returns the weights, the factor (rows,) by which sums over the tiles before shrink, and the nearest
-    distance (rows,) with this tile included.
+    Args:
+        distances: (QUERY_TILE, SUPPORT_TILE), overwritten.
+        nearest: (rows,), the least distance in the tiles before, infinite at first.
+        eta_loc: > 0.
+
+    Returns:
+        The weights, the factor (rows,) by which sums over the tiles before shrink, and the nearest distance (rows,)
+        with this tile included.
     """
     count = len(nearest)
     updated = np.minimum(distances.min(axis=1), _padded(nearest, QUERY_TILE, fill=np.inf))  # (QUERY_TILE,)
@@ -213,20 +242,23 @@ def _weigh(distances: _Real, nearest: FloatArray, eta_loc: float) -> tuple[_Real
 
 
 def _distance_tiles(queries: Float32Array, support: Float32Array, centre: _Real) -> Iterator[_Tile]:
-    """All tiles of the distance matrix; those of one query in the order of the support.
+    """Yield all tiles of the distance matrix; the tiles of one query come in the order of the support.
 
-    centre: (D,), about the middle of the support; the distances are of its dtype.
+    Args:
+        queries: (m, D) float32.
+        support: (n, D) float32.
+        centre: (D,), about the middle of the support; the distances are of its dtype.
     """
-    # Made once: fresh pages would cost as much as the arithmetic.
+    # Allocated once: fresh pages would cost as much as the arithmetic.
     squared, part = np.empty((2, QUERY_TILE, SUPPORT_TILE), centre.dtype)
-    right = np.empty((support.shape[1] + 2, SUPPORT_TILE), centre.dtype)  # BLAS takes this order faster
+    right = np.empty((support.shape[1] + 2, SUPPORT_TILE), centre.dtype)  # a BLAS is faster in this order
     share = CANCELLATION_SHARE[centre.dtype]
     panel_rows = max(1, PANEL_BYTES // (8 * queries.shape[1] * QUERY_TILE)) * QUERY_TILE
     for panel_start in range(0, len(queries), panel_rows):
         panel_stop = min(panel_start + panel_rows, len(queries))
         query_starts = range(panel_start, panel_stop, QUERY_TILE)
         panel_vectors, panel_norms = _centred(queries[panel_start:panel_stop], centre, len(query_starts) * QUERY_TILE)
-        # The norms are among the factors, whose product then is the squared distances.
+        # The norms are part of the factors, so that their product is the squared distances.
         left = np.hstack((-2.0 * panel_vectors, panel_norms, np.ones_like(panel_norms)))
         for support_start in range(0, len(support), SUPPORT_TILE):
             columns = slice(support_start, min(support_start + SUPPORT_TILE, len(support)))
@@ -239,7 +271,7 @@ def _distance_tiles(queries: Float32Array, support: Float32Array, centre: _Real)
                 query_norms = panel_norms[in_panel]
                 _product(left[in_panel], right, squared, part)
                 squared[:, columns.stop - columns.start :] = np.inf
-                # Where the least is large enough, none has cancelled.
+                # If the least is large enough, none has cancelled.
                 if squared.min() < share * (query_norms.max() + largest_norm):
                     np.add(query_norms, tile_norms.T, out=part)
                     part *= share
@@ -256,7 +288,7 @@ def _centred(vectors: Float32Array, centre: _Real, length: int) -> tuple[_Real, 
 
 
 def _refine(squared: _Real, cancelled: BoolArray, queries: Float32Array, support: Float32Array) -> None:
-    """Replace the cancelled squared distances by those of the vectors' differences, in place."""
+    """Replace, in place, the squared distances lost to cancellation by those of the vectors' differences."""
     pair_rows, pair_columns = np.nonzero(cancelled[: len(queries), : len(support)])
     step = max(1, DIFFERENCE_BYTES // (8 * queries.shape[1]))
     for start in range(0, len(pair_rows), step):
@@ -266,9 +298,13 @@ def _refine(squared: _Real, cancelled: BoolArray, queries: Float32Array, support
 
 
 def _product(left: _Real, right: _Real, out: _Real, part: _Real) -> None:
-    """Matrix product into `out`, the inner dimension cut so that the number of BLAS threads does not show in it.
+    """Write a matrix product into `out`, its inner dimension cut so that the number of BLAS threads does not show.
 
-    part: of out's shape, overwritten.
+    Args:
+        left: (b, D), a factor.
+        right: (D, c), a factor.
+        out: (b, c), overwritten.
+        part: (b, c), overwritten.
     """
     np.matmul(left[:, :INNER_TILE], right[:INNER_TILE], out=out)
     for start in range(INNER_TILE, left.shape[1], INNER_TILE):
@@ -276,7 +312,7 @@ def _product(left: _Real, right: _Real, out: _Real, part: _Real) -> None:
 
 
 def _centre(support: Float32Array) -> FloatArray:
-    """Mean (D,) of the support: distances do not change, and less is lost to cancellation."""
+    """Mean (D,) of the support. Subtracting it leaves the distances alone, and less is lost to cancellation."""
     total = np.zeros(support.shape[1])
     for start in range(0, len(support), SUPPORT_TILE):
         total += support[start : start + SUPPORT_TILE].sum(axis=0, dtype=np.float64)
@@ -293,7 +329,7 @@ def _check_vectors(queries: Float32Array, support: Float32Array) -> None:
     if queries.ndim != 2 or support.ndim != 2 or queries.shape[1] != support.shape[1]:
         raise InvalidInputError(
             f"expected queries (m, D) and support (n, D), got shapes {queries.shape} and {support.shape}; "
-            "pass vectors of one classifier"
+            "pass vectors of the same classifier"
         )
     if queries.dtype != np.float32 or support.dtype != np.float32:
         raise InvalidInputError(
@@ -307,7 +343,7 @@ def _check_vectors(queries: Float32Array, support: Float32Array) -> None:
 
 def _check_eta(eta_loc: float) -> None:
     if not 0 < eta_loc < np.inf:
-        raise InvalidInputError(f"expected eta_loc > 0 and finite, got {eta_loc}; fit the localizer")
+        raise InvalidInputError(f"expected eta_loc > 0 and finite, got {eta_loc}; fit the localizer again")
 
 
 def _check_windows(low: IntArray, high: IntArray, query_count: int, support_count: int) -> None:

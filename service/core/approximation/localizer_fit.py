@@ -1,4 +1,4 @@
-"""Fitting the localizer's one parameter on the knn split, like the KNN, against the KNN's output.
+"""The fit of the localizer's one parameter on the knn split; its target is the output of the KNN.
 
 Source: Schmaltz & Rasooly (2022), the localizer of the Venn-ADMIT predictor; docs/PROCEDURE.md, section 5.
 """
@@ -20,7 +20,16 @@ LOCALIZER_DISTANCES = 2**25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalizerFit:
-    """The fitted localizer, eta_loc > 0 in the units of the vectors, and how it came about as in `KnnFit`."""
+    """The fitted localizer, with the log of the fit.
+
+    Attributes:
+        eta_loc: > 0, in the units of the vectors.
+        log: As in `KnnFit`.
+        best_epoch: As in `KnnFit`.
+        fit_count: As in `KnnFit`.
+        dev_count: As in `KnnFit`.
+        dev_discrepancies: As in `KnnFit`.
+    """
 
     eta_loc: float
     log: tuple[TrainingEpoch, ...]
@@ -44,14 +53,27 @@ def fit_localizer(
 ) -> LocalizerFit:
     """Fit eta_loc so that sum_j softmax_j(-dist(x, x_j) / eta_loc) KNN(x_j), over vp, approximates KNN(x).
 
-    distances: (n, n_vp) float64, from rows of the knn split, such as `localizer_rows` chooses, to all of vp;
-    may be a memory map. support_knn_logits: (n_vp, C) float64, KNN(x_j). knn_logits: (n, C) float64, KNN(x),
-    the target. neighbour_count: K >= 1. The rest as in `fit_knn`.
+    The start is the median, on the fit half, of the distance to the K-th nearest point of vp (the farthest, if vp has
+    fewer) less the distance to the nearest; or the median of all distances, if that is 0. The fit runs in one thread.
 
-    Start: the median, on the fit half, of the distance to the K-th nearest point of vp (the farthest, if vp
-    has fewer) less that to the nearest; the median of all distances, if that is 0. Computes in one thread.
-    Raises InvalidInputError where shapes, ranges or keys are wrong; NotReadyError where there are fewer than
-    two documents, vp is empty, or that median is 0 too.
+    Args:
+        distances: (n, n_vp) float64, from rows of the knn split, such as `localizer_rows` chooses, to all of vp; may be
+            a memory map.
+        support_knn_logits: (n_vp, C) float64, KNN(x_j).
+        knn_logits: (n, C) float64, KNN(x), the target.
+        document_keys: As in `fit_knn`.
+        row_keys: As in `fit_knn`.
+        seed: As in `fit_knn`.
+        neighbour_count: K >= 1.
+        max_epochs: As in `fit_knn`.
+        on_epoch: As in `fit_knn`.
+
+    Returns:
+        The fit.
+
+    Raises:
+        InvalidInputError: Shapes, ranges or keys are wrong.
+        NotReadyError: There are fewer than two documents, vp is empty, or both medians are 0.
     """
     check_epochs(max_epochs)
     _check_localizer(distances, support_knn_logits, knn_logits, neighbour_count)
@@ -64,11 +86,18 @@ def fit_localizer(
 
 
 def localizer_rows(row_keys: Sequence[str], support_count: int, *, seed: int) -> IntArray:
-    """Which rows of the knn split to fit the localizer on: its one parameter needs no more of them.
+    """Choose the rows of the knn split to fit the localizer on; a single parameter needs no more than these.
 
-    row_keys: (n,), no two alike. support_count: n_vp >= 1. Returns row numbers, int64: all n, or as many as
-    make 2**25 distances (256 MiB) to vp, at least 2; the first in the order of a seeded hash of the row keys,
-    which samples all documents and does not depend on the order of the rows.
+    The chosen rows are the first in the order of a seeded hash of the row keys, which samples all documents and does
+    not depend on the order of the rows.
+
+    Args:
+        row_keys: (n,), all distinct.
+        support_count: n_vp >= 1.
+        seed: In [-2**63, 2**63).
+
+    Returns:
+        Row numbers, int64: all n, or as many as make 2**25 distances (256 MiB) to vp, and at least 2.
     """
     hashes = hash_keys(row_keys, seed=seed, purpose="localizer rows").tolist()
     ordered = sorted(zip(hashes, row_keys, range(len(row_keys)), strict=True))
@@ -77,7 +106,7 @@ def localizer_rows(row_keys: Sequence[str], support_count: int, *, seed: int) ->
 
 
 class _Localizer(TrainableModel):
-    """The localizer's logits (b, C) of a batch of input rows (b,). Its `values`: eta_loc."""
+    """The localizer's logits (b, C) of a batch of input rows (b,). Its `values` are eta_loc alone."""
 
     def __init__(self, distances: FloatArray, support_knn_logits: FloatArray, eta_loc: float) -> None:
         super().__init__()
@@ -112,13 +141,13 @@ def _check_localizer(
     for name, values in (("knn", knn_logits), ("vp", support_knn_logits)):
         if not len(values):
             raise NotReadyError(
-                f"no exemplars in split {name}, expected some to fit the localizer on; ingest held-out data"
+                f"expected exemplars in split {name} to fit the localizer on, got none; ingest held-out data"
             )
     same_classes = knn_logits.ndim == 2 and support_knn_logits.shape[1:] == knn_logits.shape[1:]
     if not same_classes or distances.shape != (len(knn_logits), len(support_knn_logits)):
         raise InvalidInputError(
             "expected distances (n, n_vp), KNN logits (n_vp, C) of vp and (n, C) of knn, got shapes "
-            f"{distances.shape}, {support_knn_logits.shape} and {knn_logits.shape}; pass arrays that fit"
+            f"{distances.shape}, {support_knn_logits.shape} and {knn_logits.shape}; pass arrays that fit each other"
         )
     if neighbour_count < 1:
         raise InvalidInputError(f"expected neighbour_count >= 1, got {neighbour_count}; pass the classifier's K")

@@ -1,9 +1,9 @@
 """Training of a KNN-like approximation: Adadelta with iterative masking, on documents cut into halves.
 
-Source: Schmaltz & Rasooly (2022), the appendix on training the KNN: minimise the binary cross-entropy between
-the sigmoids of target and output with Adadelta; after an epoch without a new minimum mask the points that agree
-already; keep the epoch with the fewest prediction discrepancies on a dev half. The same data and seed give the
-same parameters, bit for bit, in whatever order the rows came.
+Source: Schmaltz & Rasooly (2022), the appendix on training the KNN: minimise the binary cross-entropy between the
+sigmoids of target and output with Adadelta; after an epoch without a new minimum, mask the points that agree already;
+keep the epoch with the fewest prediction discrepancies on a dev half. The same data and seed give the same parameters,
+bit for bit, in whatever order the rows come.
 """
 
 from abc import abstractmethod
@@ -30,22 +30,39 @@ Targets = Float32Array | FloatArray
 
 
 class TrainableModel(torch.nn.Module):
-    """What can be trained. row_bytes: memory that a row of a batch takes in `forward`."""
+    """A model that can be trained.
+
+    Attributes:
+        row_bytes: Memory that a row of a batch takes in `forward`.
+    """
 
     row_bytes: int
 
     @abstractmethod
     def forward(self, rows: IntArray) -> torch.Tensor:
-        """The logits (b, C), float64, of a batch of input rows (b,)."""
+        """Return the logits of a batch.
+
+        Args:
+            rows: (b,) int64, numbers of input rows.
+
+        Returns:
+            (b, C) float64.
+        """
 
     @abstractmethod
     def values(self) -> FloatArray:
-        """The parameters (P,) as they are stored."""
+        """Return the parameters (P,) as they are stored."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Halves:
-    """Input row numbers of the fit half, by document, and of the dev half, in the order of their keys."""
+    """Numbers of input rows, cut into two halves.
+
+    Attributes:
+        fit_documents: Rows of the fit half, by document.
+        fit_rows: The same rows, in the order of their keys.
+        dev_rows: Rows of the dev half, in the order of their keys.
+    """
 
     fit_documents: tuple[IntArray, ...]
     fit_rows: IntArray
@@ -63,9 +80,20 @@ class TrainingResult(NamedTuple):
 
 
 def cut_halves(document_keys: Sequence[str], row_keys: Sequence[str], count: int, seed: int) -> Halves:
-    """Order rows by hash of document, document, hash of row, row; the first half of the documents is to fit.
+    """Cut the documents into a half to fit on and a half to choose the epoch by.
 
-    Of an odd number of documents the fit half has one more.
+    Rows are ordered by hash of the document, document, hash of the row and row. The first half of the documents is the
+    fit half; if their number is odd, it has one more than the dev half.
+
+    Args:
+        document_keys: (n,), the document that each row belongs to.
+        row_keys: (n,), the name of each row within its document, all distinct there.
+        count: n.
+        seed: In [-2**63, 2**63).
+
+    Raises:
+        InvalidInputError: The keys are not n, or a row occurs twice.
+        NotReadyError: There are fewer than two documents.
     """
     if not len(document_keys) == len(row_keys) == count:
         raise InvalidInputError(
@@ -78,14 +106,14 @@ def cut_halves(document_keys: Sequence[str], row_keys: Sequence[str], count: int
     for one, other in pairwise(ordered):
         if one[:4] == other[:4]:
             raise InvalidInputError(
-                f"expected distinct rows, got row {one[3]!r} of document {one[1]!r} twice; pass each row once"
+                f"expected distinct rows, got row {one[3]!r} of document {one[1]!r} twice; pass each row only once"
             )
     rows = np.array([row for *_, row in ordered], dtype=np.int64)
     starts = [place for place, (one, other) in enumerate(pairwise(ordered), start=1) if one[1] != other[1]]
     if not starts:
         raise NotReadyError(
             "expected exemplars of at least 2 documents in split knn, some to fit on and others to choose "
-            f"the epoch by, got {count} of 1; ingest more held-out data or give split knn a larger share"
+            f"the epoch by, got {count} of a single one; ingest more held-out data or give split knn a larger share"
         )
     documents = np.split(rows, starts)
     half = (len(documents) + 1) // 2
@@ -104,7 +132,19 @@ def train(
     max_epochs: int,
     on_epoch: OnEpoch | None,
 ) -> TrainingResult:
-    """Train for `max_epochs`, or until the dev half has no discrepancies left."""
+    """Train for `max_epochs`, or until the dev half has no discrepancies left.
+
+    Args:
+        model: The model at its start; it is trained in place.
+        targets: (n, C), the logits to approximate.
+        halves: Rows of the fit half and of the dev half.
+        seed: Seed of the order of the documents in each epoch.
+        max_epochs: >= 0.
+        on_epoch: Called with each line of the log as soon as it is known.
+
+    Returns:
+        The log and the best epoch.
+    """
     generator = np.random.default_rng(seed % 2**64)
     optimizer = torch.optim.Adadelta(model.parameters(), lr=LEARNING_RATE)
     log: list[TrainingEpoch] = []
@@ -135,7 +175,7 @@ def _run_epoch(
     optimizer: torch.optim.Optimizer,
     masked: bool,
 ) -> float:
-    """Mean loss over the points it was taken over, NaN for none; one step a batch that has such points."""
+    """Take a step for each batch that has unmasked points; return the mean loss of these, NaN if there are none."""
     total, count = 0.0, 0
     for rows in batches:
         target = torch.from_numpy(targets[rows]).double()  # (b, C)
@@ -155,7 +195,7 @@ def _run_epoch(
 
 
 def _batches(halves: Halves, generator: np.random.Generator) -> Iterator[IntArray]:
-    """Shuffled whole documents, gathered until they hold at least `BATCH_ROWS` rows."""
+    """Yield shuffled whole documents, gathered until they hold at least `BATCH_ROWS` rows."""
     documents = [halves.fit_documents[number] for number in generator.permutation(len(halves.fit_documents))]
     rows = np.concatenate(documents)
     document_ends = np.cumsum([len(document) for document in documents])
@@ -168,7 +208,7 @@ def _batches(halves: Halves, generator: np.random.Generator) -> Iterator[IntArra
 
 
 def _count_discrepancies(model: TrainableModel, targets: Targets, rows: IntArray) -> int:
-    """How many rows the model predicts otherwise than the target does; ties go to the lower class."""
+    """Count the rows whose prediction by the model differs from the target's; ties go to the lower class."""
     step = max(1, EVALUATION_BYTES // model.row_bytes)
     count = 0
     with torch.no_grad():
@@ -181,7 +221,7 @@ def _count_discrepancies(model: TrainableModel, targets: Targets, rows: IntArray
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """One torch thread, so that sums round alike on every machine and workers don't crowd each other."""
+    """Use one torch thread, so that sums round alike on every machine and workers do not crowd each other."""
     thread_count = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -191,5 +231,13 @@ def _one_thread() -> Iterator[None]:
 
 
 def check_epochs(max_epochs: int) -> None:
+    """Check the number of epochs of a fit.
+
+    Args:
+        max_epochs: >= 0.
+
+    Raises:
+        InvalidInputError: It is negative.
+    """
     if max_epochs < 0:
-        raise InvalidInputError(f"expected max_epochs >= 0, got {max_epochs}; pass 0 to keep the start")
+        raise InvalidInputError(f"expected max_epochs >= 0, got {max_epochs}; pass 0 to keep the starting values")

@@ -1,1 +1,1 @@
-"""What every method of calibration rests on: settings, bands of (q, d), and the rows of a snapshot."""
+"""The foundations of every method of calibration: settings, bands of (q, d), and the rows of a snapshot."""

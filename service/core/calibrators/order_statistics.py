@@ -1,8 +1,8 @@
 """The rank-th smallest value of any window of a fixed array, for all windows at once.
 
-A wavelet matrix (Claude, Navarro & Ordóñez 2015, *The wavelet matrix*): the dense ranks of the values are
-partitioned stably by their highest bit, then by the next, and so on. At each level a prefix count of zero
-bits carries a window to its place in the next level, so a query costs one step a bit, whatever the window.
+Source: the wavelet matrix, Claude, Navarro & Ordóñez (2015), *The wavelet matrix*. The dense ranks of the values are
+partitioned stably by their highest bit, then by the next, and so on. At each level, a prefix count of zero bits carries
+a window to its place in the next level, so that a query costs one step per bit, whatever the window.
 """
 
 import numpy as np
@@ -15,15 +15,23 @@ from service.errors import InvalidInputError
 class OrderStatistics:
     """Order statistics of the windows [low, high) of a float64 array.
 
-    Memory: 4 bytes a value and level, with ceil(log2(distinct values)) levels.
+    It takes 4 bytes per value and level, with ceil(log2(distinct values)) levels.
 
-    >>> statistics = OrderStatistics(np.array([0.5, 0.1, 0.5, 0.3]))
-    >>> statistics.rank_smallest(np.array([0, 1, 2]), np.array([4, 3, 3]), np.array([2, 2, 1]))
-    array([0.3, 0.5, 0.5])
+    Examples:
+        >>> statistics = OrderStatistics(np.array([0.5, 0.1, 0.5, 0.3]))
+        >>> statistics.rank_smallest(np.array([0, 1, 2]), np.array([4, 3, 3]), np.array([2, 2, 1]))
+        array([0.3, 0.5, 0.5])
     """
 
     def __init__(self, values: FloatArray) -> None:
-        """values: (n,) float64, finite; InvalidInputError otherwise."""
+        """Build the levels.
+
+        Args:
+            values: (n,) float64, finite.
+
+        Raises:
+            InvalidInputError: The values have another shape or are not finite.
+        """
         if values.ndim != 1 or not np.isfinite(values).all():
             raise InvalidInputError("order statistics need a one-dimensional array of finite numbers")
         self._size = len(values)
@@ -31,19 +39,27 @@ class OrderStatistics:
         self._levels = _partition_levels(ranks, level_count=max(len(self._distinct) - 1, 0).bit_length())
 
     def rank_smallest(self, low: IntArray, high: IntArray, rank: IntArray) -> FloatArray:
-        """The rank-th smallest of each window; 1 is the smallest.
+        """Return the rank-th smallest value of each window, rank 1 being the smallest, in O(m log n).
 
-        low, high, rank: (m,) int64 with 0 <= low < high <= n and 1 <= rank <= high - low, InvalidInputError
-        otherwise. Returns (m,) float64, values of the array itself, bit for bit. O(m log n).
+        Args:
+            low: (m,) int64, the start of each window.
+            high: (m,) int64, its exclusive end; 0 <= low < high <= n.
+            rank: (m,) int64, 1 <= rank <= high - low.
+
+        Returns:
+            (m,) float64, values of the array itself, bit for bit.
+
+        Raises:
+            InvalidInputError: The arrays have other shapes or ranges.
         """
         self._check_windows(low, high, rank)
-        index = rank - 1  # how many of the window lie below the one sought
+        index = rank - 1  # the number of values in the window below the one sought
         found = np.zeros(len(low), dtype=np.int64)
         for zeros_before in self._levels:
             zeros_low, zeros_high = zeros_before[low], zeros_before[high]
             zeros = zeros_high - zeros_low
             is_one = index >= zeros
-            # Ones follow all zeros in the next level, in the order they have here.
+            # In the next level, ones follow all zeros, in the order that they have here.
             zeros_total = int(zeros_before[-1])
             low = np.where(is_one, low - zeros_low + zeros_total, zeros_low)
             high = np.where(is_one, high - zeros_high + zeros_total, zeros_high)
@@ -54,7 +70,7 @@ class OrderStatistics:
     def _check_windows(self, low: IntArray, high: IntArray, rank: IntArray) -> None:
         if not low.shape == high.shape == rank.shape or low.ndim != 1:
             raise InvalidInputError(
-                f"low, high and rank must be of one length; got {low.shape}, {high.shape}, {rank.shape}"
+                f"low, high and rank must have the same length; got {low.shape}, {high.shape}, {rank.shape}"
             )
         if not (np.all(low >= 0) and np.all(high <= self._size)):
             raise InvalidInputError(f"windows must lie within the {self._size} values")
@@ -63,7 +79,7 @@ class OrderStatistics:
 
 
 def _partition_levels(ranks: npt.NDArray[np.intp], level_count: int) -> list[npt.NDArray[np.int32]]:
-    """For each bit, highest first: (n + 1,) int32, how many of the first i ranks of that level have it 0."""
+    """For each bit, highest first: (n + 1,) int32, how many of the first i ranks of its level have a zero there."""
     levels = []
     for bit in reversed(range(level_count)):
         is_zero = (ranks >> bit) & 1 == 0

@@ -1,4 +1,4 @@
-"""What a calibrator may be asked for: defaults and checks (docs/PROCEDURE.md, sections 3, 4 and 6)."""
+"""The settings of a calibrator: defaults and checks (docs/PROCEDURE.md, sections 3, 4 and 6)."""
 
 import math
 from decimal import Decimal
@@ -18,12 +18,23 @@ def make_settings(
     bin_edges: tuple[int, ...] | None = None,
     thresholds: tuple[Decimal, ...] | None = None,
 ) -> CalibratorSettings:
-    """Checked settings, by default the paper's: every q its own bin, threshold 1 - alpha for every class.
+    """Return checked settings. The defaults are the paper's: every q its own bin, threshold 1 - alpha for every class.
 
-    class_count: C >= 2. neighbour_count: K >= 1. The rest as in `CalibratorSettings`.
+    Args:
+        class_count: C >= 2.
+        neighbour_count: K >= 1.
+        alpha: As in `CalibratorSettings`.
+        delta: As in `CalibratorSettings`.
+        kappa: As in `CalibratorSettings`.
+        bin_edges: As in `CalibratorSettings`; None makes every q a bin of its own.
+        thresholds: As in `CalibratorSettings`; None makes every threshold 1 - alpha.
 
-    >>> make_settings(2, 3).bin_edges
-    (0, 1, 2, 3)
+    Raises:
+        InvalidInputError: The settings do not fit the classifier.
+
+    Examples:
+        >>> make_settings(2, 3).bin_edges
+        (0, 1, 2, 3)
     """
     settings = CalibratorSettings(
         alpha=alpha,
@@ -37,7 +48,16 @@ def make_settings(
 
 
 def check_settings(settings: CalibratorSettings, *, class_count: int, neighbour_count: int) -> None:
-    """InvalidInputError, saying what was expected and what came, unless the settings fit the classifier."""
+    """Check that settings fit a classifier.
+
+    Args:
+        settings: The settings.
+        class_count: C.
+        neighbour_count: K.
+
+    Raises:
+        InvalidInputError: They do not fit; the message says what was expected and what came.
+    """
     if class_count < 2:
         raise InvalidInputError(f"a classifier needs at least 2 classes; got {class_count}")
     if not (settings.alpha.is_finite() and 0 < settings.alpha < 1):
@@ -54,7 +74,7 @@ def _check_bin_edges(edges: tuple[int, ...], neighbour_count: int) -> None:
     ascending = all(lower < upper for lower, upper in pairwise(edges))
     if not edges or edges[0] != 0 or not ascending or edges[-1] > neighbour_count:
         raise InvalidInputError(
-            f"the bins of q must be given by ascending lower edges, the first 0 and none above "
+            f"the bins of q must be given by ascending lower edges, the first of them 0 and none above "
             f"K = {neighbour_count}; got {', '.join(map(str, edges)) or 'none'}"
         )
 
@@ -62,8 +82,7 @@ def _check_bin_edges(edges: tuple[int, ...], neighbour_count: int) -> None:
 def _check_thresholds(settings: CalibratorSettings, class_count: int) -> None:
     if len(settings.thresholds) != class_count:
         raise InvalidInputError(
-            f"one threshold for each of {class_count} classes, in their order, was expected; got "
-            f"{len(settings.thresholds)}"
+            f"expected one threshold for each of {class_count} classes, in their order, got {len(settings.thresholds)}"
         )
     least = 1 - settings.alpha
     for predicted, threshold in enumerate(settings.thresholds):

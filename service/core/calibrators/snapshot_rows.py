@@ -1,4 +1,4 @@
-"""What a snapshot keeps of each calibration point, and which of it differs from the snapshot before."""
+"""The rows that a snapshot keeps of its calibration points, and which of them differ from the snapshot before."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +11,15 @@ from service.core.types import BoolArray, CalibrationPoints, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CalibrationRows:
-    """The points of mc and vp, n of them, each exemplar once.
+    """The n points of mc and vp, each exemplar once.
 
-    exemplar_ids: (n,) int64. in_vp: (n,) bool, false in mc. points: of length n. bins: (n,) int64, the bin of each q.
-    packed_sets: (n, ceil(C / 8)) uint8, the ADMIT sets of vp as `np.packbits` has them, 0 in mc.
+    Attributes:
+        class_count: C.
+        exemplar_ids: (n,) int64.
+        in_vp: (n,) bool, false for points of mc.
+        points: The points, in the same order.
+        bins: (n,) int64, the bin of each q.
+        packed_sets: (n, ceil(C / 8)) uint8, the ADMIT sets of vp as `np.packbits` packs them, 0 for points of mc.
     """
 
     class_count: int
@@ -27,7 +32,12 @@ class CalibrationRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowChanges:
-    """What to write. closed_ids: exemplars whose stored row no longer holds. opened: positions of rows to add."""
+    """The changes that turn stored rows into new ones.
+
+    Attributes:
+        closed_ids: Exemplars whose stored row no longer holds.
+        opened: Positions of the rows to add.
+    """
 
     closed_ids: IntArray
     opened: IntArray
@@ -41,7 +51,15 @@ def rows_of_split(
     *,
     class_count: int,
 ) -> CalibrationRows:
-    """N rows of vp with their ADMIT sets (n, C), or of mc, which has none."""
+    """Return the rows of one split.
+
+    Args:
+        exemplar_ids: (n,) int64.
+        points: The n points.
+        bins: (n,) int64, the bin of each q.
+        admit_sets: (n, C) bool, the ADMIT sets of vp; None for mc, which has none.
+        class_count: C.
+    """
     n = len(exemplar_ids)
     empty = np.zeros((n, -(-class_count // 8)), dtype=np.uint8)
     return CalibrationRows(
@@ -55,7 +73,11 @@ def rows_of_split(
 
 
 def join_rows(parts: Sequence[CalibrationRows]) -> CalibrationRows:
-    """The rows of one or more parts, in their order."""
+    """Return the rows of one or more parts, in their order.
+
+    Args:
+        parts: At least one.
+    """
     return CalibrationRows(
         class_count=parts[0].class_count,
         exemplar_ids=np.concatenate([part.exemplar_ids for part in parts]),
@@ -67,7 +89,11 @@ def join_rows(parts: Sequence[CalibrationRows]) -> CalibrationRows:
 
 
 def join_points(parts: Sequence[CalibrationPoints]) -> CalibrationPoints:
-    """The points of one or more parts, in their order."""
+    """Return the points of one or more parts, in their order.
+
+    Args:
+        parts: At least one.
+    """
     return CalibrationPoints(
         label=np.concatenate([part.label for part in parts]),
         predicted=np.concatenate([part.predicted for part in parts]),
@@ -78,7 +104,14 @@ def join_points(parts: Sequence[CalibrationPoints]) -> CalibrationPoints:
 
 
 def changed_rows(stored: CalibrationRows, incoming: CalibrationRows) -> RowChanges:
-    """How the stored rows become the incoming ones; rows equal in every bit stay, in whatever order they come."""
+    """Return the changes that turn the stored rows into the incoming ones.
+
+    Rows that are equal in every bit stay, in whatever order they come.
+
+    Args:
+        stored: The open rows.
+        incoming: The rows of the next snapshot.
+    """
     _, of_stored, of_incoming = np.intersect1d(
         stored.exemplar_ids, incoming.exemplar_ids, assume_unique=True, return_indices=True
     )
@@ -92,7 +125,7 @@ def changed_rows(stored: CalibrationRows, incoming: CalibrationRows) -> RowChang
 
 
 def _columns(rows: CalibrationRows) -> list[npt.NDArray[np.generic]]:
-    """All but the ids, each (n, width) and of whole numbers: floats are compared by their bits."""
+    """All columns except the ids, each (n, width) and of whole numbers, because floats are compared by their bits."""
     points = rows.points
     narrow = (
         rows.in_vp,

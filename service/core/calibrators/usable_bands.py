@@ -1,8 +1,8 @@
-"""What share of the points lies in bands that hold kappa points of every class, under settings to choose from.
+"""The share of points whose bands hold kappa points of every class, under settings to choose from.
 
-A band with fewer than kappa points of any class makes the ADMIT set all classes (docs/PROCEDURE.md, section 4), so one
-rare class closes bands to the predictions of every class. Everything here is computed from `mc` alone: section 3
-requires a taxonomy that is fixed before `vp` is looked at, and a setting chosen by these shares is.
+A band with fewer than kappa points of any class makes the ADMIT set all classes (docs/PROCEDURE.md, section 4), so that
+a single rare class closes bands to the predictions of every class. Everything here is computed from `mc` alone: section
+3 requires a taxonomy that is fixed before `vp` is looked at, and a setting chosen by these shares is fixed in that way.
 """
 
 from dataclasses import dataclass, replace
@@ -16,13 +16,13 @@ from service.core.types import CalibrationPoints, CalibratorSettings, FloatArray
 from service.errors import InvalidInputError
 
 NEARLY_NOTHING = 0.1
-"""Below this share of usable points a setting is not worth storing unasked: it rejects nine points of ten at least."""
+"""Below this share of usable points, a setting rejects at least nine points of ten and is stored only on request."""
 
 ENOUGH = 0.5
 """A setting is proposed if this share of the points is usable, so that at least half of them may be admitted."""
 
 KAPPAS = (1000, 300, 100, 50, 30)
-"""Values of kappa to choose from: the paper's, those usual for some ten thousand points, and down to few points."""
+"""Values of kappa to choose from: the paper's, usual ones for some ten thousand points, and some for few points."""
 
 COARSE_BINS = (0, 1, 6, 16, 25)
 """Lower edges of the coarse bins of q for K = 25, which docs/PROCEDURE.md proposes; scaled for another K."""
@@ -30,12 +30,18 @@ COARSE_BINS = (0, 1, 6, 16, 25)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UsableShares:
-    """Shares of usable points under a setting that was asked for, and under others.
+    """Shares of usable points under a setting that was asked for, and under alternatives.
 
-    asked: the setting. asked_share: in [0, 1], of points whose band is usable under it. scarcest_class: the class that
-    has the fewest points in most of the bands that are not usable, -1 if all are. scarcest_share: of how many of those
-    bands that is true. class_count: (C,) int64, points of each class in mc.
-    kappas: (k,) descending. bin_edges: b alternatives, from fine to coarse. shares: (k, b) float64.
+    Attributes:
+        asked: The setting that was asked for.
+        asked_share: In [0, 1], the share of points whose band is usable under it.
+        scarcest_class: The class that has the fewest points in most of the bands that are not usable; -1 if all are
+            usable.
+        scarcest_share: The share of those bands for which that is true.
+        class_count: (C,) int64, points of each class in mc.
+        kappas: (k,), descending.
+        bin_edges: b alternatives, from fine to coarse.
+        shares: (k, b) float64.
     """
 
     asked: CalibratorSettings
@@ -53,10 +59,10 @@ class UsableShares:
         return self.asked_share < NEARLY_NOTHING
 
     def proposal(self) -> tuple[CalibratorSettings, float]:
-        """The setting to try next, and its share of usable points.
+        """Return the setting to try next, and its share of usable points.
 
-        It has the largest kappa, and then the finest bins, that leave `ENOUGH` usable; one bin, which leaves q out of
-        account, comes last. If nothing leaves that much, it is the setting that leaves the most.
+        It has the largest kappa, and then the finest bins, that leave `ENOUGH` usable. A single bin, which ignores q,
+        comes last. If no setting leaves that much, the proposal is the one that leaves the most.
         """
         cells = [
             (k, b) for of_one_bin in (False, True) for k in range(len(self.kappas)) for b in self._bins(of_one_bin)
@@ -72,14 +78,25 @@ class UsableShares:
 def usable_shares(
     mc: CalibrationPoints, settings: CalibratorSettings, *, class_count: int, neighbour_count: int, omega: float
 ) -> UsableShares:
-    """Count, for each point of mc, the other points of its band, under the setting asked for and under others.
+    """Count, for each point of mc, the other points of its band, under the setting asked for and under alternatives.
 
-    mc: not empty. class_count: C. neighbour_count: K. omega: band radius, which depends on neither kappa nor bins. A
-    kappa with which no class could ever be left out of a set, because its rank exceeds kappa, is raised to the least
-    with which one could. InvalidInputError for no points.
+    A kappa at which no class could ever be left out of a set, because its rank exceeds kappa, is raised to the least
+    kappa at which one could.
+
+    Args:
+        mc: The points, not empty.
+        settings: The setting asked for.
+        class_count: C.
+        neighbour_count: K.
+        omega: Band radius, which depends on neither kappa nor bins.
+
+    Raises:
+        InvalidInputError: There are no points.
     """
     if not len(mc.label):
-        raise InvalidInputError("shares of usable points need at least one point of mc, got none")
+        raise InvalidInputError(
+            "shares of usable points need at least one point of mc, got none; ingest and label held-out data"
+        )
     least = _least_useful_kappa(settings)
     kappas = tuple(sorted({max(kappa, least) for kappa in KAPPAS}, reverse=True))
     families = _bin_families(settings.bin_edges, neighbour_count)
@@ -108,10 +125,20 @@ def smallest_in_band(
     *,
     apart: bool = False,
 ) -> tuple[IntArray, IntArray]:
-    """min_c n_c of the band of each of m points, and the class c that has so few (the lower of equals); (m,) int64.
+    """Return min_c n_c of the band of each of m points, and the class c that attains it (the lowest if several do).
 
-    apart: whether the points are those of mc, and each is left out of its own band. One class is counted at a time, so
-    that many classes need no room.
+    One class is counted at a time, so that the memory does not grow with the number of classes.
+
+    Args:
+        mc: The points that bands are made of.
+        points: The m points.
+        class_count: C.
+        bin_edges: Lower edges of the bins of q.
+        omega: Band radius.
+        apart: Whether the points are those of mc, each of which is left out of its own band.
+
+    Returns:
+        Two arrays (m,) int64.
     """
     windows = WindowIndex(bin_of(mc.match_count, bin_edges) * class_count + mc.label, mc.distance)
     first_group = bin_of(points.match_count, bin_edges) * class_count
@@ -126,21 +153,25 @@ def smallest_in_band(
 
 
 def coarse_bins(neighbour_count: int) -> tuple[int, ...]:
-    """`COARSE_BINS` for K neighbours.
+    """Return `COARSE_BINS` for K neighbours.
 
-    >>> coarse_bins(25), coarse_bins(10), coarse_bins(1)
-    ((0, 1, 6, 16, 25), (0, 1, 2, 6, 10), (0, 1))
+    Args:
+        neighbour_count: K.
+
+    Examples:
+        >>> coarse_bins(25), coarse_bins(10), coarse_bins(1)
+        ((0, 1, 6, 16, 25), (0, 1, 2, 6, 10), (0, 1))
     """
     scale = neighbour_count / COARSE_BINS[-1]
     return tuple(sorted({0, 1, *(max(1, round(edge * scale)) for edge in COARSE_BINS[2:])}))
 
 
 def _bin_families(asked: tuple[int, ...], neighbour_count: int) -> tuple[tuple[int, ...], ...]:
-    """Every q its own bin, coarse bins, those asked for, and one bin; each once, the finest first."""
+    """Every q its own bin, coarse bins, the bins asked for, and one bin; each once, the finest first."""
     families = {tuple(range(neighbour_count + 1)), coarse_bins(neighbour_count), asked, (0,)}
     return tuple(sorted(families, key=lambda edges: (-len(edges), edges)))
 
 
 def _least_useful_kappa(settings: CalibratorSettings) -> int:
-    """The least number of points whose conformal rank does not exceed it: ceil(1 / alpha) - 1, exactly."""
+    """The least number of points that its conformal rank does not exceed: ceil(1 / alpha) - 1, exactly."""
     return max(1, ceil(1 / Fraction(settings.alpha)) - 1)

@@ -1,1 +1,1 @@
-"""The methods that an evaluation compares with: split conformal, LocalConf, APS and RAPS."""
+"""The methods that an evaluation compares against: split conformal, LocalConf, APS and RAPS."""

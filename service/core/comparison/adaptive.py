@@ -3,12 +3,12 @@
 Sources: Romano, Sesia & Candes (2020), *Classification with Valid and Adaptive Coverage* (APS); Angelopoulos, Bates,
 Malik & Jordan (2021), *Uncertainty Sets for Image Classifiers using Conformal Prediction* (RAPS).
 
-With a point's classes ranked by probability, p_(1) >= p_(2) >= ..., and its draw U, rank r scores
+With the classes of a point ranked by probability, p_(1) >= p_(2) >= ..., and its draw U, rank r has the score
 
     p_(1) + ... + p_(r-1) + U p_(r) + lambda max(r - k_reg, 0)
 
-and the set is the ranks whose score is at most a threshold: those up to some rank, for the score never falls.
-The first rank is always in it. APS is lambda = 0.
+and the set is the ranks whose score is at most a threshold. These are all ranks up to some rank, because the score
+never falls. The first rank is always in the set. APS is lambda = 0.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,13 @@ BLOCK_ELEMENTS = 2**17
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveRule:
-    """k_reg: in [1, C], ranks up to it bear no penalty. penalty: lambda >= 0, 0 for APS. threshold: may be inf."""
+    """The rule that gives a point its set.
+
+    Attributes:
+        k_reg: In [1, C]; ranks up to it carry no penalty.
+        penalty: lambda >= 0; 0 for APS.
+        threshold: The greatest score in a set; may be inf.
+    """
 
     k_reg: int
     penalty: float
@@ -34,29 +40,48 @@ class AdaptiveRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelScores:
-    """Where the labels of n points stand; each (n,).
+    """The ranks and scores of the labels of n points.
 
-    rank: int64 in [1, C], of the label. unpenalised: float64 in [0, 1], its score with lambda = 0.
+    Attributes:
+        rank: (n,) int64 in [1, C], of the label.
+        unpenalised: (n,) float64 in [0, 1], the score of the label with lambda = 0.
     """
 
     rank: IntArray
     unpenalised: FloatArray
 
     def score(self, k_reg: int, penalty: float) -> FloatArray:
-        """The labels' scores (n,), with k_reg and lambda."""
+        """Return the scores of the labels with a penalty.
+
+        Args:
+            k_reg: In [1, C].
+            penalty: lambda >= 0.
+
+        Returns:
+            (n,) float64.
+        """
         return self.unpenalised + _penalties(self.rank, k_reg, penalty)
 
     def part(self, rows: BoolArray) -> "LabelScores":
-        """Those of the rows (n,) that are true."""
+        """Return the ranks and scores of some of the points.
+
+        Args:
+            rows: (n,) bool, the points to keep.
+        """
         return LabelScores(self.rank[rows], self.unpenalised[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Block:
-    """Some rows with their ranked classes. Ranks lie along the first axis: a step over them is then contiguous.
+    """Some rows with their ranked classes. Ranks lie along the first axis, so that a step over them is contiguous.
 
-    logits: (b, C) as given. negated: (b, C), their negatives in ascending order. draws: (b,). exponentials:
-    (C, b), of each rank. cumulative: (C + 1, b), their sums up to each rank, from 0.
+    Attributes:
+        rows: The rows.
+        logits: (b, C), as given.
+        negated: (b, C), the negatives of the logits in ascending order.
+        draws: (b,).
+        exponentials: (C, b), of each rank.
+        cumulative: (C + 1, b), their sums up to each rank, starting with 0.
     """
 
     rows: slice
@@ -67,7 +92,7 @@ class _Block:
     cumulative: FloatArray
 
     def scores_after(self, above: IntArray) -> FloatArray:
-        """Unpenalised scores (b,) of one rank in each row, the one after `above` (b,) others; 0 <= above < C."""
+        """Unpenalised scores (b,) of one rank in each row, the one after the first `above` (b,); 0 <= above < C."""
         columns = np.arange(len(above))
         scores: FloatArray = self.exponentials[above, columns] * self.draws
         scores += self.cumulative[above, columns]
@@ -75,7 +100,7 @@ class _Block:
         return scores
 
     def tied(self, above: IntArray) -> IntArray:
-        """The rows (t,) in which the rank after `above` (b,) others ties with the next one; 0 <= above < C."""
+        """The rows (t,) in which the rank after the first `above` (b,) ties with the next one; 0 <= above < C."""
         rows = np.arange(len(above))
         following = np.minimum(above + 1, len(self.exponentials) - 1)
         found = (self.negated[rows, above] == self.negated[rows, following]) & (above < following)
@@ -83,21 +108,36 @@ class _Block:
 
 
 def uniform_draws(external_ids: Sequence[str], seed: int) -> FloatArray:
-    """A point's draw U, (n,) float64 in [0, 1): a function of (seed, id) alone, in whatever batch or order.
+    """Return the draw U of each point, a function of (seed, id) alone, whatever the batch or order.
 
-    external_ids: n strings. seed: in [-2**63, 2**63). Raises InvalidInputError for another seed.
+    Args:
+        external_ids: n strings.
+        seed: In [-2**63, 2**63).
+
+    Returns:
+        (n,) float64 in [0, 1).
+
+    Raises:
+        InvalidInputError: The seed is outside its range.
     """
-    # The 53 highest bits, as many as a float64 keeps.
+    # The 53 highest bits: a float64 keeps no more.
     kept = hash_keys(external_ids, seed=seed, purpose="set draws") >> np.uint64(11)
     return kept.astype(np.float64) * 2.0**-53
 
 
 def label_scores(logits: Float32Array, label: IntArray, draws: FloatArray, temperature: float) -> LabelScores:
-    """Ranks and scores of the labels of n points.
+    """Return the ranks and scores of the labels of n points, computed in blocks of rows.
 
-    logits: (n, C) float32, C >= 2, f, finite; may be a memory map. label: (n,) int64 in [0, C). draws: (n,)
-    float64 in [0, 1), U. temperature: T > 0, finite. Classes are ranked by logit, ties to the lower class.
-    Raises InvalidInputError for other shapes or values. Works in blocks of rows.
+    Classes are ranked by logit; ties go to the lower class.
+
+    Args:
+        logits: (n, C) float32, C >= 2, f, finite; may be a memory map.
+        label: (n,) int64 in [0, C).
+        draws: (n,) float64 in [0, 1), U.
+        temperature: T > 0, finite.
+
+    Raises:
+        InvalidInputError: The arrays have other shapes or values.
     """
     _check_labels(logits, label)
     rank, score = np.empty(len(logits), dtype=np.int64), np.empty(len(logits))
@@ -113,9 +153,19 @@ def label_scores(logits: Float32Array, label: IntArray, draws: FloatArray, tempe
 
 
 def set_sizes(logits: Float32Array, draws: FloatArray, temperature: float, rules: Sequence[AdaptiveRule]) -> IntArray:
-    """Sizes of the sets that each of several rules gives n points, (len(rules), n) int64 in [1, C].
+    """Return the sizes of the sets that each of several rules gives n points, computed in blocks of rows.
 
-    Arguments, errors and memory as of `label_scores`.
+    Args:
+        logits: As in `label_scores`.
+        draws: As in `label_scores`.
+        temperature: As in `label_scores`.
+        rules: The rules.
+
+    Returns:
+        (len(rules), n) int64 in [1, C].
+
+    Raises:
+        InvalidInputError: The arrays have other shapes or values.
     """
     sizes = np.empty((len(rules), len(logits)), dtype=np.int64)
     for block in _blocks(logits, draws, temperature):
@@ -124,21 +174,34 @@ def set_sizes(logits: Float32Array, draws: FloatArray, temperature: float, rules
 
 
 def adaptive_sets(logits: Float32Array, draws: FloatArray, temperature: float, rule: AdaptiveRule) -> BoolArray:
-    """The sets of n points, (n, C) bool; each holds argmax f, ties to the lower class.
+    """Return the sets of n points; each holds argmax f, ties going to the lower class.
 
-    Arguments, errors and memory as of `label_scores`. A point's set is the same in whatever batch.
+    The set of a point is the same whatever batch it is in.
 
-    >>> logits = np.log(np.array([[6, 3, 1]], dtype=np.float32))
-    >>> rule = AdaptiveRule(k_reg=1, penalty=0.0, threshold=0.8)
-    >>> adaptive_sets(logits, np.array([0.5]), 1.0, rule), adaptive_sets(logits, np.array([0.9]), 1.0, rule)
-    (array([[ True,  True, False]]), array([[ True, False, False]]))
+    Args:
+        logits: As in `label_scores`.
+        draws: As in `label_scores`.
+        temperature: As in `label_scores`.
+        rule: The rule.
+
+    Returns:
+        (n, C) bool.
+
+    Raises:
+        InvalidInputError: The arrays have other shapes or values.
+
+    Examples:
+        >>> logits = np.log(np.array([[6, 3, 1]], dtype=np.float32))
+        >>> rule = AdaptiveRule(k_reg=1, penalty=0.0, threshold=0.8)
+        >>> adaptive_sets(logits, np.array([0.5]), 1.0, rule), adaptive_sets(logits, np.array([0.9]), 1.0, rule)
+        (array([[ True,  True, False]]), array([[ True, False, False]]))
     """
     included = np.empty(logits.shape, dtype=np.bool_)
     for block in _blocks(logits, draws, temperature):
         sizes = _sizes(block, [rule])[0]
         last = -block.negated[np.arange(len(sizes)), sizes - 1]
         inside = block.logits >= last[:, np.newaxis]  # (b, C)
-        # Where the last class ties with the next one, the lower of those that tie belong to the set.
+        # If the last class ties with the next one, the lower of the tied classes belong to the set.
         for row in block.tied(sizes - 1):
             ranked = np.argsort(-block.logits[row], kind="stable")
             inside[row, ranked[sizes[row] :]] = False
@@ -147,14 +210,14 @@ def adaptive_sets(logits: Float32Array, draws: FloatArray, temperature: float, r
 
 
 def _blocks(logits: Float32Array, draws: FloatArray, temperature: float) -> Iterator[_Block]:
-    """Blocks of rows, their classes sorted by logit: ranks then do not hang on what the softmax rounds away."""
+    """Yield blocks of rows with classes sorted by logit, so that ranks do not depend on the rounding of the softmax."""
     _check(logits, draws, temperature)
     step = max(1, BLOCK_ELEMENTS // logits.shape[1])
     for start in range(0, len(logits), step):
         rows = slice(start, start + step)
         negated = np.negative(logits[rows])
         negated.sort(axis=1)
-        with np.errstate(invalid="ignore"):  # infinity less infinity, which is refused
+        with np.errstate(invalid="ignore"):  # infinity less infinity, which is refused below
             exponentials = np.subtract(negated[:, 0], negated.T, dtype=np.float64, order="C")  # (C, b)
         if not np.isfinite(exponentials[-1]).all():  # NaN sorts last
             raise InvalidInputError("expected finite logits, got NaN or infinity; remove or repair the row")
@@ -170,8 +233,8 @@ def _blocks(logits: Float32Array, draws: FloatArray, temperature: float) -> Iter
 def _sizes(block: _Block, rules: Sequence[AdaptiveRule]) -> IntArray:
     """Set sizes, (len(rules), b).
 
-    As U < 1, and rounding never turns an order round, a rank whose score for U = 1 is within the threshold is
-    in the set; of the others only the first can be, by its own score.
+    Because U < 1, and rounding never reverses an order, a rank whose score for U = 1 is within the threshold is in the
+    set. Of the others, only the first can be in the set, depending on its own score.
     """
     with_last = block.cumulative[1:] / block.cumulative[-1]  # (C, b), unpenalised scores for U = 1
     least = with_last.min(axis=1)
@@ -179,7 +242,7 @@ def _sizes(block: _Block, rules: Sequence[AdaptiveRule]) -> IntArray:
     sizes = np.empty((len(rules), with_last.shape[1]), dtype=np.int64)
     for place, rule in enumerate(rules):
         penalties = _penalties(np.arange(1, class_count + 1), rule.k_reg, rule.penalty)
-        reach = np.searchsorted(least + penalties, rule.threshold, side="right")  # ranks that any row may have
+        reach = np.searchsorted(least + penalties, rule.threshold, side="right")  # ranks that some row may have
         scores = with_last[:reach]
         if rule.penalty > 0:
             scores = scores + penalties[:reach, np.newaxis]  # (reach, b)
@@ -198,7 +261,7 @@ def _check(logits: Float32Array, draws: FloatArray, temperature: float) -> None:
     if logits.ndim != 2 or logits.shape[1] < 2 or draws.shape != (len(logits),):
         raise InvalidInputError(
             f"expected logits (n, C) of at least 2 classes and draws (n,), got shapes {logits.shape} and "
-            f"{draws.shape}; pass those of the same points"
+            f"{draws.shape}; pass arrays of the same points"
         )
     if not np.all((draws >= 0) & (draws < 1)):
         raise InvalidInputError("expected draws in [0, 1); take them from uniform_draws")
@@ -210,7 +273,7 @@ def _check_labels(logits: Float32Array, label: IntArray) -> None:
     if label.shape != logits.shape[:1]:
         raise InvalidInputError(
             f"expected a label for each row of logits {logits.shape}, got shape {label.shape}; "
-            "pass those of the same points"
+            "pass arrays of the same points"
         )
     if label.size and (label.min() < 0 or label.max() >= logits.shape[-1]):
         raise InvalidInputError(

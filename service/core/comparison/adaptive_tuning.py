@@ -1,14 +1,13 @@
-"""Choosing k_reg and lambda of RAPS on a part of the calibration points that is kept for it.
+"""The choice of k_reg and lambda of RAPS, on a part of the calibration points that is set aside for it.
 
-Source: Angelopoulos, Bates, Malik & Jordan (2021), *Uncertainty Sets for Image Classifiers using Conformal
-Prediction*, section 3 and the appendix on choosing parameters, and the authors' published script. As there, k_reg
-is chosen first, then lambda by calibrating and measuring on the same tuning part; the rest gives the threshold.
+Source: Angelopoulos, Bates, Malik & Jordan (2021), *Uncertainty Sets for Image Classifiers using Conformal Prediction*,
+section 3 and the appendix on choosing parameters, and the authors' published script. As in the script, k_reg is chosen
+first, and then lambda by calibrating and measuring on the same tuning part; the rest gives the threshold.
 
-Where this departs from the script: it takes the plain 1 - alpha quantile of the scores ("higher" of its two
-neighbours), without the finite-sample correction, so its threshold is often one order statistic lower than
-ours of rank ceil((n + 1)(1 - alpha)); it takes k_reg in the same way; it fits the temperature by a few
-gradient steps, again for every lambda; it draws U anew in every run; and it cuts the data at random rather than by
-document.
+The script differs from this module in these points. It takes the plain 1 - alpha quantile of the scores ("higher" of
+its two neighbours), without the finite-sample correction, so that its threshold is often one order statistic lower than
+ours of rank ceil((n + 1)(1 - alpha)), and it takes k_reg in the same way. It fits the temperature by a few gradient
+steps, again for every lambda. It draws U anew in every run. It cuts the data at random rather than by document.
 """
 
 from collections.abc import Sequence
@@ -36,16 +35,26 @@ _BLOCK_ELEMENTS = 2**20
 
 @dataclass(frozen=True, slots=True)
 class TunedRules:
-    """RAPS with the lambda under which the worst stratum is nearest to 1 - alpha, or under which sets are smallest."""
+    """RAPS with two choices of lambda.
+
+    Attributes:
+        adaptiveness: The lambda under which the worst stratum is nearest to 1 - alpha.
+        size: The lambda under which sets are smallest.
+    """
 
     adaptiveness: AdaptiveRule
     size: AdaptiveRule
 
 
 def tuning_part(keys: Sequence[str], *, seed: int) -> BoolArray:
-    """Which of n calibration points tune, (n,) bool, about 30 %: by a hash of (seed, key), so never by position.
+    """Choose the calibration points to tune on, about 30 %, by a hash of (seed, key) and so never by position.
 
-    keys: the document id of each point, or else its external id; equal keys stay together.
+    Args:
+        keys: The document id of each point, or its external id if it has no document; equal keys stay together.
+        seed: In [-2**63, 2**63).
+
+    Returns:
+        (n,) bool.
     """
     return hash_keys(keys, seed=seed, purpose="raps tuning") < np.uint64(int(TUNING_SHARE * 2**64))
 
@@ -59,11 +68,21 @@ def tuned_rules(
     temperature: float,
     alpha: Decimal,
 ) -> TunedRules:
-    """k_reg and lambda from the points that are `tuning`, thresholds from the others.
+    """Take k_reg and lambda from the points to tune on, and thresholds from the others.
 
-    logits, draws, temperature: of n calibration points, as `label_scores` takes them; scores: what it gave.
-    tuning: (n,) bool. Either part may be empty: without points to tune on, k_reg is C, which leaves no penalty;
-    without others the thresholds are inf.
+    Either part may be empty. Without points to tune on, k_reg is C, which leaves no penalty; without others, the
+    thresholds are inf.
+
+    Args:
+        logits: Of n calibration points, as in `label_scores`.
+        draws: As in `label_scores`.
+        scores: The result of `label_scores`.
+        tuning: (n,) bool, the points to tune on.
+        temperature: As in `label_scores`.
+        alpha: Exact decimal in (0, 1).
+
+    Raises:
+        InvalidInputError: The arrays differ in length.
     """
     check_lengths(logits=logits, draws=draws, rank=scores.rank, tuning=tuning)
     tuned, rest = scores.part(tuning), scores.part(~tuning)
@@ -80,27 +99,42 @@ def tuned_rules(
 
 
 def choose_k_reg(rank: IntArray, alpha: Decimal, class_count: int) -> int:
-    """The 1 - alpha quantile of the true labels' ranks, in [1, C]: the ceil((n + 1)(1 - alpha))-th smallest.
+    """Return the 1 - alpha quantile of the ranks of the true labels: the ceil((n + 1)(1 - alpha))-th smallest.
 
-    rank: (n,) int64 in [1, C]. Where that exceeds n: C.
+    Args:
+        rank: (n,) int64 in [1, C].
+        alpha: Exact decimal in (0, 1).
+        class_count: C.
 
-    >>> choose_k_reg(np.array([1, 1, 1, 2, 2, 2, 2, 3, 5]), Decimal("0.2"), class_count=6)
-    3
+    Returns:
+        In [1, C]; it is C if the place of the quantile exceeds n.
+
+    Examples:
+        >>> choose_k_reg(np.array([1, 1, 1, 2, 2, 2, 2, 3, 5]), Decimal("0.2"), class_count=6)
+        3
     """
     place = int(conformal_rank(np.array([len(rank)]), alpha)[0])
     return int(np.partition(rank, place - 1)[place - 1]) if place <= len(rank) else class_count
 
 
 def smallest_sets(sizes: IntArray) -> int:
-    """Which candidate's sets are smallest in the mean; the first of equals. sizes: (candidates, n) int64."""
+    """Return the candidate whose sets are smallest on average, the first if several tie.
+
+    Args:
+        sizes: (candidates, n) int64.
+    """
     return int(sizes.sum(axis=1).argmin())
 
 
 def most_adaptive(sizes: IntArray, rank: IntArray, alpha: Decimal) -> int:
-    """Which candidate's worst violation |coverage - (1 - alpha)| over size strata is least; the first of equals.
+    """Return the candidate with the least worst violation |coverage - (1 - alpha)| over size strata.
 
-    sizes: (candidates, n) int64, of sets that hold the ranks up to their size. rank: (n,) int64, the labels'.
-    Strata without points are left out. In exact arithmetic.
+    It is the first if several tie. Strata without points are left out. The arithmetic is exact.
+
+    Args:
+        sizes: (candidates, n) int64, of sets that hold the ranks up to their size.
+        rank: (n,) int64, the ranks of the labels.
+        alpha: Exact decimal in (0, 1).
     """
 
     def worst_violation(of_candidate: IntArray) -> Fraction:
@@ -121,7 +155,7 @@ def _calibrated(scores: LabelScores, k_reg: int, penalty: float, alpha: Decimal)
 def _tuning_sizes(
     logits: Float32Array, draws: FloatArray, rows: IntArray, temperature: float, candidates: Sequence[AdaptiveRule]
 ) -> IntArray:
-    """`set_sizes` of some rows, without a copy of all their logits at once."""
+    """`set_sizes` of some rows, without copying all their logits at once."""
     sizes = np.empty((len(candidates), len(rows)), dtype=np.int64)
     step = max(1, _BLOCK_ELEMENTS // logits.shape[1])
     for start in range(0, len(rows), step):

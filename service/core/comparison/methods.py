@@ -1,8 +1,8 @@
 """The comparison methods, on the same data as the procedure (docs/PROCEDURE.md, section 7).
 
-Conf_BASE and LocalConf_BASE work on the KNN's softmax, APS and RAPS on the temperature-scaled softmax of the
-network's logits. All are calibrated on all held-out labelled data (knn, mc and vp), and each point's set holds
-the method's point prediction: argmax KNN, or argmax f.
+Conf_BASE and LocalConf_BASE use the KNN's softmax; APS and RAPS use the temperature-scaled softmax of the network's
+logits. All are calibrated on all held-out labelled data (knn, mc and vp), and the set of each point holds the method's
+point prediction: argmax KNN, or argmax f.
 """
 
 from collections.abc import Sequence
@@ -24,8 +24,11 @@ from service.errors import InvalidInputError, NotReadyError
 class ComparisonPoints:
     """What the comparison methods need to know of n points; the arrays may be memory maps.
 
-    network_logits: (n, C) float32, f. knn_logits: (n, C) float64, KNN(x). vectors: (n, D) float32, r.
-    draws: (n,) float64 in [0, 1), from `uniform_draws`.
+    Attributes:
+        network_logits: (n, C) float32, f.
+        knn_logits: (n, C) float64, KNN(x).
+        vectors: (n, D) float32, r.
+        draws: (n,) float64 in [0, 1), from `uniform_draws`.
     """
 
     network_logits: Float32Array
@@ -38,8 +41,13 @@ class ComparisonPoints:
 class ComparisonCalibration:
     """n labelled points to calibrate on; the arrays may be memory maps.
 
-    keys: document ids, or else external ids. label: (n,) int64 in [0, C). network_logits: (n, C) float32, f.
-    nonconformity: (n,) float64 in [0, 1], 1 - pi^y under the KNN. vectors, draws: as of `ComparisonPoints`.
+    Attributes:
+        keys: The document id of each point, or its external id if it has no document.
+        label: (n,) int64 in [0, C).
+        network_logits: (n, C) float32, f.
+        nonconformity: (n,) float64 in [0, 1], 1 - pi^y under the KNN.
+        vectors: (n, D) float32, r.
+        draws: (n,) float64 in [0, 1), from `uniform_draws`.
     """
 
     keys: Sequence[str]
@@ -52,11 +60,16 @@ class ComparisonCalibration:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonParameters:
-    """What the methods took from the calibration points; thresholds are inf where these are too few.
+    """The parameters that the methods took from the calibration points.
 
-    temperature: T > 0, fitted once on all points and shared by APS and both RAPS, so that they differ in the
-    penalty alone. conf_threshold: Conf_BASE's, of the score 1 - pi. aps: calibrated on all points. raps: with
-    its parameters from about 30 % of the points, and its thresholds from the others.
+    Thresholds are inf if there are too few calibration points.
+
+    Attributes:
+        temperature: T > 0, fitted once on all points and shared by APS and both RAPS, so that they differ in the
+            penalty alone.
+        conf_threshold: The threshold of Conf_BASE on the score 1 - pi.
+        aps: Calibrated on all points.
+        raps: Tuned on about 30 % of the points, with thresholds from the others.
     """
 
     temperature: float
@@ -67,7 +80,12 @@ class ComparisonParameters:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonMethods:
-    """sets: of Conf_BASE, RAPS adaptiveness, RAPS size, APS and LocalConf_BASE, in this order."""
+    """The comparison methods' parameters and sets.
+
+    Attributes:
+        parameters: What the methods took from the calibration points.
+        sets: Of Conf_BASE, RAPS adaptiveness, RAPS size, APS and LocalConf_BASE, in this order.
+    """
 
     parameters: ComparisonParameters
     sets: tuple[MethodSets, ...]
@@ -76,12 +94,20 @@ class ComparisonMethods:
 def comparison_methods(
     calibration: ComparisonCalibration, points: ComparisonPoints, *, alpha: Decimal, eta_loc: float, seed: int
 ) -> ComparisonMethods:
-    """The sets that each comparison method gives `points`, and the parameters it came to.
+    """Return the sets that each comparison method gives some points, and the parameters of the methods.
 
-    alpha: exact decimal in (0, 1). eta_loc: the localizer's, > 0. seed: of the cut into a part to tune RAPS on
-    and the rest, which keeps points of one key together. A point's sets do not depend on the other points.
-    Raises InvalidInputError where arrays do not fit each other or their ranges, NotReadyError where there is
-    no calibration point.
+    The sets of a point do not depend on the other points.
+
+    Args:
+        calibration: The points to calibrate on.
+        points: The points to give sets.
+        alpha: Exact decimal in (0, 1).
+        eta_loc: The localizer's parameter, > 0.
+        seed: Of the cut into a part to tune RAPS on and the rest, which keeps points of one key together.
+
+    Raises:
+        InvalidInputError: The arrays do not fit each other, or are out of range.
+        NotReadyError: There are no calibration points.
     """
     _check(calibration, points)
     parameters = _parameters(calibration, alpha, seed)
@@ -142,5 +168,5 @@ def _check(calibration: ComparisonCalibration, points: ComparisonPoints) -> None
         raise InvalidInputError(
             f"expected logits (n, C) of the same C classes, got shapes {calibration.network_logits.shape} of the "
             f"calibration points, {points.network_logits.shape} and {points.knn_logits.shape}; "
-            "pass logits of one classifier"
+            "pass logits of the same classifier"
         )

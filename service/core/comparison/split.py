@@ -1,4 +1,4 @@
-"""Split conformal prediction on the score 1 - pi, with one threshold or a threshold a point.
+"""Split conformal prediction on the score 1 - pi, with one threshold for all points or one for each.
 
 Source: Vovk, Gammerman & Shafer (2005), *Algorithmic Learning in a Random World*; docs/PROCEDURE.md, section 7.
 """
@@ -16,12 +16,21 @@ BLOCK_ELEMENTS = 2**17
 
 
 def conformal_threshold(scores: FloatArray, alpha: Decimal) -> float:
-    """The rank-th smallest score, rank = ceil((n + 1)(1 - alpha)) in exact arithmetic; inf where rank > n.
+    """Return the rank-th smallest score, rank = ceil((n + 1)(1 - alpha)) in exact arithmetic.
 
-    scores: (n,) float64, of the calibration points' labels. alpha: exact decimal in (0, 1).
+    Args:
+        scores: (n,) float64, of the labels of the calibration points.
+        alpha: Exact decimal in (0, 1).
 
-    >>> conformal_threshold(np.arange(1.0, 20.0), Decimal("0.1"))
-    18.0
+    Returns:
+        The threshold; inf if rank > n.
+
+    Raises:
+        InvalidInputError: alpha is outside (0, 1).
+
+    Examples:
+        >>> conformal_threshold(np.arange(1.0, 20.0), Decimal("0.1"))
+        18.0
     """
     if not 0 < alpha < 1:
         raise InvalidInputError(f"expected alpha in (0, 1), got {alpha}; 0.1 is usual")
@@ -30,14 +39,22 @@ def conformal_threshold(scores: FloatArray, alpha: Decimal) -> float:
 
 
 def sets_within(logits: FloatArray, threshold: FloatArray | float) -> tuple[IntArray, BoolArray]:
-    """The prediction argmax pi, and the set { c : 1 - pi^c <= threshold } with the prediction, of n points.
+    """Return the predictions argmax pi and the sets { c : 1 - pi^c <= threshold }, each with its prediction.
 
-    logits: (n, C) float64, finite; may be a memory map. threshold: one, or (n,) float64; may be inf.
-    Returns (n,) int64, ties to the lower class, and (n, C) bool. Works in blocks of rows. Raises InvalidInputError
-    for other logits.
+    The computation goes in blocks of rows.
+
+    Args:
+        logits: (n, C) float64, finite; may be a memory map.
+        threshold: One number, or (n,) float64; may be inf.
+
+    Returns:
+        The predictions, (n,) int64, with ties to the lower class, and the sets, (n, C) bool.
+
+    Raises:
+        InvalidInputError: The logits have another shape or are not finite.
     """
     if logits.ndim != 2:
-        raise InvalidInputError(f"expected logits (n, C), got shape {logits.shape}; pass one row a point")
+        raise InvalidInputError(f"expected logits (n, C), got shape {logits.shape}; pass one row per point")
     bound = np.broadcast_to(np.asarray(threshold, dtype=np.float64), len(logits))
     predicted = np.empty(len(logits), dtype=np.int64)
     included = np.empty(logits.shape, dtype=np.bool_)

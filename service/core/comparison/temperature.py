@@ -1,7 +1,7 @@
-"""Temperature scaling: the T that makes softmax(f / T) the likeliest account of the labels.
+"""Temperature scaling: the T that makes the labels most likely under softmax(f / T).
 
-Source: Guo, Pleiss, Sun & Weinberger (2017), *On Calibration of Modern Neural Networks*. Fitted to its
-optimum, not by a fixed number of gradient steps.
+Source: Guo, Pleiss, Sun & Weinberger (2017), *On Calibration of Modern Neural Networks*. The temperature is fitted to
+its optimum rather than by a fixed number of gradient steps.
 """
 
 import math
@@ -16,25 +16,31 @@ from service.errors import InvalidInputError, NotReadyError
 SEARCH_RANGE = 1e6
 BLOCK_ELEMENTS = 2**16
 _MOST_STEPS = 200
-_TOLERANCE = 1e-7  # of the last step; what it leaves is of the order of its square
+_TOLERANCE = 1e-7  # of the last step; the remaining error is of the order of its square
 
 
 def fit_temperature(logits: Float32Array, label: IntArray) -> float:
-    """The temperature T > 0 of least negative log-likelihood of the labels under softmax(f / T).
+    """Return the temperature T > 0 of least negative log-likelihood of the labels under softmax(f / T).
 
-    logits: (n, C) float32, C >= 2, f, finite; may be a memory map. label: (n,) int64 in [0, C).
+    The negative log-likelihood is convex in b = 1 / T, and its minimum is found by Newton's method on its slope, kept
+    inside a bracket. Let s be the greatest difference between two logits of one point: T is sought from s / 10^6 to s *
+    10^6. The lower end is returned if every label has the highest logit, so that no T is too small; the upper end if
+    the logits tell no more of the labels than chance, or mislead, so that none is too large; and 1 if s is 0, so that T
+    changes nothing. Sums are rounded once, so that the order of the points does not show. The computation goes in
+    blocks of rows and takes three numbers per point besides.
 
-    The negative log-likelihood is convex in b = 1 / T, and its minimum is found by Newton's method on its
-    slope, kept inside a bracket. Let s be the greatest difference between two logits of one point: T is
-    sought from s / 10^6 to s * 10^6. Its lower end is returned where every label has the highest logit, so
-    that no T is too small; its upper end where the logits tell no more of the labels than chance, or mislead,
-    so that none is too large; and 1 where s is 0, so that T changes nothing. Sums are rounded once, so the
-    order of the points does not show. Works in blocks of rows, beside three numbers a point.
-    Raises InvalidInputError for other shapes or values, NotReadyError where n is 0.
+    Args:
+        logits: (n, C) float32, C >= 2, f, finite; may be a memory map.
+        label: (n,) int64 in [0, C).
 
-    >>> logits = np.array([[2.0, 0.0]] * 4, dtype=np.float32)
-    >>> round(2 / fit_temperature(logits, np.array([0, 0, 0, 1])), 6) == round(math.log(3), 6)
-    True
+    Raises:
+        InvalidInputError: The arrays have other shapes or values.
+        NotReadyError: There are no points.
+
+    Examples:
+        >>> logits = np.array([[2.0, 0.0]] * 4, dtype=np.float32)
+        >>> round(2 / fit_temperature(logits, np.array([0, 0, 0, 1])), 6) == round(math.log(3), 6)
+        True
     """
     _check(logits, label)
     spread, label_logit, mean_logit = _extent(logits, label)
@@ -48,7 +54,7 @@ def fit_temperature(logits: Float32Array, label: IntArray) -> float:
 
 
 def _minimise(logits: Float32Array, label_logit: FloatArray, low: float, high: float) -> float:
-    """The b in [low, high] where the slope of the negative log-likelihood is 0, or the end nearest to it."""
+    """The b in [low, high] at which the slope of the negative log-likelihood is 0, or the nearest end."""
     inverse = min(max(1.0, low), high)
     for _ in range(_MOST_STEPS):
         slope, curvature = _derivatives(logits, label_logit, inverse)
@@ -63,7 +69,7 @@ def _minimise(logits: Float32Array, label_logit: FloatArray, low: float, high: f
 
 
 def _derivatives(logits: Float32Array, label_logit: FloatArray, inverse: float) -> tuple[float, float]:
-    """First and second derivative by b of sum_i logsumexp(b z_i) - b z_i^y, z being f less its maximum."""
+    """First and second derivative by b of sum_i logsumexp(b z_i) - b z_i^y, where z is f less its maximum."""
     slope, curvature = np.empty(len(logits)), np.empty(len(logits))
     for rows in _blocks(logits):
         relative = _relative(logits[rows])  # (C, rows)
@@ -79,7 +85,7 @@ def _derivatives(logits: Float32Array, label_logit: FloatArray, inverse: float) 
 
 
 def _extent(logits: Float32Array, label: IntArray) -> tuple[float, FloatArray, FloatArray]:
-    """The greatest spread of one point's logits; less the point's highest, its label's logit and the mean, (n,)."""
+    """The greatest spread of one point's logits; the label's logit and the mean logit, less the highest, (n,) each."""
     spread = 0.0
     label_logit, mean_logit = np.empty(len(logits)), np.empty(len(logits))
     for rows in _blocks(logits):
@@ -95,15 +101,15 @@ def _extent(logits: Float32Array, label: IntArray) -> tuple[float, FloatArray, F
 
 
 def _relative(logits: Float32Array) -> FloatArray:
-    """Logits less each point's highest, (C, rows): sums over classes then go through contiguous rows of points."""
+    """Logits less the highest of each point, (C, rows): sums over classes then run along contiguous rows."""
     relative = logits.T.astype(np.float64, order="C")
-    with np.errstate(invalid="ignore"):  # infinity less infinity, which is refused
+    with np.errstate(invalid="ignore"):  # infinity less infinity, which `_extent` refuses
         relative -= relative.max(axis=0)
     return relative
 
 
 def _blocks(logits: Float32Array) -> Iterator[slice]:
-    # Of like size, so that no block is a single row unless it is all: numpy sums that in another order.
+    # Blocks are of similar size, so that none is a single row unless it is all: numpy sums that in another order.
     most = max(4, BLOCK_ELEMENTS // logits.shape[1])
     bounds = np.linspace(0, len(logits), math.ceil(len(logits) / most) + 1).astype(np.int64).tolist()
     for start, stop in pairwise(bounds):
@@ -114,7 +120,7 @@ def _check(logits: Float32Array, label: IntArray) -> None:
     if logits.ndim != 2 or logits.shape[1] < 2 or label.shape != (len(logits),):
         raise InvalidInputError(
             f"expected logits (n, C) of at least 2 classes and labels (n,), got shapes {logits.shape} and "
-            f"{label.shape}; pass those of the same points"
+            f"{label.shape}; pass arrays of the same points"
         )
     if not len(label):
         raise NotReadyError("expected labelled points to fit the temperature on, got none; ingest held-out data")

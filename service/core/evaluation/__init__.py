@@ -1,1 +1,1 @@
-"""How good decisions are on labelled points: shares, intervals, curves."""
+"""How good decisions are on labelled points: shares, intervals and curves."""

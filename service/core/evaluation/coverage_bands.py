@@ -1,6 +1,6 @@
-"""Intervals along coverage curves: how sure the share correct is as more points are admitted.
+"""Intervals along coverage curves: how certain the share correct is as more points are admitted.
 
-The curves themselves are `service.core.evaluation.curves.coverage_curve`.
+The curves themselves are those of `service.core.evaluation.curves.coverage_curve`.
 """
 
 from collections.abc import Sequence
@@ -15,15 +15,19 @@ from service.core.evaluation.tallies import MINIMUM_TO_JUDGE, document_interval,
 from service.core.types import BoolArray, FloatArray, IntArray
 
 BAND_PLACES = 40
-"""Along a curve, an interval is computed at no more places than these, which lie evenly."""
+"""An interval is computed at no more than this many places along a curve, evenly spaced."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoverageBand:
     """95 % intervals of the share correct at some places of a coverage curve.
 
-    count: (b,) int64, how many points are admitted there, ascending. low, high: (b,) float64. Places with fewer
-    than `MINIMUM_TO_JUDGE` points, or documents that hold them, are left out; b is 0 if there are no others.
+    Places with fewer than `MINIMUM_TO_JUDGE` points, or documents that hold them, are left out.
+
+    Attributes:
+        count: (b,) int64, the number of points admitted at each place, ascending; b may be 0.
+        low: (b,) float64.
+        high: (b,) float64.
     """
 
     count: IntArray
@@ -33,7 +37,7 @@ class CoverageBand:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Places:
-    """One group's rows in the order they are admitted, (m,), and how many are admitted at each place, (b,)."""
+    """One group's rows in the order in which they are admitted, (m,), and the number admitted at each place, (b,)."""
 
     rows: IntArray
     count: IntArray
@@ -42,10 +46,16 @@ class _Places:
 def coverage_bands(
     score: FloatArray, correct: BoolArray, groups: Sequence[BoolArray], documents: Documents | None
 ) -> tuple[CoverageBand, ...]:
-    """The intervals along the coverage curve of each group of points.
+    """Return the intervals along the coverage curve of each group of points.
 
-    score: (n,) float64, NaN where a point can never be admitted. correct: (n,) bool. groups: (n,) bool each, the
-    members. documents: of the n points, if those of one document are not independent.
+    Args:
+        score: (n,) float64; NaN for a point that can never be admitted.
+        correct: (n,) bool.
+        groups: (n,) bool each, the members of each group.
+        documents: Of the n points, if points of one document are not independent.
+
+    Raises:
+        InvalidInputError: The arrays differ in length.
     """
     check_rows(score.size, {"correct": correct} | {f"group {i}": group for i, group in enumerate(groups)})
     order = np.argsort(-score, kind="stable")
@@ -62,7 +72,7 @@ def coverage_bands(
 
 
 def _places(rows: IntArray, score: FloatArray, documents: Documents | None) -> _Places:
-    """Where a threshold admits enough points, of enough documents: at most `BAND_PLACES`, the ends among them."""
+    """At most `BAND_PLACES` places, with both ends, at which a threshold admits enough points of enough documents."""
     value = score[rows]
     count = np.flatnonzero(np.append(value[1:] != value[:-1], True)[: value.size]) + 1
     units = count if documents is None else _documents_among_first(documents.code[rows], count)
@@ -72,13 +82,13 @@ def _places(rows: IntArray, score: FloatArray, documents: Documents | None) -> _
 
 
 def _documents_among_first(code: IntArray, count: IntArray) -> IntArray:
-    """How many documents hold the first points, (b,); code: (m,) of the points in order, count: (b,)."""
+    """The number of documents that hold the first points, (b,); code: (m,) of the points in order, count: (b,)."""
     _, first = np.unique(code, return_index=True)
     return np.searchsorted(np.sort(first), count)
 
 
 def _resampled_bands(places: Sequence[_Places], correct: BoolArray, documents: Documents) -> tuple[CoverageBand, ...]:
-    """The same documents are drawn for all: each group's points are counted between one place and the next."""
+    """Intervals from the same documents drawn for all groups; points are counted between one place and the next."""
     starts = np.cumsum([0, *(at.count.size for at in places)])
     cells = int(starts[-1])
     rows = [at.rows[: at.count[-1]] if at.count.size else at.rows[:0] for at in places]

@@ -1,4 +1,4 @@
-"""What the charts of an evaluation show: reliability, coverage against admitted share, accuracy by q and d.
+"""What the charts of an evaluation show: reliability, coverage against share admitted, accuracy by q and d.
 
 Symbols: q = `match_count`, d = `distance`, K = `neighbour_count`.
 """
@@ -21,9 +21,14 @@ RELIABILITY_EDGES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0
 class Reliability:
     """A probability against the observed share correct, in b bins.
 
-    edges: (b + 1,). count: (b,) int64. mean_probability, frequency: (b,) float64, NaN where empty.
-    interval_low, interval_high: (b,) float64, 95 % interval of the frequency. few: (b,) bool, some points but
-    too few of them, or of the documents that hold them, to judge.
+    Attributes:
+        edges: (b + 1,) float64.
+        count: (b,) int64.
+        mean_probability: (b,) float64, NaN for an empty bin.
+        frequency: (b,) float64, the share correct; NaN for an empty bin.
+        interval_low: (b,) float64, of the 95 % interval of the frequency.
+        interval_high: (b,) float64, likewise.
+        few: (b,) bool, whether there are points, but too few of them, or of the documents that hold them, to judge.
     """
 
     edges: FloatArray
@@ -37,10 +42,13 @@ class Reliability:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoverageCurve:
-    """Share correct as the threshold on a score falls: one entry a distinct score, highest first.
+    """The share correct as the threshold on a score falls: one entry per distinct score, highest first.
 
-    threshold: (m,) float64. correct, count: (m,) int64, of the points at or above it. total: all points of
-    the group, admissible or not.
+    Attributes:
+        threshold: (m,) float64.
+        correct: (m,) int64, correct points at or above the threshold.
+        count: (m,) int64, points at or above the threshold.
+        total: All points of the group, whether or not they can be admitted.
     """
 
     threshold: FloatArray
@@ -53,9 +61,12 @@ class CoverageCurve:
 class AccuracyGrid:
     """Accuracy over a grid of q by d.
 
-    match_edges: (Q + 1,) int64, lower edges of the bins of q and, last, the exclusive end K + 1.
-    distance_edges: (B + 1,) float64, quantiles of d; a bin holds its lower edge, the last its upper edge too.
-    correct, count: (Q, B) int64.
+    Attributes:
+        match_edges: (Q + 1,) int64, lower edges of the bins of q and, last, the exclusive end K + 1.
+        distance_edges: (B + 1,) float64, quantiles of d. A bin includes its lower edge, the last one its upper edge
+            too.
+        correct: (Q, B) int64.
+        count: (Q, B) int64.
     """
 
     match_edges: IntArray
@@ -70,14 +81,20 @@ def reliability(
     documents: Documents | None = None,
     edges: tuple[float, ...] = RELIABILITY_EDGES,
 ) -> Reliability:
-    """A probability, lower or upper, against the observed share correct, binned by the probability.
+    """Compare a probability, lower or upper, with the observed share correct, in bins of the probability.
 
-    probability: (n,) float64 in [0, 1], NaN rows are left out. correct: (n,) bool. documents: of the n points,
-    where those of one document are not independent. A bin holds its lower edge, the last one its upper edge too.
+    Args:
+        probability: (n,) float64 in [0, 1]; rows with NaN are left out.
+        correct: (n,) bool.
+        documents: Of the n points, if points of one document are not independent.
+        edges: Of the bins. A bin includes its lower edge, the last one its upper edge too.
+
+    Raises:
+        InvalidInputError: The arrays differ in length.
     """
     check_rows(probability.size, {"correct": correct})
     known = ~np.isnan(probability)
-    ascending = np.argsort(probability[known], kind="stable")  # so that sums do not hang on the order of the points
+    ascending = np.argsort(probability[known], kind="stable")  # so that sums do not depend on the order of the points
     bins = len(edges) - 1
     place = np.where(known, np.searchsorted(np.array(edges[1:-1]), probability, side="right"), -1)
     (tallies,) = tally_groupings([Grouping(place, correct, bins)], documents)
@@ -97,10 +114,16 @@ def reliability(
 
 
 def coverage_curve(score: FloatArray, correct: BoolArray) -> CoverageCurve:
-    """Cumulative correct and admitted counts of one group of points, from the highest score down.
+    """Return cumulative correct and admitted counts of one group of points, from the highest score down.
 
-    score: (n,) float64, NaN where a point can never be admitted. correct: (n,) bool. Points of equal score
-    are admitted together, so that the curve holds only what some threshold gives.
+    Points of equal score are admitted together, so that the curve holds only what some threshold gives.
+
+    Args:
+        score: (n,) float64; NaN for a point that can never be admitted.
+        correct: (n,) bool.
+
+    Raises:
+        InvalidInputError: The arrays differ in length.
     """
     check_rows(score.size, {"correct": correct})
     known = ~np.isnan(score)
@@ -119,17 +142,31 @@ def coverage_curve(score: FloatArray, correct: BoolArray) -> CoverageCurve:
 def coverage_curves(
     score: FloatArray, correct: BoolArray, group: IntArray, class_count: int
 ) -> tuple[CoverageCurve, ...]:
-    """`coverage_curve` of each class; group: (n,) int64 in [0, C), the true or the predicted class."""
+    """Return the `coverage_curve` of each class.
+
+    Args:
+        score: (n,) float64; NaN for a point that can never be admitted.
+        correct: (n,) bool.
+        group: (n,) int64 in [0, C), the true or the predicted class.
+        class_count: C.
+
+    Raises:
+        InvalidInputError: The arrays differ in length, or a class is out of range.
+    """
     check_rows(score.size, {"correct": correct, "group": group})
     check_classes(class_count, {"group": group})
     return tuple(coverage_curve(score[group == c], correct[group == c]) for c in range(class_count))
 
 
 def default_match_bins(neighbour_count: int) -> tuple[int, ...]:
-    """Lower edges of about five bins of q, with q = 0 and q = K alone.
+    """Return lower edges of about five bins of q, in which q = 0 and q = K each have a bin of their own.
 
-    >>> default_match_bins(25)
-    (0, 1, 6, 16, 25)
+    Args:
+        neighbour_count: K.
+
+    Examples:
+        >>> default_match_bins(25)
+        (0, 1, 6, 16, 25)
     """
     k = neighbour_count
     return tuple(sorted({0, 1, 1 + k // 5, 1 + 3 * k // 5, k}))
@@ -143,17 +180,27 @@ def accuracy_grid(
     match_bins: tuple[int, ...],
     distance_bins: int = 5,
 ) -> AccuracyGrid:
-    """Accuracy over bins of q (lower edges, the first 0) by quantile bins of d over these points.
+    """Return the accuracy over bins of q by quantile bins of d over these points.
 
-    match_count: (n,) int64 in [0, K]. distance: (n,) float64. correct: (n,) bool. Equal distances share a
-    bin of d, so there may be fewer bins than asked for.
+    Equal distances share a bin of d, so that there may be fewer bins than asked for.
+
+    Args:
+        match_count: (n,) int64 in [0, K].
+        distance: (n,) float64.
+        correct: (n,) bool.
+        neighbour_count: K.
+        match_bins: Lower edges of the bins of q, the first of them 0.
+        distance_bins: The number of bins of d asked for.
+
+    Raises:
+        InvalidInputError: There are no points, the arrays differ in length, or the bins are out of order.
     """
     check_rows(match_count.size, {"distance": distance, "correct": correct})
     if not match_bins or match_bins[0] != 0 or list(match_bins) != sorted(set(match_bins)):
-        raise InvalidInputError(f"bins of q must be ascending lower edges from 0, got {match_bins}")
+        raise InvalidInputError(f"bins of q must be ascending lower edges, the first of them 0; got {match_bins}")
     if match_count.size == 0 or distance_bins < 1:
-        raise InvalidInputError("a grid needs at least one point and one bin of d")
-    # Quantiles that are distances of points: no bin is then empty.
+        raise InvalidInputError("a grid needs at least one point and one bin of d; pass more")
+    # These quantiles are distances of points, so that no bin is empty.
     quantiles = np.unique(np.quantile(distance, np.linspace(0, 1, distance_bins + 1), method="lower"))
     inner = quantiles[1:-1]
     row = np.searchsorted(np.array(match_bins), match_count, side="right") - 1

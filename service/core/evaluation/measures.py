@@ -1,6 +1,6 @@
-"""What the predictions and the prediction sets of one method are worth on labelled points.
+"""Measures of the predictions and the prediction sets of one method on labelled points.
 
-docs/PROCEDURE.md, section 8. A set covers a point when it holds the label; a singleton admits the prediction.
+Source: docs/PROCEDURE.md, section 8. A set covers a point if it holds the label; a singleton admits the prediction.
 """
 
 from dataclasses import dataclass
@@ -14,15 +14,21 @@ from service.core.types import BoolArray, FloatArray, IntArray, MethodSets
 from service.errors import InvalidInputError
 
 SIZE_STRATA = ((1, 1), (2, 3), (4, 6), (7, 10), (11, 100), (101, 1000))
-"""Strata of set sizes with more than ten classes, after Angelopoulos et al. (2021), RAPS."""
+"""Strata of set sizes if there are more than ten classes, after Angelopoulos et al. (2021), RAPS."""
 
 MOST_SINGLE_SIZES = 10
-"""Up to so many classes, every size is a stratum of its own."""
+"""Up to this many classes, every size is a stratum of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassTallies:
-    """A share per true class, per predicted class (each C long), and over all."""
+    """A share per class and over all points.
+
+    Attributes:
+        per_true_class: C long.
+        per_predicted_class: C long.
+        overall: Over all points.
+    """
 
     per_true_class: tuple[Tally, ...]
     per_predicted_class: tuple[Tally, ...]
@@ -31,7 +37,13 @@ class ClassTallies:
 
 @dataclass(frozen=True, slots=True)
 class SizeStratum:
-    """Coverage of the sets of `least` to `most` classes."""
+    """Coverage of the sets of `least` to `most` classes.
+
+    Attributes:
+        least: The least size in the stratum.
+        most: The greatest size in the stratum.
+        covered: The share of its sets that hold the label.
+    """
 
     least: int
     most: int
@@ -40,10 +52,14 @@ class SizeStratum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MethodMeasures:
-    """One method, measured.
+    """The measures of one method.
 
-    singletons: share correct among the points with a singleton. coverage: share of sets that hold the label, over
-    all points. by_size: the same by size, sizes that do not occur left out. mean_size: classes in a set, in [1, C].
+    Attributes:
+        name: The method's name.
+        singletons: The share correct among the points with a singleton.
+        coverage: The share of sets that hold the label, over all points.
+        by_size: The same by size of the set; sizes that do not occur are left out.
+        mean_size: The mean number of classes in a set, in [1, C].
     """
 
     name: str
@@ -57,9 +73,11 @@ class MethodMeasures:
 class PointAccuracy:
     """Accuracy of a point prediction without rejection.
 
-    tallies: as if all were admitted. f_half: (C,) float64, F0.5 per class, NaN for a class neither present
-    nor predicted. f_half_macro: its mean over the other classes. f_half_interval: 95 % interval of the mean from
-    resampled documents, or points where documents are not known.
+    Attributes:
+        tallies: As if all points were admitted.
+        f_half: (C,) float64, F0.5 per class; NaN for a class that is neither present nor predicted.
+        f_half_macro: The mean of F0.5 over the other classes.
+        f_half_interval: The 95 % interval of that mean, from resampled documents, or points if documents are not known.
     """
 
     tallies: ClassTallies
@@ -69,10 +87,15 @@ class PointAccuracy:
 
 
 def measure_method(method: MethodSets, label: IntArray, documents: Documents | None) -> MethodMeasures:
-    """Measure sets of n points, n >= 1, of which every set holds the prediction.
+    """Measure the sets of n points, n >= 1, each of which holds the prediction.
 
-    label: (n,) int64 in [0, C). documents: of the points, where those of one document are not independent.
-    Raises InvalidInputError for other lengths or ranges, or a set without its prediction.
+    Args:
+        method: The predictions and sets.
+        label: (n,) int64 in [0, C).
+        documents: Of the points, if points of one document are not independent.
+
+    Raises:
+        InvalidInputError: The arrays have other lengths or ranges, or a set lacks its prediction.
     """
     predicted, included = method.predicted, method.included
     n, class_count = label.size, included.shape[1]
@@ -82,8 +105,8 @@ def measure_method(method: MethodSets, label: IntArray, documents: Documents | N
     without = ~included[everyone, predicted]
     if without.any():
         raise InvalidInputError(
-            f"expected every set of {method.name!r} to hold its prediction, which row {int(np.argmax(without))} "
-            "does not; put the prediction in"
+            f"expected every set of {method.name!r} to hold its prediction, got one that does not in row "
+            f"{int(np.argmax(without))}; add the prediction to the set"
         )
     size = included.sum(axis=1)
     single, covered = size == 1, included[everyone, label]
@@ -112,10 +135,19 @@ def measure_method(method: MethodSets, label: IntArray, documents: Documents | N
 def point_accuracy(
     label: IntArray, predicted: IntArray, class_count: int, documents: Documents | None = None
 ) -> PointAccuracy:
-    """Accuracy and F0.5 of a prediction for every point; label, predicted: (n,) int64 in [0, C).
+    """Return the accuracy and F0.5 of a prediction for every point.
 
-    F0.5 = 1.25 P R / (0.25 P + R) = 1.25 correct / (0.25 true + predicted), one class against the rest,
-    macro-averaged over the classes that occur.
+    F0.5 = 1.25 P R / (0.25 P + R) = 1.25 correct / (0.25 true + predicted), one class against the rest, macro-averaged
+    over the classes that occur.
+
+    Args:
+        label: (n,) int64 in [0, C).
+        predicted: (n,) int64 in [0, C).
+        class_count: C.
+        documents: Of the points, if points of one document are not independent.
+
+    Raises:
+        InvalidInputError: The arrays have other lengths or ranges.
     """
     check_rows(label.size, {"predicted": predicted})
     check_classes(class_count, {"label": label, "predicted": predicted})
@@ -138,7 +170,7 @@ def point_accuracy(
 def _by_class(
     label: IntArray, predicted: IntArray, chosen: BoolArray, correct: BoolArray, class_count: int
 ) -> list[Grouping]:
-    """The chosen points by true class, by predicted class, and all in one cell."""
+    """The chosen points by true class, by predicted class, and all of them in one cell."""
     return [
         Grouping(np.where(chosen, label, -1), correct, class_count),
         Grouping(np.where(chosen, predicted, -1), correct, class_count),
@@ -160,12 +192,12 @@ def _strata(class_count: int) -> tuple[tuple[int, int], ...]:
 
 
 def _single_points(kind: IntArray) -> Documents:
-    """Each point a document of its own, numbered by its kind (n,) first: the order of the points does not show."""
+    """Each point as a document, numbered by its kind (n,) first, so that the order of the points does not show."""
     return Documents(np.argsort(np.argsort(kind, kind="stable")), kind.size)
 
 
 def _f_half(counts: FloatArray, class_count: int) -> FloatArray:
-    """F0.5 (s, C) of counts (s, 3C): of each class the points it is true of, predicted for, and both."""
+    """F0.5 (s, C) from counts (s, 3C): for each class, the points of that label, of that prediction, and of both."""
     truly, said, right = np.split(counts, [class_count, 2 * class_count], axis=1)
     weight = 0.25 * truly + said
     return np.where(weight > 0, 1.25 * right / np.where(weight > 0, weight, 1.0), np.nan)  # (s, C)

@@ -1,7 +1,7 @@
 """A labelled evaluation set: its points, the methods compared on it, and its partitions.
 
-docs/PROCEDURE.md, section 8. Symbols: q = `match_count`, d = `distance`, pi = softmax of the KNN's logits,
-y = `label`.
+Source: docs/PROCEDURE.md, section 8. Symbols: q = `match_count`, d = `distance`, pi = softmax of the KNN's logits, y =
+`label`.
 """
 
 from collections.abc import Iterator
@@ -19,15 +19,25 @@ from service.errors import InvalidInputError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluationPoints:
-    """The labelled, scored points of one evaluation set: columns, one row a point.
+    """The labelled, scored points of one evaluation set: columns with one row per point.
 
-    label, network_predicted (argmax f), predicted (argmax KNN), match_count (q): (n,) int64.
-    localizer_predicted: (n,) int64, or None where the localizer was not evaluated.
-    distance (d): (n,) float64. logits: (n, C) float64, KNN(x). included: (n, C) bool, the ADMIT set.
-    lower_plain, upper_plain, lower_weighted, upper_weighted: (n,) float64, probabilities of `predicted`, NaN where
-    no singleton. admitted_plain, admitted_weighted: (n,) bool, whether Venn-ADMIT admits `predicted`, whatever q is.
-    comparisons: other methods on the same points, in the order shown. documents: of the points, where those of
-    one document are not independent.
+    Attributes:
+        label: (n,) int64, y.
+        network_predicted: (n,) int64, argmax f.
+        predicted: (n,) int64, argmax KNN.
+        localizer_predicted: (n,) int64, or None if the localizer was not evaluated.
+        match_count: (n,) int64, q.
+        distance: (n,) float64, d.
+        logits: (n, C) float64, KNN(x).
+        included: (n, C) bool, the ADMIT set.
+        lower_plain: (n,) float64, lower probability of `predicted`, plain; NaN if the set is not a singleton.
+        upper_plain: (n,) float64, the upper probability, likewise.
+        lower_weighted: (n,) float64, the weighted lower probability, likewise.
+        upper_weighted: (n,) float64, the weighted upper probability, likewise.
+        admitted_plain: (n,) bool, whether plain Venn-ADMIT admits `predicted`, whatever q is.
+        admitted_weighted: (n,) bool, the same for weighted Venn-ADMIT.
+        comparisons: Other methods on the same points, in the order shown.
+        documents: Of the points, if points of one document are not independent.
     """
 
     label: IntArray
@@ -55,7 +65,12 @@ class EvaluationPoints:
 
 @dataclass(frozen=True, slots=True)
 class PartitionCell:
-    """threshold: alpha-quantile of pi of the true class (NaN without points). tally: accuracy and n of N."""
+    """One cell of a partition table.
+
+    Attributes:
+        threshold: The alpha-quantile of pi of the true class; NaN without points.
+        tally: Accuracy, and n of N.
+    """
 
     threshold: float
     tally: Tally
@@ -63,9 +78,13 @@ class PartitionCell:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRow:
-    """One partition, and the KNN in it per true class (C long) and over all.
+    """One partition, with the KNN's results in it per true class and over all points.
 
-    matches: "q = 0", "q = K" or "any q". distances: "d < median", "d >= median" or "any d".
+    Attributes:
+        matches: "q = 0", "q = K" or "any q".
+        distances: "d < median", "d >= median" or "any d".
+        per_class: C long, by true class.
+        overall: Over all points.
     """
 
     matches: str
@@ -76,17 +95,29 @@ class PartitionRow:
 
 @dataclass(frozen=True, slots=True)
 class PartitionTable:
-    """median: of d over the evaluation set, in the units of the vectors. rows: every q by d partition."""
+    """The KNN's results in every partition.
+
+    Attributes:
+        median: Of d over the evaluation set, in the units of the vectors.
+        rows: One row for every partition of q by d.
+    """
 
     median: float
     rows: tuple[PartitionRow, ...]
 
 
 def standard_methods(points: EvaluationPoints, neighbour_count: int) -> Iterator[MethodSets]:
-    """KNN, the comparisons, ADMIT and the four Venn-ADMIT variants, each as prediction sets.
+    """Yield KNN, the comparisons, ADMIT and the four Venn-ADMIT variants, each as prediction sets.
 
-    KNN's sets are its predictions. What Venn-ADMIT rejects it says nothing about: the set is all classes.
-    "q = K" rejects every point with q < K besides.
+    The sets of KNN are its predictions. Venn-ADMIT makes no statement about a point that it rejects: the set is all
+    classes. The variants "q = K" also reject every point with q < K.
+
+    Args:
+        points: The evaluation set.
+        neighbour_count: K.
+
+    Raises:
+        InvalidInputError: The points are not valid; see `check_points`.
     """
     check_points(points)
     predicted = points.predicted
@@ -105,11 +136,19 @@ def standard_methods(points: EvaluationPoints, neighbour_count: int) -> Iterator
 
 
 def partition_table(points: EvaluationPoints, neighbour_count: int, alpha: Decimal) -> PartitionTable:
-    """Threshold, accuracy and n of N of the KNN in every partition: q = 0, q = K, any q; d below, above, any.
+    """Return threshold, accuracy and n of N of the KNN in every partition: q = 0, q = K, any q; d below, above, any.
 
-    The threshold is the empirical alpha-quantile (linear interpolation) of pi of the true class over the
-    points of the class in the partition: it shows how far the partitions differ, and no set is built from it.
-    d counts as below where d < median, so every point is on one side. Per class means per true class.
+    The threshold is the empirical alpha-quantile (linear interpolation) of pi of the true class over the points of the
+    class in the partition. It shows how far the partitions differ; no set is built from it. d counts as below if d <
+    median, so that every point is on one side. Per class means per true class.
+
+    Args:
+        points: The evaluation set.
+        neighbour_count: K.
+        alpha: Exact decimal in (0, 1).
+
+    Raises:
+        InvalidInputError: The points are not valid; see `check_points`.
     """
     check_points(points)
     shifted = points.logits - points.logits.max(axis=1, keepdims=True)
@@ -153,10 +192,20 @@ def partition_table(points: EvaluationPoints, neighbour_count: int, alpha: Decim
 
 
 def check_points(points: EvaluationPoints) -> None:
-    """Refuse points that are empty, unlabelled, of unequal length or out of range, saying which column."""
+    """Check an evaluation set.
+
+    Args:
+        points: The evaluation set.
+
+    Raises:
+        InvalidInputError: The points are empty, unlabelled, of unequal length or out of range; the message names the
+            column.
+    """
     n = points.label.size
     if n == 0:
-        raise InvalidInputError("an evaluation set needs at least one labelled point, got none")
+        raise InvalidInputError(
+            "an evaluation set needs at least one labelled point, got none; label some of its points"
+        )
     predictions = {"network_predicted": points.network_predicted, "predicted": points.predicted}
     if points.localizer_predicted is not None:
         predictions["localizer_predicted"] = points.localizer_predicted
@@ -178,6 +227,6 @@ def check_points(points: EvaluationPoints) -> None:
     )
     if points.included.shape != points.logits.shape:
         raise InvalidInputError(
-            f"included must have the shape of logits {points.logits.shape}, got {points.included.shape}"
+            f"included must have the same shape as logits, {points.logits.shape}; got {points.included.shape}"
         )
     check_classes(points.class_count, {"label": points.label, **predictions})

@@ -1,7 +1,7 @@
-"""Shares of correct predictions as whole numbers: n of N points, and how many of the n are right.
+"""Shares of correct predictions as whole numbers: n of N points, and how many of the n are correct.
 
-Whole numbers, so that a table, a chart and a page show the same cell, a comparison with 1 - alpha is exact,
-and nothing depends on the order of the points.
+They are whole numbers so that a table, a chart and a page show the same cell, a comparison with 1 - alpha is exact, and
+nothing depends on the order of the points.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from service.core.types import BoolArray, FloatArray, IntArray
 from service.errors import InvalidInputError
 
 MINIMUM_TO_JUDGE = 10
-"""A share of fewer points, or of fewer documents that hold them, is shown but not judged."""
+"""With fewer points, or documents that hold them, than this, a share is shown but not judged."""
 
 MOST_TO_SETTLE = 100_000
 """A verdict that would take more further points than this is not worth waiting for."""
@@ -29,7 +29,7 @@ _Z = NormalDist().inv_cdf(0.975)
 
 
 class Verdict(StrEnum):
-    """What a sample says about a promised share: whether it is met, missed, or too close to call."""
+    """What a sample says about a required share: met, missed, or too close to call."""
 
     MET = "met"
     MISSED = "missed"
@@ -45,8 +45,13 @@ class Verdict(StrEnum):
 class Tally:
     """`correct` of `count` points (n), which are part of the `total` points of the evaluation set (N).
 
-    documents: those that hold the n points, where points of one document are not independent; else None.
-    resampled: 95 % interval of the share from resampled documents, likewise.
+    Attributes:
+        correct: The number of correct points.
+        count: n.
+        total: N.
+        documents: The number of documents that hold the n points, if points of one document are not independent; else
+            None.
+        resampled: The 95 % interval of the share from resampled documents, likewise.
     """
 
     correct: int
@@ -57,7 +62,7 @@ class Tally:
 
     @property
     def share(self) -> float:
-        """Share correct, in [0, 1]; NaN where there is no point."""
+        """The share correct, in [0, 1]; NaN if there are no points."""
         return self.correct / self.count if self.count else float("nan")
 
     @property
@@ -67,7 +72,7 @@ class Tally:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the share: by resampled documents where they are known, else Wilson's."""
+        """The 95 % interval of the share: from resampled documents if documents are known, else Wilson's."""
         if self.resampled is not None:
             return self.resampled
         low, high = wilson_interval(self.correct, self.count)
@@ -79,25 +84,34 @@ class Tally:
         return min(self.count, self.count if self.documents is None else self.documents) < MINIMUM_TO_JUDGE
 
     def verdict(self, alpha: Decimal) -> Verdict:
-        """Whether at least 1 - alpha are correct, as far as the 95 % interval of the share decides it.
+        """Judge whether at least 1 - alpha are correct, as far as the 95 % interval of the share decides it.
 
-        Met if the whole interval lies at or above 1 - alpha, missed if it lies below. The sample cannot tell if
-        the interval straddles 1 - alpha, or if the points or documents are too few to judge.
+        The requirement is met if the whole interval lies at or above 1 - alpha, and missed if the interval lies below.
+        The sample cannot tell if the interval straddles 1 - alpha, or if the points or documents are too few to judge.
+
+        Args:
+            alpha: Exact decimal in (0, 1).
         """
         if self.is_few:
             return Verdict.CANNOT_TELL
         low, high = self.interval
-        target = float(1 - alpha)  # rounded as a share is, so that a share of exactly 1 - alpha equals it
+        target = float(1 - alpha)  # rounded like a share, so that a share of exactly 1 - alpha equals it
         if low >= target:
             return Verdict.MET
         return Verdict.MISSED if high < target else Verdict.CANNOT_TELL
 
     def more_to_settle(self, alpha: Decimal) -> int | None:
-        """How many more points, or documents, would end "cannot tell" if the share correct stayed as it is.
+        """Return how many more points, or documents, would end "cannot tell" if the share correct stayed as it is.
 
-        None if there is no point yet, or if the share lies so close to 1 - alpha that `MOST_TO_SETTLE` would not
-        do; 0 if the verdict is settled. Wilson's interval leaves t out when n > z^2 t (1 - t) / (share - t)^2;
-        the interval from documents is taken to narrow with the root of their number.
+        Wilson's interval excludes t if n > z^2 t (1 - t) / (share - t)^2. The interval from documents is assumed to
+        narrow with the square root of their number.
+
+        Args:
+            alpha: Exact decimal in (0, 1).
+
+        Returns:
+            The number; 0 if the verdict is settled; None if there are no points yet, or if the share lies so close to 1
+            - alpha that `MOST_TO_SETTLE` would not suffice.
         """
         if self.count == 0:
             return None
@@ -120,7 +134,10 @@ class Tally:
 class Grouping:
     """Points sorted into cells.
 
-    cell: (n,) int64 in [0, cell_count), or -1 for a point in none. correct: (n,) bool.
+    Attributes:
+        cell: (n,) int64 in [0, cell_count), or -1 for a point in none.
+        correct: (n,) bool.
+        cell_count: The number of cells.
     """
 
     cell: IntArray
@@ -129,7 +146,15 @@ class Grouping:
 
 
 def tally_groupings(groupings: Sequence[Grouping], documents: Documents | None) -> list[tuple[Tally, ...]]:
-    """The tallies of each grouping of the same n points, one a cell, N being all n points in every cell."""
+    """Return the tallies of several groupings of the same n points.
+
+    Args:
+        groupings: The groupings.
+        documents: Of the n points, if points of one document are not independent.
+
+    Returns:
+        For each grouping, one tally per cell; N is all n points in every cell.
+    """
     starts = list(accumulate((grouping.cell_count for grouping in groupings), initial=0))
     cells = starts[-1]
     rows = [np.flatnonzero(grouping.cell >= 0) for grouping in groupings]
@@ -158,17 +183,23 @@ def tally_groupings(groupings: Sequence[Grouping], documents: Documents | None) 
 def document_interval(
     correct: IntArray, count: IntArray, holding: IntArray, resampled: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Interval of each cell's share, (cells,) twice.
+    """Return the interval of each cell's share.
 
-    correct, count, holding: (cells,), holding being the documents that hold the points. resampled: (resamples,
-    2 cells), counts of the points of each cell, then of those that are right.
+    If all or none of a cell's points are correct, every resample says the same, which is not certainty. The interval is
+    then Wilson's, for as many trials as documents hold the points.
 
-    Where all or none of a cell's points are right every sample says the same, which is no certainty: there it
-    is Wilson's, of as many trials as documents hold the points.
+    Args:
+        correct: (cells,) int64, correct points.
+        count: (cells,) int64, points.
+        holding: (cells,) int64, documents that hold the points.
+        resampled: (resamples, 2 cells) float64, counts of the points of each cell, then of the correct ones.
+
+    Returns:
+        The lower and the upper ends, (cells,) float64 each.
     """
     points, right = np.split(resampled, 2, axis=1)
     low, high = percentile_interval(np.where(points > 0, right / np.maximum(points, 1), np.nan))
-    unanimous = (correct == 0) | (correct == count)  # cells without points among them
+    unanimous = (correct == 0) | (correct == count)  # including cells without points
     few_low, few_high = wilson_interval(np.where(correct > 0, holding, 0), holding)
     share = correct / np.maximum(count, 1)
     return (
@@ -180,13 +211,25 @@ def document_interval(
 def wilson_interval(
     correct: npt.ArrayLike, count: npt.ArrayLike, confidence: float = 0.95
 ) -> tuple[FloatArray, FloatArray]:
-    """Wilson score interval of a share, elementwise; [0, 1] where count is 0. Always holds correct / count.
+    """Return the Wilson score interval of a share, elementwise. It always contains correct / count.
 
-    Wilson, E. B. (1927), Probable inference, the law of succession, and statistical inference. JASA 22.
+    Source: Wilson, E. B. (1927), Probable inference, the law of succession, and statistical inference. JASA 22.
 
-    >>> low, high = wilson_interval(9, 10)
-    >>> round(float(low), 3), round(float(high), 3)
-    (0.596, 0.982)
+    Args:
+        correct: Correct points.
+        count: Points, of the same shape.
+        confidence: In (0, 1).
+
+    Returns:
+        The lower and the upper ends; [0, 1] if count is 0.
+
+    Raises:
+        InvalidInputError: The confidence is outside (0, 1).
+
+    Examples:
+        >>> low, high = wilson_interval(9, 10)
+        >>> round(float(low), 3), round(float(high), 3)
+        (0.596, 0.982)
     """
     if not 0 < confidence < 1:
         raise InvalidInputError(f"confidence must lie in (0, 1), got {confidence}; 0.95 is usual")
@@ -197,7 +240,7 @@ def wilson_interval(
     low = (share * n + squared / 2 - spread) / (n + squared)
     high = (share * n + squared / 2 + spread) / (n + squared)
     empty = n == 0
-    # Rounding must not push an end past the share itself, which at 0 and 1 is the end.
+    # Rounding must not push an end past the share itself, which is the end at 0 and 1.
     return (
         np.where(empty, 0.0, np.clip(low, 0.0, share)),
         np.where(empty, 1.0, np.clip(high, share, 1.0)),

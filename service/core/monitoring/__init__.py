@@ -1,1 +1,1 @@
-"""How a calibration stands: drift, discrepancies, partitions, and the labels it lacks."""
+"""The state of a calibration: drift, discrepancies, partitions, and the labels it needs."""

@@ -1,7 +1,7 @@
 """Whether the KNN still predicts what the network does: discrepancies at the fit against those since.
 
-Source: Rao, J. N. K., & Scott, A. J. (1992), A simple method for the analysis of clustered binary data,
-Biometrics 48 (the design effect of documents).
+Source: Rao, J. N. K., & Scott, A. J. (1992), A simple method for the analysis of clustered binary data, Biometrics 48
+(the design effect of documents).
 """
 
 from dataclasses import dataclass
@@ -11,14 +11,17 @@ from statistics import NormalDist
 from service.core.types import IntArray
 
 LEVEL = 0.01
-"""Significance below which discrepancies count as grown."""
+"""The p-value below which discrepancies count as grown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Discrepancies:
     """Points on which the predictions of KNN and network differ.
 
-    design_effect: >= 1, by how much the variance of the share exceeds that of independent points.
+    Attributes:
+        differing: The number of points on which they differ.
+        points: The number of points.
+        design_effect: >= 1, the factor by which the variance of the share exceeds that of independent points.
     """
 
     differing: int
@@ -27,16 +30,20 @@ class Discrepancies:
 
     @property
     def share(self) -> float:
-        """In [0, 1]; NaN where there is no point."""
+        """The share of points that differ, in [0, 1]; NaN if there are no points."""
         return self.differing / self.points if self.points else float("nan")
 
 
 def discrepancies_of_documents(points: IntArray, differing: IntArray, documents: IntArray) -> Discrepancies:
-    """Sum up documents; points that stand alone are documents of one point.
+    """Sum up discrepancies by document; a point that stands alone is a document of one point.
 
-    points, differing, documents: (g,) int64: of so many documents each has `points` points, `differing` of which
-    differ. The design effect (Rao & Scott 1992) is the variance of the share among documents as units,
-    m / (m - 1) sum_i (x_i - n_i p)^2 / n^2, over p (1 - p) / n; at least 1, and 1 where the variance is not known.
+    The design effect (Rao & Scott 1992) is the variance of the share among documents as units, m / (m - 1) sum_i (x_i -
+    n_i p)^2 / n^2, over p (1 - p) / n. It is at least 1, and 1 if the variance is not known.
+
+    Args:
+        points: (g,) int64, the number of points of each document of a kind.
+        differing: (g,) int64, how many of these points differ.
+        documents: (g,) int64, the number of documents of that kind.
     """
     n, x, m = int(points @ documents), int(differing @ documents), int(documents.sum())
     if m < 2 or x in (0, n):
@@ -47,14 +54,22 @@ def discrepancies_of_documents(points: IntArray, differing: IntArray, documents:
 
 
 def growth_p_value(before: Discrepancies, after: Discrepancies) -> float:
-    """How probable so much growth is by chance: one-sided two-proportion z-test with pooled variance, in [0, 1].
+    """Return the probability of so much growth by chance: one-sided two-proportion z-test with pooled variance.
 
-    Of two samples, because the share at the fit is an estimate as well: a binomial test would take it for exact.
-    Both counts are divided by their design effects (Rao & Scott 1992). The dev half chose the epoch, which makes its
-    share a little low. 1 where a sample is empty, or none or all of both differ.
+    The test takes two samples because the share at the fit is an estimate as well; a binomial test would treat it as
+    exact. Both counts are divided by their design effects (Rao & Scott 1992). The dev half chose the epoch, which makes
+    its share a little low.
 
-    >>> round(growth_p_value(Discrepancies(20, 500), Discrepancies(35, 500)), 4)
-    0.0187
+    Args:
+        before: Discrepancies at the fit.
+        after: Discrepancies since.
+
+    Returns:
+        In [0, 1]; 1 if a sample is empty, or if none or all points of both differ.
+
+    Examples:
+        >>> round(growth_p_value(Discrepancies(20, 500), Discrepancies(35, 500)), 4)
+        0.0187
     """
     if not (before.points and after.points):
         return 1.0
@@ -67,5 +82,10 @@ def growth_p_value(before: Discrepancies, after: Discrepancies) -> float:
 
 
 def has_grown(before: Discrepancies, after: Discrepancies) -> bool:
-    """Whether discrepancies have grown by more than chance, at `LEVEL`."""
+    """Return whether discrepancies have grown by more than chance, at `LEVEL`.
+
+    Args:
+        before: Discrepancies at the fit.
+        after: Discrepancies since.
+    """
     return growth_p_value(before, after) < LEVEL

@@ -1,4 +1,4 @@
-"""Whether recent traffic still looks like the calibration data: q and d side by side, and what became of it.
+"""Whether recent traffic still resembles the calibration data: q and d side by side, and the decisions made.
 
 Sources: Stephens, M. A. (1970), Use of the Kolmogorov-Smirnov, Cramer-von Mises and related statistics without
 extensive tables, JRSS B 32 (significance of the statistic); Kish, L. (1965), *Survey Sampling* (effective size).
@@ -17,26 +17,30 @@ from service.errors import InvalidInputError
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 SHIFTED = 0.1
-"""A quantity counts as shifted if its distribution functions differ by at least this much, chance allowed for.
+"""A quantity counts as shifted if its distribution functions differ by at least this much, allowing for chance.
 
-Two samples whose distribution functions differ by s differ by at least s in total variation, and a guarantee of
-1 - alpha for the one is worth as little as 1 - alpha - s for the other: at 0.1, twice the errors that alpha 0.1 allows.
+If the distribution functions of two samples differ by s, the samples differ by at least s in total variation, and a
+guarantee of 1 - alpha for one may amount to only 1 - alpha - s for the other: at 0.1, twice the errors that alpha 0.1
+allows.
 """
 
 _TERMS = np.arange(1, 101)
 _CERTAIN = 0.2
-"""Below it the significance is 1 to twelve digits, and the series would need ever more terms."""
+"""Below this value, the significance is 1 to twelve digits, and the series would need ever more terms."""
 
 _CRITICAL = sqrt(-log(LEVEL / 2) / 2)
-"""Of the scaled statistic, whose significance is `LEVEL` there, by the first term of the series."""
+"""The scaled statistic whose significance is `LEVEL`, by the first term of the series."""
 
 
 @dataclass(frozen=True, slots=True)
 class KolmogorovSmirnov:
-    """The two-sample test; all in [0, 1].
+    """The result of the two-sample test.
 
-    statistic: largest difference of the distribution functions of the samples. least: of those they were drawn from,
-    with confidence 1 - `LEVEL`, the difference is at least so large.
+    Attributes:
+        statistic: In [0, 1], the largest difference between the distribution functions of the samples.
+        p_value: In [0, 1].
+        least: In [0, 1]. With confidence 1 - `LEVEL`, the distribution functions that the samples were drawn from
+            differ by at least this much.
     """
 
     statistic: float
@@ -46,9 +50,12 @@ class KolmogorovSmirnov:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shift:
-    """A quantity, q or d, in the calibration data and in what was decided on.
+    """A quantity, q or d, in the calibration data and in the points decided on.
 
-    calibrated, decided: (5,) float64, values at `QUANTILES` (inverse of the distribution function).
+    Attributes:
+        calibrated: (5,) float64, values at `QUANTILES` (inverse of the distribution function).
+        decided: (5,) float64, likewise.
+        test: The comparison of the two.
     """
 
     calibrated: FloatArray
@@ -57,7 +64,7 @@ class Shift:
 
     @property
     def is_large(self) -> bool:
-        """Whether the distributions differ by `SHIFTED` at least."""
+        """Whether the distributions differ by at least `SHIFTED`."""
         return self.test.least >= SHIFTED
 
 
@@ -65,11 +72,18 @@ class Shift:
 class DecidedPoints:
     """Recent traffic: the newest decision on each of n exemplars, whichever snapshot made it.
 
-    exemplar_ids, calibration_ids: (n,) int64. weighted, require_full_match: (n,) bool, the options. approximation:
-    logits, prediction, q and d, as decided on. reason: (n,) int64, index into `tuple(Reason)`, -1 where admitted.
-    comparable: (n,) bool, whether q, d and logits are of the same training data and KNN parameters as the snapshot's.
-    label: (n,) int64, -1 where unknown. is_random: (n,) bool, whether the label was chosen at random.
-    seen_count: exemplars that are left out, because the snapshot that decided on them was made with them.
+    Attributes:
+        exemplar_ids: (n,) int64.
+        calibration_ids: (n,) int64, the snapshot that decided.
+        weighted: (n,) bool, the option that it used.
+        require_full_match: (n,) bool, the option that it used.
+        approximation: Logits, prediction, q and d, as decided on.
+        reason: (n,) int64, an index into `tuple(Reason)`, or -1 for an admitted point.
+        comparable: (n,) bool, whether q, d and logits rest on the same training data and KNN parameters as the
+            snapshot's.
+        label: (n,) int64, -1 if unknown.
+        is_random: (n,) bool, whether the label was chosen at random.
+        seen_count: The number of exemplars left out because the snapshot that decided on them was made with them.
     """
 
     exemplar_ids: IntArray
@@ -86,7 +100,15 @@ class DecidedPoints:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """What became of `points` points under some options. rejected: by reason, in the order of `Reason`."""
+    """The outcome of `points` points under some options.
+
+    Attributes:
+        weighted: Whether the probabilities are weighted.
+        require_full_match: Whether points with q < K are rejected.
+        points: The number of points.
+        admitted: The number of points admitted.
+        rejected: The numbers of points rejected, by reason, in the order of `Reason`.
+    """
 
     weighted: bool
     require_full_match: bool
@@ -96,9 +118,13 @@ class OutcomeCounts:
 
 
 def outcomes(decided: DecidedPoints, counted: BoolArray | None = None) -> tuple[OutcomeCounts, ...]:
-    """Admitted and rejected points, under the options that occur; weighted and without a condition on q first.
+    """Count admitted and rejected points under each combination of options that occurs.
 
-    counted: (n,) bool, which points; None: all.
+    Weighted decisions come first, and among these the ones without a condition on q.
+
+    Args:
+        decided: The points.
+        counted: (n,) bool, which points to count; None counts all.
     """
     every = np.ones(len(decided.reason), dtype=np.bool_) if counted is None else counted
     found = []
@@ -120,7 +146,14 @@ def shift(
 ) -> Shift:
     """Compare a quantity of n calibration points with that of m points decided on; the order of neither matters.
 
-    calibrated: (n,), decided: (m,), float64, finite, neither empty. The sizes: see `kolmogorov_smirnov`.
+    Args:
+        calibrated: (n,) float64, finite, not empty.
+        decided: (m,) float64, finite, not empty.
+        calibrated_size: Effective size of the first, as in `kolmogorov_smirnov`.
+        decided_size: Effective size of the second, likewise.
+
+    Raises:
+        InvalidInputError: A sample is empty.
     """
     return Shift(
         calibrated=_quantiles(calibrated),
@@ -132,32 +165,47 @@ def shift(
 def kolmogorov_smirnov(
     first: FloatArray, second: FloatArray, first_size: float, second_size: float
 ) -> KolmogorovSmirnov:
-    """The two-sample Kolmogorov-Smirnov test, two-sided, by its asymptotic distribution (Stephens 1970).
+    """Run the two-sample Kolmogorov-Smirnov test, two-sided, by its asymptotic distribution (Stephens 1970).
 
-    first: (n,), second: (m,), float64, neither empty. first_size, second_size: how many independent points they are
-    worth, n and m where all are independent; see `effective_size`. Where values tie, as those of q do, the p-value is
-    larger than an exact one would be. InvalidInputError for an empty sample.
+    If values tie, as those of q do, the p-value is larger than an exact one would be.
 
-    >>> kolmogorov_smirnov(np.arange(100.0), np.arange(50.0, 150.0), 100, 100).statistic
-    0.5
+    Args:
+        first: (n,) float64, not empty.
+        second: (m,) float64, not empty.
+        first_size: The number of independent points that the first sample is worth, n if all are independent; see
+            `effective_size`.
+        second_size: The same for the second sample.
+
+    Raises:
+        InvalidInputError: A sample is empty.
+
+    Examples:
+        >>> kolmogorov_smirnov(np.arange(100.0), np.arange(50.0, 150.0), 100, 100).statistic
+        0.5
     """
     if not (first.size and second.size):
-        raise InvalidInputError(f"two samples were expected, got one of {first.size} and one of {second.size} points")
+        raise InvalidInputError(
+            f"expected two samples that are not empty, got {first.size} and {second.size} points; decide on more points"
+        )
     values = np.concatenate([first, second])
     first_below = np.searchsorted(np.sort(first), values, side="right") / first.size
     second_below = np.searchsorted(np.sort(second), values, side="right") / second.size
     statistic = float(np.abs(first_below - second_below).max())
     root = sqrt(first_size * second_size / (first_size + second_size))
     scale = root + 0.12 + 0.11 / root
-    # By the triangle inequality: the samples' functions differ from their own by no more than chance allows.
+    # By the triangle inequality, because each sample differs from its own distribution by no more than chance allows.
     return KolmogorovSmirnov(statistic, _significance(scale * statistic), max(0.0, statistic - _CRITICAL / scale))
 
 
 def effective_size(count: int, documents: Documents | None) -> float:
-    """How many independent points `count` points are worth if those of a document all say the same (Kish 1965).
+    """Return how many independent points `count` points are worth if those of a document all say the same (Kish 1965).
 
-    (sum_i n_i)^2 / sum_i n_i^2 over documents of n_i points; `count` where no two points share one. Points of a
-    document agree less than wholly, so a test that takes this for the size errs towards finding nothing.
+    It is (sum_i n_i)^2 / sum_i n_i^2 over documents of n_i points. Points of a document agree less than completely, so
+    that a test based on this size errs towards finding nothing.
+
+    Args:
+        count: The number of points.
+        documents: Of the points; None if no two points share one, and then the result is `count`.
     """
     if documents is None:
         return float(count)

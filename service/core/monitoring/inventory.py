@@ -1,4 +1,4 @@
-"""What is stored of a classifier, in numbers."""
+"""The data stored of a classifier, in numbers."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,9 +8,13 @@ from service.core.types import Split
 
 @dataclass(frozen=True, slots=True)
 class LabelSelection:
-    """Current labels of held-out and scored exemplars that were chosen alike, as their latest event says.
+    """Current labels of held-out and scored exemplars that were chosen in the same way, as their latest event says.
 
-    selection: random or selected. first, newest: when the earliest and the latest of these events arrived.
+    Attributes:
+        selection: random or selected.
+        exemplars: The number of exemplars.
+        first: When the earliest of these events arrived.
+        newest: When the latest of them arrived.
     """
 
     selection: str
@@ -23,7 +27,10 @@ class LabelSelection:
 class SnapshotChanges:
     """How the labelled points of mc and vp, as they are now, differ from those of a snapshot.
 
-    arrived: not in it. changed: in it with another label or in the other split. left: in it, and no longer in mc or vp.
+    Attributes:
+        arrived: Points that are not in the snapshot.
+        changed: Points that have another label in it, or are in the other split.
+        left: Points of the snapshot that are no longer in mc or vp.
     """
 
     arrived: int
@@ -37,7 +44,7 @@ class SnapshotChanges:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """Exemplars of each split, how many of them have a label, and how the labels were chosen."""
+    """The exemplars of each split, how many of them have a label, and how the labels were chosen."""
 
     exemplars: dict[Split, int]
     labelled: dict[Split, int]

@@ -1,4 +1,4 @@
-"""How many labels the rejected points lack whose band is below kappa (docs/PROCEDURE.md, section 4)."""
+"""The labels that rejected points need if their band is below kappa (docs/PROCEDURE.md, section 4)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +13,16 @@ from service.errors import InvalidInputError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shortfall:
-    """Rejected points of one bin of q, or of all.
+    """The shortfall of rejected points of one bin of q, or of all bins.
 
-    points: how many. lacking: (C,) int64, median over the points of how many more points of mc of each class their
-    band needs to hold kappa. labels_per_class: (C,) float64, median of the random labels that takes.
-    labels: median of the random labels after which every class holds kappa. inf where there is none to tell by.
+    The labels are inf if there is nothing to estimate them from.
+
+    Attributes:
+        points: The number of points.
+        lacking: (C,) int64, the median over the points of how many more points of mc of each class their band needs to
+            hold kappa.
+        labels_per_class: (C,) float64, the median of the number of random labels that this takes.
+        labels: The median of the number of random labels after which every class holds kappa.
     """
 
     points: int
@@ -28,7 +33,13 @@ class Shortfall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelBudget:
-    """kappa, the shortfall of the points of each bin of q that has any, by bin, and that of all points."""
+    """The shortfall of all rejected points, and of those in each bin of q.
+
+    Attributes:
+        kappa: The kappa that bands must reach.
+        per_bin: By bin, for each bin that has such points.
+        overall: Of all points.
+    """
 
     kappa: int
     per_bin: dict[int, Shortfall]
@@ -36,20 +47,27 @@ class LabelBudget:
 
 
 def label_budget(band_size: IntArray, q_bin: IntArray, *, kappa: int, label_count: float) -> LabelBudget:
-    """What rejected points lack, in mc points of each class and in labels of a random sample.
+    """Estimate what rejected points lack, in mc points of each class and in labels of a random sample.
 
-    band_size: (n, C) int64, n_c of the points rejected as `band below kappa`, n >= 1. q_bin: (n,) int64.
-    label_count: > 0, random labels that came so far: the points of mc over the share of labels that goes there.
+    A point lacks max(0, kappa - n_c) points of class c. So far, one random label in label_count / n_c became a point of
+    class c in its band. At that rate it takes lacking * label_count / n_c more labels in expectation, and as many as
+    the slowest class takes until all classes are complete. If a band holds no point of a class, the rate is unknown and
+    the number is inf. Medians are upper ones: for an even number of points, the larger middle value.
 
-    A point lacks max(0, kappa - n_c) points of class c. So far one random label in label_count / n_c became a point
-    of class c in its band; at that rate it takes lacking * label_count / n_c more of them, in expectation, and
-    as many as the slowest class takes until all classes are there. Where a band holds none of a class the rate is
-    unknown and the number is inf. Medians are upper ones: of an even number of points the larger middle value.
-    InvalidInputError for no points or arrays of different length.
+    Args:
+        band_size: (n, C) int64, n_c of the points rejected as `band below kappa`, n >= 1.
+        q_bin: (n,) int64, the bin of q of each point.
+        kappa: The kappa that bands must reach.
+        label_count: > 0, the number of random labels so far: the points of mc over the share of labels that goes there.
+
+    Raises:
+        InvalidInputError: There are no points, or the arrays differ in length.
     """
     check_lengths(band_size=band_size, q_bin=q_bin)
     if not len(band_size):
-        raise InvalidInputError("a label budget needs at least one rejected point, got none")
+        raise InvalidInputError(
+            "a label budget needs at least one rejected point, got none; pass points rejected for their band"
+        )
     lacking = np.maximum(0, kappa - band_size)  # (n, C)
     per_label = band_size / label_count  # (n, C)
     labels = np.divide(lacking, per_label, out=np.full(lacking.shape, np.inf), where=per_label > 0)
@@ -71,6 +89,6 @@ def label_budget(band_size: IntArray, q_bin: IntArray, *, kappa: int, label_coun
 
 
 def _upper_median(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Of each column; a value that occurs, so that it is a number where the one below is infinite."""
+    """The upper median of each column. It is a value that occurs, and so a number even if the one below is infinite."""
     median: npt.NDArray[Any] = np.partition(values, len(values) // 2, axis=0)[len(values) // 2]
     return median

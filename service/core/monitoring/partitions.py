@@ -1,4 +1,4 @@
-"""What a calibration has in each partition of (q, d), and what comes of it (docs/PROCEDURE.md, sections 2 to 4)."""
+"""The points of a calibration by partition of (q, d), and what they lead to (docs/PROCEDURE.md, sections 2 to 4)."""
 
 from dataclasses import dataclass
 
@@ -10,17 +10,20 @@ from service.core.checks import check_lengths
 from service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
 
 DISTANCE_GROUPS = 4
-"""Groups of d, cut at its quartiles."""
+"""The number of groups of d, which is cut at its quartiles."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CalibrationPartitions:
     """Points in each of B bins of q and G = 4 groups of d; sums over an axis give the margins.
 
-    distance_edges: (G - 1,) float64, the quartiles of d over mc and vp together; a d on an edge is above it.
-    mc_count, vp_count: (B, G, C) int64, by label. usable: (B, G) int64, points of vp whose band holds at least
-    kappa points of each class in mc. singleton, right: (B, G) int64, points of vp whose ADMIT set is a singleton,
-    and those of them whose label it is.
+    Attributes:
+        distance_edges: (G - 1,) float64, the quartiles of d over mc and vp together; a d on an edge is above it.
+        mc_count: (B, G, C) int64, points of mc by label.
+        vp_count: (B, G, C) int64, points of vp by label.
+        usable: (B, G) int64, points of vp whose band holds at least kappa points of each class in mc.
+        singleton: (B, G) int64, points of vp whose ADMIT set is a singleton.
+        right: (B, G) int64, those of them whose label is in it.
     """
 
     distance_edges: FloatArray
@@ -42,8 +45,16 @@ def calibration_partitions(
 ) -> CalibrationPartitions:
     """Count the points of a snapshot by partition.
 
-    mc, vp: as the snapshot has them, neither empty. vp_singleton: (n_vp,) bool. class_count: C. omega: band radius,
-    may be inf. InvalidInputError for arrays of another length or values out of range.
+    Args:
+        mc: As the snapshot has them, not empty.
+        vp: As the snapshot has them, not empty.
+        vp_singleton: (n_vp,) bool, whether the ADMIT set of each point of vp is a singleton.
+        class_count: C.
+        settings: Of the calibrator.
+        omega: Band radius; may be inf.
+
+    Raises:
+        InvalidInputError: The arrays differ in length, or values are out of range.
     """
     check_calibration_points(mc, class_count)
     check_calibration_points(vp, class_count)

@@ -1,8 +1,8 @@
-"""Recent traffic against the calibration: how it compares with vp, and whether that is large enough to act on.
+"""Recent traffic against the calibration: how it differs from vp, and whether that is large enough to act on.
 
-Which shares are admitted is compared under one rule: what plain Venn-ADMIT admits under the snapshot, of recent
-traffic, and of vp with each point left out of its own category. Both follow from q, d and the ADMIT sets alone, so
-that no vectors are read, and decisions of other snapshots and options do not blur the comparison.
+The shares admitted are compared under a single rule: what plain Venn-ADMIT admits under the snapshot, of recent
+traffic, and of vp with each point left out of its own category. Both follow from q, d and the ADMIT sets alone, so that
+no vectors are read, and decisions of other snapshots and options do not blur the comparison.
 """
 
 from dataclasses import dataclass, replace
@@ -28,15 +28,21 @@ from service.core.types import (
 )
 
 KEPT = 0.75
-"""A share of vp counts as lost if recent traffic keeps less than three quarters of it, chance allowed for.
+"""A share of vp counts as lost if recent traffic keeps less than three quarters of it, allowing for chance.
 
-Smaller losses cost some admitted points and no errors; one point in four is what an operator notices.
+Smaller losses cost some admitted points but no errors; an operator notices the loss of one point in four.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`count` of `points`, >= 1, which are worth `size` independent ones; see `effective_size`."""
+    """A share of points.
+
+    Attributes:
+        count: The points that count.
+        points: All points, >= 1.
+        size: The number of independent points that they are worth; see `effective_size`.
+    """
 
     count: int
     points: int
@@ -50,16 +56,16 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class SharePair:
-    """A share of vp and of recent traffic."""
+    """The same share of vp and of recent traffic."""
 
     vp: Share
     recent: Share
 
     @property
     def is_lost(self) -> bool:
-        """Whether recent traffic keeps less than `KEPT` of the share of vp: a one-sided z-test at `LEVEL`.
+        """Whether recent traffic keeps less than `KEPT` of the share of vp, by a one-sided z-test at `LEVEL`.
 
-        Its variance is that of the share at the border, so that a few points that all say the same do not decide.
+        The variance is that of the share at the border, so that a few points that all agree do not decide.
         """
         kept = KEPT * self.vp.share
         variance = kept * (1 - kept) / self.recent.size
@@ -73,7 +79,12 @@ class SharePair:
 class Accuracy:
     """`right` of `points` admitted predictions, and the interval of their share at confidence 1 - `LEVEL`.
 
-    predicted: the class they are of; None: all.
+    Attributes:
+        predicted: The predicted class of the points; None for all classes.
+        right: The number of correct predictions.
+        points: The number of predictions.
+        low: The lower end of the interval.
+        high: Its upper end.
     """
 
     predicted: int | None
@@ -83,7 +94,11 @@ class Accuracy:
     high: float
 
     def is_below(self, target: float) -> bool:
-        """Whether the interval lies below the target; never for fewer than `MINIMUM_TO_JUDGE` points."""
+        """Return whether the interval lies below a target; never for fewer than `MINIMUM_TO_JUDGE` points.
+
+        Args:
+            target: In [0, 1].
+        """
         return self.points >= MINIMUM_TO_JUDGE and self.high < target
 
 
@@ -91,7 +106,12 @@ class Accuracy:
 class Comparison:
     """Comparable points of recent traffic against vp.
 
-    points: how many. usable: share in usable bands. admitted: share that plain Venn-ADMIT would admit.
+    Attributes:
+        points: The number of comparable points.
+        match_count: The shift of q.
+        distance: The shift of d.
+        usable: The share in usable bands.
+        admitted: The share that plain Venn-ADMIT would admit.
     """
 
     points: int
@@ -109,12 +129,17 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Traffic:
-    """What became of recent traffic, of n >= 1 points. unlabelled: how many of them have no label.
+    """The outcome of recent traffic, of n >= 1 points.
 
-    decided_by: points by the snapshot that decided on them. outcomes: under each of the options that were used;
-    own_outcomes: of what the snapshot itself decided. comparison: None where no point is comparable. accuracy: of what
-    the snapshot itself admitted, of all and of each predicted class that occurs; empty where no label is known that
-    was chosen at random.
+    Attributes:
+        points: n.
+        unlabelled: The number of points without a label.
+        decided_by: The number of points by the snapshot that decided on them.
+        outcomes: Under each of the options that were used.
+        own_outcomes: The same for what the snapshot itself decided.
+        comparison: None if no point is comparable.
+        accuracy: Of what the snapshot itself admitted, over all and for each predicted class that occurs; empty if no
+            label that was chosen at random is known.
     """
 
     points: int
@@ -128,10 +153,18 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SnapshotIndex:
-    """A snapshot to hold recent traffic against.
+    """A snapshot to compare recent traffic with.
 
-    vp_usable: how many points of vp lie in usable bands. vp_admitted: (n_vp,) bool, see `admitted_of_vp`.
-    vp_documents: None where no two points share one.
+    Attributes:
+        calibration_id: Key of the snapshot.
+        settings: Of its calibrator.
+        neighbour_count: K.
+        vp: The points of vp.
+        vp_usable: The number of points of vp that lie in usable bands.
+        vp_admitted: (n_vp,) bool, see `admitted_of_vp`.
+        vp_documents: None if no two points share one.
+        admit: The index of mc.
+        venn: The index of vp.
     """
 
     calibration_id: int
@@ -146,7 +179,12 @@ class SnapshotIndex:
 
 
 def redecide(snapshot: SnapshotIndex, decided: DecidedPoints) -> Decisions | None:
-    """What plain Venn-ADMIT decides under the snapshot on the comparable points; None where there is none."""
+    """Return what plain Venn-ADMIT decides on the comparable points under the snapshot; None if there are none.
+
+    Args:
+        snapshot: The snapshot.
+        decided: Recent traffic.
+    """
     rows = decided.comparable
     if not rows.any():
         return None
@@ -168,7 +206,14 @@ def redecide(snapshot: SnapshotIndex, decided: DecidedPoints) -> Decisions | Non
 def traffic(
     snapshot: SnapshotIndex, decided: DecidedPoints, documents: Documents | None, redecided: Decisions | None
 ) -> Traffic:
-    """Sum up recent traffic, which is not empty. documents: of its points; None where no two share one."""
+    """Sum up recent traffic.
+
+    Args:
+        snapshot: The snapshot to compare with.
+        decided: Recent traffic, not empty.
+        documents: Of its points; None if no two points share one.
+        redecided: The result of `redecide`.
+    """
     ids, counts = np.unique(decided.calibration_ids, return_counts=True)
     return Traffic(
         points=len(decided.exemplar_ids),
@@ -184,9 +229,16 @@ def traffic(
 def admitted_of_vp(
     venn: VennIndex, vp: CalibrationPoints, singleton: BoolArray, settings: CalibratorSettings
 ) -> BoolArray:
-    """Which points of vp plain Venn-ADMIT would admit if each were left out of its own category, (n_vp,).
+    """Return which points of vp plain Venn-ADMIT would admit if each were left out of its own category.
 
-    venn: of these points. singleton: (n_vp,) bool, whose ADMIT set is a singleton.
+    Args:
+        venn: The index of these points.
+        vp: The points.
+        singleton: (n_vp,) bool, whether the ADMIT set of each point is a singleton.
+        settings: Of the calibrator.
+
+    Returns:
+        (n_vp,) bool.
     """
     found = venn.categories(singleton, vp.predicted, vp.match_count, vp.distance)
     own = singleton.astype(np.int64)
@@ -220,9 +272,9 @@ def _compare(
 
 
 def _accuracies(calibration_id: int, decided: DecidedPoints, documents: Documents | None) -> tuple[Accuracy, ...]:
-    """Of what the snapshot itself admitted: errors of others are taken into account by recalibrating.
+    """Accuracy of what the snapshot itself admitted; errors of other snapshots are accounted for by recalibrating.
 
-    A label counts if it was chosen at random, or if all points have one, so that none was chosen.
+    A label counts if it was chosen at random, or if all points have one, so that none was selected.
     """
     known = decided.label >= 0
     counted = known if known.all() else known & decided.is_random

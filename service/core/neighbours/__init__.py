@@ -1,1 +1,1 @@
-"""The exact K nearest training exemplars of many points, by certified bounds of rounded products."""
+"""The exact search for the K nearest training exemplars of many points, by certified bounds of rounded products."""

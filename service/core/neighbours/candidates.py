@@ -1,7 +1,7 @@
 """Candidates for the K nearest: for each query, the rows of the support with the least bounds.
 
-The bounds of a block are looked at by groups of rows. A group's least bound says whether any of its rows can be among
-the least so far, so that one pass of minima leaves a few groups in a hundred.
+The bounds of a block are examined by groups of rows. The least bound of a group tells whether any of its rows can be
+among the least so far, so that a single pass of minima leaves only a few groups in a hundred to examine.
 """
 
 from dataclasses import dataclass
@@ -18,16 +18,21 @@ _INTEGERS = {torch.bfloat16: torch.int16, torch.float32: torch.int32}
 _SUPPORT_ROWS, _QUERY_ROWS, _GROUP_ROWS = 8192, 256, 32
 # Smaller blocks would cost more in calls than they save in memory.
 _LEAST_ROWS = 16
-# How many times what is kept a list may hold: it is longer where bounds are equal or rows share a group.
+# A list may hold this many times what is kept: it grows longer if bounds are equal or rows share a group.
 _PAIRS_PER_KEPT = 2
 
 
 @dataclass(frozen=True, slots=True)
 class ListSizes:
-    """What is worked on at a time. kept: least bounds a query keeps. pair_limit: pairs a query may list.
+    """The sizes of what is processed at a time.
 
-    support_rows: of a block, a multiple of group_rows. product_rows: queries in a product. query_rows: queries
-    listed at a time.
+    Attributes:
+        kept: The number of least bounds that a query keeps.
+        pair_limit: The number of pairs that a query may list in all.
+        group_rows: Rows of a group.
+        support_rows: Rows of a block of the support, a multiple of `group_rows`.
+        product_rows: Queries in a product.
+        query_rows: Queries listed at a time.
     """
 
     kept: int
@@ -39,11 +44,20 @@ class ListSizes:
 
     @classmethod
     def within(cls, memory_budget: int, index: NeighbourIndex, kept: int) -> "ListSizes":
-        """A quarter for a block of the support, one for its bounds, half for the queries and their lists."""
+        """Return the sizes that a memory budget allows.
+
+        A quarter of it is for a block of the support, a quarter for its bounds, and half for the queries and their
+        lists.
+
+        Args:
+            memory_budget: In bytes.
+            index: The support.
+            kept: The number of least bounds that a query keeps.
+        """
         quarter, width = memory_budget // 4, index.selecting.width
         item = index.selecting.precision.itemsize
         rows = min(len(index.vectors), _SUPPORT_ROWS, max(_LEAST_ROWS, quarter // (item * width)))
-        # The first block has at least `kept` groups, where it can: otherwise all its rows are listed.
+        # If possible, the first block has at least `kept` groups; otherwise all its rows are listed.
         group_rows = max(1, min(_GROUP_ROWS, rows // (4 * kept)))
         support_rows = -(-rows // group_rows) * group_rows
         pair_limit = _PAIRS_PER_KEPT * kept
@@ -54,7 +68,7 @@ class ListSizes:
             pair_limit=pair_limit,
             group_rows=group_rows,
             support_rows=support_rows,
-            # Bounds, a copy of those in groups looked at, and whether each is listed.
+            # Bounds, a copy of those in the groups examined, and whether each is listed.
             product_rows=min(_QUERY_ROWS, max(_LEAST_ROWS, quarter // ((2 * item + 2) * support_rows))),
             query_rows=max(_LEAST_ROWS, 2 * quarter // query_bytes),
         )
@@ -64,9 +78,14 @@ class ListSizes:
 class Candidates:
     """Pairs of a query and a support row, in order of (query, bound).
 
-    owners, rows: (M,) int64. bounds: (M,) float64, less than those computed by their rounding. limits: (B,) float64;
-    each row that is not listed for a query has a bound above the query's limit, which is -inf where too many rows
-    had one bound. A query that is not far has `kept` rows, or all.
+    A query that is not far has `kept` rows, or all rows of the support.
+
+    Attributes:
+        owners: (M,) int64, the query of each pair.
+        rows: (M,) int64, the support row of each pair.
+        bounds: (M,) float64, less than the computed bounds by their rounding.
+        limits: (B,) float64. A row that is not listed for a query has a bound above the query's limit. The limit is
+            -inf if too many rows had the same bound.
     """
 
     owners: IntArray
@@ -76,11 +95,18 @@ class Candidates:
 
     @property
     def ranks(self) -> IntArray:
-        """The place of each pair in the list of its query, from 0."""
+        """The position of each pair in the list of its query, from 0."""
         return ranks(self.owners)
 
 
 def list_candidates(queries: RoundedQueries, index: NeighbourIndex, sizes: ListSizes) -> Candidates:
+    """Return the support rows with the least bounds for each query, found in blocks of the support.
+
+    Args:
+        queries: B queries.
+        index: The support.
+        sizes: The sizes of blocks and lists.
+    """
     lists = _Lists.empty(queries, sizes)
     precision = index.selecting.precision
     exemplars = torch.empty((sizes.support_rows, index.selecting.width), dtype=precision)
@@ -99,8 +125,8 @@ def list_candidates(queries: RoundedQueries, index: NeighbourIndex, sizes: ListS
 class _Lists:
     """The lists of B queries while blocks are added. Bounds are integers of the precision's width, see _INTEGERS.
 
-    least: (B, kept) the least bounds of any group. limits: (B,) the greatest of these. overfull: (B,) whether the
-    list holds too many rows to take more. owners, rows, bounds: parts of the lists, one after another.
+    least: (B, kept), the least bounds of any group. limits: (B,), the greatest of these. overfull: (B,) bool, whether
+    the list holds too many rows to take more. owners, rows, bounds: parts of the lists, one after another.
     """
 
     sizes: ListSizes
@@ -120,9 +146,9 @@ class _Lists:
         return cls(sizes, precision, integers, integers[:, -1].copy(), queries.far.copy(), [], [], [])
 
     def add(self, bounds: torch.Tensor, part: slice, first_row: int) -> None:
-        """Take in a block: bounds (b, support_rows) of some queries."""
+        """Add a block: the bounds (b, support_rows) of some queries."""
         group_rows, group_count = self.sizes.group_rows, bounds.shape[1] // self.sizes.group_rows
-        # A group's rows are group_count apart, so that minima are taken of neighbouring columns side by side.
+        # The rows of a group are group_count apart, so that the minima of neighbouring columns are taken side by side.
         grouped = bounds.view(_INTEGERS[self.precision]).numpy().reshape(-1, group_rows, group_count)
         minima = grouped.min(axis=1)
         least = np.concatenate((self.least[part], minima), axis=1)
@@ -145,7 +171,7 @@ class _Lists:
         self.bounds.append(values[hits, members])
 
     def drop_beaten(self) -> None:
-        """Keep what is still within the limits."""
+        """Keep only the pairs that are still within the limits."""
         owners, rows, bounds = (np.concatenate(parts) for parts in (self.owners, self.rows, self.bounds))
         kept = bounds <= self.limits[owners]
         self.owners, self.rows, self.bounds = [owners[kept]], [rows[kept]], [bounds[kept]]
@@ -157,7 +183,7 @@ class _Lists:
         return Candidates(
             owners=owners[order],
             rows=rows[order],
-            # The value before the rounded one is below the bound itself.
+            # The value before the rounded one lies below the bound itself.
             bounds=self._as_float(np.maximum(bounds[order], 1) - 1),
             limits=np.where(self.overfull, -np.inf, self._as_float(self.limits)),
         )
@@ -168,11 +194,15 @@ class _Lists:
 
 
 def ranks(owners: IntArray) -> IntArray:
-    """The place of each item among those of its owner; owners ascend."""
+    """Return the position of each item among the items of its owner, from 0.
+
+    Args:
+        owners: (M,) int64, ascending.
+    """
     return np.arange(owners.size) - np.searchsorted(owners, owners)
 
 
 def _sums_before(counts: IntArray, owners: IntArray) -> IntArray:
-    """Of each item, the sum of the counts before it of the same owner; owners ascend."""
+    """For each item, the sum of the counts of the earlier items of the same owner; owners ascend."""
     before = np.cumsum(counts) - counts
     return np.asarray(before - before[np.searchsorted(owners, owners)])

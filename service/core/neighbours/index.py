@@ -1,4 +1,4 @@
-"""The training exemplars, prepared to be searched."""
+"""The training exemplars, prepared for the search."""
 
 from dataclasses import dataclass
 
@@ -10,17 +10,19 @@ from service.core.neighbours.distances import euclidean_distances
 from service.core.types import Float32Array, FloatArray, IntArray
 from service.errors import InvalidInputError
 
-# Blocks that stay in cache.
+# The size of blocks that stay in the cache.
 _BLOCK_BYTES = 2 * 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NeighbourIndex:
-    """A support with what is computed from it once; no larger than the support itself, which it does not copy.
+    """A support with what is computed from it once. It is no larger than the support, which it does not copy.
 
-    vectors: (N, D) float32, as given. selecting: bounds that select candidates, in bfloat16 where that is the
-    faster. certain: bounds in float32, for the queries for which those do not suffice; the same where
-    `selecting` is float32.
+    Attributes:
+        vectors: (N, D) float32, as given.
+        selecting: Bounds that select candidates, in bfloat16 if that is faster.
+        certain: Bounds in float32, for the queries for which the others do not suffice; the same object if `selecting`
+            is float32.
     """
 
     vectors: Float32Array
@@ -29,11 +31,15 @@ class NeighbourIndex:
 
     @classmethod
     def of(cls, support: Float32Array, *, precision: torch.dtype | None = None) -> "NeighbourIndex":
-        """Read the support once.
+        """Return the index of a support, which is read once.
 
-        support: (N, D) float32 with N, D >= 1; may be a read-only memory map. precision: torch.bfloat16 or
-        torch.float32 for `selecting`, the faster on this machine by default; results do not depend on it.
-        Raises InvalidInputError where a value is not finite.
+        Args:
+            support: (N, D) float32 with N, D >= 1; may be a read-only memory map.
+            precision: torch.bfloat16 or torch.float32 for `selecting`; by default the faster on this machine. Results
+                do not depend on it.
+
+        Raises:
+            InvalidInputError: A value is not finite.
         """
         smallest, largest = check_finite("support", support)
         support = np.asarray(support)
@@ -49,7 +55,16 @@ class NeighbourIndex:
         return cls(support, selecting, certain)
 
     def distances(self, queries: Float32Array, query_rows: IntArray, rows: IntArray) -> FloatArray:
-        """Euclidean distance of each pair of a query and a support row: (M,) float64, by `euclidean_distances`."""
+        """Return the distance of each pair of a query and a support row, by `euclidean_distances`.
+
+        Args:
+            queries: (B, D) float32.
+            query_rows: (M,) int64, the query of each pair.
+            rows: (M,) int64, the support row of each pair.
+
+        Returns:
+            (M,) float64.
+        """
         distances = np.empty(rows.size)
         for part in slices(rows.size, _BLOCK_BYTES // (8 * queries.shape[1])):
             distances[part] = euclidean_distances(self.vectors[rows[part]], queries[query_rows[part]])
@@ -57,7 +72,18 @@ class NeighbourIndex:
 
 
 def check_finite(name: str, vectors: Float32Array) -> tuple[float, float]:
-    """The least and the greatest value of finite vectors, (0, 0) of none; InvalidInputError otherwise."""
+    """Check that all vectors are finite.
+
+    Args:
+        name: What a message should call the vectors.
+        vectors: (n, D) float32.
+
+    Returns:
+        The least and the greatest value, (0, 0) if there are no vectors.
+
+    Raises:
+        InvalidInputError: A value is not finite; the message names its row and column.
+    """
     smallest, largest = 0.0, 0.0
     for part in slices(len(vectors), _BLOCK_BYTES // (4 * vectors.shape[1])):
         block = vectors[part]

@@ -1,8 +1,8 @@
 """The exact K nearest training exemplars of many points (docs/PROCEDURE.md, section 1).
 
-A fast product of rounded vectors bounds distances from below and selects candidates, float64 distances rank them, and
-the least bound of a discarded row certifies that none belongs among the K; the few queries without a certificate are
-scanned again. So the result is that of an exact search, whatever the batches, blocks, threads and processor.
+A fast product of rounded vectors bounds distances from below and selects candidates; float64 distances rank them; and
+the least bound of a discarded row certifies that no such row belongs among the K. The few queries without a certificate
+are scanned again. The result is therefore that of an exact search, whatever the batches, blocks, threads and processor.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from service.errors import InvalidInputError, NotReadyError
 
 DEFAULT_MEMORY_BUDGET = 64 * 2**20
 
-# Candidates kept beyond K: enough that the gap behind the K-th distance outgrows the bounds' error.
+# Candidates kept beyond K: enough for the gap behind the K-th distance to exceed the error of the bounds.
 _MARGIN = 16
 
 
@@ -27,32 +27,45 @@ def exact_neighbours(
     *,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> Neighbours:
-    """The K nearest rows of the support for each query, by Euclidean distance, ties to the lower row.
+    """Return the K nearest rows of the support for each query, by Euclidean distance; ties go to the lower row.
 
-    queries: (n, D) float32, finite. support: (N, D) float32, finite, the training exemplars in order of
-    ingestion; may be a read-only memory map. neighbour_count: K, 1 <= K <= N. memory_budget: bytes of
-    temporaries, about, beside the support and the result.
-    Returns indices (n, K) and distances (n, K): the root of the float64 sum of squared float64 differences,
-    the same bits for a pair whatever else is searched. Rows are ordered by (distance, index).
-    Raises NotReadyError if N < K, InvalidInputError for any other violation.
+    Args:
+        queries: (n, D) float32, finite.
+        support: (N, D) float32, finite, the training exemplars in order of ingestion; may be a read-only memory map.
+        neighbour_count: K, 1 <= K <= N.
+        memory_budget: Approximate size in bytes of temporaries, besides the support and the result.
 
-    >>> support = np.array([[0, 0], [3, 4], [0, 0], [6, 8]], dtype=np.float32)
-    >>> found = exact_neighbours(np.array([[3, 4]], dtype=np.float32), support, 3)
-    >>> found.indices.tolist(), found.distances.tolist()
-    ([[1, 0, 2]], [[0.0, 5.0, 5.0]])
+    Returns:
+        Indices (n, K) int64 and distances (n, K) float64, ordered by (distance, index). A distance is the root of the
+        float64 sum of squared float64 differences, with the same bits for a pair whatever else is searched.
+
+    Raises:
+        NotReadyError: There are fewer than K training exemplars.
+        InvalidInputError: The arrays have other shapes, dtypes or ranges.
+
+    Examples:
+        >>> support = np.array([[0, 0], [3, 4], [0, 0], [6, 8]], dtype=np.float32)
+        >>> found = exact_neighbours(np.array([[3, 4]], dtype=np.float32), support, 3)
+        >>> found.indices.tolist(), found.distances.tolist()
+        ([[1, 0, 2]], [[0.0, 5.0, 5.0]])
     """
     _check_arguments(queries, support, neighbour_count)
     return search(queries, NeighbourIndex.of(support), neighbour_count, memory_budget=memory_budget)[0]
 
 
 def merge_neighbours(first: Neighbours, second: Neighbours, *, neighbour_count: int | None = None) -> Neighbours:
-    """The nearest of two lists for each point, by (distance, index), as when the support has grown.
+    """Return the nearest of two lists for each point, by (distance, index), as needed when the support has grown.
 
-    first, second: (n, K1) and (n, K2), found in disjoint parts of one numbering of the training exemplars;
-    either may be shorter than K, or empty. neighbour_count: K, the wider of the two by default.
-    Returns (n, min(K, K1 + K2)); equal to a search of both parts together if each list is that long or holds
-    its whole part.
-    Raises InvalidInputError if the lists differ in length or share an exemplar.
+    Args:
+        first: (n, K1), found in one part of a numbering of the training exemplars; may be shorter than K, or empty.
+        second: (n, K2), found in another, disjoint part of the same numbering; likewise.
+        neighbour_count: K; by default the larger of K1 and K2.
+
+    Returns:
+        (n, min(K, K1 + K2)). It equals a search of both parts together if each list is K long or holds its whole part.
+
+    Raises:
+        InvalidInputError: The lists differ in their number of points, or share an exemplar.
     """
     if first.indices.shape[0] != second.indices.shape[0]:
         raise InvalidInputError(
@@ -77,7 +90,17 @@ def merge_neighbours(first: Neighbours, second: Neighbours, *, neighbour_count: 
 def search(
     queries: Float32Array, index: NeighbourIndex, neighbour_count: int, *, memory_budget: int
 ) -> tuple[Neighbours, int]:
-    """As `exact_neighbours`, with the number of queries that had no certificate and were scanned again."""
+    """Return the result of `exact_neighbours`, and the number of queries that were scanned again.
+
+    Args:
+        queries: (n, D) float32, finite.
+        index: The support.
+        neighbour_count: K, 1 <= K <= N.
+        memory_budget: Approximate size in bytes of temporaries.
+
+    Raises:
+        InvalidInputError: A query is not finite.
+    """
     check_finite("queries", queries)
     queries = np.asarray(queries)  # A plain view of a memory map.
     sizes = ListSizes.within(memory_budget, index, neighbour_count + _MARGIN)
@@ -99,7 +122,7 @@ def search(
 def _nearest_candidates(
     queries: Float32Array, index: NeighbourIndex, neighbour_count: int, sizes: ListSizes
 ) -> tuple[Neighbours, BoolArray]:
-    """The K nearest of the candidates, and (B,) whether these are certain to be the K nearest."""
+    """The K nearest of the candidates, and (B,) whether these are certainly the K nearest of all."""
     rounded = index.selecting.round_queries(queries)
     candidates = list_candidates(rounded, index, sizes)
     first = candidates.ranks < neighbour_count
@@ -108,7 +131,7 @@ def _nearest_candidates(
     near = ~rounded.far
     limits = np.full(len(queries), np.inf)
     limits[near] = distances[first].reshape(-1, neighbour_count).max(axis=1)
-    # Of the rest, most are ruled out by what the first K show.
+    # The distances of the first K rule out most of the rest.
     reach = index.selecting.reach(limits, rounded.errors)
     rest = ~first & (candidates.bounds <= reach[candidates.owners])
     distances[rest] = index.distances(queries, candidates.owners[rest], candidates.rows[rest])
@@ -125,9 +148,14 @@ def _nearest_candidates(
 def _nearest_in_reach(
     queries: Float32Array, limits: FloatArray, index: NeighbourIndex, memory_budget: int, neighbour_count: int
 ) -> Neighbours:
-    """The K nearest of all support rows whose float32 bounds do not rule them out.
+    """The K nearest of all support rows that their float32 bounds do not rule out.
 
-    queries: (U, D). limits: (U,) a distance that at least K support rows do not exceed.
+    Args:
+        queries: (U, D) float32.
+        limits: (U,) float64, a distance that at least K support rows do not exceed.
+        index: The support.
+        memory_budget: In bytes.
+        neighbour_count: K.
     """
     bounds, quarter = index.certain, memory_budget // 4
     support_rows = max(1, min(len(index.vectors), quarter // (4 * bounds.width)))
@@ -164,7 +192,7 @@ def _none_found(query_count: int, neighbour_count: int) -> Neighbours:
 def _first_of_each(
     owners: IntArray, rows: IntArray, distances: FloatArray, neighbour_count: int
 ) -> tuple[IntArray, FloatArray]:
-    """Rows and distances, (n, K), of each owner's K nearest by (distance, row); each has that many."""
+    """Rows and distances, (n, K), of each owner's K nearest by (distance, row); each owner has at least K."""
     order = np.lexsort((rows, distances, owners))
     order = order[ranks(owners[order]) < neighbour_count]
     return rows[order].reshape(-1, neighbour_count), distances[order].reshape(-1, neighbour_count)
@@ -175,15 +203,15 @@ def _check_arguments(queries: Float32Array, support: Float32Array, neighbour_cou
         if vectors.ndim != 2 or vectors.shape[1] < 1 or vectors.dtype != np.float32:
             raise InvalidInputError(
                 f"expected {name} of shape (rows, dimension) and dtype float32, got shape {vectors.shape} "
-                f"and dtype {vectors.dtype}; convert them"
+                f"and dtype {vectors.dtype}; convert the array"
             )
     if queries.shape[1] != support.shape[1]:
         raise InvalidInputError(
-            f"expected queries and support of one dimension, got {queries.shape[1]} and {support.shape[1]}; "
+            f"expected queries and support of the same dimension, got {queries.shape[1]} and {support.shape[1]}; "
             "search with vectors of the network that made the support"
         )
     if neighbour_count < 1:
-        raise InvalidInputError(f"expected a neighbour count of at least 1, got {neighbour_count}; ask for more")
+        raise InvalidInputError(f"expected a neighbour count of at least 1, got {neighbour_count}; choose K >= 1")
     if support.shape[0] < neighbour_count:
         raise NotReadyError(
             f"expected at least {neighbour_count} training exemplars, one for each neighbour, "

@@ -1,1 +1,1 @@
-"""Reading .npz, whose headers are held against the memory budget first."""
+"""Reading .npz files, whose headers are checked against the memory budget first."""

@@ -1,4 +1,4 @@
-"""The arrays of an .npz as their headers describe them, each to be read forwards; none is ever unpickled.
+"""The arrays of an .npz as their headers describe them, each read forwards; none is ever unpickled.
 
 Nothing here takes more memory than the archive's directory and the headers, which are bounded.
 """
@@ -20,31 +20,31 @@ import numpy.typing as npt
 
 from service.files.records import check_is_file, reading
 
-# What zipfile, its decompressors and numpy's header parser raise on bytes that are not as they were written.
+# The errors that zipfile, its decompressors and numpy's header parser raise on damaged bytes.
 DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
     EOFError,
     KeyError,
-    MemoryError,  # the parser's, at a header of nothing but brackets
+    MemoryError,  # from the parser, at a header that consists of brackets only
     OverflowError,
-    RuntimeError,  # NotImplementedError included: encrypted, or of an unknown compression
+    RuntimeError,  # including NotImplementedError: encrypted, or of an unknown compression
     SyntaxError,
-    SystemError,  # numpy's, at code points that do not exist
+    SystemError,  # from numpy, at code points that do not exist
     TypeError,
     tokenize.TokenError,
     ValueError,
 )
 _DIRECTORY_BYTES = 1 << 20
 _ARRAY_LIMIT = 1000
-_HEADER_BYTES = 10_000  # numpy's own limit, which it looks at only after reading
-# numpy writes no other. Those of bzip2 and LZMA decompress whole what they are given.
+_HEADER_BYTES = 10_000  # numpy's own limit, which it checks only after reading
+# numpy writes no other. The decompressors of bzip2 and LZMA decompress all that they are given at once.
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class _DirectoryFile(io.FileIO):
-    """A file of which no more than a directory's worth is read at once, until it is `open_to_all`."""
+    """A file that refuses to read more than a directory's worth at once, until it is `open_to_all`."""
 
     open_to_all = False
 
@@ -69,7 +69,7 @@ class StoredArray:
 
     @property
     def size(self) -> int:
-        """Bytes of the whole array."""
+        """The size of the whole array in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def take(self, row_count: int) -> npt.NDArray[Any]:
@@ -92,7 +92,7 @@ class StoredArray:
 
 @contextmanager
 def open_arrays(path: Path) -> Iterator[dict[str, StoredArray]]:
-    """Open the archive and read the header of each array; the arrays can be read while the context lasts."""
+    """Open the archive and read the header of each array; the arrays can be read as long as the context lasts."""
     check_is_file(path)
     with ExitStack() as stack:
         with reading(path, "npz", *DAMAGE):
@@ -113,11 +113,11 @@ def _open_array(path: Path, member: zipfile.ZipInfo, stream: IO[bytes]) -> Store
     if not member.filename.endswith(".npy"):
         raise ValueError(f"{member.filename!r} is not an array")
     if member.compress_type not in _COMPRESSIONS:
-        raise ValueError(f"{member.filename} is compressed by another method than numpy's")
+        raise ValueError(f"{member.filename} is compressed by a method that numpy does not write")
     shape, column_major, dtype = _read_header(member.filename, stream)
     array = StoredArray(path, member.filename.removesuffix(".npy"), stream, shape, column_major, dtype)
     if not dtype.hasobject and member.file_size - stream.tell() != array.size:
-        raise ValueError(f"{member.filename} has not the {array.size:,} bytes that its header calls for")
+        raise ValueError(f"{member.filename} does not have the {array.size:,} bytes that its header states")
     return array
 
 

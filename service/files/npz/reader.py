@@ -1,9 +1,9 @@
-"""Exemplars from .npz: every array streamed from its member of the archive, none ever unpickled.
+"""Exemplars from .npz: every array is streamed from its member of the archive, and none is ever unpickled.
 
-The arrays: `r` (n, D) float16, float32 or float64, the vectors; `f` (n, C) of the same types, the logits; optional
-`y` (n,), the labels: class numbers, as integers or whole floats, or class names, with -1, NaN or an empty text where
-the label is unknown; optional `id` (n,) and `doc` (n,), texts or integers. Any other array of length n is kept as an
-attribute of that name; dates become ISO text.
+The arrays are `r` (n, D) float16, float32 or float64, the vectors; `f` (n, C) of the same types, the logits; optionally
+`y` (n,), the labels, which are class numbers, as integers or whole floats, or class names, with -1, NaN or an empty
+text for an unknown label; and optionally `id` (n,) and `doc` (n,), texts or integers. Any other array of length n is
+kept as an attribute of that name; dates become ISO text.
 """
 
 import math
@@ -19,7 +19,7 @@ from service.files.budget import OBJECT_BYTES, batch_bytes, too_large
 from service.files.npz.archive import DAMAGE, StoredArray, open_arrays
 from service.files.records import Attributes, ExemplarBatch, Layout, input_error, make_batch, reading
 
-# The kinds of dtype each array may have, and how a message names them.
+# The kinds of dtype that each array may have, and how a message names them.
 _TYPES = {
     "r": ("f", "float16, float32 or float64"),
     "f": ("f", "float16, float32 or float64"),
@@ -34,7 +34,7 @@ _LAST_CODE_POINT = 0x10FFFF
 def read_batches(path: Path, layout: Layout, batch_rows: int) -> Iterator[ExemplarBatch]:
     """Read an .npz in batches; see `service.files.read_exemplars`.
 
-    Memory is that of a batch, except for arrays stored column-major, which are read whole.
+    It takes the memory of a batch, except for arrays stored column-major, which are read whole.
     """
     layout = replace(layout, vector="vector r", logits="logits f", label="label y", external_id="id", document_id="doc")
     with open_arrays(path) as arrays:
@@ -60,10 +60,10 @@ def _check_present(path: Path, arrays: dict[str, StoredArray]) -> None:
 
 
 def _check_arrays(layout: Layout, arrays: dict[str, StoredArray]) -> None:
-    """Raise InvalidInputError if a header tells that an array is not what the module describes."""
+    """Raise InvalidInputError if a header shows that an array is not as the module describes it."""
     _check_present(layout.path, arrays)
     row_count = arrays["r"].shape[0] if arrays["r"].shape else 0
-    for name, array in {"r": arrays["r"], **arrays}.items():  # `r` first: the others are held against it
+    for name, array in {"r": arrays["r"], **arrays}.items():  # `r` first, because the others are compared with it
         where = f"array {name!a}"
         _check_dtype(layout.path, where, name, array.dtype)
         _check_width(layout, where, name, array.shape)
@@ -93,18 +93,18 @@ def _check_width(layout: Layout, where: str, name: str, shape: tuple[int, ...]) 
         "doc": (),
     }
     if name in widths and shape[1:] != widths[name]:
-        expected = f"{widths[name][0]} values a row" if widths[name] else "one value a row"
+        expected = f"{widths[name][0]} values per row" if widths[name] else "one value per row"
         found = " x ".join(map(str, shape[1:])) or "one"
         raise input_error(layout.path, where, expected, f"{found} (shape {shape})")
 
 
 def _affordable_rows(layout: Layout, arrays: dict[str, StoredArray]) -> int:
-    """How many rows fit into memory at once, from the headers; InvalidInputError if not even one does."""
+    """The number of rows that fit into memory at once, by the headers; InvalidInputError if not even one does."""
     limit = batch_bytes(layout.memory_budget)
     costs = {name: _row_cost(name, array) for name, array in arrays.items()}
     for name, array in arrays.items():
         if array.column_major and array.size > limit:
-            advice = "it is stored column by column; save np.ascontiguousarray of it"
+            advice = "it is stored column by column; save its np.ascontiguousarray"
             raise too_large(layout.path, f"array {name!a}", limit, array.size, advice)
     if (row_cost := sum(costs.values())) > limit:
         widest = max(costs, key=costs.__getitem__)
@@ -114,7 +114,7 @@ def _affordable_rows(layout: Layout, arrays: dict[str, StoredArray]) -> int:
 
 def _row_cost(name: str, array: StoredArray) -> int:
     """Bytes that a row of an array takes while it is read and checked."""
-    # A list is made even of a dimension that a later one of length 0 leaves without values.
+    # A list is made even for a dimension that has no values because a later one has length 0.
     value_count = math.prod(max(length, 1) for length in array.shape[1:])
     if name in ("r", "f"):
         return value_count * (array.dtype.itemsize + 2 * np.dtype(np.float32).itemsize)
@@ -152,7 +152,7 @@ def _to_list(layout: Layout, first_row: int, name: str, values: npt.NDArray[Any]
 
 
 def _check_code_points(layout: Layout, first_row: int, name: str, values: npt.NDArray[np.str_]) -> None:
-    """Raise InvalidInputError at a text of code points that do not exist, of which numpy would make a text."""
+    """Raise InvalidInputError at a text of code points that do not exist, which numpy would accept."""
     if not values.size or not values.dtype.itemsize:
         return
     units = np.ascontiguousarray(values).view(values.dtype.str[0] + "u4")

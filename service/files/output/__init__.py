@@ -1,1 +1,1 @@
-"""Writing files, which appear complete or not at all."""
+"""Writing files, each of which appears complete or not at all."""

@@ -1,6 +1,6 @@
-"""What is written of the store: the columns of its tables, and settings as JSON.
+"""The form in which the contents of the store are written: the columns of tables, and settings as JSON.
 
-The schemas are the contract with those who read the files: names, order and types of the columns.
+The schemas are the contract with the readers of the files: names, order and types of the columns.
 """
 
 import json
@@ -85,26 +85,26 @@ CALIBRATION_SCHEMA = pa.schema(
 
 
 def list_column(matrix: npt.NDArray[Any]) -> pa.ListArray:
-    """Return a (n, k) array as n lists of length k, of the array's own type."""
+    """Return an (n, k) array as n lists of length k, of the array's own type."""
     row_count, width = matrix.shape
     offsets = np.arange(row_count + 1) * width  # (n + 1,)
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(matrix.reshape(-1)))  # (n * k,)
 
 
 def set_column(included: BoolArray) -> pa.ListArray:
-    """Return prediction sets, (n, C) bool, as n lists of the classes included, ascending, int32."""
+    """Return prediction sets, (n, C) bool, as n lists of the classes that they include, ascending, int32."""
     offsets = np.concatenate(([0], included.sum(axis=1).cumsum()))  # (n + 1,)
     classes = np.nonzero(included)[1]
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(classes, pa.int32()))
 
 
 def coded_column(codes: IntArray, words: Sequence[str]) -> pa.StringArray:
-    """Return words[code] for each of the (n,) codes, null where a code is -1, such as `Selection.reason`."""
+    """Return words[code] for each of the (n,) codes, null if a code is -1, such as `Selection.reason`."""
     return pa.array(words, pa.string()).take(nullable(codes, codes < 0))
 
 
 def nullable(values: Any, null_mask: BoolArray) -> pa.Array:
-    """Return the n values (numpy, list or Arrow) as a column that is null where the (n,) mask is true."""
+    """Return the n values (numpy, list or Arrow) as a column that is null if the (n,) mask is true."""
     column = values if isinstance(values, pa.Array) else pa.array(values)
     return pc.if_else(pa.array(null_mask), pa.scalar(None, column.type), column)
 
@@ -112,9 +112,9 @@ def nullable(values: Any, null_mask: BoolArray) -> pa.Array:
 def write_json(path: Path, payload: Any) -> None:
     """Write dictionaries, lists, texts and numbers (Python's or numpy's) as JSON, atomically.
 
-    JSON has no infinities and no NaN: they are written as the texts "inf", "-inf" and "nan".
+    JSON has no infinities and no NaN; they are written as the texts "inf", "-inf" and "nan".
 
-    Raises InvalidInputError if the path cannot be written; TypeError for a value JSON does not know.
+    Raises InvalidInputError if the path cannot be written, and TypeError for a value that JSON does not know.
     """
     text = json.dumps(finite_json(payload), indent=2, allow_nan=False) + "\n"
     with replacing(path) as file, writing(path):
@@ -122,7 +122,7 @@ def write_json(path: Path, payload: Any) -> None:
 
 
 def finite_json(value: Any) -> Any:
-    """Return the value with what JSON cannot hold replaced: arrays by lists, NaN and infinities by text."""
+    """Return the value without what JSON cannot hold: arrays become lists, NaN and infinities become text."""
     match value:
         case np.ndarray() | np.generic():
             return finite_json(value.tolist())
@@ -136,5 +136,5 @@ def finite_json(value: Any) -> Any:
 
 
 def classes_of(bits: str) -> list[int]:
-    """The classes of a set that the database writes as a bit string, a bit a class."""
+    """Return the classes of a set that the database writes as a bit string, one bit per class."""
     return [position for position, bit in enumerate(bits) if bit == "1"]

@@ -1,4 +1,4 @@
-"""Where files go: each appears under its name when it is complete, and until then what was there stays as it was."""
+"""Where files go. Each appears under its name once it is complete; until then, an existing file stays as it was."""
 
 import os
 import secrets
@@ -12,22 +12,22 @@ from typing import IO
 from service.errors import InvalidInputError
 
 REPORT_ENDINGS = (".html", ".json", ".png")
-"""Of what a folder of reports holds."""
+"""The endings of the files in a folder of reports."""
 
-# Of a name in its partial file's: short enough for any file system, also if a character takes four bytes.
+# The part of a name that its partial file keeps: short enough for any file system, even at four bytes a character.
 _NAME_PART = 40
 
 
 def check_output(path: Path, endings: Sequence[str], *inputs: Path) -> None:
-    """Raise InvalidInputError unless an output can be put at `path`: before long work, not after it.
+    """Raise InvalidInputError unless an output can be written to `path`; called before long work, not after it.
 
-    endings: of the formats that can be written, such as ".csv". inputs: what the same command reads; an output never
-    replaces one of them, by whatever path or link it is named.
+    endings: of the formats that can be written, such as ".csv". inputs: the files that the same command reads; an
+    output never replaces one of them, by whatever path or link it is named.
     """
     if path.suffix.lower() not in endings:
         got = repr(path.suffix) if path.suffix else "no ending"
         raise InvalidInputError(
-            f"{path}: expected a name ending in {' or '.join(endings)}, got {got}; no other format is written here"
+            f"{path}: expected a name ending in {' or '.join(endings)}, got {got}; choose one of these formats"
         )
     _check_name(path)
     occupied = path.exists() and not path.is_file()
@@ -39,7 +39,7 @@ def check_output(path: Path, endings: Sequence[str], *inputs: Path) -> None:
 
 
 def make_folder(folder: Path, *inputs: Path) -> None:
-    """Make the folder for a report if it is missing: before the report is computed, not after it.
+    """Make the folder for a report if it is missing; called before the report is computed, not after it.
 
     Raises InvalidInputError if that fails, if the folder cannot be written, or if a file in it that a report may
     replace is one of the inputs.
@@ -50,19 +50,19 @@ def make_folder(folder: Path, *inputs: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise InvalidInputError(f"{folder}: expected a folder for the report, got {error}; give another") from error
+        raise InvalidInputError(f"{folder}: expected a folder for the report, got {error}; choose another") from error
     for file in files:
         _check_differs(file, inputs)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a new file beside the path; rename it to the path when the context ends well, else remove it."""
+    """Open a new file beside the path; rename it to the path if the context succeeds, and remove it otherwise."""
     with writing(path):
         _check_name(path)
         occupied = path.exists() and not path.is_file()
     if occupied:  # a rename would replace even a device
-        raise InvalidInputError(f"{path}: expected the name of a file, got that of something else")
+        raise InvalidInputError(f"{path}: expected the name of a file, got the name of something else")
     partial = path.with_name(f"{path.name[:_NAME_PART]}.{os.getpid()}-{secrets.token_hex(4)}.partial")
     with writing(path):
         file = partial.open("xb")
@@ -82,7 +82,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def filling(folder: Path) -> Iterator[Path]:
-    """Make a new folder inside `folder`; its files move up into `folder` when the context ends well.
+    """Make a new folder inside `folder`; its files move up into `folder` if the context succeeds.
 
     On an error none of them is left, and `folder` is as it was. An OSError becomes an InvalidInputError.
     """
@@ -102,17 +102,17 @@ def filling(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Let an OSError out as an InvalidInputError that says which output it befell."""
+    """Turn an OSError into an InvalidInputError that names the output."""
     try:
         yield
     except OSError as error:
         raise InvalidInputError(
-            f"{path}: expected a place to write to, got {error}; check the folder, its rights and its room"
+            f"{path}: expected a place to write to, got {error}; check the folder, its permissions and its free space"
         ) from error
 
 
 def _check_name(path: Path) -> None:
-    """Raise InvalidInputError for a name that the file system does not take, such as one that is too long."""
+    """Raise InvalidInputError for a name that the file system does not accept, such as one that is too long."""
     with writing(path), suppress(FileNotFoundError, NotADirectoryError):
         path.lstat()
 
@@ -123,5 +123,5 @@ def _check_differs(path: Path, inputs: Sequence[Path]) -> None:
             if path.samefile(given):
                 raise InvalidInputError(
                     f"{path}: expected an output that is not an input, got the file that is read as {given}; "
-                    "give another name"
+                    "choose another name"
                 )

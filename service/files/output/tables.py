@@ -1,4 +1,4 @@
-"""Tables on their way out, batch by batch, as Parquet or CSV."""
+"""Writing tables, batch by batch, as Parquet or CSV."""
 
 import json
 from collections.abc import Mapping
@@ -22,25 +22,25 @@ _JSON = json.JSONEncoder(allow_nan=False)
 
 
 def check_table_output(path: Path, *inputs: Path) -> None:
-    """Raise InvalidInputError unless a table can be put at `path`, as `check_output` says.
+    """Raise InvalidInputError unless a table can be written to `path`, as `check_output` says.
 
-    A file of exemplars is never replaced, even if the command does not know it as an input: `jobs resume` knows no
-    more of the file that it goes on scoring than its rows.
+    A file of exemplars is never replaced, even if the command does not know it as an input: `jobs resume` knows only
+    the rows of the file that it continues to score.
     """
     check_output(path, TABLE_ENDINGS, *inputs)
     if _holds_exemplars(path):
         raise InvalidInputError(
-            f"{path}: expected a place for results, got a file of exemplars, which would be lost; give another name"
+            f"{path}: expected a place for results, got a file of exemplars, which would be lost; choose another name"
         )
 
 
 class TableWriter:
-    """Writes a table to a .parquet or .csv file; the file appears under its name when the context ends well.
+    """Writes a table to a .parquet or .csv file; the file appears under its name if the context succeeds.
 
-    Until then the rows are in a file beside it that ends in `.partial`, which an error removes; whatever
-    had the name before stays as it was.
+    Until then the rows are in a file beside it that ends in `.partial`, which an error removes; any file that had the
+    name before stays as it was.
 
-    Raises InvalidInputError if the path cannot be written, and for columns that are not the schema's.
+    Raises InvalidInputError if the path cannot be written, and for columns that are not those of the schema.
     """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
@@ -58,7 +58,7 @@ class TableWriter:
     def write(self, columns: Mapping[str, Any]) -> None:
         """Append rows: for every column of the schema n values, as a numpy array, a list or an Arrow array.
 
-        A (n, k) numpy array is n lists. Values are converted to the column's type; one that does not fit is
+        An (n, k) numpy array is n lists. Values are converted to the type of the column; a value that does not fit is
         an error.
         """
         if set(columns) != set(self._schema.names):
@@ -102,7 +102,7 @@ class _CsvWriter:
 
 
 def _format_writer(path: Path, file: IO[bytes], schema: pa.Schema) -> Any:
-    """A context manager that takes batches."""
+    """A context manager that accepts batches."""
     match path.suffix.lower():
         case ".parquet":
             return pq.ParquetWriter(file, schema, compression="zstd")
@@ -116,7 +116,7 @@ def _json_text(values: list[Any] | None) -> str | None:
         return None
     try:
         return _JSON.encode(values)
-    except ValueError:  # an infinity or NaN, which are too rare to look for them first
+    except ValueError:  # an infinity or NaN; these are too rare to look for them first
         return _JSON.encode(finite_json(values))
 
 
@@ -132,5 +132,5 @@ def _holds_exemplars(path: Path) -> bool:
         return False
     try:
         return "vector" in pq.read_schema(path).names
-    except (OSError, pa.ArrowException):  # no table at all
+    except (OSError, pa.ArrowException):  # not a table at all
         return False

@@ -1,1 +1,1 @@
-"""Reading Parquet, whose footer and page headers are held against the memory budget first."""
+"""Reading Parquet files, whose footer and page headers are checked against the memory budget first."""

@@ -1,6 +1,6 @@
-"""What a Parquet file would take in memory, found out before anything of it is decoded.
+"""The memory that a Parquet file would take, determined before any of it is decoded.
 
-Texts are read as dictionaries, so what stays to be bounded are pages, dictionaries, and texts outside of them.
+Texts are read as dictionaries, so what remains to be bounded are pages, dictionaries, and texts outside of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,25 +17,25 @@ from service.files.budget import OBJECT_BYTES, too_large
 from service.files.parquet.pages import Page, read_pages
 from service.files.parquet.types import is_text
 
-_FOOTER_SHARE = 128  # it grows that much when it is read
+_FOOTER_SHARE = 128  # it grows by this factor when it is read
 _COLUMN_LIMIT = 1000
-# Of a value in a list: itself and its two levels, in buffers that double as they grow.
+# A value in a list: itself and its two levels, in buffers that double as they grow.
 _LISTED_VALUE_BYTES = 16
-# Beyond which a column of lists that does not fit into memory is taken for a trap.
+# A column of lists that does not fit into memory is considered a trap beyond this compression.
 _COMPRESSION_LIMIT = 100
-# A text of one byte a character takes four, if a single character of it needs them.
+# A text of one byte per character takes four per character if a single one of them needs four.
 _TEXT_FACTOR = 5
 
 
 def check_footer(path: Path, memory_budget: int) -> None:
-    """Raise InvalidInputError if a footer is too long to be read; ValueError if there is none."""
+    """Raise InvalidInputError if a footer is too long to be read, and ValueError if there is none."""
     limit = memory_budget // _FOOTER_SHARE
     with path.open("rb") as file:
         file_bytes = file.seek(0, 2)
         file.seek(max(file_bytes - 8, 0))
         length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
     if magic != b"PAR1" or length > file_bytes:
-        raise ValueError("it does not end as a Parquet file does")
+        raise ValueError("it does not end like a Parquet file")
     if length > limit:
         raise too_large(path, "footer", limit, length, "write fewer columns and larger row groups")
 
@@ -46,13 +46,13 @@ def check_counts(metadata: pq.FileMetaData) -> None:
         raise ValueError(f"it has {metadata.num_columns:,} columns, expected at most {_COLUMN_LIMIT:,}")
     counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     if min(counts, default=0) < 0 or sum(counts) != metadata.num_rows:
-        raise ValueError(f"its footer names {metadata.num_rows:,} rows, and row groups of {sum(counts):,}")
+        raise ValueError(f"its footer names {metadata.num_rows:,} rows, but row groups of {sum(counts):,}")
 
 
 def dictionary_columns(path: Path, metadata: pq.FileMetaData) -> list[str]:
-    """The paths of the columns of texts, nested ones included, all of whose values are in dictionaries.
+    """Return the paths of the text columns, nested ones included, all of whose values are in dictionaries.
 
-    Others must not be read as dictionaries: Arrow would collect in one all the values that are in none.
+    Other columns must not be read as dictionaries: Arrow would collect all values outside dictionaries in a new one.
     """
     all_in_dictionaries: dict[str, bool] = {}
     with path.open("rb") as stream:
@@ -73,9 +73,9 @@ def affordable_rows(
     batch_rows: int,
     budget: int,
 ) -> int:
-    """How many rows, at most `batch_rows`, can be decoded at a time; InvalidInputError if not even one can.
+    """Return how many rows, at most `batch_rows`, can be decoded at a time; InvalidInputError if not even one can.
 
-    columns: names of those that will be read. as_dictionaries: paths of those whose texts stay in dictionaries.
+    columns: names of the columns to read. as_dictionaries: paths of the columns whose texts stay in dictionaries.
     """
     rows = batch_rows
     with path.open("rb") as stream:
@@ -90,7 +90,7 @@ def affordable_rows(
                 if file.schema.column(number).max_repetition_level:
                     _check_list(path, column, pages, budget)
                 elif column.physical_type == "BYTE_ARRAY":
-                    rows = pages.rows_within(rows, budget // 4)  # of few pages, or batches would be of single rows
+                    rows = pages.rows_within(rows, budget // 4)  # a few pages of text, or batches would be single rows
             if held > budget // 4:
                 where = f"row group {group}, its dictionaries and a page of each column"
                 raise too_large(path, where, budget // 4, held, "write smaller pages, or leave long texts out")
@@ -101,8 +101,8 @@ def affordable_rows(
 class _Pages:
     """The pages of a column chunk.
 
-    held: bytes of its dictionary and its largest page, which are held at once. data: its other pages.
-    expanded_bytes: of the dictionary if texts are decoded without one; 0 if they stay in theirs.
+    held: bytes of its dictionary and its largest page, which are held at once. data: its other pages. expanded_bytes:
+    bytes of the dictionary if texts are decoded without one; 0 if they stay in theirs.
     """
 
     held: int
@@ -123,11 +123,11 @@ class _Pages:
         return sum(page.value_count for page in self.data)
 
     def text_bytes(self, rows: int) -> list[int]:
-        """What the texts of so many rows of each page take at most."""
+        """The bytes that the texts of this many rows of each page take at most."""
         return [page.text_bytes(rows, self.expanded_bytes) for page in self.data]
 
     def rows_within(self, rows: int, limit: int) -> int:
-        """How many rows, at most `rows`, never hold more text than the limit, wherever they begin; at least one."""
+        """The number of rows, 1 to `rows`, that never hold more text than the limit, wherever they begin."""
         counts = np.array([page.value_count for page in self.data], dtype=np.int64)
         ends = np.cumsum(counts)
         starts = ends - counts
@@ -142,7 +142,7 @@ class _Pages:
 
 
 def _check_list(path: Path, column: pq.ColumnChunkMetaData, pages: _Pages, budget: int) -> None:
-    """A single row may hold all values of its row group, for nothing before the decoding tells."""
+    """Refuse a list column that is too large; only decoding tells whether one row holds its whole row group."""
     held = pages.value_count * _LISTED_VALUE_BYTES
     if column.physical_type == "BYTE_ARRAY":
         held += sum(pages.text_bytes(pages.value_count))
@@ -165,12 +165,12 @@ def affordable_batches(path: Path, batch: pa.RecordBatch, first_row: int, limit:
 
 
 def _checked_bytes(name: str, column: pa.Array) -> int:
-    """What a column takes while it is checked; vectors and logits never become Python objects."""
+    """The bytes that a column takes while it is checked; vectors and logits never become Python objects."""
     return len(column.flatten()) * _LISTED_VALUE_BYTES if name in ("vector", "logits") else object_bytes(column)
 
 
 def object_bytes(array: pa.Array) -> int:
-    """What the values take as Python objects."""
+    """Return the bytes that the values take as Python objects."""
     kind = array.type
     taken = len(array) * OBJECT_BYTES
     if pa.types.is_dictionary(kind) and is_text(kind):
@@ -188,6 +188,6 @@ def object_bytes(array: pa.Array) -> int:
 
 
 def _text_bytes(texts: pa.Array) -> pa.Array:
-    """What each text takes beside itself as an object: JSON becomes one for each bracket and comma, twice."""
+    """The bytes of each text besides itself as an object; JSON makes an object for each bracket and comma, twice."""
     marks = pc.multiply(pc.count_substring_regex(texts, r"[\[{,]").cast(pa.int64()), 2 * OBJECT_BYTES)
     return pc.add(pc.multiply(pc.binary_length(texts).cast(pa.int64()), _TEXT_FACTOR), marks)

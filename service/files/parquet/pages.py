@@ -1,7 +1,7 @@
-"""What a column of a Parquet file takes once it is decoded, from the headers of its pages alone.
+"""The memory that a column of a Parquet file takes once it is decoded, from the headers of its pages alone.
 
-The footer says how large a column is, but nobody decodes by it: a page is as large as its own header says. The header
-is a Thrift structure in compact protocol (parquet.thrift, PageHeader), of which the few fields needed are read here.
+The footer says how large a column is, but decoders do not rely on it: a page is as large as its own header says. The
+header is a Thrift structure in compact protocol (parquet.thrift, PageHeader); the few fields needed are read here.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _DICTIONARY_ENCODINGS, _DELTA_BYTE_ARRAY = (2, 8), 7  # enum Encoding
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3  # enum PageType
 _DETAILS = {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}  # the field that describes a page of the type
 _HEADER_BYTES = 1 << 13
-_LONG_HEADER_BYTES = 1 << 20  # of one with statistics of long texts
+_LONG_HEADER_BYTES = 1 << 20  # of a header with statistics of long texts
 _DEPTH_LIMIT = 8
 
 
@@ -20,8 +20,8 @@ _DEPTH_LIMIT = 8
 class Page:
     """A page as its header describes it.
 
-    size: bytes once decompressed. value_count: values, nulls included, or entries of a dictionary. encoding: a
-    number of parquet.thrift's enum, None if the header names none.
+    size: bytes once decompressed. value_count: values, nulls included, or entries of a dictionary. encoding: a number
+    of parquet.thrift's enum, None if the header names none.
     """
 
     is_dictionary: bool
@@ -30,20 +30,20 @@ class Page:
     encoding: int | None
 
     def text_bytes(self, rows: int, dictionary_size: int) -> int:
-        """What the texts of so many of its rows take at most once decoded, if it holds texts.
+        """Return the bytes that the texts of this many of its rows take at most once decoded, if it holds texts.
 
         dictionary_size: bytes of the dictionary that they refer to.
         """
         if self.encoding in _DICTIONARY_ENCODINGS:
             return min(self.value_count, rows) * dictionary_size
-        # In DELTA_BYTE_ARRAY a text repeats the start of the one before: each may be as long as the page.
+        # In DELTA_BYTE_ARRAY a text repeats the start of the one before, so that each may be as long as the page.
         return min(self.value_count, rows) * self.size if self.encoding == _DELTA_BYTE_ARRAY else self.size
 
 
 def read_pages(file: IO[bytes], start: int, length: int, value_count: int) -> Iterator[Page]:
     """Yield the pages of a column chunk of `length` bytes at `start`, up to the one with its last value.
 
-    Raises ValueError where there is no page header.
+    Raises ValueError if there is no page header.
     """
     end, place, seen = start + length, start, 0
     while place < end and seen < value_count:
@@ -65,7 +65,7 @@ def read_pages(file: IO[bytes], start: int, length: int, value_count: int) -> It
 
 
 def _read_header(file: IO[bytes], place: int) -> tuple[dict[int, Any], int]:
-    """The fields of the page header at a place, by number, and its length."""
+    """The fields of the page header at a place, by number, and the length of the header."""
     for limit in (_HEADER_BYTES, _LONG_HEADER_BYTES):
         file.seek(place)
         reader = _CompactReader(file.read(limit))
@@ -77,7 +77,7 @@ def _read_header(file: IO[bytes], place: int) -> tuple[dict[int, Any], int]:
 
 
 class _CompactReader:
-    """Thrift's compact protocol; IndexError where the data end too early."""
+    """Thrift's compact protocol; raises IndexError if the data end too early."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -1,10 +1,10 @@
 """Exemplars from Parquet, in record batches.
 
-The columns: `vector` and `logits`, lists of floats (lists of any kind, floats of any width); optional `external_id`
-and `document_id`, string or integer, documents null where unknown; `label`, class numbers as integers or whole floats,
-or class names, null or -1 where unknown; `attributes`, a struct, a map with string keys, or a string that holds a JSON
-object, null where there are none. Any other column is kept as an attribute of that name; dates and times become ISO
-text, decimals their digits.
+The columns are `vector` and `logits`, lists of floats (lists of any kind, floats of any width); optionally
+`external_id` and `document_id`, string or integer, null for an unknown document; `label`, class numbers as integers or
+whole floats, or class names, null or -1 if unknown; and `attributes`, a struct, a map with string keys, or a string
+that holds a JSON object, null if there are none. Any other column is kept as an attribute of that name; dates and times
+become ISO text, decimals their digits.
 """
 
 import json
@@ -31,14 +31,14 @@ from service.files.parquet.limits import (
 from service.files.parquet.types import OTHER_TYPES, TYPES, is_text, to_list
 from service.files.records import Attributes, ExemplarBatch, Layout, check_is_file, input_error, make_batch, reading
 
-_DAMAGE = (pa.ArrowException, KeyError, OverflowError, ValueError)  # KeyError: of a time zone nobody knows
+_DAMAGE = (pa.ArrowException, KeyError, OverflowError, ValueError)  # KeyError: an unknown time zone
 _STREAM_BYTES = 1 << 20
 
 
 def read_batches(path: Path, layout: Layout, batch_rows: int) -> Iterator[ExemplarBatch]:
     """Read a Parquet file in batches; see `service.files.read_exemplars`.
 
-    Columns are read through buffers, so memory is that of a batch and some pages, whatever the row groups.
+    Columns are read through buffers, so that it takes the memory of a batch and some pages, whatever the row groups.
     """
     budget = layout.memory_budget
     with open_file(path, budget) as file:
@@ -63,7 +63,7 @@ def count_rows(path: Path) -> int:
 
 @contextmanager
 def open_file(path: Path, memory_budget: int) -> Iterator[pq.ParquetFile]:
-    """Open a file whose footer is whole and of a size that can be read."""
+    """Open a file whose footer is complete and of a size that can be read."""
     check_is_file(path)
     with reading(path, "parquet", *_DAMAGE):
         check_footer(path, memory_budget)
@@ -79,8 +79,8 @@ def batches_within(
 ) -> Iterator[pa.RecordBatch]:
     """Yield some columns of a file in batches of at most `batch_rows` rows that fit into memory.
 
-    Texts that are stored in dictionaries stay there, where each is held once. Raises InvalidInputError for what does
-    not fit, and for a file of fewer rows than its footer names.
+    Texts that are stored in dictionaries stay there, where each is held once. Raises InvalidInputError for content that
+    does not fit, and for a file with fewer rows than its footer names.
     """
     with reading(path, "parquet", *_DAMAGE):
         as_dictionaries = dictionary_columns(path, file.metadata)
@@ -109,7 +109,7 @@ def _next_batch(path: Path, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch
 
 
 def _check_schema(layout: Layout, schema: pa.Schema, row_count: int) -> None:
-    """Raise InvalidInputError if the columns are not what the module describes, or there are no rows."""
+    """Raise InvalidInputError if the columns are not as the module describes them, or there are no rows."""
     for name in ("vector", "logits"):
         if name not in schema.names:
             raise input_error(layout.path, "columns", f"one named {name!r}", ", ".join(map(ascii, schema.names)))
@@ -123,7 +123,7 @@ def _check_schema(layout: Layout, schema: pa.Schema, row_count: int) -> None:
     for name, width in (("vector", layout.dimension), ("logits", layout.class_count)):
         kind = schema.field(name).type
         if pa.types.is_fixed_size_list(kind) and kind.list_size != width:
-            raise input_error(layout.path, f"column {name!r}", f"{width} values a row", kind.list_size)
+            raise input_error(layout.path, f"column {name!r}", f"{width} values per row", kind.list_size)
     if row_count < 1:
         raise input_error(layout.path, "table", "at least one row", row_count)
 
@@ -167,7 +167,7 @@ def _labels(layout: Layout, labels: pa.Array | None) -> npt.NDArray[Any] | list[
         floats: npt.NDArray[Any] = labels.fill_null(float("nan")).to_numpy(zero_copy_only=False)
         return floats
     if pa.types.is_uint64(labels.type):
-        # Beyond int64 a label is out of range anyway; as the largest int64 it is refused as such.
+        # A label beyond int64 is out of range in any case, and is refused as the largest int64.
         labels = pc.min_element_wise(labels, pa.scalar(np.iinfo(np.int64).max, pa.uint64()), skip_nulls=False)
     filled: npt.NDArray[Any] = labels.cast(pa.int64()).fill_null(UNKNOWN_LABEL).to_numpy(zero_copy_only=False)
     return filled
@@ -180,7 +180,7 @@ def _texts(layout: Layout, column: pa.Array | None) -> list[str | None] | None:
 
 
 def _attributes(layout: Layout, first_row: int, columns: dict[str, pa.Array]) -> list[Attributes]:
-    """Return what `attributes` and the columns of other names hold of each row."""
+    """Return the values of `attributes` and of the columns of other names for each row."""
     others = {name: _to_list(layout, column) for name, column in columns.items() if name not in TYPES}
     row_count = len(columns["vector"])
     rows: list[Attributes] = [{name: values[row] for name, values in others.items()} for row in range(row_count)]

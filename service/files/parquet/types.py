@@ -1,4 +1,4 @@
-"""The types that columns of Parquet may have, and their values as Python's."""
+"""The types that columns of Parquet may have, and their values as Python objects."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,22 +7,22 @@ import pyarrow as pa
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether values are texts, be they a dictionary's."""
+    """Return whether values are texts, including those of a dictionary."""
     return _is(kind.value_type if _is(kind, "dictionary") else kind, "string", "large_string", "string_view")
 
 
 def is_name(kind: pa.DataType) -> bool:
-    """Whether values can name an exemplar or a document."""
+    """Return whether values can name an exemplar or a document."""
     return is_text(kind) or _is(kind, "integer")
 
 
 def is_label(kind: pa.DataType) -> bool:
-    """Whether values can name a class; a column of nothing but nulls has a type of its own."""
+    """Return whether values can name a class; a column that holds only nulls has a type of its own."""
     return is_text(kind) or _is(kind, "integer", "floating", "null")
 
 
 def to_list(column: pa.Array) -> list[Any]:
-    """The values as Python's; of times what is finer than a microsecond is cut off."""
+    """Return the values as Python objects; times are cut to whole microseconds."""
     if _is(column.type, "dictionary"):
         column = column.dictionary_decode()
     kind = _in_microseconds(column.type)
@@ -31,7 +31,7 @@ def to_list(column: pa.Array) -> list[Any]:
 
 
 def _in_microseconds(kind: pa.DataType) -> pa.DataType:
-    """The type with its times in the unit that Python's have."""
+    """The type with its times in microseconds, the unit of Python's."""
     if _is(kind, "timestamp") and kind.unit == "ns":
         return pa.timestamp("us", kind.tz)
     if _is(kind, "time64"):
@@ -69,7 +69,7 @@ def _is_attribute(kind: pa.DataType) -> bool:
     return is_text(kind) or _is(kind, "boolean", "integer", "floating", "decimal", "date", "time", "timestamp", "null")
 
 
-# The types each column may have, and how a message names them.
+# The types that each column may have, and how a message names them.
 _Accepts = Callable[[pa.DataType], bool]
 TYPES: dict[str, tuple[_Accepts, str]] = {
     "external_id": (is_name, "string or an integer type"),

@@ -135,7 +135,10 @@ def accuracy_text(accuracy: Accuracy) -> str:
 def _nearly_all_rejected(traffic: Traffic) -> bool:
     """By this calibration: what another rejected may have been the reason for recalibrating."""
     points = sum(found.points for found in traffic.own_outcomes)
-    return points >= ENOUGH_REJECTED and _admitted(traffic) < HARDLY_ANY * points
+    if points < ENOUGH_REJECTED or _admitted(traffic) >= HARDLY_ANY * points:
+        return False
+    # If it is unlike vp, that is the reason, and it is said with the same remedy.
+    return not _admitted(traffic) or traffic.comparison is None or not traffic.comparison.is_unlike_vp
 
 
 def _how_many_rejected(traffic: Traffic) -> str:

@@ -1,4 +1,4 @@
-"""The row-versioned points of a calibrator: what is open, and closing and opening what changed."""
+"""The row-versioned points of a calibrator: the open rows, and closing and opening the rows that changed."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,14 +27,14 @@ from service.store.database.statements import copy_query, statement
 
 @dataclass(frozen=True, slots=True)
 class ChangedRows:
-    """What a new snapshot wrote: rows closed because they no longer hold, and rows opened."""
+    """The rows that a new snapshot wrote: rows closed because they no longer hold, and rows opened."""
 
     closed: int
     opened: int
 
 
 def write_changes(connection: Connection, calibrator_id: int, number: int, rows: CalibrationRows) -> ChangedRows:
-    """Let the open rows be these from snapshot `number` on, writing only those that differ."""
+    """Make these the open rows from snapshot `number` on, writing only the rows that differ."""
     changes = changed_rows(_open_rows(connection, calibrator_id, rows.class_count), rows)
     if len(changes.closed_ids):
         parameters = {
@@ -49,7 +49,7 @@ def write_changes(connection: Connection, calibrator_id: int, number: int, rows:
 
 
 def _in_order_of_bands(rows: CalibrationRows, positions: IntArray) -> IntArray:
-    """Rows that a band holds together lie together in the table."""
+    """The order in which rows are written: rows of the same band lie together in the table."""
     order = np.lexsort((rows.points.distance[positions], rows.bins[positions], rows.in_vp[positions]))
     return positions[order]
 
@@ -119,12 +119,12 @@ def _append(
 
 
 def delete_unheld(connection: Connection, calibrator_id: int) -> None:
-    """Delete the rows that none of the calibrator's snapshots holds."""
+    """Delete the rows that no snapshot of the calibrator holds."""
     connection.execute(statement("calibration_points.delete_unheld_points"), {"calibrator_id": calibrator_id})
 
 
 def vacuum_points(engine: Engine) -> None:
-    """Let band queries read the index alone from now on, rather than once autovacuum has come by."""
+    """Let band queries read only the index from now on, rather than only after the next autovacuum."""
     with connect(engine) as connection:
         connection.execution_options(isolation_level="AUTOCOMMIT")
         connection.execute(statement("calibration_points.vacuum_points"))

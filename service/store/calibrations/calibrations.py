@@ -1,4 +1,4 @@
-"""Calibrators, their numbered snapshots, and the row-versioned points a snapshot consists of."""
+"""Calibrators, their numbered snapshots, and the row-versioned points that a snapshot consists of."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from service.store.exemplars.classifiers import Classifier
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A snapshot: what decisions are pinned to. `number` counts within the calibrator, `id` overall."""
+    """A snapshot, to which decisions are pinned. `number` counts within the calibrator, `id` overall."""
 
     id: int
     calibrator_id: int
@@ -48,10 +48,10 @@ class SnapshotPoints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BandEvidence:
-    """What one point's decision rests on, per class; see the statement `bands.band_evidence`.
+    """The evidence for the decision on one point, per class; see the statement `bands.band_evidence`.
 
-    band_size: (C,) int64, n_c. threshold_score: (C,) float64, rank-th smallest score, inf where there is none.
-    threshold: (C,) float64, tau_c. category_count: (C,) int64, points of each label in the category.
+    band_size: (C,) int64, n_c. threshold_score: (C,) float64, rank-th smallest score, inf if there is none. threshold:
+    (C,) float64, tau_c. category_count: (C,) int64, points of each label in the category.
     """
 
     band_size: IntArray
@@ -61,7 +61,7 @@ class BandEvidence:
 
 
 def settings_digest(settings: CalibratorSettings) -> bytes:
-    """BLAKE2b-128 of the settings; equal numbers give equal digests, however they are written."""
+    """Return the BLAKE2b-128 digest of the settings; equal numbers give equal digests, however they are written."""
     canonical = (
         settings.alpha.normalize(),
         float(settings.delta),
@@ -73,7 +73,7 @@ def settings_digest(settings: CalibratorSettings) -> bytes:
 
 
 def choose_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> int:
-    """The key of the calibrator with these settings, made where it is new, which is the one in use from now on."""
+    """Return the key of the calibrator with these settings, created if new, which is the one in use from now on."""
     calibrator_id: int = connection.execute(
         statement("calibrations.choose_calibrator"),
         {
@@ -90,19 +90,19 @@ def choose_calibrator(connection: Connection, classifier: Classifier, settings: 
 
 
 def lock_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> None:
-    """Wait until nobody else calibrates under these settings; held to the end of the transaction."""
+    """Wait until nobody else calibrates under these settings; the lock is held to the end of the transaction."""
     connection.execute(statement("calibrations.lock_calibrator"), {"lock_key": _lock_key(classifier, settings)})
 
 
 def try_lock_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> bool:
-    """The same without waiting; False where somebody else has the lock."""
+    """Take the same lock without waiting; return False if somebody else holds it."""
     parameters = {"lock_key": _lock_key(classifier, settings)}
     locked: bool = connection.execute(statement("calibrations.try_lock_calibrator"), parameters).scalar_one()
     return locked
 
 
 def _lock_key(classifier: Classifier, settings: CalibratorSettings) -> int:
-    """Of what a calibrator is, for it may not exist yet; 32 bits. Two that share one wait for each other."""
+    """The key of the lock, 32 bits, from the settings, as the calibrator may not exist yet. Two may share a key."""
     identity = classifier.id.to_bytes(4, "big") + settings_digest(settings)
     return int.from_bytes(blake2b(identity, digest_size=4).digest(), "big", signed=True)
 
@@ -116,7 +116,7 @@ def publish(
     radius: BandRadius,
     reason: str,
 ) -> tuple[int, ChangedRows]:
-    """Make these rows the current snapshot, writing only those that changed; the new key and the counts."""
+    """Make these rows the current snapshot, writing only those that changed; return the new key and the counts."""
     number = (
         connection.execute(statement("calibrations.latest_number"), {"calibrator_id": calibrator_id}).scalar_one() + 1
     )
@@ -140,9 +140,10 @@ def publish(
 
 
 def delete_old(connection: Connection, calibrator_id: int, keep: int) -> None:
-    """Delete snapshots before the last `keep`, and rows that no other holds; not what decisions or jobs refer to.
+    """Delete snapshots before the last `keep`, and the rows that no other snapshot holds.
 
-    The transaction is to see what others have committed, statement by statement.
+    Snapshots that decisions or jobs refer to are kept. The transaction must see what others have committed, statement
+    by statement.
     """
     parameters = {"calibrator_id": calibrator_id, "keep": keep}
     old = list(connection.execute(statement("calibrations.lock_old_calibrations"), parameters).scalars())
@@ -151,7 +152,7 @@ def delete_old(connection: Connection, calibrator_id: int, keep: int) -> None:
 
 
 def settings_of(row: Row[Any]) -> CalibratorSettings:
-    """The settings in a row with the columns of a calibrator."""
+    """Return the settings in a row that has the columns of a calibrator."""
     return CalibratorSettings(
         alpha=Decimal(row.alpha),
         delta=row.delta,
@@ -177,7 +178,7 @@ def _calibration(row: Row[Any]) -> Calibration:
 
 
 def latest(connection: Connection, classifier: Classifier) -> Calibration:
-    """The current snapshot of the calibrator that was chosen last; NotReadyError before the first."""
+    """Return the current snapshot of the calibrator that was chosen last; NotReadyError before the first."""
     of_classifier = {"classifier_id": classifier.id}
     while True:
         latest_id = connection.execute(statement("calibrations.latest_calibration"), of_classifier).scalar_one_or_none()
@@ -188,11 +189,11 @@ def latest(connection: Connection, classifier: Classifier) -> Calibration:
         found = _read(connection, latest_id)
         if found is not None:
             return found
-        # Retired and deleted in between: there is a newer one.
+        # It was retired and deleted in between, so there is a newer one.
 
 
 def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -> Calibration:
-    """One snapshot of a classifier; NotFoundError if it has none with this id."""
+    """Return a snapshot of a classifier; NotFoundError if it has none with this id."""
     found = _read(connection, calibration_id)
     if found is None or found.classifier_id != classifier.id:
         raise NotFoundError(f"classifier {classifier.name!r} has no calibration {calibration_id}")
@@ -200,7 +201,7 @@ def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -
 
 
 def summaries(connection: Connection, classifier: Classifier, *, limit: int) -> Sequence[Row[Any]]:
-    """The newest snapshots of a classifier: under which setting, when, why, and of how many points; newest first."""
+    """Return the newest snapshots of a classifier, newest first: setting, time, reason and number of points."""
     parameters = {"classifier_id": classifier.id, "row_limit": limit}
     return connection.execute(statement("calibrations.calibrations"), parameters).all()
 
@@ -212,7 +213,7 @@ def _read(connection: Connection, calibration_id: int) -> Calibration | None:
 
 
 def read_points(connection: Connection, calibration: Calibration, split: Split) -> SnapshotPoints:
-    """One split of a snapshot as it was when it was made, ordered by band."""
+    """Return one split of a snapshot as it was when it was made, ordered by band."""
     columns: dict[str, FixedColumn] = {
         "exemplar_id": INT8,
         "label": INT4,
@@ -247,7 +248,7 @@ def band_evidence(
     q_bin: int,
     distance: float,
 ) -> BandEvidence:
-    """The evidence of one point from the current snapshot, by one index-only statement."""
+    """Return the evidence for one point from the current snapshot, by one index-only statement."""
     rows = connection.execute(
         statement("bands.band_evidence"),
         {
@@ -271,25 +272,26 @@ def band_evidence(
 
 
 def latest_or_by_id(connection: Connection, classifier: Classifier, calibration_id: int | None) -> Calibration:
-    """The snapshot asked for, or the current one where none is."""
+    """Return the given snapshot, or the current one if none is given."""
     return latest(connection, classifier) if calibration_id is None else by_id(connection, classifier, calibration_id)
 
 
 def held(connection: Connection, classifier: Classifier, calibration_id: int | None) -> Calibration:
-    """The snapshot asked for, or the current one, which nobody deletes before the transaction ends.
+    """Return the given snapshot, or the current one, and keep it from being deleted before the transaction ends.
 
-    For transactions that store a reference to it; one that only reads takes a consistent view of the database.
+    This is for transactions that store a reference to it. A transaction that only reads takes a consistent view of the
+    database.
     """
     while True:
         found = latest_or_by_id(connection, classifier, calibration_id)
         kept = connection.execute(statement("calibrations.hold_calibration"), {"calibration_id": found.id})
         if kept.one_or_none() is not None:
             return found
-        # It was retired and deleted meanwhile: there is a newer one, or the next look raises NotFoundError.
+        # It was retired and deleted meanwhile, so there is a newer one, or the next attempt raises NotFoundError.
 
 
 def export_rows(connection: Connection, calibration: Calibration) -> Iterator[Sequence[Row[Any]]]:
-    """The points of a snapshot with their external ids, in order of ingestion, streamed in blocks."""
+    """Yield the points of a snapshot with their external ids, in order of ingestion, in blocks."""
     return stream(
         connection,
         "calibrations.export_calibration",

@@ -16,7 +16,7 @@ from service.store.exemplars.classifiers import Classifier
 class Calibrator:
     """A setting with its current snapshot.
 
-    is_in_use: whether new decisions are made under it. retired_at: None while it is kept current. due_for: what
+    is_in_use: whether new decisions are made under it. retired_at: None as long as it is kept current. due_for: what
     changed since the snapshot, such as labels; None if nothing did. due_error: why it could not be recalibrated.
     """
 
@@ -33,7 +33,7 @@ class Calibrator:
 
 
 def of_classifier(connection: Connection, classifier: Classifier) -> list[Calibrator]:
-    """All settings of a classifier, the one in use first, then those chosen last."""
+    """Return all settings of a classifier, the one in use first, then the most recently chosen."""
     rows = connection.execute(statement("calibrators.calibrators"), {"classifier_id": classifier.id})
     return [
         Calibrator(
@@ -53,7 +53,7 @@ def of_classifier(connection: Connection, classifier: Classifier) -> list[Calibr
 
 
 def by_id(connection: Connection, classifier: Classifier, calibrator_id: int) -> Calibrator:
-    """One setting of a classifier; NotFoundError names those there are."""
+    """Return a setting of a classifier; NotFoundError, which names the known ones, if it does not exist."""
     found = of_classifier(connection, classifier)
     for calibrator in found:
         if calibrator.id == calibrator_id:
@@ -66,7 +66,7 @@ def by_id(connection: Connection, classifier: Classifier, calibrator_id: int) ->
 
 
 def retire(connection: Connection, calibrator_id: int) -> None:
-    """Keep a setting current no longer, and drop its request for recalibration."""
+    """Stop keeping a setting current, and drop its request for recalibration."""
     parameters = {"calibrator_id": calibrator_id}
     connection.execute(statement("calibrators.retire_calibrator"), parameters)
     connection.execute(statement("calibrators.drop_request"), parameters)

@@ -1,1 +1,1 @@
-"""Reaching the database: engine, named statements, binary COPY, tables and their migration."""
+"""Access to the database: engine, named statements, binary COPY, tables and their migration."""

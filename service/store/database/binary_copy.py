@@ -1,8 +1,8 @@
-"""Binary COPY of whole arrays, both ways, without a Python loop over rows.
+"""Binary COPY of whole arrays, in both directions, without a Python loop over rows.
 
-Each column knows its wire format (PostgreSQL documentation, COPY, "Binary Format", and the send
-functions of the types; pgvector's `vector_send`). Rows are built as one byte matrix; where a value is
-null or shorter than its column, a mask leaves its bytes out.
+Each column knows its wire format (PostgreSQL documentation, COPY, "Binary Format", and the send functions of the types;
+pgvector's `vector_send`). Rows are built as one byte matrix; if a value is null or shorter than its column, a mask
+leaves its bytes out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,14 +22,14 @@ ByteMatrix = npt.NDArray[np.uint8]
 _HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 _TRAILER = b"\xff\xff"
 _BLOCK_ROWS = 8192
-# Of the columns of fixed size: what is encoded in one go while the server takes what came before.
+# The bytes of columns of fixed size that are encoded at a time, while the server processes the block before.
 _BLOCK_BYTES = 1 << 20
 _OID = {np.dtype(">i4"): 23, np.dtype(">i8"): 20, np.dtype(">f4"): 700, np.dtype(">f8"): 701}
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """int4, int8, float8 or bool; `nulls` (n,) bool marks nulls where given."""
+    """int4, int8, float8 or bool; if given, `nulls` (n,) bool marks nulls."""
 
     dtype: str
 
@@ -52,7 +52,7 @@ BOOL = Scalar("?")
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """A one-dimensional array of fixed length, without nulls, from and to (n, length)."""
+    """A one-dimensional array of fixed length, without nulls, converted from and to (n, length)."""
 
     dtype: str
     length: int
@@ -75,7 +75,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """pgvector's `vector` of a fixed dimension, from and to (n, dimension) float32."""
+    """pgvector's `vector` of a fixed dimension, converted from and to (n, dimension) float32."""
 
     dimension: int
 
@@ -92,7 +92,7 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """`bit varying` of a fixed length, from and to (n, length) bool."""
+    """`bit varying` of a fixed length, converted from and to (n, length) bool."""
 
     length: int
 
@@ -109,7 +109,7 @@ class Bits:
 
 @dataclass(frozen=True, slots=True)
 class PackedBits:
-    """`bit varying` of a fixed length, from and to (n, ceil(length / 8)) uint8, as `np.packbits` has it."""
+    """`bit varying` of a fixed length, converted from and to (n, ceil(length / 8)) uint8 as `np.packbits` packs it."""
 
     length: int
 
@@ -126,7 +126,7 @@ class PackedBits:
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """text, jsonb or bytea, from a sequence of n bytes or None, each as the type sends itself. Write only."""
+    """text, jsonb or bytea, from a sequence of n bytes or None, each as its type is sent. Write only."""
 
 
 TEXT = Bytes()
@@ -139,12 +139,12 @@ Column = FixedColumn | Bytes
 Values = npt.NDArray[np.generic] | Sequence[bytes | None]
 
 
-# A row matrix is as wide as its longest row; past this many bytes a block is encoded in halves.
+# A row matrix is as wide as its longest row; beyond this many bytes, a block is encoded in halves.
 _MATRIX_BUDGET = 64 << 20
 
 
 def _width(column: Column, values: Values) -> int:
-    """The bytes that the longest payload of a column takes."""
+    """The number of bytes of the longest payload of a column."""
     if isinstance(column, Bytes):
         return max((len(value) for value in values if value is not None), default=0)
     return column.wire.itemsize
@@ -153,7 +153,7 @@ def _width(column: Column, values: Values) -> int:
 def _encode(
     column: Column, values: Values, nulls: npt.NDArray[np.bool_] | None
 ) -> tuple[ByteMatrix, npt.NDArray[np.int64]]:
-    """The payload of one column as bytes (n, width) and how many of them count, -1 for a null (n,)."""
+    """The payload of one column as bytes (n, width), and the number of bytes that count, -1 for a null (n,)."""
     n = len(values)
     if isinstance(column, Bytes):
         lengths = np.array([-1 if value is None else len(value) for value in values], dtype=np.int64)
@@ -167,7 +167,7 @@ def _encode(
 
 
 def _encode_fixed(columns: Mapping[str, FixedColumn], values: Mapping[str, Values]) -> bytes:
-    """Rows of columns of fixed size without nulls, filled in place."""
+    """Encode rows of columns of fixed size without nulls, filled in place."""
     rows = np.empty(len(next(iter(values.values()))), dtype=_row_type(columns))
     rows["fields"] = len(columns)
     for name, column in columns.items():
@@ -177,7 +177,7 @@ def _encode_fixed(columns: Mapping[str, FixedColumn], values: Mapping[str, Value
 
 
 def _row_type(columns: Mapping[str, FixedColumn]) -> np.dtype[np.void]:
-    """A row of a COPY: how many fields it has, and each behind its size."""
+    """The type of a row of a COPY: the number of its fields, and each field behind its size."""
     fields: list[tuple[str, Any]] = [("fields", ">i2")]
     for name, column in columns.items():
         fields += [(f"{name} size", ">i4"), (name, column.wire)]
@@ -185,7 +185,7 @@ def _row_type(columns: Mapping[str, FixedColumn]) -> np.dtype[np.void]:
 
 
 def _record_type(columns: Mapping[str, FixedColumn]) -> np.dtype[np.void]:
-    """What `record_send` makes of a row: how many fields it has, and each behind its type and size."""
+    """The type of a row by `record_send`: the number of its fields, and each field behind its type and size."""
     fields: list[tuple[str, Any]] = [("fields", ">i4")]
     for name, column in columns.items():
         fields += [(f"{name} type", ">i4"), (f"{name} size", ">i4"), (name, column.wire)]
@@ -195,7 +195,7 @@ def _record_type(columns: Mapping[str, FixedColumn]) -> np.dtype[np.void]:
 def encode_rows(
     columns: Mapping[str, Column], values: Mapping[str, Values], nulls: Mapping[str, npt.NDArray[np.bool_]]
 ) -> bytes:
-    """The rows in the binary COPY format, without header and trailer."""
+    """Return the rows in the binary COPY format, without header and trailer."""
     n = len(next(iter(values.values())))
     if n > 1 and n * sum(_width(column, values[name]) for name, column in columns.items()) > _MATRIX_BUDGET:
         halves = (slice(0, n // 2), slice(n // 2, n))
@@ -226,7 +226,7 @@ def encode_rows(
 
 
 def driver_cursor(connection: Connection) -> Cursor:
-    """A cursor of the driver's own in the connection's transaction: SQLAlchemy knows no COPY."""
+    """Return a cursor of the driver in the connection's transaction, because SQLAlchemy has no COPY."""
     driver_connection = connection.connection.driver_connection
     assert isinstance(driver_connection, psycopg.Connection)
     return driver_connection.cursor()
@@ -243,10 +243,12 @@ def copy_in(
     """Append rows to `table`.
 
     Args:
-        columns: name to format, in the order they are sent.
-        values: name to n values: an array (n, ...) or, for `Bytes`, a sequence.
-        nulls: name to (n,) bool, true where a column of fixed size is null.
-        block_rows: rows encoded in one go, at most.
+        cursor: A cursor of the driver.
+        table: The name of the table.
+        columns: The format of each column by name, in the order in which they are sent.
+        values: n values by column name, an array (n, ...) or, for `Bytes`, a sequence.
+        nulls: (n,) bool by column name, true if a column of fixed size is null.
+        block_rows: The most rows to encode at a time.
     """
     n = len(next(iter(values.values())))
     width = sum(column.wire.itemsize for column in columns.values() if not isinstance(column, Bytes))
@@ -267,7 +269,7 @@ def copy_out(
     columns: Mapping[str, FixedColumn],
     block_rows: int,
 ) -> Iterator[dict[str, npt.NDArray[Any]]]:
-    """The rows of `query`, which must yield `columns` without nulls, in blocks of at most `block_rows`."""
+    """Yield the rows of `query`, which must return `columns` without nulls, in blocks of at most `block_rows`."""
     row = _row_type(columns)
     pending = bytearray()
     skip = len(_HEADER)
@@ -287,9 +289,9 @@ def copy_out(
 def copy_out_packed(
     cursor: Cursor, query: str, parameters: Mapping[str, object], columns: Mapping[str, FixedColumn]
 ) -> Iterator[dict[str, npt.NDArray[Any]]]:
-    """The blocks of `query`, each of whose rows is one: `string_agg(record_send(row), '')` of rows of `columns`.
+    """Yield the rows of `query` as blocks: each is `string_agg(record_send(row), '')` of rows of `columns`.
 
-    The driver hands over single rows, at more than the cost of reading them; packed, hundreds cost as little as one.
+    The driver hands over single rows, which costs more than reading them; packed, hundreds cost as little as one.
     """
     row = _record_type(columns)
     with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)".encode(), dict(parameters)) as copy:
@@ -301,7 +303,7 @@ def copy_out_packed(
 def copy_out_whole(
     cursor: Cursor, query: str, parameters: Mapping[str, object], columns: Mapping[str, FixedColumn]
 ) -> dict[str, npt.NDArray[Any]]:
-    """All rows of `query` as one block, which may have none; otherwise as `copy_out`."""
+    """Return all rows of `query` as one block, which may be empty; otherwise as `copy_out`."""
     none = {name: column.take(np.zeros(0, dtype=column.wire)) for name, column in columns.items()}
     blocks = [none, *copy_out(cursor, query, parameters, columns, _BLOCK_ROWS)]
     return {name: np.concatenate([block[name] for block in blocks]) for name in columns}
@@ -321,6 +323,6 @@ def _decode(
 
 def _unexpected(columns: Mapping[str, FixedColumn]) -> str:
     return (
-        f"the database sent rows of another shape than expected for columns {', '.join(columns)}: "
-        "a null or an array of another length is stored; the schema and this program do not fit each other"
+        f"the database sent rows of an unexpected shape for columns {', '.join(columns)}: "
+        "a null or an array of another length is stored; the schema and this program do not match"
     )

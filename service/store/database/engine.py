@@ -1,4 +1,4 @@
-"""How the program reaches its database: engine, transactions, and what the driver's errors mean."""
+"""Access to the database: engine, transactions, and the meaning of the driver's errors."""
 
 import os
 import re
@@ -23,33 +23,33 @@ MINIMAL_PGVECTOR = (0, 7)
 _DRIVER = "postgresql+psycopg"
 _ALIASES = ("postgresql", "postgres", _DRIVER)
 
-# SQLSTATE, or a class of them (PostgreSQL documentation, appendix A), to what a reader can do about it.
+# What a reader can do about an error, by SQLSTATE or a class of them (PostgreSQL documentation, appendix A).
 _ADVICE = {
-    "08": "check that it runs, and host, user, password and database name in VENN_ADMIT_DATABASE_URL",
+    "08": "check that it runs, and check host, user, password and database name in VENN_ADMIT_DATABASE_URL",
     "22": "the value does not fit its column; check the input",
-    "23": "what came contradicts what is stored, or something wrote to the tables past this program",
-    "25P03": "the session was idle too long inside a transaction; try again",
+    "23": "the input contradicts what is stored, or another program wrote to the tables",
+    "25P03": "the session was idle for too long inside a transaction; try again",
     "3F000": "run `venn-admit db upgrade`",
-    "40": "another process was in the way; try again",
-    "42501": "grant the database user the right to it, or name another user in VENN_ADMIT_DATABASE_URL",
+    "40": "another process interfered; try again",
+    "42501": "grant the database user the privilege, or name another user in VENN_ADMIT_DATABASE_URL",
     "42P01": "run `venn-admit db upgrade`",
     "42703": "run `venn-admit db upgrade`",
     "42883": "run `venn-admit db upgrade`",
-    "53100": "make room on the server's disk",
+    "53100": "free space on the server's disk",
     "53200": "give the server more memory, or set a lower VENN_ADMIT_WORKER_CONCURRENCY",
     "53300": "raise the server's max_connections, or set a lower VENN_ADMIT_WORKER_CONCURRENCY",
     "55P03": "another process held the lock; try again, or raise VENN_ADMIT_LOCK_TIMEOUT_SECONDS",
     "57014": "try again, or raise VENN_ADMIT_STATEMENT_TIMEOUT_SECONDS",
-    "57P": "the server stopped or is starting; try again when it is up",
+    "57P": "the server has stopped or is starting; try again when it is up",
 }
 _ADVICE_ELSE = "look at the server's log"
 _UNREACHABLE = ("08", "57P")
-# The options of an address that a message shows: any other may be a secret, also a misspelt one.
+# The options of an address that a message shows; any other may be a secret, even a misspelt one.
 _SHOWN_OPTIONS = ("host", "hostaddr", "port", "user", "sslmode")
 
 
 class DatabaseSettings(Protocol):
-    """What of the settings says where the database is."""
+    """The settings that say where the database is."""
 
     @property
     def home(self) -> Path: ...
@@ -62,10 +62,10 @@ _engines: "weakref.WeakSet[Engine]" = weakref.WeakSet()
 
 
 def database_url(settings: DatabaseSettings) -> str:
-    """The URL of the server that the settings name, or of the embedded one, which this starts."""
+    """Return the URL of the server that the settings name, or of the embedded one, which is started if necessary."""
     if settings.database_url is not None:
         return settings.database_url
-    from service.store.embedded.users import start_embedded  # needed by nobody who has a server
+    from service.store.embedded.users import start_embedded  # not needed with a server of one's own
 
     return start_embedded(settings.home)
 
@@ -79,21 +79,24 @@ def create_engine(
     idle_in_transaction_seconds: int = 0,
     pool_size: int = 2,
 ) -> Engine:
-    """An engine whose sessions see our schema first; it does not connect yet.
+    """Return an engine whose sessions search our schema first; it does not connect yet.
 
     Args:
-        url: a libpq or SQLAlchemy URL; what it sets wins over the defaults here, but for the search path.
-        statement_timeout_seconds, lock_timeout_seconds, idle_in_transaction_seconds: 0 is none. A session that
-            stays idle inside a transaction for longer is ended by the server, and what it holds is free.
-        pool_size: connections that stay open between uses; up to four more are opened for a time.
+        url: A libpq or SQLAlchemy URL. Its options take precedence over the defaults here, except for the search path.
+        application_name: The name that sessions show to the server.
+        statement_timeout_seconds: 0 means none.
+        lock_timeout_seconds: 0 means none.
+        idle_in_transaction_seconds: 0 means none. The server ends a session that stays idle inside a transaction for
+            longer, and releases what the session holds.
+        pool_size: How many connections stay open between uses; up to four more are opened for a time.
 
     Raises:
-        InvalidInputError: `url` is no address of a Postgres database.
+        InvalidInputError: `url` is not the address of a Postgres database.
     """
     address = _parse(url)
     given = address.query.get("options", ())
     options = [
-        "-c jit=off",  # compiling costs more than it saves in statements as short as ours
+        "-c jit=off",  # compiling costs more than it saves in short statements
         f"-c statement_timeout={statement_timeout_seconds}s",
         f"-c lock_timeout={lock_timeout_seconds}s",
         f"-c idle_in_transaction_session_timeout={idle_in_transaction_seconds}s",
@@ -113,9 +116,9 @@ def _parse(url: str) -> URL:
     except (exc.ArgumentError, ValueError):
         address = URL.create("unknown")
     if address.drivername not in _ALIASES:
-        # Neither the address nor the parser's message: both may hold a password.
+        # The message shows neither the address nor the parser's message, because both may hold a password.
         raise InvalidInputError(
-            "the database address is not one of Postgres: expected postgresql://user:password@host:port/name "
+            "the database address is not that of a Postgres: expected postgresql://user:password@host:port/name "
             f"in VENN_ADMIT_DATABASE_URL, got one that starts with {address.drivername!r}"
         )
     before_query, _, query = url.partition("?")
@@ -129,10 +132,10 @@ def _parse(url: str) -> URL:
 
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Connection]:
-    """A connection in a transaction, committed at the end, rolled back where the block raises.
+    """Open a connection in a transaction, committed at the end and rolled back if the block raises.
 
     Raises:
-        DatabaseError: the database cannot be reached, or refused something in the block.
+        DatabaseError: The database cannot be reached, or it refused a statement of the block.
     """
     with wrap_driver_errors(engine), engine.begin() as connection:
         yield connection
@@ -140,10 +143,10 @@ def transaction(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def connect(engine: Engine) -> Iterator[Connection]:
-    """A connection whose transactions the block begins and commits; what it leaves open is rolled back.
+    """Open a connection whose transactions the block begins and commits; a transaction left open is rolled back.
 
     Raises:
-        DatabaseError: as `transaction`.
+        DatabaseError: As in `transaction`.
     """
     with wrap_driver_errors(engine), engine.connect() as connection:
         yield connection
@@ -151,13 +154,13 @@ def connect(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def at_once(engine: Engine) -> Iterator[Connection]:
-    """A connection on which the server commits each statement as it ends.
+    """Open a connection on which the server commits each statement as it ends.
 
-    For single statements that lock rows which others skip or wait for: a process that is stopped after the statement
-    holds no lock, as it would between statement and commit.
+    This is for single statements that lock rows which others skip or wait for. A process that is stopped after such a
+    statement holds no lock, whereas one stopped between statement and commit would.
 
     Raises:
-        DatabaseError: as `transaction`.
+        DatabaseError: As in `transaction`.
     """
     with connect(engine) as connection:
         yield connection.execution_options(isolation_level="AUTOCOMMIT")
@@ -165,10 +168,10 @@ def at_once(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def consistent_view(engine: Engine) -> Iterator[Connection]:
-    """A read-only transaction whose statements all see the database as of one moment; it works on a standby too.
+    """Open a read-only transaction whose statements all see the database at one moment; it works on a standby too.
 
     Raises:
-        DatabaseError: as `transaction`.
+        DatabaseError: As in `transaction`.
     """
     with connect(engine) as connection:
         connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
@@ -178,7 +181,7 @@ def consistent_view(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def wrap_driver_errors(engine: Engine) -> Iterator[None]:
-    """Let a driver's error out as a DatabaseError that says which database, what happened and what to do."""
+    """Turn an error of the driver into a DatabaseError that says which database failed, how, and what to do."""
     try:
         yield
     except exc.TimeoutError as error:
@@ -190,23 +193,23 @@ def wrap_driver_errors(engine: Engine) -> Iterator[None]:
 
 
 def _database_error(engine: Engine, error: BaseException) -> DatabaseError:
-    """The driver's first lines only: the statement's parameters may be megabytes of vectors."""
+    """Keep only the first lines from the driver, because the parameters of a statement may be megabytes of vectors."""
     state = (error.sqlstate if isinstance(error, psycopg.Error) else None) or ""
     primary = getattr(getattr(error, "diag", None), "message_primary", None)
     words = _mask(primary or str(error), engine)
     said = words if primary else " / ".join(line.strip() for line in words.splitlines()[:3])
     if not state and isinstance(error, psycopg.OperationalError):
-        state = "08"  # libpq's own troubles carry no SQLSTATE
+        state = "08"  # libpq's own errors carry no SQLSTATE
     happened = "cannot be reached" if state.startswith(_UNREACHABLE) else "refused a statement"
     advice = next((_ADVICE[key] for key in (state, state[:3], state[:2]) if key in _ADVICE), _ADVICE_ELSE)
     return DatabaseError(f"the database {_name(engine)} {happened}: {said}; {advice}")
 
 
 def _name(engine: Engine) -> str:
-    """The address without what it keeps secret or nobody needs to know."""
+    """The address without its secrets and without options that nobody needs to know."""
     query = {name: value for name, value in engine.url.query.items() if name in _SHOWN_OPTIONS}
     url = engine.url.set(drivername="postgresql", query=query)
-    if re.search("[=:]", url.database or ""):  # libpq takes an address or a keyword string for a name as well
+    if re.search("[=:]", url.database or ""):  # libpq accepts an address or a keyword string as a name, too
         url = url.set(database=MASK)
     return _mask(url.render_as_string(hide_password=True), engine)
 
@@ -220,24 +223,24 @@ def check_server(connection: Connection) -> None:
     versions = connection.execute(statement("server.versions")).one()
     problem = _problem_of_server(versions.server, versions.available, versions.installed)
     if problem:
-        raise DatabaseError(f"the database {_name(connection.engine)} cannot serve: {problem}")
+        raise DatabaseError(f"the database {_name(connection.engine)} cannot be used: {problem}")
 
 
 def _problem_of_server(server: int, available: str | None, installed: str | None) -> str | None:
     wanted = ".".join(map(str, MINIMAL_PGVECTOR))
     if server < MINIMAL_SERVER:
-        return f"it is Postgres {server}, needed is {MINIMAL_SERVER} or newer; upgrade it or use another"
+        return f"it is Postgres {server}, expected {MINIMAL_SERVER} or newer; upgrade it or use another"
     usable = installed or available
     if usable is None:
         return (
-            f"it has no pgvector, needed is {wanted} or newer; install it on the server "
+            f"it has no pgvector, expected {wanted} or newer; install it on the server "
             f"(package postgresql-{server}-pgvector, or the image pgvector/pgvector:pg{server})"
         )
     if _version(usable) >= MINIMAL_PGVECTOR:
         return None
     if available is not None and _version(available) >= MINIMAL_PGVECTOR:
-        return f"its pgvector is {usable}, needed is {wanted} or newer; run ALTER EXTENSION vector UPDATE in it"
-    return f"its pgvector is {usable}, needed is {wanted} or newer; install a newer one on the server"
+        return f"its pgvector is {usable}, expected {wanted} or newer; run ALTER EXTENSION vector UPDATE in it"
+    return f"its pgvector is {usable}, expected {wanted} or newer; install a newer one on the server"
 
 
 def _version(version: str) -> tuple[int, ...]:
@@ -245,7 +248,7 @@ def _version(version: str) -> tuple[int, ...]:
 
 
 def _forget_inherited_connections() -> None:
-    """A connection serves one process: a forked child opens its own, and leaves its parent's open."""
+    """Forget the parent's connections, left open for it: a connection serves one process, and a child opens its own."""
     for engine in list(_engines):
         engine.dispose(close=False)
 

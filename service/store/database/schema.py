@@ -1,4 +1,4 @@
-"""Bringing a database to the schema this version of the program needs."""
+"""Migrating a database to the schema that this version of the program needs."""
 
 from alembic import command
 from alembic.config import Config
@@ -15,7 +15,7 @@ from service.store.database.tables import SCHEMA
 
 def alembic_config() -> Config:
     config = Config()
-    # Alembic reads this through configparser, for which a bare % starts an interpolation.
+    # Alembic reads this through configparser, in which a bare % starts an interpolation.
     config.set_main_option("script_location", str(bundled_folder("migrations")).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config
@@ -28,7 +28,7 @@ def head_revision() -> str:
 
 
 def current_revision(engine: Engine) -> str | None:
-    """The revision the database is at; None where it was never migrated."""
+    """Return the revision of the database; None if it was never migrated."""
     with wrap_driver_errors(engine), engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table_schema": SCHEMA})
         return context.get_current_revision()
@@ -37,7 +37,7 @@ def current_revision(engine: Engine) -> str | None:
 def upgrade_engine(engine: Engine) -> None:
     """Migrate to the head revision; several callers at once wait for each other.
 
-    A schema that a newer program has brought further stays as it is, and NotReadyError is raised unless it serves.
+    A schema that a newer program has migrated further stays as it is; NotReadyError is raised unless it serves.
     """
     if _is_newer(current_revision(engine)):
         require_usable(engine)
@@ -80,6 +80,6 @@ def require_usable(engine: Engine) -> None:
 
 
 def _is_newer(revision: str | None) -> bool:
-    """Whether a newer program made this revision: this one does not know it."""
+    """Whether a newer program made this revision, so that this one does not know it."""
     script = ScriptDirectory.from_config(alembic_config())
     return revision is not None and revision not in {known.revision for known in script.walk_revisions()}

@@ -22,20 +22,20 @@ def _file(name: str) -> dict[str, str]:
 
 @cache
 def statement(name: str) -> TextClause:
-    """The statement `file.name`, for `Connection.execute`; parameters are written `:name`."""
+    """Return the statement `file.name`, for `Connection.execute`; parameters are written `:name`."""
     file, _, key = name.partition(".")
     return text(_file(file)[key])
 
 
 @cache
 def copy_query(name: str) -> str:
-    """The statement `file.name` with psycopg's placeholders, to be the query of a COPY."""
+    """Return the statement `file.name` with psycopg's placeholders, as the query of a COPY."""
     return str(statement(name).compile(dialect=PGDialect_psycopg()))
 
 
 def stream(connection: Connection, name: str, parameters: Mapping[str, Any]) -> Iterator[Sequence[Row[Any]]]:
-    """The rows of the statement `file.name` in blocks, through a cursor on the server."""
-    # Not `yield_per`, which SQLAlchemy heeds only in statements of its own making.
+    """Yield the rows of the statement `file.name` in blocks, through a cursor on the server."""
+    # Not `yield_per`, which SQLAlchemy honours only in statements that it builds itself.
     options = {"stream_results": True, "max_row_buffer": _STREAM_ROWS}
     with connection.execute(statement(name), parameters, execution_options=options) as result:
         yield from result.partitions(_STREAM_ROWS)

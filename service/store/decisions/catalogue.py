@@ -1,4 +1,4 @@
-"""What is stored of classifiers, in numbers: exact counts, none of which reads a vector."""
+"""The data stored of classifiers, in numbers: exact counts, none of which reads a vector."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from service.store.exemplars.classifiers import Classifier
 
 @dataclass(slots=True)
 class Counts:
-    """Exemplars of a classifier per split, how many of them have a label, and how many of its jobs are running."""
+    """The exemplars of a classifier per split, how many of them have a label, and how many of its jobs are running."""
 
     exemplars: dict[Split, int] = field(default_factory=lambda: dict.fromkeys(Split, 0))
     labelled: dict[Split, int] = field(default_factory=lambda: dict.fromkeys(Split, 0))
@@ -25,8 +25,8 @@ class Counts:
 class Holdings:
     """The exemplars of one classifier, per split.
 
-    labels: how many have each label, C of them. unlabelled: how many have none. documents: how many documents they
-    come from, 0 if they name none.
+    labels: the number of exemplars with each label, C of them. unlabelled: the number without a label. documents: the
+    number of documents that they come from, 0 if they name none.
     """
 
     labels: dict[Split, list[int]]
@@ -35,7 +35,7 @@ class Holdings:
 
 
 def counts(connection: Connection) -> dict[int, Counts]:
-    """The counts of every classifier, by its key."""
+    """Return the counts of every classifier, by its key."""
     found: defaultdict[int, Counts] = defaultdict(Counts)
     for row in connection.execute(statement("catalogue.exemplar_counts")):
         found[row.classifier_id].exemplars[Split(row.split)] = row.exemplars
@@ -63,12 +63,12 @@ def holdings(connection: Connection, classifier: Classifier) -> Holdings:
 
 
 def parameters(connection: Connection, classifier: Classifier) -> Row[Any] | None:
-    """The parameters in use and how well their fit went; None before the first."""
+    """Return the parameters in use and how well they were fitted; None before the first."""
     return connection.execute(statement("catalogue.parameters"), {"classifier_id": classifier.id}).one_or_none()
 
 
 def last_decisions(connection: Connection, classifier: Classifier, *, rows: int) -> Sequence[Row[Any]]:
-    """Decisions on the last rows of the newest score job, the last first; none before the first score job."""
+    """Return decisions on the last rows of the newest score job, the last row first; none if there is no such job."""
     of_classifier = {"classifier_id": classifier.id}
     job_id = connection.execute(statement("catalogue.last_score_job"), of_classifier).scalar_one_or_none()
     if job_id is None:

@@ -1,4 +1,4 @@
-"""Decisions: in by binary COPY, out in the order of a job's request."""
+"""Decisions: written by binary COPY, read in the order of a job's request."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from service.store.work.jobs import Job
 
 @dataclass(frozen=True, slots=True)
 class DecisionCount:
-    """How many rows have exemplars of one use, one predicted class, and one decision or else one reason."""
+    """The number of rows whose exemplars have the same split, predicted class, and decision or reason."""
 
     split: Split
     predicted: int
@@ -35,7 +35,7 @@ def undecided(
     weighted: bool | None,
     require_full_match: bool | None,
 ) -> IntArray:
-    """Those that have no decision yet under a snapshot and options, each once, in the order given."""
+    """Return the exemplars without a decision under a snapshot and options, each once, in the given order."""
     ids = (
         connection.execute(
             statement("decisions.undecided"),
@@ -60,9 +60,9 @@ def write(
     approximation: Approximation,
     decided: Decisions,
 ) -> None:
-    """Append the decisions of n exemplars with their evidence, but for those that were decided on meanwhile.
+    """Append the decisions on n exemplars with their evidence, except on exemplars that were decided on meanwhile.
 
-    The caller keeps other results out: see `support.lock_for_results`.
+    The caller must keep other results out: see `support.lock_for_results`.
     """
     wanted = undecided(
         connection,
@@ -129,12 +129,12 @@ def write(
 
 
 def job_rows(connection: Connection, job_id: int) -> Iterator[Sequence[Row[Any]]]:
-    """The decisions of a job, one for each row of its request and in that order, streamed in blocks."""
+    """Yield the decisions of a job, one for each row of its request and in that order, in blocks."""
     return stream(connection, "decisions.job_decisions", {"job_id": job_id})
 
 
 def counts(connection: Connection, job_id: int) -> list[DecisionCount]:
-    """Rows of a job, counted by what was decided on them."""
+    """Return the rows of a job, counted by decision."""
     rows = connection.execute(statement("decisions.decision_counts"), {"job_id": job_id})
     return [
         DecisionCount(
@@ -145,7 +145,7 @@ def counts(connection: Connection, job_id: int) -> list[DecisionCount]:
 
 
 def by_id(connection: Connection, decision_id: int) -> Row[Any]:
-    """One decision as it is stored, with its classifier's name; NotFoundError if there is none."""
+    """Return a decision as it is stored, with its classifier's name; NotFoundError if it does not exist."""
     row = connection.execute(statement("decisions.decision_by_id"), {"decision_id": decision_id}).one_or_none()
     if row is None:
         raise NotFoundError(f"there is no decision {decision_id}; name the classifier and the row's id instead")

@@ -1,4 +1,4 @@
-"""What an evaluation reads: labelled exemplars, and what a calibration decided on them."""
+"""The data that an evaluation reads: labelled exemplars, and the decisions on them."""
 
 from dataclasses import dataclass
 
@@ -23,9 +23,10 @@ from service.store.exemplars.classifiers import Classifier
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledExemplars:
-    """Labelled exemplars: ids (n,) int64 of those that can be evaluated, each once, and how many others there are.
+    """Labelled exemplars: ids (n,) int64 of those that can be evaluated, each once, and the number of others.
 
-    seen_count: those that the snapshot was made with, as training or calibration data, which say nothing about it.
+    seen_count: the number of those that the snapshot was made with, as training or calibration data, which therefore
+    say nothing about it.
     """
 
     ids: IntArray
@@ -34,10 +35,10 @@ class LabelledExemplars:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluatedRows:
-    """Labelled exemplars and the weighted decisions on them; n of them.
+    """n labelled exemplars and the weighted decisions on them.
 
-    label, network_predicted: (n,) int64. network_logits: (n, C) float32. included: (n, C) bool, the ADMIT set.
-    lower, upper: (n,) float64, NaN where the set is no singleton. admitted: (n,) bool, whatever q is.
+    label, network_predicted: (n,) int64. network_logits: (n, C) float32. included: (n, C) bool, the ADMIT set. lower,
+    upper: (n,) float64, NaN if the set is not a singleton. admitted: (n,) bool, whatever q is.
     """
 
     label: IntArray
@@ -51,7 +52,7 @@ class EvaluatedRows:
 
 
 def labelled(connection: Connection, calibration: Calibration, exemplar_ids: IntArray) -> LabelledExemplars:
-    """The labelled ones of the exemplars given, in the order given."""
+    """Return the labelled ones of the given exemplars, in the given order."""
     parameters = {
         "exemplar_ids": list(dict.fromkeys(exemplar_ids.tolist())),
         "calibrator_id": calibration.calibrator_id,
@@ -63,7 +64,7 @@ def labelled(connection: Connection, calibration: Calibration, exemplar_ids: Int
 
 
 def decided(connection: Connection, calibration: Calibration) -> IntArray:
-    """The labelled exemplars that a calibration has decided on, in order of ingestion, (n,) int64."""
+    """Return the labelled exemplars that a calibration has decided on, in order of ingestion, (n,) int64."""
     ids = connection.execute(statement("evaluations.decided"), {"calibration_id": calibration.id}).scalars().all()
     return np.array(ids, dtype=np.int64)
 
@@ -71,7 +72,7 @@ def decided(connection: Connection, calibration: Calibration) -> IntArray:
 def evaluated_rows(
     connection: Connection, classifier: Classifier, calibration_id: int, exemplar_ids: IntArray
 ) -> EvaluatedRows:
-    """Labels of some exemplars and the weighted decisions on them, which are there, in the order asked for."""
+    """Return the labels of some exemplars and the weighted decisions on them, which must exist, in the given order."""
     class_count = classifier.class_count
     columns: dict[str, FixedColumn] = {
         "label": INT4,

@@ -1,4 +1,4 @@
-"""What a report on a calibration reads beside its points: counts, origins, and what was decided with it."""
+"""The data that a report on a calibration reads besides its points: counts, origins, and decisions made with it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ from service.store.database.statements import copy_query, statement, stream
 from service.store.exemplars.classifiers import Classifier
 
 RECENT = 10_000
-"""Exemplars of recent traffic that a report looks at: a share of them is known to a hundredth, and to read them, with
-a look-up for each in tables of any size, takes a second or two.
+"""The number of exemplars of recent traffic that a report reads. A share of them is accurate to a hundredth, and
+reading them, with a look-up for each in tables of any size, takes a second or two.
 """
 
 
@@ -36,8 +36,8 @@ a look-up for each in tables of any size, takes a second or two.
 class SnapshotOrigin:
     """When and why a snapshot was made, and its KNN parameters.
 
-    is_current: whether it is the calibrator's current snapshot. dev_count, dev_discrepancies: of the fit; None where
-    the parameters were given. parameters_are_current: whether new work uses the same parameters.
+    is_current: whether it is the calibrator's current snapshot. dev_count, dev_discrepancies: of the fit; None if the
+    parameters were given. parameters_are_current: whether new work uses the same parameters.
     """
 
     created_at: datetime
@@ -49,7 +49,7 @@ class SnapshotOrigin:
 
 
 def inventory(connection: Connection, classifier: Classifier) -> Inventory:
-    """Exemplars and labels as they are stored now."""
+    """Return the number of exemplars and labels as they are stored now."""
     parameters = {"classifier_id": classifier.id}
     counts = connection.execute(statement("reports.labelled_counts"), parameters).all()
     selections = connection.execute(statement("reports.label_selections"), parameters).all()
@@ -74,7 +74,7 @@ def snapshot_origin(connection: Connection, calibration: Calibration) -> Snapsho
 
 
 def snapshot_changes(connection: Connection, calibration: Calibration) -> SnapshotChanges:
-    """What another snapshot would take up now."""
+    """Return the changes that another snapshot would include now."""
     parameters = {
         "classifier_id": calibration.classifier_id,
         "calibrator_id": calibration.calibrator_id,
@@ -85,7 +85,7 @@ def snapshot_changes(connection: Connection, calibration: Calibration) -> Snapsh
 
 
 def discrepancies(connection: Connection, calibration: Calibration) -> tuple[Discrepancies, Discrepancies]:
-    """Discrepancies under the snapshot's parameters: on mc and vp as they are now, and on scored exemplars."""
+    """Return discrepancies under the snapshot's parameters: on mc and vp as they are now, and on scored exemplars."""
     parameters = {"classifier_id": calibration.classifier_id, "knn_parameters_id": calibration.knn_parameters_id}
     rows = connection.execute(statement("reports.discrepancies"), parameters).all()
 
@@ -98,10 +98,10 @@ def discrepancies(connection: Connection, calibration: Calibration) -> tuple[Dis
 
 
 def recent_points(connection: Connection, classifier: Classifier, calibration: Calibration) -> DecidedPoints:
-    """The newest decision on each of at most `RECENT` exemplars of the newest requests, in order of ingestion.
+    """Return the newest decision on each of at most `RECENT` exemplars of the newest requests, in order of ingestion.
 
-    Whichever snapshot made it; those are comparable that `calibration` made, or one with the same KNN parameters
-    since the training exemplars last changed.
+    Any snapshot may have made it. Comparable are the decisions by `calibration`, or by a snapshot with the same KNN
+    parameters since the training exemplars last changed.
     """
     columns: dict[str, FixedColumn] = {
         "exemplar_id": INT8,
@@ -151,6 +151,6 @@ def recent_points(connection: Connection, classifier: Classifier, calibration: C
 def unlabelled_rows(
     connection: Connection, classifier: Classifier, calibration: Calibration
 ) -> Iterator[Sequence[Row[Any]]]:
-    """Recent traffic without a label, in random order, streamed in blocks."""
+    """Yield recent traffic without a label, in random order, in blocks."""
     recent = recent_points(connection, classifier, calibration)
     return stream(connection, "reports.unlabelled_rows", {"exemplar_ids": recent.exemplar_ids.tolist()})

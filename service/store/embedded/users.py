@@ -1,8 +1,8 @@
 """The embedded Postgres: one server for each home folder, shared by the processes that use it.
 
-A process holds a shared lock on `postgres.users` as long as it uses the server, a forked child one of its
-own, and the last to leave stops the server. The kernel drops the lock however a process ends, so a killed
-one leaves nothing to clean up: a server without users is taken over by the next, and stopped by it.
+A process holds a shared lock on `postgres.users` as long as it uses the server, and a forked child holds one of its
+own; the last to leave stops the server. The kernel drops the lock however a process ends, so that a killed process
+leaves nothing to clean up: the next process takes over a server without users, and stops it in the end.
 """
 
 import atexit
@@ -22,7 +22,7 @@ from service.errors import DatabaseError
 from service.store.embedded.access import INSTEAD, make_home
 from service.store.embedded.server import Server, is_server, run_server, stop_server
 
-# A start takes some seconds, recovery after a crash longer.
+# A start takes a few seconds; recovery after a crash takes longer.
 _SILENT_SECONDS = 2.0
 _PATIENCE_SECONDS = 300.0
 
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """This process's use of one server; `users` is the open file that bears its shared lock."""
+    """This process's use of one server; `users` is the open file that carries its shared lock."""
 
     server: Server
     users: int
@@ -42,24 +42,24 @@ _one_thread = threading.Lock()
 
 
 def start_embedded(home: Path) -> str:
-    """The SQLAlchemy URL of the server that keeps its data under `home`, started where it does not run.
+    """Return the SQLAlchemy URL of the server that keeps its data under `home`, which is started if it does not run.
 
-    The data outlive the process. Where this process uses the server already, the call costs nothing.
+    The data outlive the process. If this process uses the server already, the call costs nothing.
 
     Raises:
-        DatabaseError: the folder cannot be used, this platform has no embedded Postgres, the data are of
-            another version of Postgres, or the server does not start.
+        DatabaseError: The folder cannot be used, this platform has no embedded Postgres, the data belong to another
+            version of Postgres, or the server does not start.
     """
     home = home.expanduser().resolve()
     if not re.fullmatch(r"[\w./@+=:~-]+", str(home)):
         raise DatabaseError(
-            f"the embedded Postgres takes no folder with a space or a sign like , or ' in its path, "
+            f"the embedded Postgres accepts no folder with a space or a character like , or ' in its path, "
             f"got {str(home)!r}: set VENN_ADMIT_HOME to another folder, {INSTEAD}"
         )
     with _one_thread:
         use = _uses.get(home)
         if use is not None and not is_server(use.server.pid, home / "postgres"):
-            os.close(_uses.pop(home).users)  # somebody else ended it
+            os.close(_uses.pop(home).users)  # another process stopped it
             use = None
         if use is None:
             _uses[home] = use = _begin_use(home)
@@ -67,7 +67,7 @@ def start_embedded(home: Path) -> str:
 
 
 def stop_embedded(home: Path) -> bool:
-    """End this process's use of the server, which otherwise happens at exit; true if that stopped it."""
+    """End this process's use of the server, which otherwise happens at exit; return whether that stopped it."""
     home = home.expanduser().resolve()
     with _one_thread:
         use = _uses.pop(home, None)
@@ -106,7 +106,7 @@ def _begin_use(home: Path) -> _Use:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """One process at a time starts or stops the server; another one waits, and says so if that takes long."""
+    """Let one process at a time start or stop the server; another one waits, and says so if that takes long."""
     descriptor = _open_private(path)
     try:
         _wait_for(descriptor, path)
@@ -116,7 +116,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _open_private(path: Path) -> int:
-    """Open a file that no other user can open, and so none can lock."""
+    """Open a file that no other user can open, and so no other user can lock."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     if os.fstat(descriptor).st_uid == os.geteuid():
         os.fchmod(descriptor, 0o600)
@@ -143,7 +143,7 @@ def _wait_for(descriptor: int, path: Path) -> None:
 
 
 def _release(descriptor: int) -> None:
-    """Unlock and close: closing alone would leave the lock to a child that inherited it past Python."""
+    """Unlock and close: closing alone would leave the lock to a child that inherited it outside of Python."""
     fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 
@@ -154,8 +154,8 @@ def _share(home: Path) -> int:
     return descriptor
 
 
-# A forked child is a user in its own right. What it inherits is its parent's lock, not one more, so its own is
-# taken before the fork: a parent that leaves right after it must not stop the server under the child.
+# A forked child is a user in its own right. It inherits its parent's lock, not a second one, so its own is taken
+# before the fork: a parent that leaves right after the fork must not stop the server that the child uses.
 _of_child: dict[Path, int] = {}
 
 

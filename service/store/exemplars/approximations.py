@@ -29,7 +29,7 @@ class StoredNeighbours:
     """Neighbour lists of n points.
 
     exemplar_ids: (n,) int64. neighbour_ids: (n, K) int64, distances: (n, K) float64, nearest first.
-    support_version: (n,) int64, the version that each is complete to.
+    support_version: (n,) int64, the version that each list is complete to.
     """
 
     exemplar_ids: IntArray
@@ -38,7 +38,7 @@ class StoredNeighbours:
     support_version: IntArray
 
     def take(self, rows: IntArray) -> "StoredNeighbours":
-        """The lists in these rows, in this order; rows: (m,) int64."""
+        """Return the lists in these rows, in this order; rows: (m,) int64."""
         return StoredNeighbours(
             exemplar_ids=self.exemplar_ids[rows],
             neighbour_ids=self.neighbour_ids[rows],
@@ -47,7 +47,7 @@ class StoredNeighbours:
         )
 
     def followed_by(self, other: "StoredNeighbours") -> "StoredNeighbours":
-        """These lists and then those of `other`."""
+        """Return these lists, followed by those of `other`."""
         return StoredNeighbours(
             exemplar_ids=np.concatenate([self.exemplar_ids, other.exemplar_ids]),
             neighbour_ids=np.concatenate([self.neighbour_ids, other.neighbour_ids]),
@@ -56,13 +56,13 @@ class StoredNeighbours:
         )
 
     def holding(self, neighbour_ids: IntArray) -> BoolArray:
-        """Whether each list holds any of some training exemplars, (n,)."""
+        """Return whether each list holds any of some training exemplars, (n,) bool."""
         return np.asarray(np.isin(self.neighbour_ids, neighbour_ids).any(axis=1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredParameters:
-    """Parameters of the KNN and the localizer, and their key."""
+    """The parameters of the KNN and the localizer, and their key."""
 
     id: int
     knn: KnnParameters
@@ -71,7 +71,7 @@ class StoredParameters:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitRecord:
-    """How parameters came about: sizes of the halves, discrepancies left, and the log of each model."""
+    """The record of a fit: sizes of the halves, remaining discrepancies, and the log of each model."""
 
     fit_count: int
     dev_count: int
@@ -82,7 +82,7 @@ class FitRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledApproximations:
-    """A block of a split: ids and labels (n,) int64 with the points' approximation."""
+    """A block of a split: ids and labels (n,) int64 with the approximations of the points."""
 
     exemplar_ids: IntArray
     labels: IntArray
@@ -90,7 +90,7 @@ class LabelledApproximations:
 
 
 def without_neighbours(connection: Connection, classifier: Classifier, splits: list[Split]) -> IntArray:
-    """Ids of the points of some splits that have no neighbours yet."""
+    """Return the ids of the points of some splits that have no neighbours yet."""
     parameters = {"classifier_id": classifier.id, "splits": splits}
     return _ids(connection, "approximations.without_neighbours", parameters)
 
@@ -98,15 +98,15 @@ def without_neighbours(connection: Connection, classifier: Classifier, splits: l
 def without_approximation(
     connection: Connection, classifier: Classifier, splits: list[Split], knn_parameters_id: int
 ) -> IntArray:
-    """Ids of the points of some splits that have no approximation under the given parameters yet."""
+    """Return the ids of the points of some splits that have no approximation under the given parameters yet."""
     parameters = {"classifier_id": classifier.id, "splits": splits, "knn_parameters_id": knn_parameters_id}
     return _ids(connection, "approximations.without_approximation", parameters)
 
 
 def outdated_neighbours(connection: Connection, classifier: Classifier) -> IntArray:
-    """Ids of the points, of any split, whose neighbours or their labels the training exemplars may have changed.
+    """Return the ids of points, of any split, whose neighbours or their labels may have changed.
 
-    Where training exemplars only left or were relabelled, that is the points which have them among their neighbours.
+    If training exemplars only left or were relabelled, these are the points that have them among their neighbours.
     """
     searched, version = classifier.neighbours_support_version, classifier.support_version
     if searched == version:
@@ -127,7 +127,7 @@ def _ids(connection: Connection, query: str, parameters: dict[str, Any]) -> IntA
 
 
 def read_neighbours(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> StoredNeighbours:
-    """The neighbour lists there are, of some exemplars, in no particular order."""
+    """Return the stored neighbour lists of some exemplars, in no particular order."""
     k = classifier.neighbour_count
     columns: dict[str, FixedColumn] = {
         "exemplar_id": INT8,
@@ -182,7 +182,7 @@ def read_approximations(
     exemplar_ids: IntArray,
     knn_parameters_id: int,
 ) -> tuple[IntArray, Approximation]:
-    """The approximations there are, of some exemplars: ids and values, in no particular order."""
+    """Return the stored approximations of some exemplars: ids and values, in no particular order."""
     parameters = {"exemplar_ids": exemplar_ids.tolist(), "knn_parameters_id": knn_parameters_id}
     columns: dict[str, FixedColumn] = {"exemplar_id": INT8, **_approximation_columns(classifier)}
     query = copy_query("approximations.approximations")
@@ -235,7 +235,7 @@ def delete_outdated_approximations(connection: Connection, classifier: Classifie
 def split_blocks(
     connection: Connection, classifier: Classifier, split: Split, knn_parameters_id: int, block_rows: int
 ) -> Iterator[LabelledApproximations]:
-    """A labelled split in order of ingestion, in blocks."""
+    """Yield a labelled split in order of ingestion, in blocks."""
     columns: dict[str, FixedColumn] = {"id": INT8, "label": INT4, **_approximation_columns(classifier)}
     parameters = {"classifier_id": classifier.id, "split": split, "knn_parameters_id": knn_parameters_id}
     query = copy_query("approximations.split_approximations")
@@ -246,7 +246,7 @@ def split_blocks(
 def add_parameters(
     connection: Connection, classifier: Classifier, knn: KnnParameters, eta_loc: float, record: FitRecord | None
 ) -> StoredParameters:
-    """Store parameters and make them current; `record` is None where they were given, not fitted."""
+    """Store parameters and make them current; `record` is None if they were given rather than fitted."""
     connection.execute(statement("approximations.retire_parameters"), {"classifier_id": classifier.id})
     parameters_id = connection.execute(
         statement("approximations.add_parameters"),
@@ -288,7 +288,7 @@ def _parameters(row: Row[Any] | None) -> StoredParameters | None:
 
 
 def current_parameters(connection: Connection, classifier: Classifier) -> StoredParameters | None:
-    """The parameters new work uses; None before the first fit."""
+    """Return the parameters that new work uses; None before the first fit."""
     row = connection.execute(
         statement("approximations.current_parameters"), {"classifier_id": classifier.id}
     ).one_or_none()
@@ -296,7 +296,7 @@ def current_parameters(connection: Connection, classifier: Classifier) -> Stored
 
 
 def parameters_by_id(connection: Connection, knn_parameters_id: int) -> StoredParameters:
-    """The parameters with that key, which a foreign key says are there."""
+    """Return the parameters with this key, whose existence a foreign key guarantees."""
     row = connection.execute(
         statement("approximations.parameters_by_id"), {"knn_parameters_id": knn_parameters_id}
     ).one()
@@ -306,10 +306,10 @@ def parameters_by_id(connection: Connection, knn_parameters_id: int) -> StoredPa
 
 
 def export_neighbour_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequence[Row[Any]]]:
-    """Neighbour lists by external ids, in order of ingestion, streamed in blocks."""
+    """Yield neighbour lists by external ids, in order of ingestion, in blocks."""
     return stream(connection, "approximations.export_neighbours", {"classifier_id": classifier.id})
 
 
 def export_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequence[Row[Any]]]:
-    """Approximations under the current parameters, in order of ingestion, streamed in blocks."""
+    """Yield approximations under the current parameters, in order of ingestion, in blocks."""
     return stream(connection, "approximations.export_approximations", {"classifier_id": classifier.id})

@@ -1,4 +1,4 @@
-"""Classifiers: what is calibrated."""
+"""The classifiers that are calibrated."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ from service.store.database.statements import statement
 
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """A stored classifier. dimension is D, neighbour_count K; the shares are of held-out labelled points.
+    """A stored classifier. dimension is D, neighbour_count K; the shares are those of held-out labelled points.
 
     support_version: of its training exemplars; neighbours_support_version: the version that all stored neighbour lists
     are complete to at least.
@@ -54,7 +54,7 @@ def create(
     mc_share: Decimal,
     seed: int,
 ) -> Classifier:
-    """Store a new classifier; ConflictError where the name is taken."""
+    """Store a new classifier; ConflictError if the name is taken."""
     classifier_id = connection.execute(
         statement("classifiers.create_classifier"),
         {
@@ -76,11 +76,11 @@ def create(
 
 
 def _name_taken(name: str) -> ConflictError:
-    return ConflictError(f"a classifier named {name!r} exists already: choose another name")
+    return ConflictError(f"a classifier named {name!r} exists already; choose another name")
 
 
 def rename(connection: Connection, classifier: Classifier, name: str) -> None:
-    """Give a classifier another name; ConflictError if it is taken, and the transaction cannot go on then."""
+    """Rename a classifier; ConflictError if the name is taken, after which the transaction cannot continue."""
     try:
         connection.execute(statement("classifiers.rename_classifier"), {"classifier_id": classifier.id, "name": name})
     except IntegrityError as error:
@@ -88,9 +88,9 @@ def rename(connection: Connection, classifier: Classifier, name: str) -> None:
 
 
 def by_name(connection: Connection, name: str) -> Classifier:
-    """The classifier of that name; NotFoundError names those there are."""
+    """Return the classifier of that name; NotFoundError, which names the known ones, if there is none."""
     row = None
-    if name.isprintable():  # what is not was never stored, and may be no text to the database
+    if name.isprintable():  # any other name was never stored, and may not be text to the database
         row = connection.execute(statement("classifiers.classifier_by_name"), {"name": name}).one_or_none()
     if row is None:
         names = connection.execute(statement("classifiers.classifier_names")).scalars().all()
@@ -100,7 +100,7 @@ def by_name(connection: Connection, name: str) -> Classifier:
 
 
 def every(connection: Connection) -> list[Classifier]:
-    """All classifiers, by name."""
+    """Return all classifiers, by name."""
     return [_classifier(row) for row in connection.execute(statement("classifiers.classifiers"))]
 
 

@@ -1,4 +1,4 @@
-"""Exemplars, their vectors and labels: in by binary COPY, out by binary COPY."""
+"""Exemplars, their vectors and labels, written and read by binary COPY."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,16 +34,16 @@ from service.store.exemplars.labels import LabelEvent, append_events, record
 # What `described` returns of an exemplar: external_id, network_predicted, attributes.
 DescribedExemplar = Row[Any]
 
-# Postgres takes up to 256 MB of JSON in another form; so much of it is no attribute of an exemplar.
+# Postgres accepts up to 256 MB of JSON, in another form; that much is not an attribute of an exemplar.
 ATTRIBUTES_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IncomingExemplars:
-    """Validated rows on their way in, each field of length n.
+    """Validated rows to be stored; each field has length n.
 
-    first_row: position of the first one in its source, for messages. vectors: (n, D) float32, r.
-    logits: (n, C) float32, f. predicted: (n,) int64, argmax f. labels: (n,) int64, -1 unknown.
+    first_row: position of the first row in its source, for messages. vectors: (n, D) float32, r. logits: (n, C)
+    float32, f. predicted: (n,) int64, argmax f. labels: (n,) int64, -1 if unknown.
     """
 
     first_row: int
@@ -59,7 +59,7 @@ class IncomingExemplars:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredExemplars:
-    """What became of n incoming rows: ids (n,) int64, in their order, and which positions were new, int64."""
+    """The result of storing n rows: ids (n,) int64, in their order, and the positions of new rows, int64."""
 
     ids: IntArray
     new_rows: IntArray
@@ -67,7 +67,7 @@ class StoredExemplars:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExemplarKeys:
-    """Names of n exemplars: ids (n,) int64, the document or else the external id of each, and its external id."""
+    """The names of n exemplars: ids (n,) int64, and for each its document, or else external id, and its external id."""
 
     ids: IntArray
     document_keys: list[str]
@@ -80,10 +80,10 @@ def under_former_ids(
     incoming: IncomingExemplars,
     former_ids: Sequence[str],
 ) -> IncomingExemplars:
-    """The rows, each under its former id if it is stored under that with the same content.
+    """Return the rows, each under its former id if it is stored under that id with the same content.
 
-    Rows of a file without ids were once called by the file's name and their number. Those that are stored so keep
-    their ids, and are known when the file comes again.
+    Rows of a file without ids were once named by the file's name and their number. Rows that are stored in that way
+    keep their ids, and are recognised when the file is ingested again.
     """
     parameters = {"classifier_id": classifier.id, "external_ids": list(former_ids)}
     stored = {
@@ -108,11 +108,11 @@ def store(
     selection: str,
     source: str,
 ) -> StoredExemplars:
-    """Append the rows that are new; a known id must come with the content it is stored with.
+    """Append the rows that are new; a known id must come with the content that is stored under it.
 
-    The caller holds the ingestion lock, so no other row of this classifier appears in between.
-    A label that comes for a scored exemplar stored without one becomes its first label event.
-    Raises ConflictError naming the row, and what differs.
+    The caller holds the ingestion lock, so that no other row of this classifier appears in between. A label that
+    arrives for a scored exemplar stored without one becomes its first label event. Raises ConflictError naming the row,
+    and what differs.
     """
     digests = [
         content_digest(vector, logits, document_id)
@@ -162,7 +162,7 @@ _WRONG_FILE = "see whether this is the file you meant; give the row an id of its
 def _check_same(
     stored: Row[Any], incoming: IncomingExemplars, digests: Sequence[bytes], position: int, source: str
 ) -> None:
-    """Raise ConflictError unless an incoming row fits the exemplar that is stored under its id."""
+    """Raise ConflictError unless an incoming row matches the exemplar that is stored under its id."""
     split, label = incoming.splits[position], int(incoming.labels[position])
     if bytes(stored.content_digest) != digests[position]:
         problem = "already stored with another vector, logits or document; use another id, or correct the file"
@@ -190,7 +190,7 @@ def _append(
     selection: str,
     source: str,
 ) -> IntArray:
-    """Store the chosen rows; their new ids, ascending."""
+    """Store the chosen rows; return their new ids, ascending."""
     packed = connection.execute(statement("exemplars.allocate_exemplar_ids"), {"count": len(rows)}).scalar_one()
     ids = _unpacked_ids(packed)
     if not len(rows):
@@ -261,20 +261,20 @@ def lock_ingestion(connection: Connection, classifier: Classifier) -> None:
 
 
 def split_counts(connection: Connection, classifier: Classifier) -> dict[Split, int]:
-    """How many exemplars each split holds, empty ones included."""
+    """Return the number of exemplars in each split, including empty splits."""
     rows = connection.execute(statement("exemplars.split_counts"), {"classifier_id": classifier.id})
     stored = {row.split: row.exemplars for row in rows}
     return {split: stored.get(split, 0) for split in Split}
 
 
 def split_classes(connection: Connection, classifier: Classifier, split: Split) -> list[int]:
-    """The labels that occur in a split, ascending."""
+    """Return the labels that occur in a split, ascending."""
     parameters = {"classifier_id": classifier.id, "split": split}
     return list(connection.execute(statement("exemplars.split_classes"), parameters).scalars())
 
 
 def split_keys(connection: Connection, classifier: Classifier, split: Split) -> ExemplarKeys:
-    """A split's exemplars in the order of their external ids, which the order they came in does not show in."""
+    """Return a split's exemplars in the order of their external ids, which does not depend on the order of arrival."""
     rows = connection.execute(statement("exemplars.split_keys"), {"classifier_id": classifier.id, "split": split}).all()
     return ExemplarKeys(
         ids=np.array([row.id for row in rows], dtype=np.int64),
@@ -284,13 +284,13 @@ def split_keys(connection: Connection, classifier: Classifier, split: Split) -> 
 
 
 def keys(connection: Connection, exemplar_ids: IntArray) -> ExemplarKeys:
-    """The names of some exemplars, in the order asked for."""
+    """Return the names of some exemplars, in the given order."""
     rows = connection.execute(statement("exemplars.keys"), {"exemplar_ids": exemplar_ids.tolist()}).all()
     return ExemplarKeys(exemplar_ids, [row.document_key for row in rows], [row.external_id for row in rows])
 
 
 def support_ids(connection: Connection, classifier: Classifier) -> IntArray:
-    """The training exemplars in order of ingestion, (N,) int64."""
+    """Return the training exemplars in order of ingestion, (N,) int64."""
     packed = connection.execute(statement("exemplars.support_ids"), {"classifier_id": classifier.id}).scalar_one()
     return _unpacked_ids(packed)
 
@@ -298,7 +298,7 @@ def support_ids(connection: Connection, classifier: Classifier) -> IntArray:
 def support_blocks(
     connection: Connection, classifier: Classifier, ids: IntArray, block_rows: int
 ) -> Iterator[tuple[IntArray, Float32Array]]:
-    """Labels and network logits of the training exemplars, whose `ids` are all there are, in order of ingestion."""
+    """Yield labels and network logits of the training exemplars, all of whose `ids` are given, in their order."""
     columns: dict[str, FixedColumn] = {
         "id": INT8,
         "label": INT4,
@@ -312,7 +312,7 @@ def support_blocks(
 def support_vector_blocks(
     connection: Connection, classifier: Classifier, ids: IntArray, block_rows: int
 ) -> Iterator[Float32Array]:
-    """Vectors of the training exemplars, whose `ids` are all there are, in order of ingestion."""
+    """Yield vectors of the training exemplars, all of whose `ids` are given, in order of ingestion."""
     columns: dict[str, FixedColumn] = {"exemplar_id": INT8, "vector": Vector(classifier.dimension)}
     query, parts = copy_query("exemplars.support_vectors"), _parts(classifier, ids, block_rows)
     for block in copy_out_packed(driver_cursor(connection), query, parts, columns):
@@ -320,7 +320,7 @@ def support_vector_blocks(
 
 
 def _parts(classifier: Classifier, ids: IntArray, block_rows: int) -> dict[str, object]:
-    """Parameters of a statement that reads ascending ids in blocks."""
+    """The parameters of a statement that reads ascending ids in blocks."""
     last = np.append(ids[block_rows - 1 :: block_rows], ids[-1:] if len(ids) % block_rows else ids[:0])
     return {"classifier_id": classifier.id, "first_ids": ids[::block_rows].tolist(), "last_ids": last.tolist()}
 
@@ -330,7 +330,7 @@ def _unpacked_ids(packed: bytes | None) -> IntArray:
 
 
 def vectors(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
-    """The vectors of some exemplars, in the order asked for, (n, D) float32."""
+    """Return the vectors of some exemplars, in the given order, (n, D) float32."""
     columns: dict[str, FixedColumn] = {"exemplar_id": INT8, "vector": Vector(classifier.dimension)}
     parameters = {"classifier_id": classifier.id, "exemplar_ids": exemplar_ids.tolist()}
     found = np.empty((len(exemplar_ids), classifier.dimension), dtype=np.float32)
@@ -345,7 +345,7 @@ def vectors(connection: Connection, classifier: Classifier, exemplar_ids: IntArr
 
 
 def network_logits(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
-    """The network's logits of some exemplars, in the order asked for, (n, C) float32."""
+    """Return the network's logits of some exemplars, in the given order, (n, C) float32."""
     columns: dict[str, FixedColumn] = {"network_logits": Array(">f4", classifier.class_count)}
     query = copy_query("exemplars.network_logits")
     parameters = {"exemplar_ids": exemplar_ids.tolist()}
@@ -354,10 +354,10 @@ def network_logits(connection: Connection, classifier: Classifier, exemplar_ids:
 
 
 def described(connection: Connection, exemplar_ids: IntArray) -> Sequence[DescribedExemplar]:
-    """External id, network's prediction and attributes of some exemplars, in the order asked for."""
+    """Return external id, network's prediction and attributes of some exemplars, in the given order."""
     return connection.execute(statement("exemplars.described"), {"exemplar_ids": exemplar_ids.tolist()}).all()
 
 
 def export_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequence[Row[Any]]]:
-    """All exemplars in order of ingestion, streamed in blocks."""
+    """Yield all exemplars in order of ingestion, in blocks."""
     return stream(connection, "exemplars.export_exemplars", {"classifier_id": classifier.id})

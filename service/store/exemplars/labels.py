@@ -1,4 +1,4 @@
-"""Labels of stored exemplars: what they are, and the ledger of what was said of them."""
+"""Labels of stored exemplars: the current ones, and the ledger of all label events."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class LabelledExemplar:
 
 @dataclass(frozen=True, slots=True)
 class LabelEvent:
-    """What is said of an exemplar: its label, None to take it back, how it was chosen, and its split from then on."""
+    """An event in the ledger: the label, None to retract it, how it was chosen, and the split that results."""
 
     exemplar_id: int
     label: int | None
@@ -35,14 +35,14 @@ class LabelEvent:
 def by_external_id(
     connection: Connection, classifier: Classifier, external_ids: Sequence[str]
 ) -> dict[str, LabelledExemplar]:
-    """Those of the exemplars that are stored."""
+    """Return those of the exemplars that are stored."""
     parameters = {"classifier_id": classifier.id, "external_ids": list(external_ids)}
     rows = connection.execute(statement("labels.labelled_exemplars"), parameters)
     return {row.external_id: LabelledExemplar(row.id, Split(row.split), row.label, row.document_key) for row in rows}
 
 
 def record(connection: Connection, events: Sequence[LabelEvent], *, source: str) -> None:
-    """Append to the ledger, and let the exemplars be as the events say; each exemplar once."""
+    """Append events to the ledger, and set labels and splits as they say; each exemplar occurs once."""
     connection.execute(
         statement("labels.set_labels"),
         {
@@ -63,7 +63,7 @@ def record(connection: Connection, events: Sequence[LabelEvent], *, source: str)
 def append_events(
     connection: Connection, exemplar_ids: IntArray, labels: IntArray, selections: Sequence[str], *, source: str
 ) -> None:
-    """Append n events to the ledger; labels: (n,) int64, -1 where one is taken back."""
+    """Append n events to the ledger; labels: (n,) int64, -1 for a retraction."""
     n = len(exemplar_ids)
     if n:
         copy_in(

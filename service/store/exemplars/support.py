@@ -1,7 +1,7 @@
-"""Versions of the training exemplars: how they changed, and what was computed among which of them.
+"""Versions of the training exemplars: how they changed, and which version a result was computed from.
 
-A version is a number from the sequence of exemplar ids, so that of exemplars ingested for training it is the id of
-the newest; other changes are kept in `support_change`.
+A version is a number from the sequence of exemplar ids, so that after an ingestion of training exemplars it is the id
+of the newest; other changes are kept in `support_change`.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class SupportChangedError(ConflictError):
 
 @dataclass(frozen=True, slots=True)
 class SupportChange:
-    """A training exemplar added, removed or relabelled; label_before is None where it was added."""
+    """A training exemplar that was added, removed or relabelled; label_before is None if it was added."""
 
     exemplar_id: int
     kind: str
@@ -32,7 +32,7 @@ class SupportChange:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SupportChanges:
-    """m changes but for ingestion, the newest first: versions, exemplar_ids, labels_before (m,) int64, -1 for None.
+    """m changes, except ingestion, newest first: versions, exemplar_ids, labels_before (m,) int64, -1 for None.
 
     kinds: (m,) str.
     """
@@ -43,18 +43,18 @@ class SupportChanges:
     labels_before: IntArray
 
     def ids(self, kind: str, *, after: int) -> IntArray:
-        """The exemplars with a change of a kind after a version, (any,) int64."""
+        """Return the exemplars with a change of some kind after a version, (any,) int64."""
         ids: IntArray = self.exemplar_ids[(self.kinds == kind) & (self.versions > after)]
         return ids
 
 
 def renew(connection: Connection, classifier: Classifier, version: int) -> None:
-    """Give the training exemplars, which changed in this transaction, a version."""
+    """Give the training exemplars, which changed in this transaction, a new version."""
     connection.execute(statement("support.renew"), {"classifier_id": classifier.id, "version": version})
 
 
 def change(connection: Connection, classifier: Classifier, changes: Sequence[SupportChange]) -> None:
-    """Record changes of the training exemplars, each of another exemplar, as one new version; vectors move along.
+    """Record changes of training exemplars, each of a different one, as a new version, and move their vectors.
 
     The caller holds the ingestion lock, and changes splits and labels.
     """
@@ -79,7 +79,7 @@ def change(connection: Connection, classifier: Classifier, changes: Sequence[Sup
 
 
 def changes_after(connection: Connection, classifier: Classifier, version: int) -> SupportChanges:
-    """What changed after a version, but by ingestion."""
+    """Return the changes after a version, except ingestion."""
     rows = connection.execute(statement("support.changes"), {"classifier_id": classifier.id, "version": version}).all()
     return SupportChanges(
         versions=np.array([row.version for row in rows], dtype=np.int64),
@@ -90,7 +90,7 @@ def changes_after(connection: Connection, classifier: Classifier, version: int) 
 
 
 def grew_after(connection: Connection, classifier: Classifier, version: int) -> bool:
-    """Whether any of the training exemplars came after a version."""
+    """Return whether any training exemplars arrived after a version."""
     grew: bool = connection.execute(
         statement("support.grew"), {"classifier_id": classifier.id, "version": version}
     ).scalar_one()
@@ -98,12 +98,12 @@ def grew_after(connection: Connection, classifier: Classifier, version: int) -> 
 
 
 def require_version(connection: Connection, classifier: Classifier) -> None:
-    """Raise SupportChangedError where the training exemplars are no longer those `classifier` was read with."""
+    """Raise SupportChangedError if the training exemplars changed since `classifier` was read."""
     _check_version(classifier, connection.execute(statement("support.version"), _of(classifier)).scalar_one())
 
 
 def lock_for_results(connection: Connection, classifier: Classifier) -> None:
-    """As `require_version`, and keep other results, and changes, out until this transaction ends."""
+    """Do what `require_version` does, and keep other results and changes out until this transaction ends."""
     _check_version(classifier, connection.execute(statement("support.lock_for_results"), _of(classifier)).scalar_one())
 
 
@@ -120,5 +120,5 @@ def _check_version(classifier: Classifier, version: int) -> None:
 
 
 def complete_neighbours(connection: Connection, job_id: int) -> None:
-    """Where a job that brings all neighbour lists up to date is done, record what they are complete to."""
+    """If a job that brings all neighbour lists up to date is done, record what they are complete to."""
     connection.execute(statement("support.complete_neighbours"), {"job_id": job_id})

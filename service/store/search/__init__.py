@@ -1,1 +1,1 @@
-"""The training exemplars as they are searched: by SQL, by an HNSW index, or from cached arrays."""
+"""Searches of the training exemplars: by SQL, by an HNSW index, or in cached arrays."""

@@ -1,8 +1,8 @@
 """Copies of the large immutable arrays, as memory-mapped files that the processes of one machine share.
 
 An entry is named by a revision, a UUID that the database changes whenever the content does, and by the order of its
-rows if the program chooses that order. So an entry is never out of date: it is there and right, or it is not there. It
-appears by a rename, whole.
+rows if the program chooses that order. An entry is therefore never out of date: it is present and correct, or it is
+absent. It appears complete, by a rename.
 """
 
 import os
@@ -27,9 +27,9 @@ from service.store.exemplars import exemplars, support
 from service.store.exemplars.classifiers import Classifier
 
 _BLOCK_BYTES = 32 << 20
-# Of rows that the server packs into one value: beyond this it asks the kernel for memory anew with each.
+# The bytes of rows that the server packs into one value; beyond this, it requests memory anew for each value.
 _PACKED_BYTES = 1 << 16
-# Two: while workers go over to the newest, some still read the one before.
+# Two, because while workers move on to the newest, some still read the one before.
 _KEPT = 2
 _TRIES = 5
 _ABANDONED_NS = 24 * 3600 * 10**9
@@ -47,15 +47,15 @@ class CachedSupport:
 
 
 class ArrayCache:
-    """The cache in one folder. Of each owner's entries those used last are kept, the others are deleted."""
+    """The cache in one folder. The most recently used entries of each owner are kept, the others deleted."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def support(self, engine: Engine, classifier: Classifier) -> CachedSupport:
-        """The training exemplars as they were when `classifier` was read.
+        """Return the training exemplars as they were when `classifier` was read.
 
-        Raises SupportChangedError where they changed since, unless they are kept here.
+        Raises SupportChangedError if they changed since, unless they are kept here.
         """
 
         def fill(folder: Path) -> None:
@@ -77,7 +77,7 @@ class ArrayCache:
     def localizer_vectors(
         self, engine: Engine, classifier: Classifier, calibration: Calibration, exemplar_ids: IntArray
     ) -> Float32Array:
-        """The vectors of a snapshot's vp points in the order given, (n_vp, D) float32, mapped read-only."""
+        """Return the vectors of a snapshot's vp points in the given order, (n_vp, D) float32, mapped read-only."""
 
         def fill(folder: Path) -> None:
             rows = _block_rows(classifier)
@@ -92,7 +92,7 @@ class ArrayCache:
             vectors: Float32Array = np.load(folder / "vectors.npy", mmap_mode="r")
             return vectors
 
-        # The order of the rows is that of the program's index of vp, which another version may order differently.
+        # The order of the rows is that of the program's index of vp, and another version may use another order.
         order = blake2b(exemplar_ids.tobytes(), digest_size=8).hexdigest()
         return self._open(f"localizer-{calibration.calibrator_id}", f"{calibration.revision}-{order}", fill, read)
 
@@ -101,7 +101,7 @@ class ArrayCache:
             folder = self._entry(owner, revision, fill)
             try:
                 return read(folder)
-            except FileNotFoundError:  # another process deleted it, to which others were newer
+            except FileNotFoundError:  # another process deleted it in favour of newer ones
                 continue
         raise NotReadyError(f"{self._folder}: other processes replace {owner} faster than it can be read; try again")
 
@@ -121,9 +121,9 @@ class ArrayCache:
             fill(draft)
             draft.rename(target)
         except OSError as error:
-            # Another process made the same entry meanwhile: theirs is as good.
+            # Another process made the same entry meanwhile, which is as good.
             if not target.is_dir():
-                raise DatabaseError(f"{target} cannot be written: {error}; see whether the disk is full") from error
+                raise DatabaseError(f"{target} cannot be written: {error}; check whether the disk is full") from error
         finally:
             shutil.rmtree(draft, ignore_errors=True)
         _mark_used(target)
@@ -132,10 +132,10 @@ class ArrayCache:
 
     def _delete_least_used(self, owner: str) -> None:
         for entry in sorted(self._folder.glob(f"{owner}-*"), key=_used_at, reverse=True)[_KEPT:]:
-            # The process that still maps an entry keeps its data until it lets go.
+            # A process that still maps an entry keeps its data until it releases it.
             shutil.rmtree(entry, ignore_errors=True)
         for draft in self._folder.glob(".draft-*"):
-            if time.time_ns() - _used_at(draft) > _ABANDONED_NS:  # by a process that was killed
+            if time.time_ns() - _used_at(draft) > _ABANDONED_NS:  # left by a process that was killed
                 shutil.rmtree(draft, ignore_errors=True)
 
 
@@ -179,9 +179,9 @@ def _packed_rows(width: int) -> int:
 
 @contextmanager
 def _float_rows(path: Path, n: int, width: int) -> Iterator[Callable[[Float32Array], object]]:
-    """Write a file of (n, width) float32 block by block, in order; OSError where it cannot be written.
+    """Write a file of (n, width) float32 block by block, in order; OSError if it cannot be written.
 
-    Not through a mapped file: where the disk is full, a write to that kills the process.
+    It is not written through a mapped file, because a write to one kills the process if the disk is full.
     """
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (n, width)})

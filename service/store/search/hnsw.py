@@ -1,4 +1,4 @@
-"""The HNSW index on a classifier's training vectors, which is made on request."""
+"""The HNSW index on a classifier's training vectors, which is created on request."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,14 +14,14 @@ from service.store.database.statements import statement
 from service.store.database.tables import SCHEMA
 from service.store.exemplars.classifiers import Classifier
 
-# pgvector's, of the type vector.
+# pgvector's limit for the type vector.
 DIMENSION_LIMIT = 2000
 EF_SEARCH_LIMIT = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class HnswIndex:
-    """An index that is there. m: links of a vector; ef_construction: candidates while it was made; size: bytes."""
+    """An existing index. m: links per vector; ef_construction: candidates while it was built; size: bytes."""
 
     m: int
     ef_construction: int
@@ -29,7 +29,7 @@ class HnswIndex:
 
 
 def find(connection: Connection, classifier: Classifier) -> HnswIndex | None:
-    """The index, None where there is none; one whose making was interrupted is none."""
+    """Return the index, or None if there is none; an index whose creation was interrupted does not count."""
     row = connection.execute(statement("hnsw.index"), {"index": _name(classifier)}).one_or_none()
     if row is None or not row.valid:
         return None
@@ -38,15 +38,15 @@ def find(connection: Connection, classifier: Classifier) -> HnswIndex | None:
 
 
 def create(engine: Engine, classifier: Classifier, *, m: int, ef_construction: int) -> HnswIndex:
-    """Make the index while others read and write; what an interrupted attempt left is replaced.
+    """Create the index while others read and write; the remains of an interrupted attempt are replaced.
 
-    m: 2 to 100. ef_construction: 2 m to 1000. Raises InvalidInputError for others, or for vectors of more dimensions
-    than pgvector can index; ConflictError where there is one.
+    m: 2 to 100. ef_construction: 2 m to 1000. Raises InvalidInputError for other values, or for vectors of more
+    dimensions than pgvector can index, and ConflictError if there is an index already.
     """
     if classifier.dimension > DIMENSION_LIMIT:
         raise InvalidInputError(
             f"classifier {classifier.name!r} has vectors of {classifier.dimension} dimensions, pgvector's HNSW index "
-            f"takes {DIMENSION_LIMIT} at most; search exactly"
+            f"accepts {DIMENSION_LIMIT} at most; search exactly"
         )
     if not (2 <= m <= 100 and 2 * m <= ef_construction <= 1000):
         raise InvalidInputError(
@@ -68,7 +68,7 @@ def create(engine: Engine, classifier: Classifier, *, m: int, ef_construction: i
 
 
 def drop(engine: Engine, classifier: Classifier) -> None:
-    """Remove the index, complete or not; NotFoundError where there is none."""
+    """Remove the index, complete or not; NotFoundError if there is none."""
     with _unlimited(engine) as connection:
         if connection.execute(statement("hnsw.index"), {"index": _name(classifier)}).one_or_none() is None:
             raise NotFoundError(f"classifier {classifier.name!r} has no HNSW index")
@@ -76,10 +76,10 @@ def drop(engine: Engine, classifier: Classifier) -> None:
 
 
 def prefer(connection: Connection, classifier: Classifier, ef_search: int) -> None:
-    """Have searches by the index use it, to the end of the transaction.
+    """Make searches use the index, to the end of the transaction.
 
-    ef_search: candidates that a search keeps, K to 1000. Raises InvalidInputError for another number, NotReadyError
-    where there is no index.
+    ef_search: candidates that a search keeps, K to 1000. Raises InvalidInputError for another number, and NotReadyError
+    if there is no index.
     """
     if not classifier.neighbour_count <= ef_search <= EF_SEARCH_LIMIT:
         raise InvalidInputError(
@@ -94,7 +94,7 @@ def prefer(connection: Connection, classifier: Classifier, ef_search: int) -> No
 
 
 def sample(connection: Connection, classifier: Classifier, count: int) -> list[int]:
-    """Ids of some stored points that are no training exemplars, in no particular order, fewer where there are."""
+    """Return ids of at most `count` stored points that are not training exemplars, in no particular order."""
     return list(
         connection.execute(statement("hnsw.sample"), {"classifier_id": classifier.id, "count": count}).scalars()
     )
@@ -105,7 +105,7 @@ def _name(classifier: Classifier) -> str:
 
 
 def _index(classifier: Classifier, **options: int) -> Index:
-    """On an expression of fixed dimension, which the column has not."""
+    """An index on an expression of fixed dimension, because the column has none."""
     table = Table(f"exemplar_vector_{classifier.id}_support", MetaData(schema=SCHEMA), Column("vector", VECTOR))
     return Index(
         _name(classifier),
@@ -119,7 +119,7 @@ def _index(classifier: Classifier, **options: int) -> Index:
 
 @contextmanager
 def _unlimited(engine: Engine) -> Iterator[Connection]:
-    """A connection for what is done outside of transactions, and may take long."""
+    """Open a connection for work that is done outside of transactions and may take long."""
     with connect(engine) as connection:
         connection.execution_options(isolation_level="AUTOCOMMIT")
         connection.execute(statement("hnsw.unlimited"))

@@ -1,6 +1,6 @@
 """The nearest training exemplars of one vector: exactly, by pgvector and a certificate, or by an HNSW index.
 
-Either way pgvector proposes candidates by float32 arithmetic, and the distances of `service.core` rank them.
+In both cases pgvector proposes candidates by float32 arithmetic, and the distances of `service.core` rank them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ from service.store.database.statements import copy_query
 from service.store.exemplars.classifiers import Classifier
 from service.store.search import hnsw
 
-# Candidates beyond K: enough that the gap behind the K-th distance outgrows the rounding of float32.
+# Candidates beyond K: enough for the gap behind the K-th distance to exceed the rounding of float32.
 MARGIN = 8
 _BLOCK_ROWS = 1024
 
@@ -44,16 +44,16 @@ class NearestExemplars:
     logits: Float32Array
 
     def as_neighbours(self) -> tuple[Neighbours, Support]:
-        """The same as the neighbours of one point in a support of K rows."""
+        """Return the same as the neighbours of one point in a support of K rows."""
         rows = np.arange(len(self.ids))
         return Neighbours(rows[np.newaxis], self.distances[np.newaxis]), Support(self.logits, self.labels)
 
 
 def exact_nearest(connection: Connection, classifier: Classifier, vector: Float32Array) -> NearestExemplars:
-    """The K nearest: ids and distances are those of `service.core.neighbours.search.exact_neighbours`, bit for bit.
+    """Return the K nearest: ids and distances of `service.core.neighbours.search.exact_neighbours`, bit for bit.
 
-    vector: (D,) float32, finite. The transaction should be REPEATABLE READ, for this may take two statements. Raises
-    InvalidInputError for another vector, NotReadyError where there are fewer than K training exemplars.
+    vector: (D,) float32, finite. The transaction should be REPEATABLE READ, because this may take two statements.
+    Raises InvalidInputError for another vector, and NotReadyError if there are fewer than K training exemplars.
     """
     _check_vector(classifier, vector)
     k, asked = classifier.neighbour_count, classifier.neighbour_count + MARGIN
@@ -66,7 +66,7 @@ def exact_nearest(connection: Connection, classifier: Classifier, vector: Float3
             "ingest more with --split train"
         )
     near = _rank(classifier, vector, [candidates])
-    # What was cut off is at least as far as the farthest that was not, by float32 arithmetic.
+    # By float32 arithmetic, what was cut off is at least as far as the farthest that was not.
     farthest = float(candidates["float32_distance"].max())
     if count < asked or least_distance(farthest, classifier.dimension) > near.distances[-1]:
         return near
@@ -78,10 +78,10 @@ def exact_nearest(connection: Connection, classifier: Classifier, vector: Float3
 def hnsw_nearest(
     connection: Connection, classifier: Classifier, vector: Float32Array, ef_search: int
 ) -> NearestExemplars:
-    """The K nearest of what the HNSW index proposes, which may miss some of the K nearest; distances are exact.
+    """Return the K nearest of what the HNSW index proposes, which may miss some of them; distances are exact.
 
-    ef_search: candidates that the index keeps, K to 1000. The settings for it stay until the transaction ends.
-    Raises as `exact_nearest` and `hnsw.prefer`, and NotReadyError where the index proposes fewer than K.
+    ef_search: candidates that the index keeps, K to 1000. The settings for it stay until the transaction ends. Raises
+    the errors of `exact_nearest` and `hnsw.prefer`, and NotReadyError if the index proposes fewer than K.
     """
     _check_vector(classifier, vector)
     hnsw.prefer(connection, classifier, ef_search)
@@ -101,9 +101,9 @@ def _parameters(classifier: Classifier, vector: Float32Array) -> dict[str, Any]:
 
 
 class _BinaryDumper(Dumper):
-    """A vector as it is stored: writing its digits would take a tenth of a search by an index.
+    """Sends a vector as it is stored; writing its digits would take a tenth of a search by an index.
 
-    The cast that each parameter stands in says what type it is of.
+    The cast around each parameter states its type.
     """
 
     format = Format.BINARY
@@ -113,10 +113,10 @@ class _BinaryDumper(Dumper):
 
 
 def _few(connection: Connection, query: str, classifier: Classifier, parameters: Mapping[str, Any]) -> _Block:
-    """The rows of a statement that gives few: quicker than by COPY, whose rows come one at a time."""
+    """The rows of a statement that returns only a few; this is quicker than COPY, which returns them one at a time."""
     cursor = driver_cursor(connection)
     cursor.adapters.register_dumper(pgvector.Vector, _BinaryDumper)
-    # Not prepared: a plan for any dimension would not match the index.
+    # The statement is not prepared, because a plan for any dimension would not match the index.
     cursor.execute(copy_query(query).encode(), parameters, prepare=False, binary=True)
     ids, distances, vectors, labels, logits = zip(*cursor.fetchall(), strict=True) if cursor.rowcount else [()] * 5
     wire = Vector(classifier.dimension)
@@ -132,7 +132,7 @@ def _few(connection: Connection, query: str, classifier: Classifier, parameters:
 def _many(
     connection: Connection, query: str, classifier: Classifier, parameters: Mapping[str, Any]
 ) -> Iterator[_Block]:
-    """The same of one that may give all the training exemplars, in blocks."""
+    """The rows of a statement that may return all training exemplars, in blocks."""
     columns: dict[str, FixedColumn] = {
         "exemplar_id": INT8,
         "float32_distance": FLOAT8,
@@ -140,7 +140,7 @@ def _many(
         "label": INT4,
         "network_logits": Array(">f4", classifier.class_count),
     }
-    as_text = {**parameters, "vector": parameters["vector"].to_text()}  # a COPY takes no binary parameters
+    as_text = {**parameters, "vector": parameters["vector"].to_text()}  # a COPY accepts no binary parameters
     return copy_out(driver_cursor(connection), copy_query(query), as_text, columns, _BLOCK_ROWS)
 
 
@@ -158,7 +158,7 @@ def _rank(classifier: Classifier, vector: Float32Array, blocks: Iterable[_Block]
 
 
 def _merge(near: NearestExemplars, block: _Block, distances: FloatArray, k: int) -> NearestExemplars:
-    """The K nearest of those known and those of a block, by (distance, id)."""
+    """The K nearest of those known and of those in a block, by (distance, id)."""
     ids, distances = np.concatenate([near.ids, block["exemplar_id"]]), np.concatenate([near.distances, distances])
     order = np.lexsort((ids, distances))[:k]
     return NearestExemplars(

@@ -1,5 +1,5 @@
 -- name: without_neighbours
--- Points, of the given splits, that have no neighbours yet.
+-- The points of the given splits that have no neighbours yet.
 SELECT exemplar.id
 FROM exemplar
 WHERE
@@ -13,7 +13,7 @@ WHERE
 ORDER BY exemplar.id;
 
 -- name: without_approximation
--- Points, of the given splits, that have no approximation under the given parameters yet.
+-- The points of the given splits that have no approximation under the given parameters yet.
 SELECT exemplar.id
 FROM exemplar
 WHERE
@@ -29,7 +29,7 @@ WHERE
 ORDER BY exemplar.id;
 
 -- name: outdated_neighbours
--- Points whose neighbours are older than the training exemplars.
+-- The points whose neighbours are older than the training exemplars.
 SELECT exemplar.id
 FROM exemplar
 INNER JOIN neighbours ON exemplar.id = neighbours.exemplar_id
@@ -39,7 +39,7 @@ WHERE
 ORDER BY exemplar.id;
 
 -- name: outdated_neighbours_holding
--- Those of them that have one of the exemplars given among their neighbours.
+-- The points with outdated neighbours that have one of the given exemplars among them.
 SELECT exemplar_id
 FROM neighbours
 WHERE
@@ -48,7 +48,8 @@ WHERE
 ORDER BY exemplar_id;
 
 -- name: neighbours
--- Stored neighbours of the exemplars asked for, and what they are complete to; those without are left out.
+-- The stored neighbours of the given exemplars, and the support version that they are complete to. Exemplars without
+-- neighbours are left out.
 SELECT
     neighbours.exemplar_id,
     neighbours.neighbour_ids,
@@ -61,12 +62,12 @@ WHERE
     AND classifier.id = :classifier_id;
 
 -- name: delete_neighbours
--- Room for new lists.
+-- Delete the neighbours of some points, before new ones are inserted.
 DELETE FROM neighbours
 WHERE exemplar_id = ANY(:exemplar_ids);
 
 -- name: approximations
--- Stored approximations of the exemplars asked for; those without are left out.
+-- The stored approximations of the given exemplars. Exemplars without one are left out.
 SELECT
     exemplar_id,
     predicted,
@@ -79,14 +80,14 @@ WHERE
     AND knn_parameters_id = :knn_parameters_id;
 
 -- name: delete_approximations
--- Room for new ones.
+-- Delete the approximations of some points, before new ones are inserted.
 DELETE FROM approximation
 WHERE
     exemplar_id = ANY(:exemplar_ids)
     AND knn_parameters_id = :knn_parameters_id;
 
 -- name: delete_outdated_approximations
--- Those of points whose neighbours, or their labels, have changed, under any parameters.
+-- Delete the approximations, under any parameters, of points whose neighbours, or the labels of these, have changed.
 DELETE FROM approximation
 WHERE
     exemplar_id = ANY(:exemplar_ids)
@@ -110,7 +111,7 @@ WHERE
 ORDER BY exemplar.id;
 
 -- name: retire_parameters
--- Make room for new current parameters.
+-- Make the current parameters no longer current, before new ones are inserted.
 UPDATE knn_parameters
 SET is_current = FALSE
 WHERE
@@ -118,7 +119,7 @@ WHERE
     AND is_current;
 
 -- name: add_parameters
--- New current parameters.
+-- Insert new current parameters.
 INSERT INTO knn_parameters (
     classifier_id,
     origin,
@@ -146,7 +147,7 @@ VALUES (
 RETURNING id;
 
 -- name: add_training_epoch
--- One line of a training log.
+-- Insert one line of a training log.
 INSERT INTO training_epoch (knn_parameters_id, model, epoch, loss, masked, discrepancies, parameters)
 VALUES (:knn_parameters_id, :model, :epoch, :loss, :masked, :discrepancies, :parameters);
 
@@ -164,7 +165,7 @@ WHERE
     AND is_current;
 
 -- name: parameters_by_id
--- The parameters some work was started with.
+-- The parameters that some work was started with.
 SELECT
     id,
     beta,
@@ -175,7 +176,7 @@ FROM knn_parameters
 WHERE id = :knn_parameters_id;
 
 -- name: export_neighbours
--- What `export --what neighbours` writes.
+-- The rows that `export --what neighbours` writes.
 SELECT
     exemplar.external_id,
     neighbours.distances,
@@ -191,7 +192,7 @@ WHERE exemplar.classifier_id = :classifier_id
 ORDER BY exemplar.id;
 
 -- name: export_approximations
--- What `export --what approximations` writes: those under the current parameters.
+-- The rows that `export --what approximations` writes, under the current parameters.
 SELECT
     exemplar.external_id,
     exemplar.split,

@@ -1,8 +1,8 @@
 -- name: band_evidence
--- For one point, per class: the band's count and threshold score from mc, and, for each predicted class and
--- each label, the category's count from vp. Reads the covering index of the current snapshot alone.
+-- For one point, per class: the count and the threshold score of its band, from mc, and, for each predicted class and
+-- each label, the count of the category, from vp. It reads only the covering index of the current snapshot.
 --
--- The rank is exact: alpha is a decimal. A rank beyond the band's count has no score, so the threshold is
+-- The rank is exact, because alpha is a decimal. A rank beyond the count of the band has no score, so the threshold is
 -- minus infinity. Only singletons have a category, and a singleton is {predicted}.
 WITH class AS (
     SELECT generate_series(0, :class_count - 1) AS label

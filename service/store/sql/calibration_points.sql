@@ -1,5 +1,5 @@
 -- name: open_points
--- The rows of the current snapshot; a point of mc, which has no ADMIT set, with an empty one.
+-- The rows of the current snapshot. A point of mc, which has no ADMIT set, has an empty one here.
 SELECT
     exemplar_id,
     split = 'vp' AS in_vp,
@@ -16,7 +16,7 @@ WHERE
     AND valid_until IS NULL;
 
 -- name: close_points
--- Open rows that the snapshot of this number no longer holds.
+-- Close the open rows that the snapshot of this number no longer holds.
 UPDATE calibration_point AS point
 SET valid_until = :number
 FROM unnest(:exemplar_ids ::bigint[]) AS closed (exemplar_id)
@@ -26,7 +26,7 @@ WHERE
     AND point.valid_until IS NULL;
 
 -- name: delete_unheld_points
--- Closed rows of which no snapshot is left that holds them.
+-- Delete the closed rows that no remaining snapshot holds.
 DELETE FROM calibration_point AS point
 WHERE
     point.calibrator_id = :calibrator_id
@@ -41,6 +41,6 @@ WHERE
     );
 
 -- name: vacuum_points
--- Mark pages all-visible, without which an index-only scan visits the table, and refresh the statistics;
--- not waited for where somebody else is at it already.
+-- Mark pages as all-visible, because an index-only scan visits the table otherwise, and refresh the statistics. It is
+-- skipped if another session holds the lock.
 VACUUM (ANALYZE, SKIP_LOCKED) calibration_point;

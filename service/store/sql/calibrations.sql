@@ -1,5 +1,5 @@
 -- name: choose_calibrator
--- A setting, new, known or retired, is the one in use from now on.
+-- Make a setting, whether new, known or retired, the one in use from now on.
 INSERT INTO calibrator (classifier_id, settings_digest, alpha, delta, kappa, bin_edges, thresholds, chosen_at)
 VALUES (:classifier_id, :settings_digest, :alpha, :delta, :kappa, :bin_edges, :thresholds, clock_timestamp())
 ON CONFLICT (classifier_id, settings_digest) DO UPDATE
@@ -9,11 +9,11 @@ ON CONFLICT (classifier_id, settings_digest) DO UPDATE
 RETURNING id;
 
 -- name: lock_calibrator
--- One recalibration at a time under a setting.
+-- Wait until no other transaction recalibrates under a setting.
 SELECT pg_advisory_xact_lock(2, :lock_key);
 
 -- name: try_lock_calibrator
--- The same, where nobody else has it.
+-- Take the same lock if nobody else holds it.
 SELECT pg_try_advisory_xact_lock(2, :lock_key);
 
 -- name: latest_number
@@ -23,7 +23,7 @@ FROM calibration
 WHERE calibrator_id = :calibrator_id;
 
 -- name: retire_calibration
--- The current snapshot gives way to the next.
+-- Retire the current snapshot, before the next is inserted.
 UPDATE calibration
 SET state = 'retired'
 WHERE
@@ -31,7 +31,7 @@ WHERE
     AND state = 'current';
 
 -- name: add_calibration
--- A new current snapshot.
+-- Insert a new current snapshot.
 INSERT INTO calibration (
     calibrator_id,
     number,
@@ -68,7 +68,7 @@ ORDER BY calibrator.chosen_at DESC, calibrator.id DESC
 LIMIT 1;
 
 -- name: calibration_by_id
--- One snapshot and its setting.
+-- A snapshot and its setting.
 SELECT
     calibration.id,
     calibration.number,
@@ -97,7 +97,7 @@ WHERE id = :calibration_id
 FOR KEY SHARE;
 
 -- name: calibrations
--- The newest snapshots of a classifier, under whichever setting.
+-- The newest snapshots of a classifier, under any setting.
 SELECT
     calibration.id AS calibration,
     calibrator.id AS setting,
@@ -132,7 +132,7 @@ WHERE
 ORDER BY bin, distance, exemplar_id;
 
 -- name: export_calibration
--- What `export --what calibration` writes.
+-- The rows that `export --what calibration` writes.
 SELECT
     exemplar.external_id,
     point.split,
@@ -151,7 +151,7 @@ WHERE
 ORDER BY point.exemplar_id;
 
 -- name: lock_old_calibrations
--- Snapshots before the last so many, but for those that somebody reads or is about to refer to.
+-- Lock the snapshots before the newest ones, except those that somebody reads or is about to refer to.
 SELECT id
 FROM calibration
 WHERE
@@ -165,7 +165,7 @@ ORDER BY id
 FOR UPDATE SKIP LOCKED;
 
 -- name: delete_calibrations
--- Those of the snapshots that no decision and no job refers to.
+-- Delete those of the given snapshots that no decision and no job refers to.
 DELETE FROM calibration
 WHERE
     id = ANY(:calibration_ids ::bigint[])

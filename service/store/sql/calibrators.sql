@@ -1,6 +1,6 @@
 -- name: calibrators
--- The settings of a classifier, the one in use first: each with its current snapshot and with the recalibration that
--- it waits for.
+-- The settings of a classifier, the one in use first, each with its current snapshot and with the recalibration that it
+-- is waiting for.
 SELECT
     calibrator.id,
     calibrator.alpha,
@@ -15,7 +15,7 @@ SELECT
     calibration.vp_count,
     request.reason AS due_for,
     request.error AS due_error,
-    -- The order that `latest_calibration` picks the first of.
+    -- The same order as in `latest_calibration`, which takes the first.
     calibrator.id = first_value(calibrator.id) OVER (
         ORDER BY calibrator.chosen_at DESC, calibrator.id DESC
     ) AS is_in_use
@@ -31,12 +31,12 @@ WHERE
 ORDER BY calibrator.chosen_at DESC, calibrator.id DESC;
 
 -- name: retire_calibrator
--- A setting is no longer kept current; one that was retired before stays so since then.
+-- Stop keeping a setting current. A setting that was retired before keeps the time of that.
 UPDATE calibrator
 SET retired_at = coalesce(retired_at, clock_timestamp())
 WHERE id = :calibrator_id;
 
 -- name: drop_request
--- Nor does it wait for a recalibration.
+-- Delete the recalibration that a retired setting is waiting for.
 DELETE FROM recalibration_request
 WHERE calibrator_id = :calibrator_id;

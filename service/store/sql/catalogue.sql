@@ -1,5 +1,5 @@
 -- name: exemplar_counts
--- How many exemplars each split of each classifier holds, and how many of them have a label.
+-- The number of exemplars in each split of each classifier, and how many of them have a label.
 SELECT
     classifier_id,
     split,
@@ -9,7 +9,7 @@ FROM exemplar
 GROUP BY classifier_id, split;
 
 -- name: running_jobs
--- How many jobs of each classifier are running.
+-- The number of running jobs of each classifier.
 SELECT
     classifier_id,
     count(*) AS jobs
@@ -18,7 +18,7 @@ WHERE state = 'running'
 GROUP BY classifier_id;
 
 -- name: label_counts
--- How many exemplars of each split have which label; null for those without.
+-- The number of exemplars of each split with each label; null for exemplars without one.
 SELECT
     split,
     label,
@@ -28,12 +28,12 @@ WHERE classifier_id = :classifier_id
 GROUP BY split, label;
 
 -- name: document_counts
--- How many documents the exemplars of each split come from; those without are left out.
+-- The number of documents that the exemplars of each split come from. Exemplars without a document are left out.
 SELECT
     document.split,
     count(*) AS documents
 FROM (
-    -- Hashed, which count(DISTINCT ...) would not be.
+    -- This is hashed, whereas count(DISTINCT ...) would sort.
     SELECT DISTINCT
         split,
         document_id
@@ -45,7 +45,7 @@ FROM (
 GROUP BY document.split;
 
 -- name: parameters
--- The parameters in use, and how well the fit went; no row before the first.
+-- The parameters in use, and how well they were fitted; no row before the first.
 SELECT
     id AS knn_parameters,
     origin,
@@ -78,7 +78,7 @@ ORDER BY job.id DESC
 LIMIT 1;
 
 -- name: last_decisions
--- Decisions on the last so many rows of a job, those that are made; the last row first, one look-up a row.
+-- The decisions made on the last rows of a job, the last row first, with one look-up per row.
 SELECT
     stored.id AS decision_id,
     exemplar.external_id,

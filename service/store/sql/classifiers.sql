@@ -1,16 +1,16 @@
 -- name: create_classifier
--- A new classifier; no row where the name is taken.
+-- Insert a classifier; no row if the name is taken.
 INSERT INTO classifier (name, class_names, dimension, neighbour_count, knn_share, mc_share, seed)
 VALUES (:name, :class_names, :dimension, :neighbour_count, :knn_share, :mc_share, :seed)
 ON CONFLICT (name) DO NOTHING
 RETURNING id;
 
 -- name: create_vector_partitions
--- Where the vectors of a new classifier go.
+-- Create the partitions for the vectors of a new classifier.
 SELECT create_vector_partitions_v2(:classifier_id, :dimension);
 
 -- name: classifier_by_name
--- What is known of one classifier.
+-- A classifier, by its name.
 SELECT
     id,
     name,
@@ -28,7 +28,7 @@ FROM classifier
 WHERE name = :name;
 
 -- name: classifier_by_id
--- What is known of one classifier.
+-- A classifier, by its key.
 SELECT
     id,
     name,
@@ -46,7 +46,7 @@ FROM classifier
 WHERE id = :classifier_id;
 
 -- name: classifiers
--- What is known of every classifier.
+-- Every classifier.
 SELECT
     id,
     name,
@@ -64,17 +64,17 @@ FROM classifier
 ORDER BY name;
 
 -- name: classifier_names
--- Every classifier, for a message that lists them.
+-- The name of every classifier, for a message that lists them.
 SELECT name
 FROM classifier
 ORDER BY name;
 
 -- name: rename_classifier
--- Another name; whatever is stored refers to the key.
+-- Rename a classifier; everything stored refers to its key.
 UPDATE classifier
 SET name = :name
 WHERE id = :classifier_id;
 
 -- name: lock_ingestion
--- One ingestion a classifier at a time: ids then ascend in the order in which exemplars become visible.
+-- Allow one ingestion per classifier at a time, so that ids ascend in the order in which exemplars become visible.
 SELECT pg_advisory_xact_lock(1, :classifier_id);

@@ -1,6 +1,6 @@
 -- name: undecided
--- Those of the exemplars asked for that have no decision yet, in the order asked for: one look-up an id. An anti-join
--- would read all decisions of the snapshot for each id as long as they have no statistics.
+-- Those of the given exemplars that have no decision yet, in the given order, with one look-up per id. An anti-join
+-- would read all decisions of the snapshot for each id as long as the table has no statistics.
 SELECT wanted.exemplar_id
 FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
 LEFT JOIN
@@ -12,7 +12,7 @@ LEFT JOIN
             AND decision.exemplar_id = wanted.exemplar_id
             AND decision.weighted = :weighted
             AND decision.require_full_match = :require_full_match
-        -- There is one at most. The limit keeps this from becoming a join, and the order, of one value, costs nothing.
+        -- There is at most one. The limit keeps this from becoming a join, and ordering a single row costs nothing.
         ORDER BY decision.exemplar_id
         LIMIT 1
     ) AS stored
@@ -21,7 +21,7 @@ WHERE stored.id IS NULL
 ORDER BY wanted.position;
 
 -- name: job_decisions
--- What `score --out` writes: one row a row of the request, in its order; look-ups for the reason given above.
+-- The rows that `score --out` writes: one per row of the request, in its order, with look-ups for the same reason.
 SELECT
     exemplar.external_id,
     stored.predicted,
@@ -48,7 +48,7 @@ FROM (
     FROM job
     INNER JOIN job_row ON job.id = job_row.job_id
     WHERE job.id = :job_id
-    -- Here, so that nothing as large as a decision is sorted.
+    -- This is looked up here, so that nothing as large as a decision is sorted.
     ORDER BY job_row.row_number
 ) AS wanted
 CROSS JOIN
@@ -88,8 +88,8 @@ CROSS JOIN
 ORDER BY wanted.row_number;
 
 -- name: decision_counts
--- How many rows of a job were admitted, or rejected for which reason, per predicted class, and what use the exemplars
--- have.
+-- The number of rows of a job that were admitted, or rejected for each reason, per predicted class, and the splits of
+-- the exemplars.
 SELECT
     exemplar.split,
     stored.predicted,
@@ -137,7 +137,7 @@ ORDER BY decision.id DESC
 LIMIT 1;
 
 -- name: decision_by_id
--- One decision as it is stored.
+-- A decision as it is stored.
 SELECT
     decision.id,
     decision.calibration_id,

@@ -1,5 +1,5 @@
 -- name: labelled
--- Of the exemplars asked for those with a label, in the order asked for, and whether the snapshot was made with them.
+-- Those of the given exemplars that have a label, in the given order, and whether the snapshot was made with them.
 SELECT
     wanted.exemplar_id,
     exemplar.split IN ('train', 'knn')
@@ -18,7 +18,7 @@ WHERE exemplar.label IS NOT NULL
 ORDER BY wanted.position;
 
 -- name: decided
--- The labelled exemplars that a calibration has decided on, under whichever options.
+-- The labelled exemplars that a calibration has decided on, under any options.
 SELECT DISTINCT decision.exemplar_id
 FROM decision
 INNER JOIN exemplar ON decision.exemplar_id = exemplar.id
@@ -28,7 +28,7 @@ WHERE
 ORDER BY decision.exemplar_id;
 
 -- name: decisions
--- What was decided on the exemplars asked for, weighted and whatever q is, in the order asked for.
+-- The decisions on the given exemplars, weighted and with any q, in the given order.
 SELECT
     exemplar.label,
     exemplar.network_predicted,

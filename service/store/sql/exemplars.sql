@@ -1,7 +1,7 @@
 -- name: allocate_exemplar_ids
 -- Keys for new exemplars, ascending, packed into one value; null for none.
 WITH counter AS MATERIALIZED (
-    -- Looked up once: by each row it takes twenty times as long as the key.
+    -- The sequence is looked up once; for each row that would take twenty times as long as the key itself.
     SELECT pg_get_serial_sequence('exemplar', 'id')::regclass AS name
 )
 
@@ -10,7 +10,7 @@ FROM counter
 CROSS JOIN generate_series(1, :count);
 
 -- name: known_exemplars
--- What is stored under some of the user's ids.
+-- The stored content of some of the user's ids.
 SELECT
     id,
     external_id,
@@ -23,7 +23,7 @@ WHERE
     AND external_id = ANY(:external_ids);
 
 -- name: split_counts
--- How many exemplars each split holds.
+-- The number of exemplars in each split.
 SELECT
     split,
     count(*) AS exemplars
@@ -32,7 +32,7 @@ WHERE classifier_id = :classifier_id
 GROUP BY split;
 
 -- name: split_classes
--- Which classes occur in a split.
+-- The classes that occur in a split.
 SELECT DISTINCT label
 FROM exemplar
 WHERE
@@ -41,7 +41,7 @@ WHERE
 ORDER BY label;
 
 -- name: support_ids
--- The training exemplars in order of ingestion, packed into one value; null where there are none.
+-- The training exemplars in order of ingestion, packed into one value; null if there are none.
 SELECT string_agg(int8send(id), '' ORDER BY id)
 FROM exemplar
 WHERE
@@ -49,7 +49,7 @@ WHERE
     AND split = 'train';
 
 -- name: support
--- The training exemplars between each two ids, both included, but for their vectors: packed in order of ingestion.
+-- The training exemplars between each two ids, both inclusive, without their vectors, packed in order of ingestion.
 SELECT packed.block
 FROM unnest(:first_ids ::bigint[], :last_ids ::bigint[]) WITH ORDINALITY AS part (first_id, last_id, position)
 CROSS JOIN
@@ -70,7 +70,7 @@ CROSS JOIN
 ORDER BY part.position;
 
 -- name: support_vectors
--- The vectors of the training exemplars between each two ids, both included: packed in order of ingestion.
+-- The vectors of the training exemplars between each two ids, both inclusive, packed in order of ingestion.
 SELECT packed.block
 FROM unnest(:first_ids ::bigint[], :last_ids ::bigint[]) WITH ORDINALITY AS part (first_id, last_id, position)
 CROSS JOIN
@@ -90,15 +90,15 @@ CROSS JOIN
 ORDER BY part.position;
 
 -- name: vectors
--- The vectors of the exemplars asked for, in the order asked for: one look-up an id. A plain join would read
--- whole partitions as long as they have no statistics.
+-- The vectors of the given exemplars, in the given order, with one look-up per id. A plain join would read whole
+-- partitions as long as they have no statistics.
 SELECT
     wanted.exemplar_id,
     stored.vector
 FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
 CROSS JOIN
     LATERAL (
-        -- Each side names the whole key.
+        -- Each side names the complete key.
         SELECT held_out.vector
         FROM exemplar_vector AS held_out
         WHERE
@@ -112,14 +112,14 @@ CROSS JOIN
             training.classifier_id = :classifier_id
             AND training.support
             AND training.exemplar_id = wanted.exemplar_id
-        -- It is on one of them. The limit also keeps this from becoming a join.
+        -- The vector is on one of the two sides. The limit also keeps this from becoming a join.
         LIMIT 1
     ) AS stored
 ORDER BY wanted.position;
 
 -- name: split_keys
--- The exemplars of a split and what training halves them by, the document or else the exemplar itself. Their
--- order is neither that of arrival nor one that depends on the server's locale: sums round by it.
+-- The exemplars of a split and the keys by which training halves them, the document or else the exemplar itself. The
+-- order is neither that of arrival nor one that depends on the server's locale, because rounding of sums depends on it.
 SELECT
     id,
     external_id,
@@ -131,7 +131,7 @@ WHERE
 ORDER BY external_id COLLATE "C";
 
 -- name: keys
--- External ids and split keys of the exemplars asked for, in the order asked for.
+-- External ids and split keys of the given exemplars, in the given order.
 SELECT
     exemplar.external_id,
     coalesce(exemplar.document_id, exemplar.external_id) AS document_key
@@ -140,14 +140,14 @@ INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
 ORDER BY wanted.position;
 
 -- name: network_logits
--- The network's logits of the exemplars asked for, in the order asked for.
+-- The network's logits of the given exemplars, in the given order.
 SELECT exemplar.network_logits
 FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
 INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
 ORDER BY wanted.position;
 
 -- name: export_exemplars
--- What `export --what exemplars` writes.
+-- The rows that `export --what exemplars` writes.
 SELECT
     external_id,
     split,
@@ -158,7 +158,7 @@ WHERE classifier_id = :classifier_id
 ORDER BY id;
 
 -- name: described
--- Exemplars as their users know them, in the order asked for.
+-- Exemplars as their users know them, in the given order.
 SELECT
     exemplar.external_id,
     exemplar.network_predicted,

@@ -1,5 +1,5 @@
 -- name: index
--- An HNSW index by its name, where there is one: how it was made, whether it is complete, and its size.
+-- An HNSW index by its name, if there is one: how it was made, whether it is complete, and its size.
 SELECT
     pg_index.indisvalid AS valid,
     pg_class.reloptions AS options,
@@ -9,18 +9,18 @@ INNER JOIN pg_index ON pg_class.oid = pg_index.indexrelid
 WHERE pg_class.oid = to_regclass(:index);
 
 -- name: unlimited
--- For this session: however long an index takes, and whoever it waits for.
+-- Lift the timeouts of this session, however long an index takes and whatever it waits for.
 SELECT
     set_config('statement_timeout', '0', FALSE),
     set_config('lock_timeout', '0', FALSE);
 
 -- name: limited
--- As the session began.
+-- Restore the timeouts with which the session began.
 RESET ALL;
 
 -- name: prefer
--- Until the transaction ends, the planner sorts only where nothing else gives the order, and a search keeps so many
--- candidates; whether there is an index to search.
+-- Until the transaction ends, the planner sorts only if nothing else gives the order, and a search keeps the given
+-- number of candidates. The result tells whether there is an index to search.
 SELECT
     set_config('enable_sort', 'off', TRUE),
     set_config('hnsw.ef_search', :ef_search ::text, TRUE),
@@ -31,7 +31,7 @@ SELECT
     ) AS indexed;
 
 -- name: sample
--- Some stored points that are no training exemplars, the same ones as long as none is added.
+-- Some stored points that are not training exemplars, the same ones as long as none is added.
 SELECT id
 FROM exemplar
 WHERE

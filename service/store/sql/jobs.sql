@@ -1,5 +1,5 @@
 -- name: add_job
--- A request for work; its rows and chunks follow in the same transaction.
+-- Insert a request for work; its rows and chunks follow in the same transaction.
 INSERT INTO job (
     classifier_id,
     kind,
@@ -27,7 +27,7 @@ VALUES (
 RETURNING id;
 
 -- name: add_chunks
--- Cut a job's rows into runs of at most chunk_rows.
+-- Cut the rows of a job into runs of at most chunk_rows.
 INSERT INTO job_chunk (job_id, ordinal, first_row, end_row)
 SELECT
     :job_id,
@@ -37,8 +37,9 @@ SELECT
 FROM generate_series(0, :row_count - 1, :chunk_rows) AS first_row;
 
 -- name: take_unsent
--- Open chunks of which no message is under way: never sent, or their claim ran out since, or sent long ago while
--- nothing moved or a later message arrived. They are marked as sent; the caller sends the messages after commit.
+-- Mark as sent the open chunks that no message is under way for, which the caller sends after commit. No message was
+-- ever sent for them, or their claim has expired since, or the message was sent long ago while nothing moved or a later
+-- message arrived.
 WITH claimed AS (
     SELECT
         max(chunk.sent_at) AS newest_sent_at,
@@ -70,13 +71,13 @@ due AS (
         AND (chunk.not_before IS NULL OR chunk.not_before <= now())
         AND (
             chunk.sent_at IS NULL
-            -- No message was sent since its claim ran out.
+            -- No message was sent since the claim expired.
             OR (chunk.lease_until < now() AND chunk.sent_at <= chunk.lease_until)
             OR (
                 chunk.sent_at < now() - make_interval(secs => :resend_seconds)
                 AND (
                     chunk.lease_until < now()
-                    -- While others come and go, a chunk waits in the queue, which is in the order of sending.
+                    -- As long as other chunks move, this one waits in the queue, which is in the order of sending.
                     OR (
                         chunk.state = 'pending'
                         AND (NOT claimed.is_moving OR chunk.sent_at < claimed.newest_sent_at)
@@ -97,7 +98,7 @@ WHERE
 RETURNING job_chunk.job_id, job_chunk.ordinal;
 
 -- name: unsend
--- The messages for these chunks could not be sent.
+-- Undo the mark of chunks whose messages could not be sent.
 UPDATE job_chunk
 SET sent_at = NULL
 FROM unnest(CAST(:job_ids AS bigint[]), CAST(:ordinals AS integer[])) AS unsent (job_id, ordinal)
@@ -107,7 +108,7 @@ WHERE
     AND job_chunk.state = 'pending';
 
 -- name: cancel_unsent
--- A job of which no message is under way and no chunk is being computed ends with the reason; no row for any other.
+-- Cancel a job, with the reason, if no message is under way for it and no chunk is being computed; no row otherwise.
 UPDATE job
 SET
     state = 'cancelled',
@@ -127,7 +128,7 @@ WHERE
 RETURNING id;
 
 -- name: renew_lease
--- The worker lives: its claim lasts longer. No row where the claim is another's by now, or the chunk is done.
+-- Extend the claim of a live worker; no row if another worker holds the claim by now, or the chunk is done.
 UPDATE job_chunk
 SET lease_until = now() + make_interval(secs => :lease_seconds)
 WHERE
@@ -137,7 +138,7 @@ WHERE
 RETURNING ordinal;
 
 -- name: release_chunks
--- What a process claimed that is dead: the claims end now.
+-- End the claims of a process that is dead.
 UPDATE job_chunk
 SET lease_until = now()
 FROM job
@@ -149,15 +150,16 @@ WHERE
     AND job_chunk.lease_until > now();
 
 -- name: begin_writing
--- The session says whose result this transaction writes, and waits for the results before it as long as it takes: a
--- writer that stands still is ended with its lease, or by the server once it was idle for as long as a lease.
+-- Record for which claim this transaction writes, and wait for the results before it as long as that takes. A writer
+-- that stands still is ended with its lease, or by the server once it has been idle for as long as a lease.
 SELECT
     set_config('application_name', format('venn-admit chunk %s', CAST(:lease_token AS text)), TRUE),
     set_config('lock_timeout', '0', TRUE),
     set_config('idle_in_transaction_session_timeout', format('%ss', CAST(:lease_seconds AS integer)), TRUE);
 
 -- name: end_lost_writers
--- Sessions that write for a claim which ran out: they can no longer finish, and hold locks that others wait for.
+-- End the sessions that write for a claim that has expired. They can no longer finish, and they hold locks that others
+-- wait for.
 SELECT pg_terminate_backend(activity.pid)
 FROM job_chunk AS chunk
 INNER JOIN job ON chunk.job_id = job.id
@@ -170,7 +172,7 @@ WHERE
     AND activity.datname = current_database();
 
 -- name: claim_chunk
--- Lease a chunk that is free; no row where another worker holds it, it is finished, or it is to wait.
+-- Lease a chunk that is free; no row if another worker holds it, it is finished, or it must wait.
 WITH free AS (
     SELECT
         chunk.job_id,
@@ -206,7 +208,7 @@ WHERE
 RETURNING job_chunk.lease_token, job_chunk.attempts, job_chunk.first_row, job_chunk.end_row, free.classifier;
 
 -- name: job
--- What a job asks for and how it stands.
+-- The request of a job and its state.
 SELECT
     id,
     classifier_id,
@@ -232,7 +234,7 @@ WHERE
 ORDER BY row_number;
 
 -- name: finish_chunk
--- Mark a chunk done; no row where the lease was lost to another worker, whose result then counts.
+-- Mark a chunk as done; no row if the lease was lost to another worker, whose result then counts.
 UPDATE job_chunk
 SET
     state = 'done',
@@ -247,7 +249,8 @@ WHERE
 RETURNING ordinal;
 
 -- name: fail_chunk
--- An attempt went wrong: back to pending, to wait twice as long after each, or failed for good after the last.
+-- Record a failed attempt. The chunk is pending again, to wait twice as long after each attempt, or fails for good
+-- after the last.
 UPDATE job_chunk
 SET
     state = CASE WHEN attempts < :max_attempts THEN 'pending' ELSE 'failed' END,
@@ -268,7 +271,7 @@ WHERE
 RETURNING state;
 
 -- name: settle_job
--- Once no chunk is open, the job is done, or failed with the first chunk's error.
+-- Once no chunk is open, mark the job as done, or as failed with the error of one of its failed chunks.
 WITH settled AS (
     SELECT
         count(*) FILTER (WHERE state IN ('pending', 'running')) AS open_count,
@@ -291,7 +294,8 @@ WHERE
 RETURNING job.state;
 
 -- name: job_progress
--- How far a job is, and how many of its chunks are computed by a worker that renews its claim, or has not for a while.
+-- The progress of a job, and the number of its chunks whose worker renews its claim, and whose worker has not renewed
+-- it for a while.
 SELECT
     job.state,
     job.error,
@@ -309,11 +313,11 @@ WHERE job.id = :job_id
 GROUP BY job.id;
 
 -- name: announce_worker
--- A worker holds this shared lock as long as it lives.
+-- Take the shared lock that a worker holds as long as it lives.
 SELECT pg_advisory_lock_shared(3, 0);
 
 -- name: live_workers
--- How many workers hold it, in this database.
+-- The number of workers that hold that lock, in this database.
 SELECT count(*) AS workers
 FROM pg_locks
 WHERE
@@ -329,20 +333,20 @@ WHERE
     AND granted;
 
 -- name: lock_job
--- Whoever finishes a chunk settles its job alone, and so sees every chunk finished before.
+-- Lock a job, so that a worker that finishes a chunk settles the job alone and sees every chunk finished before.
 SELECT id
 FROM job
 WHERE id = :job_id
 FOR UPDATE;
 
 -- name: database_identity
--- Of all servers and their databases, this one; a copy has another.
+-- Identify this database among all databases of all servers; a copy has another identity.
 SELECT format('%s-%s', control.system_identifier, pg_database.oid) AS identity
 FROM pg_control_system() AS control, pg_database
 WHERE pg_database.datname = current_database();
 
 -- name: jobs
--- The newest jobs, of one classifier or of all, and how far each is.
+-- The newest jobs, of one classifier or of all, and the progress of each.
 SELECT
     job.id AS job,
     classifier.name AS classifier,
@@ -355,7 +359,7 @@ SELECT
     job.created_at,
     job.finished_at,
     extract(EPOCH FROM job.finished_at - job.created_at)::double precision AS seconds,
-    -- Of bigint, which sum() would leave.
+    -- A bigint, because sum() would return a numeric.
     coalesce(sum(chunk.end_row - chunk.first_row) FILTER (WHERE chunk.state = 'done'), 0)::bigint AS rows_done,
     count(chunk.ordinal) FILTER (WHERE chunk.state = 'failed') AS chunks_failed,
     coalesce(max(chunk.attempts), 0) AS most_attempts
@@ -370,7 +374,7 @@ ORDER BY job.id DESC
 LIMIT :row_limit;
 
 -- name: chunk_states
--- The chunks of a job summed up by state; the error is that of the first chunk which has one.
+-- The number of chunks of a job by state, with the error of the first chunk that has one.
 SELECT
     state,
     count(*) AS chunks,
@@ -384,7 +388,7 @@ GROUP BY state
 ORDER BY array_position('{done,running,pending,failed}'::text[], state);
 
 -- name: job_chunks
--- The chunks of a job: who has or had each, how often, and what went wrong last.
+-- The chunks of a job: the worker that has or had each, the number of attempts, and the last error.
 SELECT
     ordinal AS chunk,
     first_row,
@@ -401,7 +405,7 @@ WHERE job_id = :job_id
 ORDER BY ordinal;
 
 -- name: cancel_job
--- No further chunk of it can be claimed; no row where it is over.
+-- Cancel a job, so that no further chunk of it can be claimed; no row if the job is over.
 UPDATE job
 SET
     state = 'cancelled',
@@ -412,7 +416,7 @@ WHERE
 RETURNING id;
 
 -- name: reopen_job
--- A failed or cancelled job runs again.
+-- Run a failed or cancelled job again.
 UPDATE job
 SET
     state = 'running',
@@ -424,7 +428,7 @@ WHERE
 RETURNING id;
 
 -- name: reopen_chunks
--- With its failed chunks as if they had never been tried, and the others that are not done to be sent anew.
+-- Reset the failed chunks of a job as if they had never been tried, and let the others that are not done be sent again.
 UPDATE job_chunk
 SET
     state = CASE state WHEN 'failed' THEN 'pending' ELSE state END,

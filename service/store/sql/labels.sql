@@ -1,5 +1,5 @@
 -- name: labelled_exemplars
--- What is stored of the exemplars that labels came for.
+-- The stored exemplars that labels came for.
 SELECT
     id,
     external_id,
@@ -12,7 +12,7 @@ WHERE
     AND external_id = ANY(:external_ids);
 
 -- name: set_labels
--- Labels as they are from now on, null where taken back, and the split they put the exemplar in.
+-- Set the current labels, null if retracted, and the split that they put the exemplar in.
 UPDATE exemplar
 SET
     label = changed.label,

@@ -1,10 +1,10 @@
 -- name: put
--- A message at the end of a queue.
+-- Append a message to a queue.
 INSERT INTO message (queue, payload)
 VALUES (:queue, CAST(:payload AS jsonb));
 
 -- name: take
--- The oldest message of a queue, which is gone with this; one that another takes right now is passed by.
+-- Take the oldest message from a queue and delete it. A message that another session is taking is skipped.
 DELETE FROM message
 WHERE
     id = (
@@ -18,7 +18,7 @@ WHERE
 RETURNING payload;
 
 -- name: count
--- How many messages wait in a queue.
+-- The number of messages that wait in a queue.
 SELECT count(*) AS messages
 FROM message
 WHERE queue = :queue;

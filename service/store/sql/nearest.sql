@@ -1,7 +1,7 @@
 -- name: nearest
--- The training exemplars nearest to a vector, with what an approximation takes of them, by a scan of all. Only
--- identifiers are sorted: the vectors of the few that are left are read by key. No index of pgvector can serve this:
--- the column has no fixed dimension, and each is on an expression that has one.
+-- The training exemplars nearest to a vector, with what an approximation needs of them, by a scan of all. Only
+-- identifiers are sorted; the vectors of the few that remain are read by key. No index of pgvector can serve this: the
+-- column has no fixed dimension, and each index is on an expression that has one.
 WITH nearest AS MATERIALIZED (
     SELECT
         exemplar_id,
@@ -33,13 +33,13 @@ CROSS JOIN
             stored.classifier_id = :classifier_id
             AND stored.support
             AND stored.exemplar_id = nearest.exemplar_id
-        -- Of one row; without a limit this might become a join that reads whole tables.
+        -- There is one row; without a limit this might become a join that reads whole tables.
         ORDER BY stored.exemplar_id
         LIMIT 1
     ) AS known;
 
 -- name: within
--- All training exemplars that are no farther.
+-- All training exemplars that are no farther than a given distance.
 SELECT
     stored.exemplar_id,
     stored.vector <-> :vector ::vector AS float32_distance,
@@ -54,8 +54,8 @@ WHERE
     AND stored.vector <-> :vector ::vector <= :reach ::float8;
 
 -- name: nearest_by_hnsw
--- As `nearest`, by the index: approximately, and without a sort, so vectors come along. The call is what a cast to
--- vector(D) stands for, which is what the index is on; a cast takes no parameter.
+-- The result of `nearest` by the index, approximate. Nothing is sorted, so vectors are returned as well. The function
+-- call is what a cast to vector(D) stands for, which is what the index is on; a cast takes no parameter.
 WITH nearest AS MATERIALIZED (
     SELECT
         exemplar_id,

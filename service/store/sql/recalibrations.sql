@@ -1,6 +1,6 @@
 -- name: request_recalibration
--- Every calibrator of a classifier that has a snapshot and is not retired must have another; what waits already is not
--- doubled.
+-- Request a recalibration of every calibrator of a classifier that has a snapshot and is not retired. A request that is
+-- waiting already is not duplicated.
 INSERT INTO recalibration_request AS request (calibrator_id, first_requested_at, last_requested_at, reason)
 SELECT
     calibrator.id,
@@ -17,7 +17,7 @@ WHERE
 ORDER BY calibrator.id
 ON CONFLICT (calibrator_id) DO UPDATE
     SET
-        -- Later than any before, whatever the clock says: it tells requests apart.
+        -- It is later than any before, whatever the clock says, because it tells requests apart.
         last_requested_at = greatest(clock_timestamp(), request.last_requested_at + interval '1 microsecond'),
         reason
         = CASE
@@ -29,7 +29,7 @@ ON CONFLICT (calibrator_id) DO UPDATE
 RETURNING calibrator_id;
 
 -- name: due_requests
--- Requests whose turn it is: without another for a while, or waiting for long, or with a job to follow.
+-- The requests that are due: without another request for a while, waiting for long, or with a job to follow.
 SELECT
     request.calibrator_id,
     request.last_requested_at,
@@ -48,7 +48,7 @@ INNER JOIN calibrator ON request.calibrator_id = calibrator.id
 LEFT JOIN job ON request.job_id = job.id
 WHERE
     request.error IS NULL
-    -- One that was asked for while the setting was being retired may remain.
+    -- A request that arrived while the setting was being retired may remain.
     AND calibrator.retired_at IS NULL
     AND (
         request.job_id IS NOT NULL
@@ -60,7 +60,7 @@ WHERE
 ORDER BY request.first_requested_at, request.calibrator_id;
 
 -- name: requested_at
--- When recalibration under a setting was last asked for; no row where it was not.
+-- The time of the last request for recalibration under a setting; no row if there is none.
 SELECT request.last_requested_at
 FROM recalibration_request AS request
 INNER JOIN calibrator ON request.calibrator_id = calibrator.id
@@ -69,20 +69,20 @@ WHERE
     AND calibrator.settings_digest = :settings_digest;
 
 -- name: await_job
--- A request has its job, or none any more.
+-- Set the job of a request, or remove it.
 UPDATE recalibration_request
 SET job_id = :job_id
 WHERE calibrator_id = :calibrator_id;
 
 -- name: delete_request
--- What was asked for until then is served.
+-- Delete a request that is served, unless another came since.
 DELETE FROM recalibration_request
 WHERE
     calibrator_id = :calibrator_id
     AND last_requested_at = :requested_at;
 
 -- name: renew_request
--- What was asked for since then is a request of its own.
+-- Turn what was requested since then into a request of its own.
 UPDATE recalibration_request
 SET
     first_requested_at = last_requested_at,
@@ -90,7 +90,7 @@ SET
 WHERE calibrator_id = :calibrator_id;
 
 -- name: fail_request
--- It cannot be served, unless what was asked for since then makes a difference.
+-- Record why a request cannot be served, unless another came since, which may make a difference.
 UPDATE recalibration_request
 SET error = :error
 WHERE
@@ -98,7 +98,7 @@ WHERE
     AND last_requested_at = :requested_at;
 
 -- name: retry_requests
--- Those that could not be served, or whose job came to nothing, are to be tried again.
+-- Let the requests that could not be served, or whose job did not succeed, be tried again.
 UPDATE recalibration_request AS request
 SET
     error = NULL,

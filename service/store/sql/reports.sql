@@ -1,5 +1,5 @@
 -- name: labelled_counts
--- How many exemplars each split holds, and how many of them have a label.
+-- The number of exemplars in each split, and how many of them have a label.
 SELECT
     split,
     count(*) AS exemplars,
@@ -9,7 +9,7 @@ WHERE classifier_id = :classifier_id
 GROUP BY split;
 
 -- name: label_selections
--- How the current labels were chosen, as the latest event of each exemplar says; training labels are not chosen.
+-- How the current labels were chosen, by the latest event of each exemplar. Training labels are not chosen.
 SELECT
     latest.selection,
     count(*) AS exemplars,
@@ -34,7 +34,7 @@ GROUP BY latest.selection
 ORDER BY latest.selection;
 
 -- name: snapshot_origin
--- When and why a snapshot was made, and what is known of the parameters it rests on.
+-- When and why a snapshot was made, and the parameters that it rests on.
 SELECT
     calibration.created_at,
     calibration.reason,
@@ -48,7 +48,7 @@ INNER JOIN knn_parameters ON calibration.knn_parameters_id = knn_parameters.id
 WHERE calibration.id = :calibration_id;
 
 -- name: snapshot_changes
--- How mc and vp as they are now differ from those of a snapshot; a point that moved between them has changed.
+-- How mc and vp, as they are now, differ from those of a snapshot. A point that moved between them counts as changed.
 SELECT
     count(*) FILTER (WHERE point.exemplar_id IS NULL) AS arrived,
     count(*) FILTER (WHERE point.label <> held.label OR point.split <> held.split) AS changed,
@@ -77,8 +77,8 @@ FULL JOIN (
     ON held.id = point.exemplar_id;
 
 -- name: discrepancies
--- Of how many documents of mc and vp, or else of scored exemplars, so many points have an approximation, on so many
--- of which KNN and network differ.
+-- For documents of mc and vp, or of scored exemplars: the number of documents that have a given number of points with
+-- an approximation, and a given number of points on which KNN and network differ.
 SELECT
     document.is_scored,
     document.points,
@@ -101,9 +101,9 @@ GROUP BY document.is_scored, document.points, document.differing
 ORDER BY document.is_scored, document.points, document.differing;
 
 -- name: recent_rows
--- The newest decision on each exemplar of a classifier's recent traffic, whichever snapshot made it: of its newest
--- requests, row_limit rows at most, taken evenly from a request that has more. A reason is its place among those given,
--- or 0.
+-- The newest decision on each exemplar of a classifier's recent traffic, whichever snapshot made it. Recent traffic is
+-- the rows of the newest requests, at most row_limit in all, taken evenly from a request that has more. A reason is its
+-- position among the given ones, or 0.
 WITH request AS (
     SELECT
         newest.id,
@@ -125,7 +125,7 @@ WITH request AS (
             AND job.kind = 'score'
             AND job.row_count > 0
         ORDER BY job.id DESC
-        -- Each has a row, so that no more are needed.
+        -- Each request has a row, so no more requests are needed.
         LIMIT :row_limit
     ) AS newest
 ),
@@ -150,7 +150,7 @@ wanted AS (
             WHERE
                 row_of_job.job_id = request.id
                 AND row_of_job.row_number = sampled.row_number
-            -- There is one. The limit keeps this from becoming a join that reads every row of a large request.
+            -- There is one row. The limit keeps this from becoming a join that reads every row of a large request.
             ORDER BY row_of_job.row_number
             LIMIT 1
         ) AS job_row
@@ -175,7 +175,7 @@ SELECT
         calibration.knn_parameters_id = :knn_parameters_id
         AND stored.support_version >= :support_version
     ) AS is_comparable,
-    -- What was scored first and labelled later was traffic when it was decided on.
+    -- An exemplar that was scored first and labelled later was traffic when it was decided on.
     (
         exemplar.split IN ('train', 'knn')
         AND EXISTS (

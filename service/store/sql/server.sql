@@ -1,5 +1,5 @@
 -- name: versions
--- What the server is and has: its major version, the pgvector it offers and the one this database uses.
+-- The server's major version, the version of pgvector that it offers, and the one that this database uses.
 SELECT
     current_setting('server_version_num')::int / 10000 AS server,
     max(default_version) AS available,

@@ -1,9 +1,9 @@
 -- name: next_version
--- Above all versions and all exemplar ids before it.
+-- A version above all versions and all exemplar ids before it.
 SELECT nextval(pg_get_serial_sequence('exemplar', 'id'));
 
 -- name: renew
--- The training exemplars changed: cached copies of them are out of date.
+-- Record that the training exemplars changed, so that cached copies of them are out of date.
 UPDATE classifier
 SET
     support_revision = gen_random_uuid(),
@@ -11,7 +11,7 @@ SET
 WHERE id = :classifier_id;
 
 -- name: record_changes
--- Training exemplars that were added, removed or relabelled in one go.
+-- Record training exemplars that were added, removed or relabelled together.
 INSERT INTO support_change (classifier_id, version, exemplar_id, kind, label_before)
 SELECT
     :classifier_id,
@@ -23,7 +23,7 @@ FROM unnest(:exemplar_ids ::bigint[], :kinds ::text[], :labels_before ::integer[
     AS changed (exemplar_id, kind, label_before);
 
 -- name: changes
--- What changed after a version, but by ingestion; the newest first.
+-- The changes after a version, except ingestion, newest first.
 SELECT
     version,
     exemplar_id,
@@ -36,7 +36,7 @@ WHERE
 ORDER BY version DESC, exemplar_id ASC;
 
 -- name: grew
--- Whether training exemplars came after a version.
+-- Whether training exemplars arrived after a version.
 SELECT
     EXISTS (
         SELECT 1
@@ -56,7 +56,7 @@ SELECT
     ) AS grew;
 
 -- name: move_vectors
--- Among the training exemplars, or out of them: each vector changes its partition.
+-- Move exemplars into or out of the training exemplars, by moving each vector to the other partition.
 UPDATE exemplar_vector
 SET support = :support
 WHERE
@@ -65,20 +65,21 @@ WHERE
     AND exemplar_id = ANY(:exemplar_ids);
 
 -- name: version
--- That of the training exemplars now.
+-- The support version of the current training exemplars.
 SELECT support_version
 FROM classifier
 WHERE id = :classifier_id;
 
 -- name: lock_for_results
--- Results of one classifier are written one transaction at a time, and while its training exemplars stay as they are.
+-- Let the results of one classifier be written one transaction at a time, while its training exemplars stay as they
+-- are.
 SELECT support_version
 FROM classifier
 WHERE id = :classifier_id
 FOR NO KEY UPDATE;
 
 -- name: complete_neighbours
--- A job brought all neighbour lists up to its support version.
+-- Record that a job brought all neighbour lists up to its support version.
 UPDATE classifier
 SET neighbours_support_version = job.support_version
 FROM job

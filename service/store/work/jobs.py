@@ -1,4 +1,4 @@
-"""Jobs and their chunks: the record of work to do. A message to a worker is only a wake-up."""
+"""Jobs and their chunks, which are the record of work to do. A message to a worker only wakes it up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from service.store.database.statements import statement
 from service.store.exemplars import support
 from service.store.exemplars.classifiers import Classifier
 
-# For how long a chunk that goes wrong waits at most before it is tried again.
+# The longest time that a chunk waits after it fails, before it is tried again.
 MAX_RETRY_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is asked for. knn_parameters_id None: neighbours only; the last three are for `score` alone."""
+    """The request of a job. knn_parameters_id None means neighbours only; the last three are for `score` only."""
 
     id: int
     classifier_id: int
@@ -37,7 +37,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A lease on a chunk of a classifier's job: only a result that comes with its token counts."""
+    """A lease on a chunk of a classifier's job; only a result that comes with its token counts."""
 
     job_id: int
     ordinal: int
@@ -50,7 +50,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a job is: rows of finished chunks out of all; chunks whose worker lives, or seems to have died."""
+    """The progress of a job: rows of finished chunks, all rows, and chunks whose worker lives or seems to be dead."""
 
     state: str
     error: str | None
@@ -73,10 +73,10 @@ def add_job(
     weighted: bool | None = None,
     require_full_match: bool | None = None,
 ) -> int:
-    """Record a job with its rows, in the order given, and its chunks; a job without rows is done at once.
+    """Record a job with its rows, in the given order, and its chunks; a job without rows is done at once.
 
-    completes_neighbours: whether its rows are all those whose neighbours are out of date, so that once it is done
-    none is, as of the support version that `classifier` was read with.
+    completes_neighbours: whether its rows are all those whose neighbours are out of date, so that none are once it is
+    done, as of the support version that `classifier` was read with.
     """
     n = len(exemplar_ids)
     job_id: int = connection.execute(
@@ -106,9 +106,9 @@ def add_job(
 
 
 def take_unsent(connection: Connection, job_id: int | None, resend_seconds: float) -> list[tuple[int, int]]:
-    """Open chunks (job, ordinal) that need a message, of one job or of all; they count as sent from now on.
+    """Return open chunks (job, ordinal) that need a message, of one job or of all, and mark them as sent.
 
-    A session that still writes for a claim which ran out is ended, whatever keeps its process.
+    A session that still writes for a claim that has expired is ended, whatever keeps its process.
     """
     connection.execute(statement("jobs.end_lost_writers"))
     parameters = {"job_id": job_id, "resend_seconds": resend_seconds}
@@ -117,20 +117,20 @@ def take_unsent(connection: Connection, job_id: int | None, resend_seconds: floa
 
 
 def unsend(connection: Connection, chunks: list[tuple[int, int]]) -> None:
-    """Let chunks (job, ordinal) count as never sent, for their messages could not be."""
+    """Mark chunks (job, ordinal) as never sent, because their messages could not be."""
     job_ids, ordinals = zip(*chunks, strict=True)
     connection.execute(statement("jobs.unsend"), {"job_ids": list(job_ids), "ordinals": list(ordinals)})
 
 
 def cancel_unsent(connection: Connection, job_id: int, *, error: str) -> bool:
-    """Cancel a job of which no worker can know, and say why; False where one may, or where it is over."""
+    """Cancel a job that no worker can know about, and say why; return False if one may, or if the job is over."""
     connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
     parameters = {"job_id": job_id, "error": error}
     return connection.execute(statement("jobs.cancel_unsent"), parameters).one_or_none() is not None
 
 
 def claim(connection: Connection, job_id: int, ordinal: int, *, worker: str, lease_seconds: float) -> Claim | None:
-    """Lease a chunk; None where it is finished, cancelled, held by another worker or to be tried again later."""
+    """Lease a chunk; None if it is finished, cancelled, held by another worker or must be tried later."""
     row = connection.execute(
         statement("jobs.claim_chunk"),
         {"job_id": job_id, "ordinal": ordinal, "worker": worker, "lease_seconds": lease_seconds},
@@ -148,7 +148,7 @@ def by_id(connection: Connection, job_id: int) -> Job:
 
 
 def chunk_exemplars(connection: Connection, claimed: Claim) -> IntArray:
-    """The exemplars of a chunk, in the order of the request, (n,) int64."""
+    """Return the exemplars of a chunk, in the order of the request, (n,) int64."""
     parameters = {"job_id": claimed.job_id, "first_row": claimed.first_row, "end_row": claimed.end_row}
     ids = connection.execute(statement("jobs.chunk_exemplars"), parameters).scalars().all()
     return np.array(ids, dtype=np.int64)
@@ -159,27 +159,27 @@ def _of_claim(claimed: Claim) -> dict[str, Any]:
 
 
 def renew(connection: Connection, claimed: Claim, *, lease_seconds: float) -> bool:
-    """Let a claim last for so long from now; False where it is lost, or the chunk is done."""
+    """Extend a claim to this many seconds from now; return False if it is lost, or the chunk is done."""
     parameters = {**_of_claim(claimed), "lease_seconds": lease_seconds}
     return connection.execute(statement("jobs.renew_lease"), parameters).one_or_none() is not None
 
 
 def release(connection: Connection, worker: str) -> int:
-    """End the claims of a process that is dead; how many."""
+    """End the claims of a process that is dead; return their number."""
     return connection.execute(statement("jobs.release_chunks"), {"worker": worker}).rowcount
 
 
 def begin_writing(connection: Connection, claimed: Claim, *, lease_seconds: int) -> None:
-    """Let the transaction that writes a chunk's result be known as such.
+    """Mark the transaction as the one that writes the result of a chunk.
 
-    It is ended where the claim runs out, or where its process stands still for as long as a claim lasts.
+    It is ended if the claim expires, or if its process stands still for as long as a claim lasts.
     """
     parameters = {"lease_token": str(claimed.lease_token), "lease_seconds": lease_seconds}
     connection.execute(statement("jobs.begin_writing"), parameters)
 
 
 def finish(connection: Connection, claimed: Claim) -> bool:
-    """Mark a chunk done, and its job if it was the last; False where the lease was lost: then roll back."""
+    """Mark a chunk as done, and its job if it was the last; False if the lease was lost, and then roll back."""
     connection.execute(statement("jobs.lock_job"), {"job_id": claimed.job_id})
     finished = connection.execute(statement("jobs.finish_chunk"), _of_claim(claimed)).one_or_none()
     if finished is None:
@@ -190,9 +190,9 @@ def finish(connection: Connection, claimed: Claim) -> bool:
 
 
 def fail(connection: Connection, claimed: Claim, *, error: str, max_attempts: int, retry_seconds: float) -> str | None:
-    """Give a chunk back after an error; its new state, `pending` or `failed`, or None where the lease was lost.
+    """Give a chunk back after an error; return its new state, `pending` or `failed`, or None if the lease was lost.
 
-    retry_seconds: for how long it waits after the first attempt; twice as long after each further one, but no more
+    retry_seconds: how long it waits after the first attempt; it waits twice as long after each further one, but no more
     than a minute.
     """
     connection.execute(statement("jobs.lock_job"), {"job_id": claimed.job_id})
@@ -209,7 +209,7 @@ def fail(connection: Connection, claimed: Claim, *, error: str, max_attempts: in
 
 
 def progress(connection: Connection, job_id: int, *, least_lease_seconds: float = 0.0) -> Progress:
-    """How far a job is. A worker seems to have died whose claim ends in less than `least_lease_seconds`."""
+    """Return the progress of a job. A worker seems dead if its claim ends in less than `least_lease_seconds`."""
     parameters = {"job_id": job_id, "least_seconds": least_lease_seconds}
     row = connection.execute(statement("jobs.job_progress"), parameters).one()
     return Progress(row.state, row.error, row.row_count, int(row.rows_done), row.chunks_alive, row.chunks_orphaned)
@@ -218,29 +218,29 @@ def progress(connection: Connection, job_id: int, *, least_lease_seconds: float 
 def summaries(
     connection: Connection, *, limit: int, classifier_id: int | None = None, job_id: int | None = None
 ) -> Sequence[Row[Any]]:
-    """The newest jobs, or the one asked for: what each is, its state, how far it is and when; newest first."""
+    """Return the newest jobs, newest first, or a given one: its request, state, progress and times."""
     parameters = {"row_limit": limit, "classifier_id": classifier_id, "job_id": job_id}
     return connection.execute(statement("jobs.jobs"), parameters).all()
 
 
 def chunk_states(connection: Connection, job_id: int) -> Sequence[Row[Any]]:
-    """The chunks of a job summed up by state: how many, their rows and attempts, and the first error."""
+    """Return the chunks of a job by state: their number, rows and attempts, and the first error."""
     return connection.execute(statement("jobs.chunk_states"), {"job_id": job_id}).all()
 
 
 def chunks(connection: Connection, job_id: int) -> Sequence[Row[Any]]:
-    """The chunks of a job in order: state, attempts, worker and last error of each."""
+    """Return the chunks of a job in order: state, attempts, worker and last error of each."""
     return connection.execute(statement("jobs.job_chunks"), {"job_id": job_id}).all()
 
 
 def cancel(connection: Connection, job_id: int) -> bool:
-    """Let no further chunk of a running job be claimed; False where it is not running."""
+    """Cancel a running job, so that no further chunk is claimed; return False if it is not running."""
     connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
     return connection.execute(statement("jobs.cancel_job"), {"job_id": job_id}).one_or_none() is not None
 
 
 def reopen(connection: Connection, job_id: int) -> bool:
-    """Let a failed or cancelled job run again, from the chunks that are not done; False where it is neither."""
+    """Run a failed or cancelled job again, from the chunks that are not done; return False if it is neither."""
     connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
     if connection.execute(statement("jobs.reopen_job"), {"job_id": job_id}).one_or_none() is None:
         return False
@@ -250,7 +250,7 @@ def reopen(connection: Connection, job_id: int) -> bool:
 
 
 def database_identity(connection: Connection) -> str:
-    """What tells this database from all others that may share a broker with it."""
+    """Return an identity that tells this database from all others that may share a broker with it."""
     identity: str = connection.execute(statement("jobs.database_identity")).scalar_one()
     return identity
 
@@ -261,6 +261,6 @@ def announce_worker(connection: Connection) -> None:
 
 
 def live_workers(connection: Connection) -> int:
-    """How many workers are connected to this database."""
+    """Return the number of workers connected to this database."""
     workers: int = connection.execute(statement("jobs.live_workers")).scalar_one()
     return workers

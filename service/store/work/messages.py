@@ -1,4 +1,4 @@
-"""The queue of messages in the database, which is Celery's broker where the settings name no other."""
+"""The queue of messages in the database, which is Celery's broker if the settings name no other."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ def put(connection: Connection, queue: str, message: dict[str, Any]) -> None:
 
 
 def take(connection: Connection, queue: str) -> dict[str, Any] | None:
-    """The oldest message, gone from the queue on commit; None where there is none."""
+    """Return the oldest message, which is removed from the queue on commit; None if there is none."""
     message: dict[str, Any] | None = connection.execute(
         statement("messages.take"), {"queue": queue}
     ).scalar_one_or_none()
@@ -26,5 +26,5 @@ def count(connection: Connection, queue: str) -> int:
 
 
 def delete_all(connection: Connection, queue: str) -> int:
-    """Empty a queue; how many messages were in it."""
+    """Empty a queue; return the number of messages that were in it."""
     return connection.execute(statement("messages.delete_all"), {"queue": queue}).rowcount

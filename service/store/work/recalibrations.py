@@ -1,4 +1,4 @@
-"""Requests for recalibration: one a calibrator, gathered until it is served."""
+"""Requests for recalibration, one for each calibrator, gathered until it is served."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,16 +11,16 @@ from service.store.database.statements import statement
 from service.store.exemplars import classifiers
 from service.store.exemplars.classifiers import Classifier
 
-# What a snapshot rests on: a change in one of these makes it out of date.
+# The foundations of a snapshot: a change in one of these makes it out of date.
 CALIBRATION_SPLITS = frozenset({Split.TRAIN, Split.MC, Split.VP})
 
 
 @dataclass(frozen=True, slots=True)
 class RecalibrationRequest:
-    """What waits to be recalibrated.
+    """A request that waits to be served.
 
-    requested_at: when it was last asked for. job_id: the job that brings approximations up to date, None before
-    there is one; job_state and job_error are that job's.
+    requested_at: when it was last made. job_id: the job that brings approximations up to date, None before there is
+    one; job_state and job_error are those of that job.
     """
 
     calibrator_id: int
@@ -34,7 +34,7 @@ class RecalibrationRequest:
 
 
 def request(connection: Connection, classifier: Classifier, reason: str) -> int:
-    """Ask for a recalibration under every setting that has a snapshot and is not retired; how many those are."""
+    """Request a recalibration under every setting that has a snapshot and is not retired; return their number."""
     parameters = {"classifier_id": classifier.id, "reason": reason}
     return len(connection.execute(statement("recalibrations.request_recalibration"), parameters).all())
 
@@ -47,9 +47,10 @@ def due(
     classifier_id: int | None = None,
     calibrator_id: int | None = None,
 ) -> list[RecalibrationRequest]:
-    """Requests whose turn it is, the oldest first; of one classifier or calibrator, or of all.
+    """Return the requests that are due, oldest first; of one classifier or calibrator, or of all.
 
-    quiet_seconds: for which no other request came. wait_seconds: after which that does not matter.
+    quiet_seconds: a request is due if no other came for this long. wait_seconds: a request that is this old is due in
+    any case.
     """
     parameters = {
         "quiet_seconds": quiet_seconds,
@@ -73,7 +74,7 @@ def due(
 
 
 def requested_at(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> datetime | None:
-    """When recalibration under these settings was last asked for; None where it was not."""
+    """Return when recalibration under these settings was last requested; None if it was not."""
     parameters = {"classifier_id": classifier.id, "settings_digest": calibrations.settings_digest(settings)}
     found: datetime | None = connection.execute(
         statement("recalibrations.requested_at"), parameters
@@ -82,12 +83,12 @@ def requested_at(connection: Connection, classifier: Classifier, settings: Calib
 
 
 def await_job(connection: Connection, calibrator_id: int, job_id: int | None) -> None:
-    """Let a request wait for a job; None: no longer for the one it has."""
+    """Let a request wait for a job; None means that it no longer waits for one."""
     connection.execute(statement("recalibrations.await_job"), {"calibrator_id": calibrator_id, "job_id": job_id})
 
 
 def serve(connection: Connection, calibrator_id: int, requested_at: datetime, *, whole: bool) -> None:
-    """A snapshot holds all that was asked for until then, or not the whole; the rest stays a request."""
+    """Record that a snapshot serves a request, in whole or in part; later requests remain."""
     of_calibrator = {"calibrator_id": calibrator_id}
     if whole:
         parameters = of_calibrator | {"requested_at": requested_at}
@@ -97,11 +98,11 @@ def serve(connection: Connection, calibrator_id: int, requested_at: datetime, *,
 
 
 def fail(connection: Connection, request: RecalibrationRequest, error: str) -> None:
-    """Let a request rest until another comes or somebody retries it; the error says why."""
+    """Suspend a request until another comes or somebody retries it; the error says why."""
     parameters = {"calibrator_id": request.calibrator_id, "requested_at": request.requested_at, "error": error}
     connection.execute(statement("recalibrations.fail_request"), parameters)
 
 
 def retry(connection: Connection, classifier_id: int | None) -> None:
-    """Try again what could not be served, of one classifier or of all."""
+    """Let requests that could not be served be tried again, of one classifier or of all."""
     connection.execute(statement("recalibrations.retry_requests"), {"classifier_id": classifier_id})

@@ -257,7 +257,7 @@ def test_records_that_do_not_fit_each_other_are_refused() -> None:
         approximate(neighbours, fewer, parameters)
     with pytest.raises(InvalidInputError, match="labels from 0 to 2"):
         approximate(neighbours, unlabelled, parameters)
-    with pytest.raises(InvalidInputError, match="one shape"):
+    with pytest.raises(InvalidInputError, match="the same shape"):
         approximate(narrow, support, parameters)
     with pytest.raises(InvalidInputError, match="prediction for each of 4 points"):
         match_count(np.zeros(3, dtype=np.int64), neighbours, support)

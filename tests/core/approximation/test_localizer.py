@@ -330,7 +330,7 @@ def test_refuses_arrays_that_do_not_fit() -> None:
         category_weight(queries, support, low[:-1], high[:-1], 1.0)
     with pytest.raises(InvalidInputError, match="expected KNN logits"):
         localizer_logits(queries, support, np.zeros((3, 2)), 1.0)
-    with pytest.raises(InvalidInputError, match="vectors of one classifier"):
+    with pytest.raises(InvalidInputError, match="vectors of the same classifier"):
         pairwise_distances(queries[:, :1], support)
     with pytest.raises(InvalidInputError, match="expected float32"):
         pairwise_distances(queries.astype(np.float64), support)

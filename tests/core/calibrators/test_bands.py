@@ -85,9 +85,9 @@ def test_band_radius_is_the_references_whatever_the_row_order(scenario: Scenario
 
 
 def test_band_radius_needs_two_right_predictions_with_a_match() -> None:
-    with pytest.raises(NotReadyError, match="there are 1 of 1"):
+    with pytest.raises(NotReadyError, match="got 1 of 1"):
         band_radius(points_at([1.0]), 1.0)
-    with pytest.raises(NotReadyError, match="there are 0 of 3"):
+    with pytest.raises(NotReadyError, match="got 0 of 3"):
         band_radius(points_at([1.0, 2.0, 3.0], match_count=0), 1.0)
 
 

@@ -27,7 +27,7 @@ def test_defaults_are_the_papers() -> None:
         ("delta", float("nan"), "delta must be"),
         ("kappa", 0, "kappa must be"),
         ("bin_edges", (), "got none"),
-        ("bin_edges", (1, 2), "the first 0"),
+        ("bin_edges", (1, 2), "the first of them 0"),
         ("bin_edges", (0, 2, 2), "ascending"),
         ("bin_edges", (0, 6), "none above K = 5"),
         ("thresholds", (Decimal("0.9"),), "each of 2 classes"),

@@ -303,7 +303,7 @@ def test_arrays_that_do_not_fit_are_refused(sentiment: tuple[ComparisonCalibrati
         compare(replace(calibration, keys=calibration.keys[:5]), points)
     with pytest.raises(InvalidInputError, match="arrays of one length"):
         compare(calibration, replace(points, draws=points.draws[:5]))
-    with pytest.raises(InvalidInputError, match="logits of one classifier"):
+    with pytest.raises(InvalidInputError, match="logits of the same classifier"):
         compare(calibration, replace(points, knn_logits=np.zeros((500, 3))))
     with pytest.raises(InvalidInputError, match="eta_loc"):
         compare(calibration, points, eta_loc=0.0)

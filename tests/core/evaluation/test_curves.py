@@ -141,7 +141,7 @@ class TestAccuracyGrid:
 
     @pytest.mark.parametrize("match_bins", [(), (1, 2), (0, 2, 1), (0, 0, 1)])
     def test_refuses_bins_that_do_not_ascend_from_zero(self, match_bins: tuple[int, ...]) -> None:
-        with pytest.raises(InvalidInputError, match="ascending lower edges from 0"):
+        with pytest.raises(InvalidInputError, match="ascending lower edges, the first of them 0"):
             accuracy_grid(np.array([0]), np.array([1.0]), np.array([True]), 3, match_bins)
 
     def test_refuses_no_point(self) -> None:

@@ -110,7 +110,7 @@ class TestMethod:
             measure(np.array([0, 1]), np.array([0, 1]), np.ones((1, 2), np.bool_))
 
     def test_refuses_a_set_without_its_prediction(self) -> None:
-        with pytest.raises(InvalidInputError, match="every set of 'APS' to hold its prediction, which row 1 does not"):
+        with pytest.raises(InvalidInputError, match="'APS' to hold its prediction, got one that does not in row 1"):
             measure(np.array([0, 1]), np.array([0, 0]), np.array([[1, 0], [0, 1]], np.bool_))
 
 

@@ -152,9 +152,9 @@ class TestChecks:
             ({"label": np.array([0, 0, 1, 1, 1, -1])}, r"label must lie in \[0, 2\), got -1 in row 5"),
             ({"predicted": np.array([0, 0, 1, 2, 0, 1])}, "predicted .* got 2 in row 3"),
             ({"localizer_predicted": np.array([0])}, "localizer_predicted must have 6 rows"),
-            ({"distance": np.array([1.0])}, "distance must have 6 rows, one a label; got 1"),
+            ({"distance": np.array([1.0])}, "distance must have 6 rows, one per label; got 1"),
             ({"admitted_plain": np.full(5, True)}, "admitted_plain must have 6 rows"),
-            ({"included": np.ones((6, 3), np.bool_)}, r"shape of logits \(6, 2\), got \(6, 3\)"),
+            ({"included": np.ones((6, 3), np.bool_)}, r"same shape as logits, \(6, 2\); got \(6, 3\)"),
             ({"label": np.array([], np.int64)}, "at least one labelled point"),
         ],
     )

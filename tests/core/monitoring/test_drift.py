@@ -58,7 +58,7 @@ def test_fewer_independent_points_say_less() -> None:
 
 
 def test_no_points_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="one of 0 and one of 3 points"):
+    with pytest.raises(InvalidInputError, match="got 0 and 3 points"):
         kolmogorov_smirnov(np.zeros(0), np.zeros(3), 1, 3)
 
 

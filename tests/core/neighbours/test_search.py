@@ -368,7 +368,7 @@ def test_too_few_training_exemplars_are_named_with_the_number_needed() -> None:
     ("queries", "support", "neighbour_count", "message"),
     [
         (vectors(2, 3), vectors(9, 3), 0, "neighbour count of at least 1"),
-        (vectors(2, 3), vectors(9, 4), 1, "one dimension, got 3 and 4"),
+        (vectors(2, 3), vectors(9, 4), 1, "the same dimension, got 3 and 4"),
         (vectors(2, 3)[0], vectors(9, 3), 1, r"queries of shape .* got shape \(3,\)"),
         (vectors(2, 0), vectors(9, 0), 1, r"queries of shape .* got shape \(2, 0\)"),
         (vectors(2, 3), vectors(9, 3).astype(np.float64), 1, r"support of shape .* dtype float64"),

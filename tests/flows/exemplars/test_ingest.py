@@ -206,7 +206,7 @@ class TestRefusals:
             (spoilt("y", 250, -1), "row 250, label: expected a label, which split held-out needs, got none"),
             (spoilt("y", 250, 2), "row 250, label y: expected"),
             (spoilt("r", 250, np.nan), r"row 250, vector r\[0\]: expected a finite number, got nan"),
-            (sample(r=np.zeros((ROWS, 5), np.float32)), "array 'r': expected 4 values a row"),
+            (sample(r=np.zeros((ROWS, 5), np.float32)), "array 'r': expected 4 values per row"),
         ],
     )
     def test_of_values(self, bench: Bench, arrays: Arrays, problem: str) -> None:

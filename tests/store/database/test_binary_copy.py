@@ -273,7 +273,7 @@ class TestWhatDoesNotFit:
         values = {"row": np.arange(5), name: everything(5)[name]}
         nulls = {name: np.arange(5) == position}
         copy_in(cursor, "types", {"row": INT4, name: FIXED[name][1]}, values, nulls)
-        with pytest.raises(DatabaseError, match=f"rows of another shape than expected for columns {name}: a null or"):
+        with pytest.raises(DatabaseError, match=f"rows of an unexpected shape for columns {name}: a null or"):
             copied_out(cursor, name, 2)
 
     @pytest.mark.parametrize(
@@ -294,12 +294,12 @@ class TestWhatDoesNotFit:
     def test_a_null_among_packed_rows(self, cursor: Cursor, name: str) -> None:
         values, columns = {"row": np.arange(5), name: everything(5)[name]}, {"row": INT4, name: FIXED[name][1]}
         copy_in(cursor, "types", columns, values, {name: np.arange(5) == 2})
-        with pytest.raises(DatabaseError, match=f"rows of another shape than expected for columns row, {name}"):
+        with pytest.raises(DatabaseError, match=f"rows of an unexpected shape for columns row, {name}"):
             list(copy_out_packed(cursor, packing(f'row, "{name}"'), {"rows": 5}, columns))
 
     def test_another_number_of_columns(self, cursor: Cursor) -> None:
         copy_in(cursor, "types", {"row": INT4, "int4": INT4}, {"row": np.arange(5), "int4": np.arange(5)})
-        with pytest.raises(DatabaseError, match="of another shape"):
+        with pytest.raises(DatabaseError, match="of an unexpected shape"):
             list(copy_out(cursor, "SELECT row, int4 FROM types", {}, {"row": INT4}, 2))
 
     def test_the_session_goes_on(self, cursor: Cursor) -> None:

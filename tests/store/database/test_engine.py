@@ -218,7 +218,7 @@ def test_a_server_with_an_old_pgvector_is_refused_by_name(engine: Engine, monkey
     monkeypatch.setattr("service.store.database.engine.MINIMAL_PGVECTOR", (1000,))
     with (
         connect(engine) as connection,
-        pytest.raises(DatabaseError, match=rf"/{engine.url.database}.* cannot serve: its pgvector is "),
+        pytest.raises(DatabaseError, match=rf"/{engine.url.database}.* cannot be used: its pgvector is "),
     ):
         check_server(connection)
 
@@ -230,12 +230,12 @@ def test_a_server_with_an_old_pgvector_is_refused_by_name(engine: Engine, monkey
         (18, "0.8.5", "0.7.4", None),
         (17, "0.10.0", "0.10.0", None),
         (18, None, "0.8.0", None),
-        (14, "0.8.0", "0.8.0", "Postgres 14, needed is 15 or newer"),
+        (14, "0.8.0", "0.8.0", "Postgres 14, expected 15 or newer"),
         (
             16,
             None,
             None,
-            "no pgvector, needed is 0.7 or newer; install it on the server .*postgresql-16-pgvector",
+            "no pgvector, expected 0.7 or newer; install it on the server .*postgresql-16-pgvector",
         ),
         (16, "0.6.2", None, "pgvector is 0.6.2, .*install a newer one"),
         (16, "0.6.2", "0.5.1", "pgvector is 0.5.1, .*install a newer one"),

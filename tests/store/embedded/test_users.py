@@ -295,7 +295,7 @@ def test_a_platform_without_a_wheel_is_named(home: Path, monkeypatch: pytest.Mon
 def test_data_of_another_version_are_left_alone(home: Path) -> None:
     (home / "postgres").mkdir(parents=True)
     (home / "postgres" / "PG_VERSION").write_text("16\n")
-    with pytest.raises(DatabaseError, match=r"made by Postgres '16', the embedded one is 18: upgrade it with"):
+    with pytest.raises(DatabaseError, match=r"made by Postgres '16', but the embedded one is 18: upgrade it with"):
         start_embedded(home)
     assert [path.name for path in (home / "postgres").iterdir()] == ["PG_VERSION"]
 

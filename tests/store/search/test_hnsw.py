@@ -116,7 +116,7 @@ def test_longer_vectors_cannot_be_indexed(engine: Engine) -> None:
         longest = make_classifier(connection, "longest", DIMENSION_LIMIT, K)
         longer = make_classifier(connection, "longer", DIMENSION_LIMIT + 1, K)
     assert hnsw.create(engine, longest, m=16, ef_construction=64).m == 16
-    with pytest.raises(InvalidInputError, match="2001 dimensions, pgvector's HNSW index takes 2000 at most"):
+    with pytest.raises(InvalidInputError, match="2001 dimensions, pgvector's HNSW index accepts 2000 at most"):
         hnsw.create(engine, longer, m=16, ef_construction=64)
 
 

@@ -1,4 +1,4 @@
-"""From a snapshot and approximations to decisions: sections 4 to 6 of docs/PROCEDURE.md as one call."""
+"""Decisions from a snapshot and approximations: sections 4 to 6 of docs/PROCEDURE.md in one call."""
 
 from dataclasses import dataclass
 
@@ -21,8 +21,10 @@ from service.core.types import (
 class Localizer:
     """What up-weighting needs.
 
-    eta_loc: > 0. queries: (m, D) float32, the scored points. support: (n_vp, D) float32, all of vp in the order of
-    `VennIndex.order`.
+    Attributes:
+        eta_loc: > 0, in the units of the vectors.
+        queries: (m, D) float32, the scored points.
+        support: (n_vp, D) float32, all of vp in the order of `VennIndex.order`.
     """
 
     eta_loc: float
@@ -32,7 +34,7 @@ class Localizer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decisions:
-    """Admit or reject for m points, with the evidence."""
+    """The verdict on each of m points, with the evidence that it rests on."""
 
     sets: AdmitSets
     probabilities: VennProbabilities
@@ -49,11 +51,16 @@ def decide(
     require_full_match: bool,
     localizer: Localizer | None,
 ) -> Decisions:
-    """Decisions on m points.
+    """Decide on m points. The result of a point does not depend, to the last bit, on the points decided with it.
 
-    admit, venn: of the snapshot. approximation: of the points, under the snapshot's parameters. localizer:
-    None for plain weights. require_full_match: reject what has q < K. A point's result does not depend, to
-    the last bit, on which others it is decided with.
+    Args:
+        admit: Of the snapshot.
+        venn: Of the snapshot.
+        approximation: Of the points, under the snapshot's parameters.
+        settings: Of the snapshot.
+        neighbour_count: K.
+        require_full_match: Whether points with q < K are rejected.
+        localizer: For weighted probabilities; None for plain ones.
     """
     predicted, match_count = approximation.predicted, approximation.match_count
     sets = admit.sets(approximation.logits, predicted, match_count, approximation.distance)

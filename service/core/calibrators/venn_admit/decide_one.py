@@ -1,4 +1,4 @@
-"""The decision on one point from the evidence of its band, as SQL counts it: sections 4 to 6 of docs/PROCEDURE.md."""
+"""The decision on one point from the evidence of its band, which SQL counts: sections 4 to 6 of docs/PROCEDURE.md."""
 
 from collections.abc import Callable
 
@@ -23,11 +23,18 @@ def decide_one(
     require_full_match: bool,
     category_weight: CategoryWeight | None,
 ) -> Decisions:
-    """What `service.core.calibrators.venn_admit.decide.decide` gives for the one point of `approximation`, bit for bit.
+    """Return what `venn_admit.decide.decide` gives for the one point of `approximation`, bit for bit.
 
-    band_size: (C,) int64, n_c. threshold_score: (C,) float64, rank-th smallest score, inf where the rank exceeds n_c.
-    category_count: (C,) int64, points of each label in the category that the prediction has as a singleton.
-    category_weight: gives psi' (1,) of the category, asked for a singleton alone; None: plain weights.
+    Args:
+        approximation: Of one point.
+        settings: Of the snapshot.
+        band_size: (C,) int64, n_c.
+        threshold_score: (C,) float64, the rank-th smallest score; inf if the rank exceeds n_c.
+        category_count: (C,) int64, points of each label in the category that the prediction has as a singleton.
+        neighbour_count: K.
+        require_full_match: Whether a point with q < K is rejected.
+        category_weight: A function that gives psi' (1,) of the category, called for a singleton only; None for plain
+            weights.
     """
     predicted = approximation.predicted
     sets = admit_sets(

@@ -17,20 +17,30 @@ from service.core.types import AdmitSets, CalibrationPoints, CalibratorSettings,
 from service.errors import InvalidInputError
 
 BLOCK_BYTES = 64 * 2**20
-TEMPORARY_BYTES = 6 * 8  # for a point and class
+TEMPORARY_BYTES = 6 * 8  # for each point and class
 
 
 class AdmitIndex:
     """The points of `mc`, ready to give the ADMIT set of any point; immutable.
 
-    Built in O(n log n); `sets` takes O((n + m) log n + m C) for m points, because points in order of d share their
-    windows with those beside them, and gives the same bits however the points are split into calls.
+    It is built in O(n log n). `sets` takes O((n + m) log n + m C) for m points, because points in order of d share
+    their windows with their neighbours, and gives the same bits however the points are split into calls.
     """
 
     def __init__(
         self, points: CalibrationPoints, *, class_count: int, settings: CalibratorSettings, omega: float
     ) -> None:
-        """points: of `mc`. class_count: C >= 2. omega: band radius, >= 0, may be inf."""
+        """Build the index.
+
+        Args:
+            points: Of `mc`.
+            class_count: C >= 2.
+            settings: Of the calibrator.
+            omega: Band radius, >= 0; may be inf.
+
+        Raises:
+            InvalidInputError: The points have other lengths or ranges.
+        """
         check_calibration_points(points, class_count)
         self._class_count = class_count
         self._settings = settings
@@ -40,25 +50,32 @@ class AdmitIndex:
         self._scores = OrderStatistics(points.score[self._windows.order])
 
     def sets(self, logits: FloatArray, predicted: IntArray, match_count: IntArray, distance: FloatArray) -> AdmitSets:
-        """ADMIT sets of m points, with the band sizes and thresholds they rest on.
+        """Return the ADMIT sets of m points, with the band sizes and thresholds that they rest on.
 
-        logits: (m, C) float64, finite, KNN(x). predicted: (m,) int64 in [0, C), yhat. match_count: (m,)
-        int64, q. distance: (m,) float64, d. InvalidInputError for other shapes or values. Works in blocks of
-        classes and of points, within 64 MiB and O(n + m) bytes beside its result.
+        The computation goes in blocks of classes and of points, within 64 MiB and O(n + m) bytes besides its result.
+
+        Args:
+            logits: (m, C) float64, finite, KNN(x).
+            predicted: (m,) int64 in [0, C), yhat.
+            match_count: (m,) int64, q.
+            distance: (m,) float64, d.
+
+        Raises:
+            InvalidInputError: The arrays have other shapes or values.
         """
         self._check_scored(logits, predicted, match_count, distance)
         band_size, threshold_score = self._threshold_scores(match_count, distance)
         return admit_sets(logits, predicted, band_size, threshold_score, kappa=self._settings.kappa)
 
     def _threshold_scores(self, match_count: IntArray, distance: FloatArray) -> tuple[IntArray, FloatArray]:
-        """n_c and the rank-th smallest score, both (m, C), in each point's band; inf where rank > n_c."""
+        """n_c and the rank-th smallest score, both (m, C), in the band of each point; inf if rank > n_c."""
         shape = (len(distance), self._class_count)
         band_size = np.empty(shape, dtype=np.int64)
         quantile = np.empty(shape, dtype=np.float64)
         bins = bin_of(match_count, self._settings.bin_edges)
         order = np.lexsort((distance, bins))
         present, counts = np.unique(bins, return_counts=True)
-        # What is split off after the last bin is empty.
+        # The part that is split off after the last bin is empty.
         for one_bin, rows in zip(present.tolist(), np.split(order, np.cumsum(counts)), strict=False):
             groups = range(one_bin * self._class_count, (one_bin + 1) * self._class_count)
             step = max(1, BLOCK_BYTES // (TEMPORARY_BYTES * len(rows)))
@@ -71,7 +88,7 @@ class AdmitIndex:
         return band_size, quantile
 
     def _quantile_of_windows(self, low: IntArray, high: IntArray) -> tuple[IntArray, FloatArray]:
-        """The width of each window and the rank-th smallest score in it, (r,) each; inf where rank > width."""
+        """The width of each window and the rank-th smallest score in it, (r,) each; inf if rank > width."""
         size = high - low
         rank = conformal_rank(size, self._settings.alpha)
         enough = rank <= size
@@ -84,7 +101,7 @@ class AdmitIndex:
     ) -> None:
         check_lengths(logits=logits, predicted=predicted, match_count=match_count, distance=distance)
         if logits.ndim != 2 or logits.shape[1] != self._class_count:
-            raise InvalidInputError(f"logits of shape (m, {self._class_count}) were expected; got {logits.shape}")
+            raise InvalidInputError(f"expected logits of shape (m, {self._class_count}), got {logits.shape}")
         if not (np.isfinite(logits).all() and np.isfinite(distance).all()):
             raise InvalidInputError("logits and distances must be finite")
         if np.any((predicted < 0) | (predicted >= self._class_count)):
@@ -94,14 +111,14 @@ class AdmitIndex:
 def admit_sets(
     logits: FloatArray, predicted: IntArray, band_size: IntArray, threshold_score: FloatArray, *, kappa: int
 ) -> AdmitSets:
-    """The ADMIT sets that follow from each point's band, by the rule above.
+    """Return the ADMIT sets that follow from the band of each point, by the rule above.
 
     Args:
         logits: (m, C) float64, finite, KNN(x).
         predicted: (m,) int64 in [0, C), yhat.
         band_size: (m, C) int64, n_c.
-        threshold_score: (m, C) float64, the rank-th smallest score, inf where the rank exceeds n_c.
-        kappa: the least n_c with which a band is used.
+        threshold_score: (m, C) float64, the rank-th smallest score; inf if the rank exceeds n_c.
+        kappa: The least n_c at which a band is used.
     """
     included = np.empty(band_size.shape, dtype=np.bool_)
     rows_per_block = max(1, BLOCK_BYTES // (TEMPORARY_BYTES * band_size.shape[1]))
@@ -121,10 +138,16 @@ def admit_sets(
 
 
 def smallest_class_count(band_size: IntArray) -> IntArray:
-    """(m,) int64: the fewest points any class has in each point's band, min_c n_c.
+    """Return the fewest points that any class has in the band of each point, min_c n_c.
 
-    A kappa above this number turns the point's set into all classes; its maximum over points is thus the
-    largest kappa that leaves any band in use. band_size: (m, C) int64.
+    A kappa above this number turns the point's set into all classes. Its maximum over points is thus the largest kappa
+    that leaves any band in use.
+
+    Args:
+        band_size: (m, C) int64.
+
+    Returns:
+        (m,) int64.
     """
     fewest: IntArray = band_size.min(axis=1)
     return fewest

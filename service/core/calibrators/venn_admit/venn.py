@@ -1,6 +1,6 @@
-"""Venn-ADMIT: probabilities of singletons from the categories of `vp`, and the decision they lead to.
+"""Venn-ADMIT: probabilities of singletons from the categories of `vp`, and the decisions that follow from them.
 
-docs/PROCEDURE.md, sections 5 and 6. A scored point whose ADMIT set is the singleton {yhat} has the category
+Source: docs/PROCEDURE.md, sections 5 and 6. A scored point whose ADMIT set is the singleton {yhat} has the category
 
     T = { x_j in vp : x_j in B(x_t), yhat_j = yhat_t, set_j = set_t }
 
@@ -30,9 +30,15 @@ from service.errors import InvalidInputError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Categories:
-    """The categories T of m points as windows [low, high) of `VennIndex.order`; each (m,) int64.
+    """The categories T of m points as windows [low, high) of `VennIndex.order`.
 
-    size: |T|. correct: #{j in T : y_j = yhat}. All 0 where the point's own set is no singleton.
+    All four are 0 for a point whose own set is not a singleton.
+
+    Attributes:
+        low: (m,) int64.
+        high: (m,) int64.
+        size: (m,) int64, |T|.
+        correct: (m,) int64, #{j in T : y_j = yhat}.
     """
 
     low: IntArray
@@ -44,9 +50,10 @@ class Categories:
 class VennIndex:
     """The points of `vp`, sorted so that every category is one window; immutable.
 
-    order: (n,) int64, all rows of `vp` in that order, those that are no singleton last, so that vectors
-    sorted by it serve the localizer for all of `vp` and for any category. Rows alike in bin of q, prediction,
-    d, score and label keep the order they are given in.
+    Attributes:
+        order: (n,) int64, all rows of `vp` in that order. Points that are not singletons come last, so that vectors
+            sorted by it serve the localizer for all of `vp` and for any category. Rows that agree in bin of q,
+            prediction, d, score and label keep the order in which they are given.
     """
 
     def __init__(
@@ -58,14 +65,25 @@ class VennIndex:
         settings: CalibratorSettings,
         omega: float,
     ) -> None:
-        """points: of `vp`. singleton: (n,) bool, whether their ADMIT sets are. omega: band radius, >= 0."""
+        """Build the index.
+
+        Args:
+            points: Of `vp`.
+            singleton: (n,) bool, whether the ADMIT set of each point is a singleton.
+            class_count: C.
+            settings: Of the calibrator.
+            omega: Band radius, >= 0.
+
+        Raises:
+            InvalidInputError: The points have other lengths or ranges.
+        """
         check_calibration_points(points, class_count)
         check_lengths(points=points.label, singleton=singleton)
         self._class_count = class_count
         self._bin_edges = settings.bin_edges
         self._omega = omega
         group = self._group(points.predicted, points.match_count)
-        apart = len(settings.bin_edges) * class_count  # a group that no scored point asks for
+        apart = len(settings.bin_edges) * class_count  # a group that no scored point falls in
         group = np.where(singleton, group, apart)
         self._windows = WindowIndex(group, points.distance, points.score, points.label)
         self.order: IntArray = self._windows.order
@@ -75,10 +93,13 @@ class VennIndex:
     def categories(
         self, singleton: BoolArray, predicted: IntArray, match_count: IntArray, distance: FloatArray
     ) -> Categories:
-        """Categories of m points.
+        """Return the categories of m points.
 
-        singleton: (m,) bool, whether their ADMIT sets are. predicted: (m,) int64 in [0, C), yhat.
-        match_count: (m,) int64, q. distance: (m,) float64, finite, d.
+        Args:
+            singleton: (m,) bool, whether the ADMIT set of each point is a singleton.
+            predicted: (m,) int64 in [0, C), yhat.
+            match_count: (m,) int64, q.
+            distance: (m,) float64, finite, d.
         """
         check_lengths(singleton=singleton, predicted=predicted, match_count=match_count, distance=distance)
         low, high = self._windows.windows(self._group(predicted, match_count), distance, self._omega)
@@ -97,17 +118,24 @@ class VennIndex:
 def venn_probabilities(
     singleton: BoolArray, size: IntArray, correct: IntArray, category_weight: FloatArray | None
 ) -> VennProbabilities:
-    """Least and greatest Venn probability of the prediction (section 5); each array (m,).
+    """Return the lower and the upper Venn probability of each prediction (section 5).
 
-    size: |T|. correct: #{j in T : y_j = yhat}. category_weight: psi' in [0, 1], or None for plain weights; it
-    and the sizes are not looked at where the set is no singleton.
-
-    With an assumed label c, p_c(yhat) = (correct + [c = yhat] w) / (|T| + w): c = yhat gives the greatest
-    value, and every other label, of which there is one at least as C >= 2, gives the same least value:
+    With an assumed label c, p_c(yhat) = (correct + [c = yhat] w) / (|T| + w). The label c = yhat gives the greatest
+    value. Every other label gives the same least value, and there is at least one other label because C >= 2:
 
         lower = correct / (|T| + w),  upper = (correct + w) / (|T| + w),  w = 1 plain, 1 / psi' weighted
 
-    psi' = 0 leaves w infinite, and lower 0 and upper 1, its limits.
+    If psi' = 0, w is infinite, and the limits are lower 0 and upper 1.
+
+    Args:
+        singleton: (m,) bool, whether the ADMIT set of each point is a singleton.
+        size: (m,) int64, |T|.
+        correct: (m,) int64, #{j in T : y_j = yhat}.
+        category_weight: (m,) float64, psi' in [0, 1], or None for plain weights. It is ignored, as are the sizes, if
+            the set is not a singleton.
+
+    Raises:
+        InvalidInputError: The arrays have other lengths, or a weight is outside its range.
     """
     check_lengths(singleton=singleton, size=size, correct=correct)
     upweight = np.ones(len(size)) if category_weight is None else _upweight(singleton, category_weight)
@@ -125,12 +153,12 @@ def venn_probabilities(
 
 
 def _upweight(singleton: BoolArray, category_weight: FloatArray) -> FloatArray:
-    """Up-weight w = 1 / psi': inf where psi' = 0, and at least 1, though rounding may lift psi' over 1."""
+    """Up-weight w = 1 / psi': inf if psi' = 0, and at least 1, although rounding may lift psi' above 1."""
     check_lengths(singleton=singleton, category_weight=category_weight)
     weight = np.where(singleton, category_weight, 1.0)
     wrong = np.flatnonzero(~((weight >= 0) & (weight <= 1 + 1e-6)))
     if wrong.size:
-        raise InvalidInputError(f"point {wrong[0]}: a category's weight must be in [0, 1]; got {weight[wrong[0]]}")
+        raise InvalidInputError(f"point {wrong[0]}: the weight of a category must be in [0, 1]; got {weight[wrong[0]]}")
     with np.errstate(divide="ignore", over="ignore"):
         return np.maximum(1.0 / weight, 1.0)
 
@@ -145,10 +173,16 @@ def select(
     thresholds: tuple[Decimal, ...],
     require_full_match: bool,
 ) -> Selection:
-    """Admit the prediction of a singleton whose lower probability reaches its class's threshold (section 6).
+    """Admit the prediction of a singleton whose lower probability reaches the threshold of its class (section 6).
 
-    predicted: (m,) int64. match_count: (m,) int64, q. neighbour_count: K. thresholds: (C,) t_c.
-    require_full_match: reject what has q < K ("q = K only").
+    Args:
+        sets: ADMIT sets of m points.
+        probabilities: Of the same points.
+        predicted: (m,) int64, yhat.
+        match_count: (m,) int64, q.
+        neighbour_count: K.
+        thresholds: (C,), t_c.
+        require_full_match: Whether points with q < K are rejected ("q = K only").
     """
     check_lengths(singleton=sets.singleton, lower=probabilities.lower, predicted=predicted, match_count=match_count)
     threshold = np.array([float(threshold) for threshold in thresholds])

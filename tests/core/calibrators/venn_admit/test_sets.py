@@ -157,7 +157,7 @@ def test_kappa_of_the_largest_smallest_class_count_keeps_a_band_and_one_more_kee
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"logits": np.zeros((2, 4))}, r"shape \(m, 3\) were expected; got \(2, 4\)"),
+        ({"logits": np.zeros((2, 4))}, r"expected logits of shape \(m, 3\), got \(2, 4\)"),
         ({"logits": np.full((2, 3), np.nan)}, "finite"),
         ({"distance": np.array([0.1, np.inf])}, "finite"),
         ({"distance": np.array([0.1])}, "distance 1"),
