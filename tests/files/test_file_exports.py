@@ -15,10 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from service.core.types import Reason
 from service.errors import InvalidInputError
 from service.files.output import exports
-from service.files.output.exports import coded_column, list_column, nullable, set_column, write_json
+from service.files.output.exports import list_column, write_json
 from service.files.output.tables import TableWriter
 
 PAIR = pa.schema({"name": pa.string(), "count": pa.int32()})
@@ -57,13 +56,6 @@ def test_schemas_are_the_contract(name: str) -> None:
 
 
 class TestColumns:
-    @given(hnp.arrays(np.bool_, st.tuples(st.integers(0, 12), st.integers(1, 5))))
-    def test_sets_list_the_classes_included(self, included: np.ndarray[Any, Any]) -> None:
-        column = set_column(included)
-        column.validate(full=True)
-        assert column.type == pa.list_(pa.int32())
-        assert column.to_pylist() == [np.flatnonzero(row).tolist() for row in included]
-
     @given(hnp.arrays(np.float64, st.tuples(st.integers(0, 8), st.integers(0, 5)), elements=st.floats(allow_nan=False)))
     def test_lists_are_the_rows(self, matrix: np.ndarray[Any, Any]) -> None:
         for stored in (matrix, np.asfortranarray(matrix), matrix[::2]):
@@ -74,40 +66,25 @@ class TestColumns:
     def test_lists_of_texts(self) -> None:
         assert list_column(np.array([["a", "b"], ["c", "d"]])).to_pylist() == [["a", "b"], ["c", "d"]]
 
-    def test_nullable(self) -> None:
-        mask = np.array([True, False, True])
-        assert nullable(np.array([1.5, np.nan, 2.0]), mask).to_pylist()[0::2] == [None, None]
-        assert np.isnan(nullable(np.array([1.5, np.nan, 2.0]), mask)[1].as_py())
-        assert nullable(["a", "b", "c"], mask).to_pylist() == [None, "b", None]
-        sets = nullable(set_column(np.eye(3, dtype=np.bool_)), mask)
-        assert sets.type == pa.list_(pa.int32())
-        assert sets.to_pylist() == [None, [1], None]
-
-    def test_codes_become_words(self) -> None:
-        column = coded_column(np.array([-1, 2, 0]), tuple(Reason))
-        assert column.to_pylist() == [None, "probability below threshold", "band below kappa"]
-        assert coded_column(np.array([], dtype=np.int64), ["a"]).to_pylist() == []
-
 
 class TestTableWriter:
     def test_scores_come_back(self, tmp_path: Path) -> None:
         path = tmp_path / "scores.parquet"
-        rejected = np.array([False, True])
         columns = {
             "external_id": ["a", "b"],
             "predicted": np.array([1, 0]),
             "logits": np.array([[0.25, 1e300], [-0.0, 5e-324]]),
             "q": np.array([25, 0]),
             "d": np.array([0.5, 1.5]),
-            "set": set_column(np.array([[False, True], [True, True]])),
+            "set": [[1], [0, 1]],
             "band_size": np.array([[40, 41], [0, 3]]),
             "threshold": np.array([[0.5, 0.25], [-np.inf, 0.5]]),
             "category_size": np.array([12, 0]),
-            "upweight": nullable(np.array([1.5, np.nan]), rejected),
-            "lower": nullable(np.array([0.9, np.nan]), rejected),
-            "upper": nullable(np.array([0.95, np.nan]), rejected),
-            "decision": nullable(np.array([1, -1]), rejected),
-            "reason": coded_column(np.array([-1, 1]), tuple(Reason)),
+            "upweight": [1.5, None],
+            "lower": [0.9, None],
+            "upper": [0.95, None],
+            "decision": [1, None],
+            "reason": [None, "set not a singleton"],
             "calibration": np.array([7, 7]),
             "predicted_class": ["blue", "red"],
             "decided_class": ["blue", None],

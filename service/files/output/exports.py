@@ -5,16 +5,13 @@ The schemas are the contract with the readers of the files: names, order and typ
 
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from service.core.types import BoolArray, IntArray
 from service.files.output.places import replacing, writing
 
 SCORES_SCHEMA = pa.schema(
@@ -89,24 +86,6 @@ def list_column(matrix: npt.NDArray[Any]) -> pa.ListArray:
     row_count, width = matrix.shape
     offsets = np.arange(row_count + 1) * width  # (n + 1,)
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(matrix.reshape(-1)))  # (n * k,)
-
-
-def set_column(included: BoolArray) -> pa.ListArray:
-    """Return prediction sets, (n, C) bool, as n lists of the classes that they include, ascending, int32."""
-    offsets = np.concatenate(([0], included.sum(axis=1).cumsum()))  # (n + 1,)
-    classes = np.nonzero(included)[1]
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(classes, pa.int32()))
-
-
-def coded_column(codes: IntArray, words: Sequence[str]) -> pa.StringArray:
-    """Return words[code] for each of the (n,) codes, null if a code is -1, such as `Selection.reason`."""
-    return pa.array(words, pa.string()).take(nullable(codes, codes < 0))
-
-
-def nullable(values: Any, null_mask: BoolArray) -> pa.Array:
-    """Return the n values (numpy, list or Arrow) as a column that is null if the (n,) mask is true."""
-    column = values if isinstance(values, pa.Array) else pa.array(values)
-    return pc.if_else(pa.array(null_mask), pa.scalar(None, column.type), column)
 
 
 def write_json(path: Path, payload: Any) -> None:
