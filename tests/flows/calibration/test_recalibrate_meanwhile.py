@@ -18,7 +18,7 @@ from service.flows.calibration.recalibrate import RecalibrationOutcome, Step, re
 from service.flows.computing import chunk_runner
 from service.flows.jobs.control import cancel
 from service.store.calibrations import calibrations
-from service.store.database.engine import connect, transaction
+from service.store.database.engine import consistent_view, transaction
 from service.store.exemplars import classifiers
 from service.store.search.array_cache import ArrayCache
 from tests.flows.recalibration import (
@@ -129,7 +129,7 @@ class TestMeanwhile:
 
         def read() -> None:
             while last not in seen:
-                with connect(edge.engine) as connection:
+                with consistent_view(edge.engine) as connection:
                     current = calibrations.latest(connection, classifiers.by_name(connection, "edge"))
                     mc = calibrations.read_points(connection, current, Split.MC)
                     vp = calibrations.read_points(connection, current, Split.VP)
