@@ -1,4 +1,4 @@
-"""`venn-admit demo`: the whole way on bundled real data, with the verbs a user would type."""
+"""`venn-admit demo`: the main job on bundled real data, by the verbs that a user would type."""
 
 import os
 import shutil

@@ -10,13 +10,18 @@ from service.cli.output import Json, make_report_folder, messages, output, print
 from service.cli.renamed import MODE_OPTIONS, accepting
 from service.cli.verbs.classifier import Name
 from service.cli.waiting import resumption_explained, run_job_with_progress, sender
-from service.errors import InvalidInputError
+from service.errors import InvalidInputError, VennAdmitError
 
 if TYPE_CHECKING:
     from service.cli.session import Session
     from service.flows.decisions.score import ScoreRequest
     from service.flows.reporting.evaluate import EvaluationRequest
     from service.report.evaluation.dataset import DatasetReport
+
+
+class ReplayDiffersError(VennAdmitError):
+    """A decision did not come out as it is stored."""
+
 
 Calibration = Annotated[int | None, typer.Option(help="Id of a calibration; default: the current one.")]
 
@@ -210,11 +215,24 @@ def replay(
     as_json: Json = False,
 ) -> None:
     """Compute a stored decision again from its snapshot, and show what it rests on."""
-    from service.cli.shown.replay import run
+    from service.cli.session import open_session
+    from service.cli.shown.replay import print_replayed, replay_payload
+    from service.flows.decisions.replay import newest_decision
+    from service.flows.decisions.replay import replay as flow
 
-    if decision is not None and classifier is None and external_id is None:
-        run(decision, as_json=as_json)
-    elif decision is None and classifier is not None and external_id is not None:
-        run((classifier, external_id), as_json=as_json)
-    else:
+    by_id = decision is not None and classifier is None and external_id is None
+    by_name = decision is None and classifier is not None and external_id is not None
+    if not (by_id or by_name):
         raise InvalidInputError("expected either the number of a decision, or --classifier and --id")
+    session = open_session()
+    if decision is None:
+        assert classifier is not None
+        assert external_id is not None
+        decision = newest_decision(session.engine, classifier, external_id)
+    replayed = flow(session.engine, session.cache, decision)
+    if as_json:
+        print_result(True, replay_payload(decision, replayed))
+    else:
+        print_replayed(decision, replayed)
+    if replayed.differing:
+        raise ReplayDiffersError(f"decision {decision} differs from what is stored in: {', '.join(replayed.differing)}")

@@ -77,7 +77,7 @@ class ChunkRunner:
         self._worker = worker
 
     def run(self, job_id: int, ordinal: int) -> int:
-        """Compute one chunk; how many of its rows were settled, 0 where it was not to be had or went wrong.
+        """Compute one chunk; return how many of its rows were settled, 0 if it was not free or if it failed.
 
         An error is recorded with the chunk, which is tried again after a while or, after the last attempt, failed.
         """
