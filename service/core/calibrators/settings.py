@@ -60,17 +60,38 @@ def check_settings(settings: CalibratorSettings, *, class_count: int, neighbour_
     """
     if class_count < 2:
         raise InvalidInputError(f"a classifier needs at least 2 classes; got {class_count}")
-    if not (settings.alpha.is_finite() and 0 < settings.alpha < 1):
-        raise InvalidInputError(f"alpha must lie strictly between 0 and 1; got {settings.alpha}")
+    check_alpha(settings.alpha)
     if math.isnan(settings.delta) or settings.delta <= 0:
         raise InvalidInputError(f"delta must be greater than 0 (inf is allowed); got {settings.delta}")
     if settings.kappa < 1:
         raise InvalidInputError(f"kappa must be at least 1; got {settings.kappa}")
-    _check_bin_edges(settings.bin_edges, neighbour_count)
-    _check_thresholds(settings, class_count)
+    check_bin_edges(settings.bin_edges, neighbour_count)
+    check_thresholds(settings.thresholds, settings.alpha, class_count)
 
 
-def _check_bin_edges(edges: tuple[int, ...], neighbour_count: int) -> None:
+def check_alpha(alpha: Decimal) -> None:
+    """Check an error level.
+
+    Args:
+        alpha: An exact decimal.
+
+    Raises:
+        InvalidInputError: It does not lie strictly between 0 and 1.
+    """
+    if not (alpha.is_finite() and 0 < alpha < 1):
+        raise InvalidInputError(f"alpha must lie strictly between 0 and 1; got {alpha}")
+
+
+def check_bin_edges(edges: tuple[int, ...], neighbour_count: int) -> None:
+    """Check the lower edges of the bins of q.
+
+    Args:
+        edges: As in `CalibratorSettings`.
+        neighbour_count: K.
+
+    Raises:
+        InvalidInputError: They do not ascend from 0, or one is above K.
+    """
     ascending = all(lower < upper for lower, upper in pairwise(edges))
     if not edges or edges[0] != 0 or not ascending or edges[-1] > neighbour_count:
         raise InvalidInputError(
@@ -79,13 +100,23 @@ def _check_bin_edges(edges: tuple[int, ...], neighbour_count: int) -> None:
         )
 
 
-def _check_thresholds(settings: CalibratorSettings, class_count: int) -> None:
-    if len(settings.thresholds) != class_count:
+def check_thresholds(thresholds: tuple[Decimal, ...], alpha: Decimal, class_count: int) -> None:
+    """Check the least lower probability of each predicted class.
+
+    Args:
+        thresholds: As in `CalibratorSettings`.
+        alpha: As in `CalibratorSettings`.
+        class_count: C.
+
+    Raises:
+        InvalidInputError: There are not C of them, or one is below 1 - alpha or above 1.
+    """
+    if len(thresholds) != class_count:
         raise InvalidInputError(
-            f"expected one threshold for each of {class_count} classes, in their order, got {len(settings.thresholds)}"
+            f"expected one threshold for each of {class_count} classes, in their order, got {len(thresholds)}"
         )
-    least = 1 - settings.alpha
-    for predicted, threshold in enumerate(settings.thresholds):
+    least = 1 - alpha
+    for predicted, threshold in enumerate(thresholds):
         if not (threshold.is_finite() and least <= threshold <= 1):
             raise InvalidInputError(
                 f"the threshold of class {predicted} must be at least 1 - alpha = {least} and at most 1; "
