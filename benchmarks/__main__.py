@@ -20,6 +20,7 @@ class Subject(StrEnum):
 
     NEIGHBOURS = "neighbours"
     BANDS = "bands"
+    VENN_ABERS = "venn_abers"
     LOCALIZER = "localizer"
     GROWTH = "growth"
     BASELINES = "baselines"

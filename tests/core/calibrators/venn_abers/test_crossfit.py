@@ -1,0 +1,97 @@
+"""Cross-fitted p0 of calibration points, and the choice of a score by it."""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.core.calibrators.venn_abers.cells import VennAbersIndex
+from service.core.calibrators.venn_abers.crossfit import FOLD_COUNT, choose_score, crossfitted_lower, fold_of
+from service.core.calibrators.venn_abers.settings import ScoreKind
+from service.errors import InvalidInputError
+from tests.core.calibrators.venn_abers.isotonic import Case, cases
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def keys_of(seed: int, count: int) -> list[str]:
+    """Documents of a few points each, in no order."""
+    return [f"document {number}" for number in np.random.default_rng(seed).integers(0, count // 2 + 1, count)]
+
+
+def test_folds_are_even_and_keep_documents_whole() -> None:
+    keys = [f"document {number // 3}" for number in range(30_000)]
+    fold = fold_of(keys, seed=7)
+    assert np.array_equal(fold[::3], fold[2::3])
+    share = np.bincount(fold, minlength=FOLD_COUNT) / len(fold)
+    assert np.all(np.abs(share - 1 / FOLD_COUNT) < 4 * sqrt(0.16 / 10_000))
+    assert not np.array_equal(fold_of(keys, seed=8), fold)
+    assert fold_of(keys[100:101], seed=7) == fold[100]
+
+
+@settings(deadline=None)
+@given(case=cases(), seed=SEEDS, weighted=st.booleans())
+def test_each_fold_is_scored_by_the_others_in_any_order_of_rows(case: Case, seed: int, weighted: bool) -> None:
+    count = len(case.right)
+    fold = fold_of(keys_of(seed, count), seed=0)
+    weight = np.random.default_rng(seed).gamma(2.0, 3.0, count) + 1 if weighted else None
+    found = crossfitted_lower(
+        case.mc, case.right, fold, class_count=case.class_count, bin_edges=case.bin_edges, upweight=weight
+    )
+    for number in range(FOLD_COUNT):
+        others = fold != number
+        index = VennAbersIndex(
+            case.mc.take(others), case.right[others], class_count=case.class_count, bin_edges=case.bin_edges
+        )
+        expected = index.bounds(case.mc.take(~others), None if weight is None else weight[~others]).lower
+        assert found[~others].tobytes() == expected.tobytes()
+    order = np.random.default_rng(seed).permutation(count)
+    again = crossfitted_lower(
+        case.mc.take(order),
+        case.right[order],
+        fold[order],
+        class_count=case.class_count,
+        bin_edges=case.bin_edges,
+        upweight=None if weight is None else weight[order],
+    )
+    assert again.tobytes() == found[order].tobytes()
+
+
+@settings(deadline=None)
+@given(seed=SEEDS, count=st.integers(0, 40), gain=st.floats(0.0, 1.0))
+def test_the_choice_is_that_of_the_formula(seed: int, count: int, gain: float) -> None:
+    rng = np.random.default_rng(seed)
+    keys = keys_of(seed, count)
+    network = rng.random(count) < 0.5
+    reliability = network ^ (rng.random(count) < 0.3) | (rng.random(count) < gain)
+    found = choose_score(network, reliability, keys)
+    documents = sorted(set(keys))
+    assert found.documents == len(documents)
+    if len(documents) < 2:
+        assert found.kind is ScoreKind.NETWORK
+        return
+    differences = reliability.astype(int) - network
+    mean = differences.mean()
+    residuals = [
+        sum(differences[row] - mean for row in range(count) if keys[row] == document) for document in documents
+    ]
+    error = sqrt(len(documents) / (len(documents) - 1) * sum(residual**2 for residual in residuals)) / count
+    np.testing.assert_allclose(found.standard_error, error, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.reliability_share - found.network_share, mean, atol=1e-12)
+    if abs(mean - error) > 1e-9:
+        assert (found.kind is ScoreKind.RELIABILITY) == (mean > error)
+
+
+def test_a_gain_that_all_documents_share_is_enough_and_one_document_is_not() -> None:
+    network, reliability = np.zeros(4, dtype=np.bool_), np.array([True, False, True, False])
+    assert choose_score(network, reliability, ["a", "a", "b", "b"]).kind is ScoreKind.RELIABILITY
+    assert choose_score(network, reliability, ["a", "b", "a", "b"]).kind is ScoreKind.NETWORK
+    assert choose_score(network, reliability, ["a"] * 4).kind is ScoreKind.NETWORK
+    assert choose_score(reliability, reliability, ["a", "a", "b", "b"]).kind is ScoreKind.NETWORK
+
+
+def test_arguments_of_other_lengths_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="expected as many verdicts as keys, got 1, 1 and 2"):
+        choose_score(np.ones(1, dtype=np.bool_), np.ones(1, dtype=np.bool_), ["a", "b"])

@@ -1,0 +1,60 @@
+"""Settings of Venn-Abers, and decisions by thresholds on p0."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.core.calibrators.venn_abers.cells import Bounds
+from service.core.calibrators.venn_abers.decide import reaches_threshold, select
+from service.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
+from service.core.types import Reason
+from service.errors import InvalidInputError
+
+
+def test_defaults() -> None:
+    made = make_venn_abers_settings(3, 25, alpha=Decimal("0.05"))
+    assert made.thresholds == (Decimal("0.95"),) * 3
+    assert (made.bin_edges, made.score, made.weighted) == ((0,), None, False)
+    assert make_venn_abers_settings(2, 25, score="network").score is ScoreKind.NETWORK
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"class_count": 1}, "at least 2 classes"),
+        ({"alpha": Decimal(1)}, "strictly between 0 and 1"),
+        ({"bin_edges": (1,)}, "ascending lower edges"),
+        ({"bin_edges": (0, 26)}, "none above K = 25"),
+        ({"thresholds": (Decimal("0.9"), Decimal("0.89"))}, "threshold of class 1 must be at least 1 - alpha = 0.9"),
+        ({"thresholds": (Decimal("0.9"),)}, "each of 2 classes"),
+        ({"score": "softmax"}, "must be auto, network or reliability; got softmax"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(changes: dict[str, object], message: str) -> None:
+    arguments: dict[str, object] = {"class_count": 2, "neighbour_count": 25} | changes
+    with pytest.raises(InvalidInputError, match=message):
+        make_venn_abers_settings(**arguments)  # type: ignore[arg-type] # one refused argument at a time
+
+
+@given(right=st.integers(0, 10**6), wrong=st.integers(0, 10**6), digits=st.integers(50, 9999))
+def test_the_comparison_is_that_of_the_exact_numbers(right: int, wrong: int, digits: int) -> None:
+    total = right + wrong + 1
+    found = reaches_threshold(np.array([right / total]), np.array([0]), (Decimal(digits).scaleb(-4),))
+    assert found.tolist() == [right * 10_000 >= digits * total]
+
+
+def test_select() -> None:
+    lower = np.array([0.9, 0.9, 0.95, 0.0])
+    predicted = np.array([0, 1, 1, 0])
+    found = select(Bounds(lower, np.ones(4)), predicted, (Decimal("0.9"), Decimal("0.95")))
+    assert found.decision.tolist() == [0, -1, 1, -1]
+    below = tuple(Reason).index(Reason.PROBABILITY_BELOW_THRESHOLD)
+    assert found.reason.tolist() == [-1, below, -1, below]
+
+
+def test_a_class_without_threshold_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match=r"predicted must lie in \[0, 1\), got 1 in row 0"):
+        reaches_threshold(np.array([0.9]), np.array([1]), (Decimal("0.9"),))
