@@ -156,8 +156,8 @@ class VennAbersIndex:
         row, found = self._step_places.last_not_above(cell, points.score)
         if not len(steps.cell):
             return Bounds(np.zeros(len(cell)), np.ones(len(cell)))
-        upper = np.where(steps.score[row] == points.score, steps.upper_at[row], steps.upper_above[row])
-        return Bounds(lower=np.where(found, steps.lower[row], 0.0), upper=np.where(found, upper, 1.0))
+        known = bounds_at_step(points.score, steps.take(row))
+        return Bounds(lower=np.where(found, known.lower, 0.0), upper=np.where(found, known.upper, 1.0))
 
     def evidence(self, points: ScoredPoints) -> CellEvidence:
         """Return what the plain bounds of m points rest on.
@@ -214,10 +214,14 @@ class VennAbersIndex:
     def _weighted_sides(self) -> tuple[WeightedLower, WeightedLower]:
         return WeightedLower.of(self._groups), WeightedLower.of(self._groups.mirrored())
 
+    @cached_property
+    def _group_places(self) -> "_ScorePlaces":
+        return _ScorePlaces(self._groups.cell, self._groups.score)
+
     def _weighted(self, cell: IntArray, score: FloatArray, upweight: FloatArray) -> Bounds:
         lower, upper = np.zeros(len(cell)), np.ones(len(cell))
         groups = self._groups
-        row, found = _ScorePlaces(groups.cell, groups.score).last_not_above(cell, score)
+        row, found = self._group_places.last_not_above(cell, score)
         if not len(groups.cell):
             return Bounds(lower, upper)
         finite = np.isfinite(upweight)
@@ -234,6 +238,17 @@ class VennAbersIndex:
         misses, total = above.lines(len(groups.cell) - at_or_above[some], upweight[some])
         upper[some] = (total - misses + upweight[some]) / (total + upweight[some])
         return Bounds(lower, upper)
+
+
+def bounds_at_step(score: FloatArray, steps: Steps) -> Bounds:
+    """Return the plain bounds of m points from the rows of `VennAbersIndex.steps` that are theirs.
+
+    Args:
+        score: (m,) float64, s.
+        steps: m rows; that of each point is the last of its cell whose score is not greater.
+    """
+    upper = np.where(steps.score == score, steps.upper_at, steps.upper_above)
+    return Bounds(lower=steps.lower.copy(), upper=upper)
 
 
 def upweights(cell_weight: FloatArray) -> FloatArray:

@@ -1,13 +1,14 @@
 """p0 of calibration points by cross-fitting, and the choice of a score by it (docs/PROCEDURE.md, section 9)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
 
 from service.core.calibrators.venn_abers.cells import ScoredPoints, VennAbersIndex
-from service.core.calibrators.venn_abers.settings import ScoreKind
+from service.core.calibrators.venn_abers.decide import reaches_threshold
+from service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from service.core.checks import check_lengths
 from service.core.splits import hash_keys
 from service.core.types import BoolArray, FloatArray, IntArray
@@ -85,6 +86,54 @@ class ScoreChoice:
     reliability_share: float
     standard_error: float
     documents: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossFit:
+    """Cross-fitted p0 of n points of `mc` under each score, and the choice that follows.
+
+    Attributes:
+        fold: (n,) int64.
+        lower: (n,) float64 for each kind of score.
+        choice: What `auto` takes.
+    """
+
+    fold: IntArray
+    lower: Mapping[ScoreKind, FloatArray]
+    choice: ScoreChoice
+
+
+def cross_fit(
+    network: ScoredPoints,
+    reliability: ScoredPoints,
+    right: BoolArray,
+    keys: Sequence[str],
+    *,
+    seed: int,
+    settings: VennAbersSettings,
+) -> CrossFit:
+    """Cross-fit plain p0 under both scores, and choose one of them by the settings' thresholds.
+
+    Args:
+        network: n points of `mc` with the `network` score.
+        reliability: The same points with the `reliability` score.
+        right: (n,) bool, yhat = y.
+        keys: The document id of each point, or its external id if it has no document.
+        seed: The classifier's seed.
+        settings: For the bins of q and the thresholds; their score is ignored.
+
+    Raises:
+        InvalidInputError: The arguments have other lengths or ranges.
+    """
+    fold = fold_of(keys, seed=seed)
+    lower, admitted = {}, {}
+    for kind, points in ((ScoreKind.NETWORK, network), (ScoreKind.RELIABILITY, reliability)):
+        lower[kind] = crossfitted_lower(
+            points, right, fold, class_count=len(settings.thresholds), bin_edges=settings.bin_edges
+        )
+        admitted[kind] = reaches_threshold(lower[kind], points.predicted, settings.thresholds)
+    choice = choose_score(admitted[ScoreKind.NETWORK], admitted[ScoreKind.RELIABILITY], keys)
+    return CrossFit(fold=fold, lower=lower, choice=choice)
 
 
 def choose_score(

@@ -111,6 +111,14 @@ class Steps:
     upper_at: FloatArray
     upper_above: FloatArray
 
+    def take(self, rows: IntArray) -> "Steps":
+        """Return some rows.
+
+        Args:
+            rows: (m,) int64.
+        """
+        return Steps(self.cell[rows], self.score[rows], self.lower[rows], self.upper_at[rows], self.upper_above[rows])
+
 
 def plain_steps(groups: ScoreGroups) -> Steps:
     """Return the plain bounds, in as few rows as hold them, in O(n log n).

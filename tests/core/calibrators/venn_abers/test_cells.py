@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.calibrators.venn_abers.cells import Bounds, ScoredPoints, VennAbersIndex, upweights
+from service.core.calibrators.venn_abers.cells import Bounds, ScoredPoints, VennAbersIndex, bounds_at_step, upweights
 from service.core.types import BoolArray, FloatArray
 from service.errors import InvalidInputError
 from tests.core.calibrators.venn_abers.isotonic import Case, bounds_of, cases, draw_points
@@ -90,9 +90,8 @@ def test_one_row_of_the_steps_gives_the_bounds(case: Case) -> None:
         rows = np.flatnonzero((steps.cell == cell) & (steps.score <= score))
         lower, upper = 0.0, 1.0
         if len(rows):
-            last = rows[np.argmax(steps.score[rows])]
-            lower = steps.lower[last]
-            upper = steps.upper_at[last] if steps.score[last] == score else steps.upper_above[last]
+            known = bounds_at_step(np.array([score]), steps.take(rows[[np.argmax(steps.score[rows])]]))
+            lower, upper = known.lower[0], known.upper[0]
         assert (found.lower[row], found.upper[row]) == (lower, upper)
 
 

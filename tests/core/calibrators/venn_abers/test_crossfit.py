@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.calibrators.venn_abers.cells import VennAbersIndex
-from service.core.calibrators.venn_abers.crossfit import FOLD_COUNT, choose_score, crossfitted_lower, fold_of
-from service.core.calibrators.venn_abers.settings import ScoreKind
+from service.core.calibrators.venn_abers.cells import ScoredPoints, VennAbersIndex
+from service.core.calibrators.venn_abers.crossfit import FOLD_COUNT, choose_score, cross_fit, crossfitted_lower, fold_of
+from service.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
 from service.errors import InvalidInputError
 from tests.core.calibrators.venn_abers.isotonic import Case, cases
 
@@ -90,6 +90,27 @@ def test_a_gain_that_all_documents_share_is_enough_and_one_document_is_not() -> 
     assert choose_score(network, reliability, ["a", "b", "a", "b"]).kind is ScoreKind.NETWORK
     assert choose_score(network, reliability, ["a"] * 4).kind is ScoreKind.NETWORK
     assert choose_score(reliability, reliability, ["a", "a", "b", "b"]).kind is ScoreKind.NETWORK
+
+
+def test_the_score_that_tells_right_from_wrong_is_chosen() -> None:
+    rng = np.random.default_rng(3)
+    zeros = np.zeros(3000, dtype=np.int64)
+    telling = rng.random(3000)
+    right = rng.random(3000) < 0.5 + 0.5 * telling
+    keys = [f"point {number}" for number in range(3000)]
+    blind, seeing = (ScoredPoints(zeros, zeros, score) for score in (rng.random(3000), telling))
+    made = make_venn_abers_settings(2, 25)
+    found = cross_fit(blind, seeing, right, keys, seed=1, settings=made)
+    assert found.choice.kind is ScoreKind.RELIABILITY
+    assert found.choice.network_share < 0.05 < found.choice.reliability_share
+    assert cross_fit(seeing, blind, right, keys, seed=1, settings=made).choice.kind is ScoreKind.NETWORK
+    lower = crossfitted_lower(seeing, right, found.fold, class_count=2)
+    assert found.lower[ScoreKind.RELIABILITY].tobytes() == lower.tobytes()
+    order = rng.permutation(3000)
+    shuffled = cross_fit(
+        blind.take(order), seeing.take(order), right[order], [keys[row] for row in order], seed=1, settings=made
+    )
+    assert shuffled.choice == found.choice
 
 
 def test_arguments_of_other_lengths_are_refused() -> None:
