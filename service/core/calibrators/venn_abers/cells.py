@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from service.core.calibrators.bands import bin_of
-from service.core.calibrators.venn_abers.steps import ScoreGroups, Steps, plain_steps, stable_cell_order
+from service.core.calibrators.venn_abers.places import ScorePlaces
+from service.core.calibrators.venn_abers.steps import ScoreGroups, Steps, plain_steps
 from service.core.calibrators.venn_abers.weighted_steps import WeightedLower
 from service.core.checks import check_classes, check_lengths
 from service.core.types import BoolArray, FloatArray, IntArray
@@ -113,7 +114,7 @@ class VennAbersIndex:
         self.cell_right: IntArray = np.bincount(self._mc_cell[right], minlength=cell_count)
         self._groups = ScoreGroups.of(self._mc_cell, points.score, right)
         self.steps: Steps = plain_steps(self._groups)
-        self._step_places = _ScorePlaces(self.steps.cell, self.steps.score)
+        self._step_places = ScorePlaces(self.steps.cell, self.steps.score)
 
     def cell(self, points: ScoredPoints) -> IntArray:
         """Return the number of each point's cell: that of its bin times C, plus the predicted class.
@@ -143,8 +144,8 @@ class VennAbersIndex:
 
         Args:
             points: The m points.
-            upweight: (m,) float64, w > 0 of each point, 1 / psi' as `upweights` gives it; None for plain bounds. As w
-                grows without limit, p0 falls to 0 and p1 rises to 1, which are the bounds for w = inf.
+            upweight: (m,) float64, w > 0 of each point, which is 1 / psi' as `upweights` gives it; None for plain
+                bounds. As w grows without limit, p0 falls to 0 and p1 rises to 1, the bounds for w = inf.
 
         Raises:
             InvalidInputError: The arrays have other lengths or ranges.
@@ -215,8 +216,8 @@ class VennAbersIndex:
         return WeightedLower.of(self._groups), WeightedLower.of(self._groups.mirrored())
 
     @cached_property
-    def _group_places(self) -> "_ScorePlaces":
-        return _ScorePlaces(self._groups.cell, self._groups.score)
+    def _group_places(self) -> ScorePlaces:
+        return ScorePlaces(self._groups.cell, self._groups.score)
 
     def _weighted(self, cell: IntArray, score: FloatArray, upweight: FloatArray) -> Bounds:
         lower, upper = np.zeros(len(cell)), np.ones(len(cell))
@@ -249,54 +250,6 @@ def bounds_at_step(score: FloatArray, steps: Steps) -> Bounds:
     """
     upper = np.where(steps.score == score, steps.upper_at, steps.upper_above)
     return Bounds(lower=steps.lower.copy(), upper=upper)
-
-
-def upweights(cell_weight: FloatArray) -> FloatArray:
-    """Return w = 1 / psi', inf if psi' is 0, and at least 1, although rounding may lift psi' above 1.
-
-    Args:
-        cell_weight: (m,) float64 in [0, 1], psi', the localizer's mass, over all of mc, on the cell of each point.
-
-    Raises:
-        InvalidInputError: A weight is outside its range.
-    """
-    wrong = np.flatnonzero(~((cell_weight >= 0) & (cell_weight <= 1 + 1e-6)))
-    if wrong.size:
-        raise InvalidInputError(
-            f"point {wrong[0]}: the weight of a cell must be in [0, 1]; got {cell_weight[wrong[0]]}"
-        )
-    with np.errstate(divide="ignore", over="ignore"):
-        upweight: FloatArray = np.maximum(1.0 / cell_weight, 1.0)
-    return upweight
-
-
-class _ScorePlaces:
-    """Rows sorted by (cell, score), searched for many points at once.
-
-    Scores are replaced by their ranks, so that one binary search over cell * stride + rank covers cell and score.
-    """
-
-    def __init__(self, cell: IntArray, score: FloatArray) -> None:
-        self._cell = cell
-        self._sorted_score = np.sort(score)
-        self._stride = len(score) + 1
-        self._keys = cell * self._stride + np.searchsorted(self._sorted_score, score, side="right")
-
-    def last_not_above(self, cell: IntArray, score: FloatArray) -> tuple[IntArray, BoolArray]:
-        """The last row of each point's cell whose score is not greater, (m,) int64 >= 0, and whether there is one."""
-        # Searches for values in order are several times as fast.
-        by_score = np.argsort(score)
-        cell = cell[by_score]
-        rank = np.searchsorted(self._sorted_score, score[by_score], side="right")
-        by_cell = stable_cell_order(cell)
-        row = np.searchsorted(self._keys, (cell * self._stride + rank)[by_cell], side="right") - 1
-        found = row >= 0
-        np.maximum(row, 0, out=row)
-        found[found] = self._cell[row[found]] == cell[by_cell[found]]
-        order = by_score[by_cell]
-        row_of_point, found_of_point = np.empty_like(row), np.empty_like(found)
-        row_of_point[order], found_of_point[order] = row, found
-        return row_of_point, found_of_point
 
 
 def _checked_upweight(upweight: FloatArray, cell: IntArray) -> FloatArray:

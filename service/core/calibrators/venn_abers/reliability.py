@@ -174,9 +174,9 @@ def _fit_class(features: FloatArray, right: BoolArray) -> ClassModel:
     count = len(right)
     varies = features.min(axis=1) != features.max(axis=1)
     mean = np.array([np.sum(row) / count for row in features])
-    mean = np.where(varies, mean, features[:, 0])  # a rounded mean of equal numbers may be another number
     centred = features - mean[:, np.newaxis]
     sd = np.sqrt(np.array([np.sum(np.square(row)) / count for row in centred]))
+    # The rounded mean of equal numbers may be another number, and their sd above 0.
     sd = np.where(varies & (sd > 0), sd, 1.0)
     coefficients, intercept = fit_logistic(centred / sd[:, np.newaxis], right)
     return ClassModel(mean=mean, sd=sd, coefficients=coefficients, intercept=intercept, points=count)

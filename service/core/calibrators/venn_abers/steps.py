@@ -25,6 +25,7 @@ from itertools import pairwise
 import numpy as np
 
 from service.core.calibrators.venn_abers.minorant import CumulativePoints, Minorant, first_where_not
+from service.core.calibrators.venn_abers.places import stable_cell_order
 from service.core.types import BoolArray, FloatArray, IntArray
 
 
@@ -78,16 +79,6 @@ class ScoreGroups:
         return ScoreGroups(
             cell=-self.cell[::-1], score=-self.score[::-1], size=self.size[::-1], right=(self.size - self.right)[::-1]
         )
-
-
-def stable_cell_order(cell: IntArray) -> IntArray:
-    """Return the rows in order of cell, and in their own order within a cell: (n,) int64.
-
-    Args:
-        cell: (n,) int64, >= 0.
-    """
-    # NumPy sorts narrow integers stably in linear time.
-    return np.argsort(cell.astype(np.uint16) if cell.max(initial=0) < 2**16 else cell, kind="stable")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

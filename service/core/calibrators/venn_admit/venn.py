@@ -13,6 +13,7 @@ from decimal import Decimal
 import numpy as np
 
 from service.core.calibrators.bands import WindowIndex, bin_of, check_calibration_points
+from service.core.calibrators.upweights import upweights
 from service.core.checks import check_lengths
 from service.core.types import (
     AdmitSets,
@@ -25,7 +26,6 @@ from service.core.types import (
     Selection,
     VennProbabilities,
 )
-from service.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +138,10 @@ def venn_probabilities(
         InvalidInputError: The arrays have other lengths, or a weight is outside its range.
     """
     check_lengths(singleton=singleton, size=size, correct=correct)
-    upweight = np.ones(len(size)) if category_weight is None else _upweight(singleton, category_weight)
+    upweight = np.ones(len(size))
+    if category_weight is not None:
+        check_lengths(singleton=singleton, category_weight=category_weight)
+        upweight = upweights(np.where(singleton, category_weight, 1.0))
     infinite = np.isinf(upweight)
     finite_upweight = np.where(infinite, 1.0, upweight)
     total = size + finite_upweight
@@ -150,17 +153,6 @@ def venn_probabilities(
         lower=np.where(singleton, lower, np.nan),
         upper=np.where(singleton, upper, np.nan),
     )
-
-
-def _upweight(singleton: BoolArray, category_weight: FloatArray) -> FloatArray:
-    """Up-weight w = 1 / psi': inf if psi' = 0, and at least 1, although rounding may lift psi' above 1."""
-    check_lengths(singleton=singleton, category_weight=category_weight)
-    weight = np.where(singleton, category_weight, 1.0)
-    wrong = np.flatnonzero(~((weight >= 0) & (weight <= 1 + 1e-6)))
-    if wrong.size:
-        raise InvalidInputError(f"point {wrong[0]}: the weight of a category must be in [0, 1]; got {weight[wrong[0]]}")
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.maximum(1.0 / weight, 1.0)
 
 
 def select(

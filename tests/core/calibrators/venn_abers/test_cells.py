@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.calibrators.venn_abers.cells import Bounds, ScoredPoints, VennAbersIndex, bounds_at_step, upweights
+from service.core.calibrators.venn_abers.cells import Bounds, ScoredPoints, VennAbersIndex, bounds_at_step
 from service.core.types import BoolArray, FloatArray
 from service.errors import InvalidInputError
 from tests.core.calibrators.venn_abers.isotonic import Case, bounds_of, cases, draw_points
@@ -208,12 +208,6 @@ def test_windows_hold_the_cells(case: Case) -> None:
     low, high = index.windows(case.scored)
     for row in range(len(low)):
         assert sorted(index.order[low[row] : high[row]]) == np.flatnonzero(case.cell_rows(row)).tolist()
-
-
-def test_upweights() -> None:
-    assert upweights(np.array([1.0, 0.5, 0.0, 1 + 1e-9])).tolist() == [1.0, 2.0, math.inf, 1.0]
-    with pytest.raises(InvalidInputError, match=r"point 1: the weight of a cell must be in \[0, 1\]; got nan"):
-        upweights(np.array([0.5, math.nan]))
 
 
 @pytest.mark.parametrize(
