@@ -66,8 +66,10 @@ class CellEvidence:
         cell_right: (m,) int64, those whose prediction is right.
         step_score: (m,) float64, the score at which the point's step starts; -inf for the first step of a cell.
         next_score: (m,) float64, the score at which the next step starts; inf for the last step.
-        lower_before: (m,) float64, p0 of the step before; 0 for the first.
-        lower_after: (m,) float64, p0 of the next step; that of the point's own step for the last.
+        lower_before: (m,) float64, p0 of the step before; that of the point's own step if it is the first.
+        upper_before: (m,) float64, p1 of that step, its first score left out.
+        lower_after: (m,) float64, p0 of the next step; that of the point's own step if it is the last.
+        upper_after: (m,) float64, p1 of that step, its first score left out.
         bounds: Of the points.
     """
 
@@ -77,7 +79,9 @@ class CellEvidence:
     step_score: FloatArray
     next_score: FloatArray
     lower_before: FloatArray
+    upper_before: FloatArray
     lower_after: FloatArray
+    upper_after: FloatArray
     bounds: Bounds
 
 
@@ -85,9 +89,9 @@ class VennAbersIndex:
     """The points of `mc` by cell and score; immutable. Neither their order nor the batch of a query changes a bit.
 
     Attributes:
-        steps: The plain bounds of all cells, as a snapshot stores them.
         cell_size: (bins * C,) int64, the points of each cell.
         cell_right: (bins * C,) int64, those whose prediction is right.
+        steps: The plain bounds of all cells, as a snapshot stores them.
     """
 
     def __init__(
@@ -171,22 +175,27 @@ class VennAbersIndex:
         """
         cell, steps = self.cell(points), self.steps
         row, found = self._step_places.last_not_above(cell, points.score)
-        bounds = self.bounds(points)
-        # A row at either end, so that every row has neighbours; the cell of these is none.
-        around, place = np.pad(steps.cell, 1, constant_values=-1), row + 1
-        lower, score = np.pad(steps.lower, 1), np.pad(steps.score, 1)
-        has_before = found & (around[place - 1] == cell)
-        has_next = found & (around[np.minimum(place + 1, len(around) - 1)] == cell)
-        after = np.where(has_next, place + 1, 0)
+        # A row at either end, so that every row has neighbours; the cell of both is none. The first is what holds in a
+        # cell without points.
+        around = np.pad(steps.cell, 1, constant_values=-1)
+        score = np.pad(steps.score, 1, constant_values=-np.inf)
+        lower = np.pad(steps.lower, 1)
+        upper = np.pad(steps.upper_above, 1, constant_values=1.0)
+        own = np.where(found, row + 1, 0)
+        before = np.where(found & (around[own - 1] == cell), own - 1, own)
+        has_next = found & (around[own + 1] == cell)
+        after = np.where(has_next, own + 1, own)
         return CellEvidence(
             cell=cell,
             cell_size=self.cell_size[cell],
             cell_right=self.cell_right[cell],
-            step_score=np.where(found, score[place], -np.inf),
+            step_score=score[own],
             next_score=np.where(has_next, score[after], np.inf),
-            lower_before=np.where(has_before, lower[place - 1], 0.0),
-            lower_after=np.where(has_next, lower[after], bounds.lower),
-            bounds=bounds,
+            lower_before=lower[before],
+            upper_before=upper[before],
+            lower_after=lower[after],
+            upper_after=upper[after],
+            bounds=self.bounds(points),
         )
 
     @cached_property

@@ -180,6 +180,8 @@ def test_evidence_shows_the_cell_and_the_steps_around_the_score() -> None:
     assert found.bounds.upper.tolist() == [0.5, 1.0, 1.0, 1.0]
     assert found.lower_before.tolist() == [0.0, 0.0, 2 / 3, 0.0]
     assert found.lower_after.tolist() == [0.0, 2 / 3, 0.75, 0.0]
+    assert found.upper_before.tolist() == [0.5, 1.0, 1.0, 1.0]
+    assert found.upper_after.tolist() == [1.0, 1.0, 1.0, 1.0]
 
 
 @settings(deadline=None)
@@ -196,6 +198,13 @@ def test_evidence_agrees_with_the_bounds_at_the_neighbouring_steps(case: Case) -
         known = np.isfinite(score)
         at = ScoredPoints(scored.predicted[known], scored.match_count[known], score[known])
         np.testing.assert_array_equal(index.bounds(at).lower, expected[known])
+    for score, expected in (
+        (np.nextafter(found.next_score, 2), found.upper_after),
+        (np.nextafter(found.step_score, -1), found.upper_before),
+    ):
+        known = np.isfinite(score)
+        at = ScoredPoints(scored.predicted[known], scored.match_count[known], score[known])
+        np.testing.assert_array_equal(index.bounds(at).upper, expected[known])
     assert np.all(found.lower_before <= found.bounds.lower)
     assert np.all(found.bounds.lower <= found.lower_after)
 
