@@ -18,13 +18,13 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_view, generator
 from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
-from service.core.types import Float32Array, IntArray, Split
-from service.flows.exemplars.create import create
-from service.flows.exemplars.ingest import ingest
-from service.store.database.engine import connect
-from service.store.exemplars import classifiers
-from service.store.exemplars.classifiers import Classifier
-from service.store.search import hnsw, nearest
+from venn_admit.service.core.types import Float32Array, IntArray, Split
+from venn_admit.service.flows.exemplars.create import create
+from venn_admit.service.flows.exemplars.ingest import ingest
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search import hnsw, nearest
 
 _DIMENSION, _CLASS_COUNT, _NEIGHBOUR_COUNT = 384, 3, 25
 _QUERIES = 200

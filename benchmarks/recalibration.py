@@ -18,19 +18,19 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_network, draw_vectors
 from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
-from service.core.calibrators.settings import make_settings
-from service.core.types import CalibratorSettings, KnnParameters
-from service.flows.calibration.calibrate import calibrate, request_approximations
-from service.flows.calibration.fit import adopt_parameters
-from service.flows.calibration.recalibrate import recalibrate_step, retry_and_list
-from service.flows.computing import chunk_runner
-from service.flows.exemplars.create import create
-from service.flows.exemplars.ingest import HELD_OUT, ingest, store_scored
-from service.flows.exemplars.label import label
-from service.flows.jobs.chunks import ChunkRunner
-from service.store.database.engine import connect, transaction
-from service.store.exemplars import classifiers
-from service.store.search.array_cache import ArrayCache
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.types import CalibratorSettings, KnnParameters
+from venn_admit.service.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.service.flows.calibration.fit import adopt_parameters
+from venn_admit.service.flows.calibration.recalibrate import recalibrate_step, retry_and_list
+from venn_admit.service.flows.computing import chunk_runner
+from venn_admit.service.flows.exemplars.create import create
+from venn_admit.service.flows.exemplars.ingest import HELD_OUT, ingest, store_scored
+from venn_admit.service.flows.exemplars.label import label
+from venn_admit.service.flows.jobs.chunks import ChunkRunner
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.search.array_cache import ArrayCache
 
 _DIMENSION = 128
 _CLASS_COUNT = 3

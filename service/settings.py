@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from service.errors import InvalidInputError
+from venn_admit.service.errors import InvalidInputError
 
 PREFIX = "VENN_ADMIT_"
 _TEST_PREFIX = f"{PREFIX}TEST_"  # what the test suite reads

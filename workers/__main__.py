@@ -1,20 +1,20 @@
-"""`python -m workers worker` or `... beat` runs Celery's command, but takes no code from the current folder."""
+"""`python -m venn_admit.workers worker`, or `... beat`, runs Celery, but takes no code from the current folder."""
 
 import os
 import sys
 import traceback
 
-from service import interruption
-from service.errors import VennAdmitError
-from service.secrets import mask
-from service.settings import get_settings, secret_addresses
+from venn_admit.service import interruption
+from venn_admit.service.errors import VennAdmitError
+from venn_admit.service.secrets import mask
+from venn_admit.service.settings import get_settings, secret_addresses
 
 
 def main(arguments: list[str]) -> int:
     """Run the command; a request to end that comes before Celery handles it leaves no embedded server behind."""
     interruption.raise_on_request_to_end()
     try:
-        from workers.app import make_app
+        from venn_admit.workers.app import make_app
 
         return int(make_app(get_settings()).start(["--quiet", *arguments]) or 0)
     except interruption.Terminated as error:

@@ -1,10 +1,10 @@
-"""The reference of errors and exit codes, from the classes of `service.errors`."""
+"""The reference of errors and exit codes, from the classes of `venn_admit.service.errors`."""
 
 import inspect
 
 from docs.generate.markdown import join, one_line, plain, table
-from service import errors
-from service.errors import VennAdmitError
+from venn_admit.service import errors
+from venn_admit.service.errors import VennAdmitError
 
 INTRODUCTION = """\
 # Errors and exit codes

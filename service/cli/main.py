@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from service import __version__, interruption, settings
-from service.cli.output import shown_lines, warn
-from service.cli.verbs import (
+from venn_admit import __version__
+from venn_admit.service import interruption, settings
+from venn_admit.service.cli.output import shown_lines, warn
+from venn_admit.service.cli.verbs import (
     calibrate,
     catalogue,
     classifier,
@@ -23,8 +24,8 @@ from service.cli.verbs import (
     report,
     scoring,
 )
-from service.errors import VennAdmitError
-from service.secrets import mask
+from venn_admit.service.errors import VennAdmitError
+from venn_admit.service.secrets import mask
 
 
 class _Verbs(TyperGroup):

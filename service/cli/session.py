@@ -5,17 +5,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from tempfile import TemporaryFile
 
-from service import broker
-from service.cli.worker_process import OwnWorker
-from service.errors import DatabaseError
-from service.flows.jobs.control import OnWait, await_job, cancelled_if_unsent
-from service.flows.jobs.leases import LEAST_PART_LEFT
-from service.flows.jobs.listing import live_workers, progress
-from service.runtime import Runtime
-from service.settings import get_settings
-from service.store.database import schema
-from service.store.embedded.access import make_home
-from service.store.work.jobs import Progress
+from venn_admit.service import broker
+from venn_admit.service.cli.worker_process import OwnWorker
+from venn_admit.service.errors import DatabaseError
+from venn_admit.service.flows.jobs.control import OnWait, await_job, cancelled_if_unsent
+from venn_admit.service.flows.jobs.leases import LEAST_PART_LEFT
+from venn_admit.service.flows.jobs.listing import live_workers, progress
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.settings import get_settings
+from venn_admit.service.store.database import schema
+from venn_admit.service.store.embedded.access import make_home
+from venn_admit.service.store.work.jobs import Progress
 
 
 @dataclass(frozen=True)

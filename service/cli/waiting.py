@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from service.cli.output import messages, progress
+from venn_admit.service.cli.output import messages, progress
 
 if TYPE_CHECKING:
-    from service.cli.session import Session
-    from service.flows.jobs.submit import Send
-    from service.store.work import jobs
+    from venn_admit.service.cli.session import Session
+    from venn_admit.service.flows.jobs.submit import Send
+    from venn_admit.service.store.work import jobs
 
 # For how long something is awaited before that is said.
 NOTICE_SECONDS = 5.0
@@ -35,7 +35,7 @@ def run_job_with_progress(session: "Session", job_id: int, what: str, out: Path 
 
     out: the file to which the job's decisions go afterwards, named in what is said after an interruption.
     """
-    from service.flows.jobs import listing
+    from venn_admit.service.flows.jobs import listing
 
     total = listing.progress(session.engine, job_id).row_count
     if not total:
@@ -87,8 +87,8 @@ def resumption_explained(
 
 
 def _may_be_resumed(session: "Session", job_id: int) -> bool:
-    from service.errors import DatabaseError
-    from service.flows.jobs import listing
+    from venn_admit.service.errors import DatabaseError
+    from venn_admit.service.flows.jobs import listing
 
     try:
         return listing.progress(session.engine, job_id).state != "done"

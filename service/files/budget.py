@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from service.errors import InvalidInputError
+from venn_admit.service.errors import InvalidInputError
 
 DEFAULT_MEMORY_BUDGET = 512 << 20
 

@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from service.core.types import UNKNOWN_LABEL, IntArray
-from service.errors import InvalidInputError
-from service.files.budget import DEFAULT_MEMORY_BUDGET, OBJECT_BYTES, too_large
-from service.files.label_values import ClassNumbers
-from service.files.parquet.limits import object_bytes
-from service.files.parquet.reader import batches_within, open_file
-from service.files.parquet.types import is_label, is_name, is_text, to_list
-from service.files.records import check_id, check_is_file, duplicate_ids, input_error, reading
+from venn_admit.service.core.types import UNKNOWN_LABEL, IntArray
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET, OBJECT_BYTES, too_large
+from venn_admit.service.files.label_values import ClassNumbers
+from venn_admit.service.files.parquet.limits import object_bytes
+from venn_admit.service.files.parquet.reader import batches_within, open_file
+from venn_admit.service.files.parquet.types import is_label, is_name, is_text, to_list
+from venn_admit.service.files.records import check_id, check_is_file, duplicate_ids, input_error, reading
 
 SELECTIONS = ("random", "selected")
 COLUMNS = ("external_id", "label", "selection")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from service.core.types import KnnParameters
-from service.errors import InvalidInputError
-from service.files.records import check_is_file
+from venn_admit.service.core.types import KnnParameters
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files.records import check_is_file
 
 _SIZE_LIMIT = 4 << 20
 

@@ -12,11 +12,11 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 import numpy.typing as npt
 
-from service.core.types import UNKNOWN_LABEL, Float32Array, IntArray
-from service.errors import InvalidInputError
-from service.files.budget import DEFAULT_MEMORY_BUDGET
-from service.files.default_ids import DefaultIds
-from service.files.label_values import ClassNumbers
+from venn_admit.service.core.types import UNKNOWN_LABEL, Float32Array, IntArray
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.files.default_ids import DefaultIds
+from venn_admit.service.files.label_values import ClassNumbers
 
 ID_LENGTH_LIMIT = 1000
 NESTING_LIMIT = 100

@@ -2,10 +2,10 @@
 
 from sqlalchemy import Engine
 
-from service.flows.calibration.approximate import ApproximateChunks
-from service.flows.decisions.score import ScoreChunks
-from service.flows.jobs.chunks import ChunkRunner, ChunkSettings, ComputeChunk
-from service.store.search.array_cache import ArrayCache
+from venn_admit.service.flows.calibration.approximate import ApproximateChunks
+from venn_admit.service.flows.decisions.score import ScoreChunks
+from venn_admit.service.flows.jobs.chunks import ChunkRunner, ChunkSettings, ComputeChunk
+from venn_admit.service.store.search.array_cache import ArrayCache
 
 
 def job_kinds(engine: Engine, cache: ArrayCache) -> dict[str, ComputeChunk]:

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Row
 
-from service.core.types import Split
-from service.flows.calibration.recalibrate import RecalibrationOutcome, Step
-from service.flows.exemplars.label import LabelResult, label
-from service.store.calibrations import calibrations
-from service.store.calibrations.calibrations import SnapshotPoints
-from service.store.database.engine import connect, transaction
-from service.store.exemplars import classifiers
 from tests.running import Bench, Golden
+from venn_admit.service.core.types import Split
+from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome, Step
+from venn_admit.service.flows.exemplars.label import LabelResult, label
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.calibrations import SnapshotPoints
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import classifiers
 
 EDGE = Golden("edge")
 # As the settings have them.

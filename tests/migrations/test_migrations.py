@@ -14,17 +14,17 @@ from alembic.config import Config
 from pytest_alembic import MigrationContext, tests
 from sqlalchemy import Connection, Engine, text
 
-from service.errors import NotReadyError
-from service.flows.decisions.replay import replay
-from service.store.calibrations import calibrations, calibrators
-from service.store.database import schema
-from service.store.database.engine import connect, create_engine, transaction
-from service.store.database.tables import SCHEMA, metadata
-from service.store.exemplars import classifiers
-from service.store.search import hnsw
-from service.store.search.array_cache import ArrayCache
-from service.store.work import recalibrations
 from tests.running import Bench, Golden
+from venn_admit.service.errors import NotReadyError
+from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.store.calibrations import calibrations, calibrators
+from venn_admit.service.store.database import schema
+from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.service.store.database.tables import SCHEMA, metadata
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.search import hnsw
+from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.service.store.work import recalibrations
 
 ROWS = (Path(__file__).parent / "rows_at_0004.sql").read_text()
 FACTS = (Path(__file__).parent / "facts.sql").read_text()
@@ -427,7 +427,7 @@ def test_sql_for_offline_use_makes_the_same(engine: Engine, empty: Engine) -> No
 
 
 def test_two_migrators_at_once(engine: Engine, empty_database: str, empty: Engine) -> None:
-    program = "import sys; from service.store.database.schema import upgrade; upgrade(sys.argv[1])"
+    program = "import sys; from venn_admit.service.store.database.schema import upgrade; upgrade(sys.argv[1])"
     migrators = [
         subprocess.Popen([sys.executable, "-c", program, empty_database], stderr=subprocess.PIPE, text=True)
         for _ in range(2)

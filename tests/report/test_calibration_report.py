@@ -12,23 +12,23 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from service.core.calibrators.bands import BandRadius
-from service.core.calibrators.settings import make_settings
-from service.core.monitoring.discrepancies import Discrepancies
-from service.core.monitoring.drift import KolmogorovSmirnov, OutcomeCounts, Shift
-from service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
-from service.core.monitoring.label_budget import label_budget
-from service.core.monitoring.partitions import CalibrationPartitions
-from service.core.monitoring.traffic import Accuracy, Comparison, Share, SharePair, Traffic
-from service.core.types import Split
-from service.files.output.exports import finite_json
-from service.report.calibration.advice import advice
-from service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
-from service.report.calibration.payload import calibration_payload
-from service.report.calibration.tables import calibration_tables
-from service.report.pages.calibration import render_calibration, write_calibration_page
 from tests.report.pages.test_evaluation import Page
 from tests.report.samples import HOSTILE_NAMES
+from venn_admit.service.core.calibrators.bands import BandRadius
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.monitoring.discrepancies import Discrepancies
+from venn_admit.service.core.monitoring.drift import KolmogorovSmirnov, OutcomeCounts, Shift
+from venn_admit.service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
+from venn_admit.service.core.monitoring.label_budget import label_budget
+from venn_admit.service.core.monitoring.partitions import CalibrationPartitions
+from venn_admit.service.core.monitoring.traffic import Accuracy, Comparison, Share, SharePair, Traffic
+from venn_admit.service.core.types import Split
+from venn_admit.service.files.output.exports import finite_json
+from venn_admit.service.report.calibration.advice import advice
+from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
+from venn_admit.service.report.calibration.payload import calibration_payload
+from venn_admit.service.report.calibration.tables import calibration_tables
+from venn_admit.service.report.pages.calibration import render_calibration, write_calibration_page
 
 NEWEST = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 WIDTHS = (80, 120)

@@ -8,17 +8,17 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine
 
-from service import broker
-from service.cli.session import Session, connect_unchecked
-from service.cli.waiting import run_job_with_progress
-from service.cli.waiting import sender as sender_of
-from service.errors import BrokerError, JobError
-from service.flows.jobs import control as flow
-from service.flows.jobs.control import await_job
-from service.settings import Settings, get_settings
-from service.store.database.engine import connect
-from service.store.work import jobs
 from tests.workers.samples import CHUNK_ROWS, SCORED_ROWS, request_score, value
+from venn_admit.service import broker
+from venn_admit.service.cli.session import Session, connect_unchecked
+from venn_admit.service.cli.waiting import run_job_with_progress
+from venn_admit.service.cli.waiting import sender as sender_of
+from venn_admit.service.errors import BrokerError, JobError
+from venn_admit.service.flows.jobs import control as flow
+from venn_admit.service.flows.jobs.control import await_job
+from venn_admit.service.settings import Settings, get_settings
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.work import jobs
 
 CHUNKS = SCORED_ROWS // CHUNK_ROWS
 

@@ -6,9 +6,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from service.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShares
-from service.report.calibration.setting_command import calibrate_command
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShares
+from venn_admit.service.report.calibration.setting_command import calibrate_command
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 def usable_table(shares: UsableShares) -> Table:

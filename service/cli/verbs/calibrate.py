@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from service.cli import panels
-from service.cli.output import Json, messages, print_result, warn
-from service.cli.verbs.classifier import Name
-from service.cli.waiting import run_job_with_progress, sender
-from service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.cli import panels
+from venn_admit.service.cli.output import Json, messages, print_result, warn
+from venn_admit.service.cli.verbs.classifier import Name
+from venn_admit.service.cli.waiting import run_job_with_progress, sender
+from venn_admit.service.errors import InvalidInputError, NotReadyError
 
 if TYPE_CHECKING:
-    from service.cli.session import Session
-    from service.flows.calibration.calibrate import SettingsOf
+    from venn_admit.service.cli.session import Session
+    from venn_admit.service.flows.calibration.calibrate import SettingsOf
 
 DECIMAL_PLACES = 20
 
@@ -56,12 +56,12 @@ def calibrate(
     is computed from mc alone. They must not be chosen by the labels of split vp: the probabilities would no longer
     be calibrated.
     """
-    from service.cli.session import open_session
-    from service.core.calibrators.settings import make_settings
-    from service.core.types import CalibratorSettings
-    from service.flows.calibration.calibrate import calibrate as flow
-    from service.flows.calibration.calibrate import request_approximations
-    from service.store.exemplars.classifiers import Classifier
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.core.calibrators.settings import make_settings
+    from venn_admit.service.core.types import CalibratorSettings
+    from venn_admit.service.flows.calibration.calibrate import calibrate as flow
+    from venn_admit.service.flows.calibration.calibrate import request_approximations
+    from venn_admit.service.store.exemplars.classifiers import Classifier
 
     asked: dict[str, Any] = {
         "alpha": _decimal("alpha", alpha),
@@ -127,8 +127,8 @@ def calibrate(
 
 def _stop_if_nearly_nothing_is_usable(session: "Session", name: str, settings_of: "SettingsOf", as_json: bool) -> None:
     """Raise NotReadyError, below a table of what other settings leave usable, if the defaults leave nearly nothing."""
-    from service.cli.shown.usable_table import refusal, usable_payload, usable_table
-    from service.flows.calibration.usable_bands import compare_settings
+    from venn_admit.service.cli.shown.usable_table import refusal, usable_payload, usable_table
+    from venn_admit.service.flows.calibration.usable_bands import compare_settings
 
     with messages.status("Counting usable bands"):
         classifier, shares = compare_settings(session.engine, name, settings_of)

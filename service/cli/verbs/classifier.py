@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from service.cli import panels
-from service.cli.output import Json, messages, print_result, progress, shown, warn
-from service.cli.waiting import run_job_with_progress, sender
-from service.errors import InvalidInputError
+from venn_admit.service.cli import panels
+from venn_admit.service.cli.output import Json, messages, print_result, progress, shown, warn
+from venn_admit.service.cli.waiting import run_job_with_progress, sender
+from venn_admit.service.errors import InvalidInputError
 
 Name = Annotated[str, typer.Argument(help="The classifier's name.")]
 
@@ -29,8 +29,8 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Register a classifier."""
-    from service.cli.session import open_session
-    from service.flows.exemplars.create import create as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.flows.exemplars.create import create as flow
 
     class_names = tuple(part.strip() for part in classes.split(","))
     created = flow(open_session().engine, name, class_names, dimension=dim, neighbour_count=k, seed=seed)
@@ -54,9 +54,9 @@ def ingest(
 
     Rows without ids get one from their content, so re-ingesting a file is a no-op, whatever its name.
     """
-    from service.cli.session import open_session
-    from service.files import count_rows
-    from service.flows.exemplars.ingest import ingest as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.files import count_rows
+    from venn_admit.service.flows.exemplars.ingest import ingest as flow
 
     session = open_session()
     with progress(f"Ingesting {file.name}", count_rows(file)) as advance:
@@ -101,9 +101,9 @@ def label(
     as_json: Json = False,
 ) -> None:
     """Record labels that came for stored exemplars; the next recalibration takes them up."""
-    from service.cli.session import open_session
-    from service.cli.shown import label_summary
-    from service.flows.exemplars.label import label as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown import label_summary
+    from venn_admit.service.flows.exemplars.label import label as flow
 
     session = open_session()
     done = flow(
@@ -139,11 +139,11 @@ def fit(
     as_json: Json = False,
 ) -> None:
     """Fit the KNN approximation and the localizer on split knn."""
-    from service.cli.session import open_session
-    from service.core.types import TrainingEpoch
-    from service.files.parameters import read_parameters
-    from service.flows.calibration.fit import adopt_parameters, request_neighbours
-    from service.flows.calibration.fit import fit as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.core.types import TrainingEpoch
+    from venn_admit.service.files.parameters import read_parameters
+    from venn_admit.service.flows.calibration.fit import adopt_parameters, request_neighbours
+    from venn_admit.service.flows.calibration.fit import fit as flow
 
     session = open_session()
     if parameters is not None:
@@ -191,11 +191,11 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write what is stored to a file."""
-    from service.cli.session import open_session
-    from service.files.output.places import check_output
-    from service.files.output.tables import check_table_output
-    from service.flows.exemplars.export import Export
-    from service.flows.exemplars.export import export as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.files.output.places import check_output
+    from venn_admit.service.files.output.tables import check_table_output
+    from venn_admit.service.flows.exemplars.export import Export
+    from venn_admit.service.flows.exemplars.export import export as flow
 
     if what not in list(Export):
         raise InvalidInputError(f"what: expected {', '.join(Export)}, got {what!r}")

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from service.cli import panels
-from service.cli.output import Json, print_result
-from service.cli.renamed import MODE_OPTIONS
-from service.cli.verbs.classifier import Name
+from venn_admit.service.cli import panels
+from venn_admit.service.cli.output import Json, print_result
+from venn_admit.service.cli.renamed import MODE_OPTIONS
+from venn_admit.service.cli.verbs.classifier import Name
 
 
 def register(app: typer.Typer) -> None:
@@ -31,9 +31,9 @@ def decide(
     as_json: Json = False,
 ) -> None:
     """Decide on one row of a file at once, by the current calibration, and show why; nothing is stored."""
-    from service.cli.session import open_session
-    from service.cli.shown.decision_tables import named_classes, neighbour_list, print_decision
-    from service.flows.decisions.decide_row import decide_row
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown.decision_tables import named_classes, neighbour_list, print_decision
+    from venn_admit.service.flows.decisions.decide_row import decide_row
 
     session = open_session()
     found = decide_row(

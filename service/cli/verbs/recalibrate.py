@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from service.cli import panels
-from service.cli.output import Json, cell, messages, print_result
-from service.cli.waiting import run_job_with_progress, sender
-from service.errors import NotReadyError
+from venn_admit.service.cli import panels
+from venn_admit.service.cli.output import Json, cell, messages, print_result
+from venn_admit.service.cli.waiting import run_job_with_progress, sender
+from venn_admit.service.errors import NotReadyError
 
 if TYPE_CHECKING:
-    from service.cli.session import Session
-    from service.flows.calibration.recalibrate import Step
-    from service.store.work.recalibrations import RecalibrationRequest
+    from venn_admit.service.cli.session import Session
+    from venn_admit.service.flows.calibration.recalibrate import Step
+    from venn_admit.service.store.work.recalibrations import RecalibrationRequest
 
 
 def register(app: typer.Typer) -> None:
@@ -24,8 +24,8 @@ def recalibrate(
     name: Annotated[str | None, typer.Argument(help="A classifier; default: all.")] = None, as_json: Json = False
 ) -> None:
     """Recalibrate at once if labels or data have arrived since, under every setting that is not retired."""
-    from service.cli.session import open_session
-    from service.flows.calibration.recalibrate import retry_and_list
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.flows.calibration.recalibrate import retry_and_list
 
     session = open_session()
     requests = retry_and_list(session.engine, name)
@@ -47,7 +47,7 @@ def recalibrate(
 
 def _serve(session: "Session", request: "RecalibrationRequest") -> "Step | None":
     """Step by step, to the snapshot or to what stands against it; None where another process made the snapshot."""
-    from service.flows.calibration.recalibrate import recalibrate_step
+    from venn_admit.service.flows.calibration.recalibrate import recalibrate_step
 
     while True:
         with messages.status(cell(f"Recalibrating {request.classifier.name}")):

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from service.cli import panels
-from service.cli.output import Json, make_report_folder, messages, output, print_result
-from service.cli.verbs.classifier import Name
-from service.cli.verbs.scoring import Calibration
+from venn_admit.service.cli import panels
+from venn_admit.service.cli.output import Json, make_report_folder, messages, output, print_result
+from venn_admit.service.cli.verbs.classifier import Name
+from venn_admit.service.cli.verbs.scoring import Calibration
 
 
 def register(app: typer.Typer) -> None:
@@ -23,10 +23,10 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Show how a calibration stands: partitions, drift, discrepancies, and the labels it lacks."""
-    from service.cli.session import open_session
-    from service.flows.reporting.report import report as flow
-    from service.report.calibration.payload import calibration_payload
-    from service.report.calibration.tables import calibration_tables
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.flows.reporting.report import report as flow
+    from venn_admit.service.report.calibration.payload import calibration_payload
+    from venn_admit.service.report.calibration.tables import calibration_tables
 
     if out is not None:
         make_report_folder(out)
@@ -39,9 +39,9 @@ def report(
     else:
         output.print(calibration_tables(found))
     if out is not None:
-        from service.files.output.exports import write_json
-        from service.files.output.places import filling
-        from service.report.pages.calibration import write_calibration_page
+        from venn_admit.service.files.output.exports import write_json
+        from venn_admit.service.files.output.places import filling
+        from venn_admit.service.report.pages.calibration import write_calibration_page
 
         with filling(out) as folder:
             page = write_calibration_page(found, folder)

@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.cli import panels
-from service.cli.output import Json, make_report_folder, messages, output, print_result, progress, shown
-from service.cli.renamed import MODE_OPTIONS, accepting
-from service.cli.verbs.classifier import Name
-from service.cli.waiting import resumption_explained, run_job_with_progress, sender
-from service.errors import InvalidInputError, VennAdmitError
+from venn_admit.service.cli import panels
+from venn_admit.service.cli.output import Json, make_report_folder, messages, output, print_result, progress, shown
+from venn_admit.service.cli.renamed import MODE_OPTIONS, accepting
+from venn_admit.service.cli.verbs.classifier import Name
+from venn_admit.service.cli.waiting import resumption_explained, run_job_with_progress, sender
+from venn_admit.service.errors import InvalidInputError, VennAdmitError
 
 if TYPE_CHECKING:
-    from service.cli.session import Session
-    from service.flows.decisions.score import ScoreRequest
-    from service.flows.reporting.evaluate import EvaluationRequest
-    from service.report.evaluation.dataset import DatasetReport
+    from venn_admit.service.cli.session import Session
+    from venn_admit.service.flows.decisions.score import ScoreRequest
+    from venn_admit.service.flows.reporting.evaluate import EvaluationRequest
+    from venn_admit.service.report.evaluation.dataset import DatasetReport
 
 
 class ReplayDiffersError(VennAdmitError):
@@ -45,10 +45,10 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Admit or reject every row of a file."""
-    from service.cli.session import open_session
-    from service.cli.shown.score_summary import ScoreSummary, warn_of_rows_in_use
-    from service.files.output.tables import check_table_output
-    from service.flows.decisions.score import count_scores, write_scores
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown.score_summary import ScoreSummary, warn_of_rows_in_use
+    from venn_admit.service.files.output.tables import check_table_output
+    from venn_admit.service.flows.decisions.score import count_scores, write_scores
 
     check_table_output(out, file)
     session = open_session()
@@ -93,8 +93,8 @@ def score_file(
     calibration: int | None,
 ) -> "ScoreRequest":
     """Record and run the job that scores a file, whose decisions go to `out` afterwards; the request."""
-    from service.files import count_rows
-    from service.flows.decisions.score import request_score
+    from venn_admit.service.files import count_rows
+    from venn_admit.service.flows.decisions.score import request_score
 
     session.require_worker()
     with progress(f"Storing {file.name}", count_rows(file)) as advance:
@@ -117,8 +117,8 @@ def score_file(
 
 def evaluate_file(session: "Session", name: str, file: Path, title: str, calibration: int | None) -> "DatasetReport":
     """Score the labelled rows of a file; the report that compares the methods on them."""
-    from service.files import count_rows
-    from service.flows.reporting.evaluate import request_evaluation_of_file
+    from venn_admit.service.files import count_rows
+    from venn_admit.service.flows.reporting.evaluate import request_evaluation_of_file
 
     session.require_worker()
     with progress(f"Storing {file.name}", count_rows(file)) as advance:
@@ -137,7 +137,7 @@ def evaluate_file(session: "Session", name: str, file: Path, title: str, calibra
 
 def evaluate_decisions(session: "Session", name: str, calibration: int | None) -> "DatasetReport":
     """Compare the methods on all labelled exemplars that a calibration has decided on; the report."""
-    from service.flows.reporting.evaluate import request_evaluation_of_decisions
+    from venn_admit.service.flows.reporting.evaluate import request_evaluation_of_decisions
 
     session.require_worker()
     request = request_evaluation_of_decisions(
@@ -151,7 +151,7 @@ def evaluate_decisions(session: "Session", name: str, calibration: int | None) -
 
 
 def _compare(session: "Session", request: "EvaluationRequest", title: str) -> "DatasetReport":
-    from service.flows.reporting.evaluate import evaluate as flow
+    from venn_admit.service.flows.reporting.evaluate import evaluate as flow
 
     if request.job_id is not None:
         run_job_with_progress(session, request.job_id, f"Scoring {title}")
@@ -172,9 +172,9 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Compare what each method admits of labelled data, and how often it is right."""
-    from service.cli.session import open_session
-    from service.report.evaluation.payload import report_payload
-    from service.report.evaluation.tables import report_tables
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.report.evaluation.payload import report_payload
+    from venn_admit.service.report.evaluation.tables import report_tables
 
     if out is not None:
         make_report_folder(out, *([] if file is None else [file]))
@@ -189,10 +189,10 @@ def evaluate(
     else:
         output.print(report_tables(result))
     if out is not None:
-        from service.files.output.exports import write_json
-        from service.files.output.places import filling
-        from service.report.evaluation.evaluated import calibration_facts
-        from service.report.pages.evaluation import write_report
+        from venn_admit.service.files.output.exports import write_json
+        from venn_admit.service.files.output.places import filling
+        from venn_admit.service.report.evaluation.evaluated import calibration_facts
+        from venn_admit.service.report.pages.evaluation import write_report
 
         facts = {"Classifier": name}
         if result.calibration is not None:
@@ -215,10 +215,10 @@ def replay(
     as_json: Json = False,
 ) -> None:
     """Compute a stored decision again from its snapshot, and show what it rests on."""
-    from service.cli.session import open_session
-    from service.cli.shown.replay import print_replayed, replay_payload
-    from service.flows.decisions.replay import newest_decision
-    from service.flows.decisions.replay import replay as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown.replay import print_replayed, replay_payload
+    from venn_admit.service.flows.decisions.replay import newest_decision
+    from venn_admit.service.flows.decisions.replay import replay as flow
 
     by_id = decision is not None and classifier is None and external_id is None
     by_name = decision is None and classifier is not None and external_id is not None

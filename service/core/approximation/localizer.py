@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from service.core.types import BoolArray, Float32Array, FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 QUERY_TILE = 64
 SUPPORT_TILE = 1024
@@ -206,7 +206,7 @@ def pairwise_distances(queries: Float32Array, support: Float32Array) -> FloatArr
 
     Returns:
         (m, n) float64, in the units of the vectors; exactly 0 for equal vectors. The result alone takes 8 m n bytes:
-        see `service.core.approximation.localizer_fit.localizer_rows`.
+        see `venn_admit.service.core.approximation.localizer_fit.localizer_rows`.
 
     Raises:
         InvalidInputError: The arrays have other shapes.

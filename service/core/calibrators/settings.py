@@ -4,8 +4,8 @@ import math
 from decimal import Decimal
 from itertools import pairwise
 
-from service.core.types import CalibratorSettings
-from service.errors import InvalidInputError
+from venn_admit.service.core.types import CalibratorSettings
+from venn_admit.service.errors import InvalidInputError
 
 
 def make_settings(

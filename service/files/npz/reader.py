@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from service.files.budget import OBJECT_BYTES, batch_bytes, too_large
-from service.files.npz.archive import DAMAGE, StoredArray, open_arrays
-from service.files.records import Attributes, ExemplarBatch, Layout, input_error, make_batch, reading
+from venn_admit.service.files.budget import OBJECT_BYTES, batch_bytes, too_large
+from venn_admit.service.files.npz.archive import DAMAGE, StoredArray, open_arrays
+from venn_admit.service.files.records import Attributes, ExemplarBatch, Layout, input_error, make_batch, reading
 
 # The kinds of dtype that each array may have, and how a message names them.
 _TYPES = {
@@ -32,7 +32,7 @@ _LAST_CODE_POINT = 0x10FFFF
 
 
 def read_batches(path: Path, layout: Layout, batch_rows: int) -> Iterator[ExemplarBatch]:
-    """Read an .npz in batches; see `service.files.read_exemplars`.
+    """Read an .npz in batches; see `venn_admit.service.files.read_exemplars`.
 
     It takes the memory of a batch, except for arrays stored column-major, which are read whole.
     """

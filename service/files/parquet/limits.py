@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from service.files.budget import OBJECT_BYTES, too_large
-from service.files.parquet.pages import Page, read_pages
-from service.files.parquet.types import is_text
+from venn_admit.service.files.budget import OBJECT_BYTES, too_large
+from venn_admit.service.files.parquet.pages import Page, read_pages
+from venn_admit.service.files.parquet.types import is_text
 
 _FOOTER_SHARE = 128  # it grows by this factor when it is read
 _COLUMN_LIMIT = 1000

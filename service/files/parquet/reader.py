@@ -19,24 +19,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from service.core.types import UNKNOWN_LABEL
-from service.files.budget import DEFAULT_MEMORY_BUDGET, batch_bytes, too_large
-from service.files.parquet.limits import (
+from venn_admit.service.core.types import UNKNOWN_LABEL
+from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET, batch_bytes, too_large
+from venn_admit.service.files.parquet.limits import (
     affordable_batches,
     affordable_rows,
     check_counts,
     check_footer,
     dictionary_columns,
 )
-from service.files.parquet.types import OTHER_TYPES, TYPES, is_text, to_list
-from service.files.records import Attributes, ExemplarBatch, Layout, check_is_file, input_error, make_batch, reading
+from venn_admit.service.files.parquet.types import OTHER_TYPES, TYPES, is_text, to_list
+from venn_admit.service.files.records import (
+    Attributes,
+    ExemplarBatch,
+    Layout,
+    check_is_file,
+    input_error,
+    make_batch,
+    reading,
+)
 
 _DAMAGE = (pa.ArrowException, KeyError, OverflowError, ValueError)  # KeyError: an unknown time zone
 _STREAM_BYTES = 1 << 20
 
 
 def read_batches(path: Path, layout: Layout, batch_rows: int) -> Iterator[ExemplarBatch]:
-    """Read a Parquet file in batches; see `service.files.read_exemplars`.
+    """Read a Parquet file in batches; see `venn_admit.service.files.read_exemplars`.
 
     Columns are read through buffers, so that it takes the memory of a batch and some pages, whatever the row groups.
     """

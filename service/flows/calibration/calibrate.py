@@ -6,21 +6,21 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from service.core.approximation.knn import nonconformity
-from service.core.calibrators.bands import BandRadius, band_radius, bin_of
-from service.core.calibrators.snapshot_rows import CalibrationRows, join_points, join_rows, rows_of_split
-from service.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
-from service.core.types import HELD_OUT_SPLITS, CalibrationPoints, CalibratorSettings, IntArray, Split
-from service.errors import NotReadyError, OutdatedError
-from service.flows.calibration.approximate import points_to_approximate, require_support
-from service.flows.jobs.submit import Send, Submission, submit_job
-from service.store.calibrations import calibrations
-from service.store.calibrations.calibration_points import ChangedRows, vacuum_points
-from service.store.database.engine import connect, transaction
-from service.store.exemplars import approximations, classifiers, exemplars
-from service.store.exemplars.approximations import StoredParameters
-from service.store.exemplars.classifiers import Classifier
-from service.store.work import recalibrations
+from venn_admit.service.core.approximation.knn import nonconformity
+from venn_admit.service.core.calibrators.bands import BandRadius, band_radius, bin_of
+from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows, join_points, join_rows, rows_of_split
+from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
+from venn_admit.service.core.types import HELD_OUT_SPLITS, CalibrationPoints, CalibratorSettings, IntArray, Split
+from venn_admit.service.errors import NotReadyError, OutdatedError
+from venn_admit.service.flows.calibration.approximate import points_to_approximate, require_support
+from venn_admit.service.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.calibration_points import ChangedRows, vacuum_points
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
+from venn_admit.service.store.exemplars.approximations import StoredParameters
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.work import recalibrations
 
 _BLOCK_BYTES = 64 << 20
 

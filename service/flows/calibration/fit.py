@@ -6,19 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Engine
 
-from service.core.approximation.knn import approximate
-from service.core.approximation.knn_fit import fit_knn
-from service.core.approximation.localizer import pairwise_distances
-from service.core.approximation.localizer_fit import fit_localizer, localizer_rows
-from service.core.types import HELD_OUT_SPLITS, KnnParameters, Neighbours, Split, TrainingEpoch
-from service.errors import InvalidInputError, NotReadyError
-from service.flows.calibration.approximate import neighbours_in_order, points_to_approximate, require_support
-from service.flows.jobs.submit import Send, submit_job
-from service.store.database.engine import connect, transaction
-from service.store.exemplars import approximations, classifiers, exemplars
-from service.store.exemplars.approximations import FitRecord, StoredParameters
-from service.store.exemplars.classifiers import Classifier
-from service.store.search.array_cache import ArrayCache, CachedSupport
+from venn_admit.service.core.approximation.knn import approximate
+from venn_admit.service.core.approximation.knn_fit import fit_knn
+from venn_admit.service.core.approximation.localizer import pairwise_distances
+from venn_admit.service.core.approximation.localizer_fit import fit_localizer, localizer_rows
+from venn_admit.service.core.types import HELD_OUT_SPLITS, KnnParameters, Neighbours, Split, TrainingEpoch
+from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.flows.calibration.approximate import neighbours_in_order, points_to_approximate, require_support
+from venn_admit.service.flows.jobs.submit import Send, submit_job
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
+from venn_admit.service.store.exemplars.approximations import FitRecord, StoredParameters
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search.array_cache import ArrayCache, CachedSupport
 
 OnEpoch = Callable[[str, TrainingEpoch], None]
 

@@ -2,11 +2,11 @@
 
 from sqlalchemy import Engine
 
-from service.errors import ConflictError
-from service.store.calibrations import calibrations, calibrators
-from service.store.calibrations.calibrators import Calibrator
-from service.store.database.engine import transaction
-from service.store.exemplars import classifiers
+from venn_admit.service.errors import ConflictError
+from venn_admit.service.store.calibrations import calibrations, calibrators
+from venn_admit.service.store.calibrations.calibrators import Calibrator
+from venn_admit.service.store.database.engine import transaction
+from venn_admit.service.store.exemplars import classifiers
 
 
 def retire(engine: Engine, name: str, calibrator_id: int) -> Calibrator:

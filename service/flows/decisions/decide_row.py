@@ -6,14 +6,14 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from service.core.types import Float32Array
-from service.errors import InvalidInputError
-from service.files import DEFAULT_MEMORY_BUDGET, count_rows, read_exemplars
-from service.flows.decisions.score_one import PointDecision, PointScorer
-from service.store.database.engine import connect
-from service.store.exemplars import classifiers, exemplars
-from service.store.exemplars.classifiers import Classifier
-from service.store.exemplars.exemplars import DescribedExemplar
+from venn_admit.service.core.types import Float32Array
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files import DEFAULT_MEMORY_BUDGET, count_rows, read_exemplars
+from venn_admit.service.flows.decisions.score_one import PointDecision, PointScorer
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.exemplars import classifiers, exemplars
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.exemplars import DescribedExemplar
 
 
 @dataclass(frozen=True, slots=True, eq=False)

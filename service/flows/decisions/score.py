@@ -8,26 +8,26 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row
 
-from service.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
-from service.core.calibrators.venn_admit.sets import AdmitIndex
-from service.core.calibrators.venn_admit.venn import VennIndex
-from service.core.types import Approximation, Float32Array, IntArray, Split
-from service.errors import InvalidInputError
-from service.files import DEFAULT_MEMORY_BUDGET
-from service.files.output.exports import SCORES_SCHEMA, classes_of
-from service.files.output.tables import TableWriter
-from service.flows.calibration.approximate import Approximated, approximate_points, require_support
-from service.flows.exemplars.ingest import store_scored
-from service.flows.jobs.chunks import ChunkWork
-from service.flows.jobs.submit import Send, submit_job
-from service.store.calibrations import calibrations
-from service.store.calibrations.calibrations import Calibration
-from service.store.database.engine import connect, consistent_view
-from service.store.decisions import decisions
-from service.store.exemplars import approximations, classifiers, exemplars
-from service.store.exemplars.classifiers import Classifier
-from service.store.search.array_cache import ArrayCache
-from service.store.work import jobs
+from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
+from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
+from venn_admit.service.core.types import Approximation, Float32Array, IntArray, Split
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.files.output.exports import SCORES_SCHEMA, classes_of
+from venn_admit.service.files.output.tables import TableWriter
+from venn_admit.service.flows.calibration.approximate import Approximated, approximate_points, require_support
+from venn_admit.service.flows.exemplars.ingest import store_scored
+from venn_admit.service.flows.jobs.chunks import ChunkWork
+from venn_admit.service.flows.jobs.submit import Send, submit_job
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.calibrations import Calibration
+from venn_admit.service.store.database.engine import connect, consistent_view
+from venn_admit.service.store.decisions import decisions
+from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.service.store.work import jobs
 
 
 @dataclass(frozen=True, slots=True)

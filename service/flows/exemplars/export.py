@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import Connection, Engine, Row
 
-from service.errors import NotReadyError
-from service.files.output.exports import (
+from venn_admit.service.errors import NotReadyError
+from venn_admit.service.files.output.exports import (
     APPROXIMATIONS_SCHEMA,
     CALIBRATION_SCHEMA,
     EXEMPLARS_SCHEMA,
@@ -18,13 +18,13 @@ from service.files.output.exports import (
     classes_of,
     write_json,
 )
-from service.files.output.tables import TableWriter
-from service.store.calibrations import calibrations
-from service.store.calibrations.calibrations import Calibration
-from service.store.database.engine import consistent_view
-from service.store.decisions import reports
-from service.store.exemplars import approximations, classifiers, exemplars
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.files.output.tables import TableWriter
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.calibrations import Calibration
+from venn_admit.service.store.database.engine import consistent_view
+from venn_admit.service.store.decisions import reports
+from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 class Export(StrEnum):

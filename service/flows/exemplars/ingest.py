@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from service.core.approximation.knn import network_prediction
-from service.core.splits import assign_splits
-from service.core.types import IntArray, Split
-from service.errors import InvalidInputError
-from service.files import DEFAULT_MEMORY_BUDGET, ExemplarBatch, read_exemplars
-from service.store.database.engine import transaction
-from service.store.exemplars import classifiers, exemplars, support
-from service.store.exemplars.classifiers import Classifier
-from service.store.work import recalibrations
+from venn_admit.service.core.approximation.knn import network_prediction
+from venn_admit.service.core.splits import assign_splits
+from venn_admit.service.core.types import IntArray, Split
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files import DEFAULT_MEMORY_BUDGET, ExemplarBatch, read_exemplars
+from venn_admit.service.store.database.engine import transaction
+from venn_admit.service.store.exemplars import classifiers, exemplars, support
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.work import recalibrations
 
 HELD_OUT = "held-out"
 """The split of held-out labelled data: each goes to knn, mc or vp by the split hash."""

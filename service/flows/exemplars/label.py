@@ -6,17 +6,17 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from service.core.splits import assign_splits
-from service.core.types import HELD_OUT_SPLITS, Split
-from service.errors import ConflictError, InvalidInputError, NotFoundError
-from service.files import DEFAULT_MEMORY_BUDGET
-from service.files.labels import LabelRows, read_labels
-from service.store.database.engine import transaction
-from service.store.exemplars import classifiers, exemplars, labels, support
-from service.store.exemplars.classifiers import Classifier
-from service.store.exemplars.labels import LabelEvent, LabelledExemplar
-from service.store.exemplars.support import SupportChange
-from service.store.work import recalibrations
+from venn_admit.service.core.splits import assign_splits
+from venn_admit.service.core.types import HELD_OUT_SPLITS, Split
+from venn_admit.service.errors import ConflictError, InvalidInputError, NotFoundError
+from venn_admit.service.files import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.files.labels import LabelRows, read_labels
+from venn_admit.service.store.database.engine import transaction
+from venn_admit.service.store.exemplars import classifiers, exemplars, labels, support
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.labels import LabelEvent, LabelledExemplar
+from venn_admit.service.store.exemplars.support import SupportChange
+from venn_admit.service.store.work import recalibrations
 
 
 @dataclass(frozen=True, slots=True)

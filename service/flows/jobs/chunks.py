@@ -11,14 +11,14 @@ from typing import Protocol
 import structlog
 from sqlalchemy import Connection, Engine
 
-from service.core.types import IntArray
-from service.errors import JobError
-from service.flows.jobs.leases import renewed_lease
-from service.store.database.engine import at_once, connect, transaction
-from service.store.exemplars import classifiers
-from service.store.exemplars.classifiers import Classifier
-from service.store.exemplars.support import SupportChangedError
-from service.store.work import jobs
+from venn_admit.service.core.types import IntArray
+from venn_admit.service.errors import JobError
+from venn_admit.service.flows.jobs.leases import renewed_lease
+from venn_admit.service.store.database.engine import at_once, connect, transaction
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.support import SupportChangedError
+from venn_admit.service.store.work import jobs
 
 # Of a chunk whose training exemplars change while it is computed, before that counts as an attempt gone wrong.
 _TRIES = 3

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 import structlog
 from sqlalchemy import Engine
 
-from service.errors import DatabaseError
-from service.store.database.engine import at_once
-from service.store.work import jobs
+from venn_admit.service.errors import DatabaseError
+from venn_admit.service.store.database.engine import at_once
+from venn_admit.service.store.work import jobs
 
 # A lease outlasts several renewals that fail, and native code that lets no other thread run for a while.
 RENEWALS_PER_LEASE = 6

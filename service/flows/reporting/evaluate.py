@@ -7,33 +7,33 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from service.core.approximation.knn import nonconformity
-from service.core.approximation.localizer import localizer_logits
-from service.core.calibrators.venn_admit.decide import decide
-from service.core.comparison.adaptive import AdaptiveRule, uniform_draws
-from service.core.comparison.methods import (
+from venn_admit.service.core.approximation.knn import nonconformity
+from venn_admit.service.core.approximation.localizer import localizer_logits
+from venn_admit.service.core.calibrators.venn_admit.decide import decide
+from venn_admit.service.core.comparison.adaptive import AdaptiveRule, uniform_draws
+from venn_admit.service.core.comparison.methods import (
     ComparisonCalibration,
     ComparisonParameters,
     ComparisonPoints,
     comparison_methods,
 )
-from service.core.documents import documents_of
-from service.core.evaluation.points import EvaluationPoints
-from service.core.types import FloatArray, Split
-from service.errors import InvalidInputError, NotReadyError
-from service.files import DEFAULT_MEMORY_BUDGET
-from service.flows.calibration.approximate import positions, require_support
-from service.flows.decisions.score import Snapshot, load_snapshot
-from service.flows.exemplars.ingest import store_scored
-from service.flows.jobs.submit import Send, Submission, submit_job
-from service.report.evaluation.dataset import DatasetReport, EvaluatedCalibration, build_dataset_report
-from service.store.calibrations import calibrations
-from service.store.calibrations.calibrations import Calibration
-from service.store.database.engine import connect
-from service.store.decisions import decisions, evaluations, reports
-from service.store.exemplars import approximations, classifiers, exemplars
-from service.store.exemplars.classifiers import Classifier
-from service.store.search.array_cache import ArrayCache
+from venn_admit.service.core.documents import documents_of
+from venn_admit.service.core.evaluation.points import EvaluationPoints
+from venn_admit.service.core.types import FloatArray, Split
+from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.files import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.flows.calibration.approximate import positions, require_support
+from venn_admit.service.flows.decisions.score import Snapshot, load_snapshot
+from venn_admit.service.flows.exemplars.ingest import store_scored
+from venn_admit.service.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.service.report.evaluation.dataset import DatasetReport, EvaluatedCalibration, build_dataset_report
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.calibrations import Calibration
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.decisions import decisions, evaluations, reports
+from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search.array_cache import ArrayCache
 
 _BLOCK_ROWS = 16_384
 

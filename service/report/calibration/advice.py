@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from service.core.calibrators.usable_bands import NEARLY_NOTHING
-from service.core.monitoring.traffic import Accuracy, Comparison, Traffic
-from service.core.types import Reason
-from service.report.calibration.contents import CalibrationReport
-from service.report.calibration.setting_command import calibrate_command
-from service.report.evaluation.wording import share_text
+from venn_admit.service.core.calibrators.usable_bands import NEARLY_NOTHING
+from venn_admit.service.core.monitoring.traffic import Accuracy, Comparison, Traffic
+from venn_admit.service.core.types import Reason
+from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.report.calibration.setting_command import calibrate_command
+from venn_admit.service.report.evaluation.wording import share_text
 
 ENOUGH_REJECTED = 10
 """So many points that are all rejected are a finding; fewer happen to be, since to reject one point is not rare."""

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
-from service.core.monitoring.discrepancies import Discrepancies, growth_p_value
-from service.core.monitoring.drift import QUANTILES, OutcomeCounts, Shift
-from service.core.monitoring.label_budget import Shortfall
-from service.core.monitoring.traffic import Accuracy, SharePair, Traffic
-from service.core.types import Reason, Split
-from service.report.calibration.advice import advice
-from service.report.calibration.contents import CalibrationReport
+from venn_admit.service.core.monitoring.discrepancies import Discrepancies, growth_p_value
+from venn_admit.service.core.monitoring.drift import QUANTILES, OutcomeCounts, Shift
+from venn_admit.service.core.monitoring.label_budget import Shortfall
+from venn_admit.service.core.monitoring.traffic import Accuracy, SharePair, Traffic
+from venn_admit.service.core.types import Reason, Split
+from venn_admit.service.report.calibration.advice import advice
+from venn_admit.service.report.calibration.contents import CalibrationReport
 
 
 def calibration_payload(report: CalibrationReport) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The command that calibrates under given settings."""
 
-from service.core.calibrators.settings import make_settings
-from service.core.types import CalibratorSettings
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.types import CalibratorSettings
 
 
 def calibrate_command(name: str, settings: CalibratorSettings, neighbour_count: int) -> str:

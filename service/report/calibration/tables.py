@@ -6,9 +6,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from service.report.calibration.contents import CalibrationReport
-from service.report.calibration.sections import Section, TextTable
-from service.report.calibration.wording import advice_text, heading, sections, settings_text
+from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.report.calibration.sections import Section, TextTable
+from venn_admit.service.report.calibration.wording import advice_text, heading, sections, settings_text
 
 
 def calibration_tables(report: CalibrationReport) -> RenderableType:

@@ -11,13 +11,13 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure, FigureBase
 
-from service.report.charts.drawing import draw_coverage, draw_heatmap, draw_reliability
-from service.report.charts.drawn_methods import draw_methods
-from service.report.charts.drawn_tables import draw_accuracy, draw_covered, draw_partitions, draw_selective
-from service.report.charts.fonts import PAGE_FONTS, drawing_fonts, with_drawable_names
-from service.report.evaluation.dataset import DatasetReport
-from service.report.evaluation.verdicts import answer, headline
-from service.report.evaluation.wording import extent, left_out
+from venn_admit.service.report.charts.drawing import draw_coverage, draw_heatmap, draw_reliability
+from venn_admit.service.report.charts.drawn_methods import draw_methods
+from venn_admit.service.report.charts.drawn_tables import draw_accuracy, draw_covered, draw_partitions, draw_selective
+from venn_admit.service.report.charts.fonts import PAGE_FONTS, drawing_fonts, with_drawable_names
+from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.verdicts import answer, headline
+from venn_admit.service.report.evaluation.wording import extent, left_out
 
 TITLES = {
     "methods": "Share correct among singletons against the share admitted",

@@ -7,11 +7,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 from matplotlib.transforms import Bbox
 
-from service.core.evaluation.points import PartitionCell
-from service.core.evaluation.tallies import Tally, Verdict
-from service.report.charts.drawing import FEW_COLOUR
-from service.report.evaluation.dataset import DatasetReport
-from service.report.evaluation.wording import (
+from venn_admit.service.core.evaluation.points import PartitionCell
+from venn_admit.service.core.evaluation.tallies import Tally, Verdict
+from venn_admit.service.report.charts.drawing import FEW_COLOUR
+from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.wording import (
     FEW_MARK,
     PREDICTED,
     SETS_NOTE,

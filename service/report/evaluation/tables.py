@@ -9,11 +9,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from service.core.evaluation.points import PartitionCell
-from service.core.evaluation.tallies import Tally
-from service.report.evaluation.dataset import DatasetReport
-from service.report.evaluation.verdict_view import STYLES, verdict_view
-from service.report.evaluation.wording import (
+from venn_admit.service.core.evaluation.points import PartitionCell
+from venn_admit.service.core.evaluation.tallies import Tally
+from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.verdict_view import STYLES, verdict_view
+from venn_admit.service.report.evaluation.wording import (
     FEW_MARK,
     ONE_LINE,
     PREDICTED,

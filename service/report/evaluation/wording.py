@@ -5,10 +5,10 @@ from itertools import accumulate, pairwise
 from math import isnan
 from unicodedata import east_asian_width
 
-from service.core.evaluation.curves import AccuracyGrid
-from service.core.evaluation.measures import ClassTallies, MethodMeasures, PointAccuracy
-from service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict
-from service.report.evaluation.dataset import RECOMMENDED, DatasetReport
+from venn_admit.service.core.evaluation.curves import AccuracyGrid
+from venn_admit.service.core.evaluation.measures import ClassTallies, MethodMeasures, PointAccuracy
+from venn_admit.service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict
+from venn_admit.service.report.evaluation.dataset import RECOMMENDED, DatasetReport
 
 TRUE, PREDICTED = "true class", "predicted as"
 """The two kinds of class a share is shown for, as headings."""

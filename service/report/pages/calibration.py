@@ -7,9 +7,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from service.report.calibration.contents import CalibrationReport
-from service.report.calibration.wording import advice_text, heading, sections, settings_text
-from service.report.charts.charts import to_svg
+from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.report.calibration.wording import advice_text, heading, sections, settings_text
+from venn_admit.service.report.charts.charts import to_svg
 
 # Right singletons at the bottom; colours of Okabe & Ito (2008), and greys for what is rejected at once.
 PARTS = (
@@ -55,7 +55,7 @@ def partitions_figure(report: CalibrationReport) -> Figure:
 def render_calibration(report: CalibrationReport) -> str:
     """HTML of the page; the same report gives the same text, and every name is escaped."""
     environment = Environment(
-        loader=PackageLoader("service.report"),
+        loader=PackageLoader("venn_admit.service.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

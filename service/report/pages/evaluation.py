@@ -6,8 +6,8 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from service.core.evaluation.tallies import Verdict
-from service.report.charts.charts import (
+from venn_admit.service.core.evaluation.tallies import Verdict
+from venn_admit.service.report.charts.charts import (
     coverage_figure,
     heatmap_figure,
     methods_figure,
@@ -15,8 +15,8 @@ from service.report.charts.charts import (
     save_charts,
     to_svg,
 )
-from service.report.evaluation.dataset import RECOMMENDED, DatasetReport
-from service.report.evaluation.verdicts import (
+from venn_admit.service.report.evaluation.dataset import RECOMMENDED, DatasetReport
+from venn_admit.service.report.evaluation.verdicts import (
     CANNOT_TELL_NOTE,
     NONE_ADMITTED,
     answer,
@@ -26,7 +26,7 @@ from service.report.evaluation.verdicts import (
     overall_verdict,
     settling,
 )
-from service.report.evaluation.wording import (
+from venn_admit.service.report.evaluation.wording import (
     FEW_MARK,
     MARKS,
     PREDICTED,
@@ -93,7 +93,7 @@ def render_page(
     The same arguments give the same text. Every name is escaped.
     """
     environment = Environment(
-        loader=PackageLoader("service.report"),
+        loader=PackageLoader("venn_admit.service.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -11,14 +11,22 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, Row
 
-from service.core.calibrators.bands import BandRadius
-from service.core.calibrators.snapshot_rows import CalibrationRows
-from service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
-from service.errors import NotFoundError, NotReadyError
-from service.store.calibrations.calibration_points import ChangedRows, delete_unheld, write_changes
-from service.store.database.binary_copy import BOOL, FLOAT8, INT4, INT8, FixedColumn, copy_out_whole, driver_cursor
-from service.store.database.statements import copy_query, statement, stream
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.core.calibrators.bands import BandRadius
+from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows
+from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
+from venn_admit.service.errors import NotFoundError, NotReadyError
+from venn_admit.service.store.calibrations.calibration_points import ChangedRows, delete_unheld, write_changes
+from venn_admit.service.store.database.binary_copy import (
+    BOOL,
+    FLOAT8,
+    INT4,
+    INT8,
+    FixedColumn,
+    copy_out_whole,
+    driver_cursor,
+)
+from venn_admit.service.store.database.statements import copy_query, statement, stream
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 @dataclass(frozen=True, slots=True)

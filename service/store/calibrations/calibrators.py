@@ -5,11 +5,11 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from service.core.types import CalibratorSettings
-from service.errors import NotFoundError
-from service.store.calibrations.calibrations import settings_of
-from service.store.database.statements import statement
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.core.types import CalibratorSettings
+from venn_admit.service.errors import NotFoundError
+from venn_admit.service.store.calibrations.calibrations import settings_of
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ import psycopg
 import sqlalchemy
 from sqlalchemy import URL, Connection, Engine, exc, make_url
 
-from service.errors import DatabaseError, InvalidInputError
-from service.secrets import MASK, mask
-from service.store.database.statements import statement
+from venn_admit.service.errors import DatabaseError, InvalidInputError
+from venn_admit.service.secrets import MASK, mask
+from venn_admit.service.store.database.statements import statement
 
 SEARCH_PATH = "venn_admit,public"
 MINIMAL_SERVER = 15
@@ -65,7 +65,7 @@ def database_url(settings: DatabaseSettings) -> str:
     """Return the URL of the server that the settings name, or of the embedded one, which is started if necessary."""
     if settings.database_url is not None:
         return settings.database_url
-    from service.store.embedded.users import start_embedded  # not needed with a server of one's own
+    from venn_admit.service.store.embedded.users import start_embedded  # not needed with a server of one's own
 
     return start_embedded(settings.home)
 

@@ -6,11 +6,11 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
-from service.errors import NotReadyError
-from service.resources import bundled_folder
-from service.store.database.engine import connect, create_engine, wrap_driver_errors
-from service.store.database.statements import statement
-from service.store.database.tables import SCHEMA
+from venn_admit.service.errors import NotReadyError
+from venn_admit.service.resources import bundled_folder
+from venn_admit.service.store.database.engine import connect, create_engine, wrap_driver_errors
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.database.tables import SCHEMA
 
 
 def alembic_config() -> Config:

@@ -7,13 +7,23 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row
 
-from service.core.calibrators.venn_admit.decide import Decisions
-from service.core.types import Approximation, IntArray, Reason, Split
-from service.errors import NotFoundError
-from service.store.database.binary_copy import BOOL, FLOAT8, INT4, INT8, TEXT, Array, Bits, copy_in, driver_cursor
-from service.store.database.statements import statement, stream
-from service.store.exemplars.classifiers import Classifier
-from service.store.work.jobs import Job
+from venn_admit.service.core.calibrators.venn_admit.decide import Decisions
+from venn_admit.service.core.types import Approximation, IntArray, Reason, Split
+from venn_admit.service.errors import NotFoundError
+from venn_admit.service.store.database.binary_copy import (
+    BOOL,
+    FLOAT8,
+    INT4,
+    INT8,
+    TEXT,
+    Array,
+    Bits,
+    copy_in,
+    driver_cursor,
+)
+from venn_admit.service.store.database.statements import statement, stream
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.work.jobs import Job
 
 
 @dataclass(frozen=True, slots=True)

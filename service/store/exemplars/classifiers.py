@@ -9,8 +9,8 @@ from uuid import UUID
 from sqlalchemy import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
-from service.errors import ConflictError, NotFoundError
-from service.store.database.statements import statement
+from venn_admit.service.errors import ConflictError, NotFoundError
+from venn_admit.service.store.database.statements import statement
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import Column, Connection, Engine, Index, MetaData, Table, cast
 from sqlalchemy.schema import CreateIndex, DropIndex
 
-from service.errors import ConflictError, InvalidInputError, NotFoundError, NotReadyError
-from service.store.database.engine import connect
-from service.store.database.statements import statement
-from service.store.database.tables import SCHEMA
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.errors import ConflictError, InvalidInputError, NotFoundError, NotReadyError
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.database.tables import SCHEMA
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 # pgvector's limit for the type vector.
 DIMENSION_LIMIT = 2000

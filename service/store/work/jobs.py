@@ -8,12 +8,12 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy import Connection, Row
 
-from service.core.types import IntArray
-from service.errors import NotFoundError
-from service.store.database.binary_copy import INT4, INT8, copy_in, driver_cursor
-from service.store.database.statements import statement
-from service.store.exemplars import support
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.core.types import IntArray
+from venn_admit.service.errors import NotFoundError
+from venn_admit.service.store.database.binary_copy import INT4, INT8, copy_in, driver_cursor
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.exemplars import support
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 # The longest time that a chunk waits after it fails, before it is tried again.
 MAX_RETRY_SECONDS = 60.0

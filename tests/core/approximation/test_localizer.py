@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.approximation import localizer
-from service.core.approximation.localizer import (
+from venn_admit.service.core.approximation import localizer
+from venn_admit.service.core.approximation.localizer import (
     FLOAT64_SUPPORT,
     category_weight,
     localizer_logits,
     pairwise_distances,
 )
-from service.core.types import BoolArray, Float32Array, FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 SEEDS = st.integers(0, 2**32 - 1)
@@ -29,7 +29,7 @@ LENGTHS = [1, 2, 7, 128, 384, 1000]
 # Prints a digest of results at several vector lengths, for a process with another number of threads.
 DIGEST_PROGRAM = """
 import hashlib
-from service.core.approximation import localizer
+from venn_admit.service.core.approximation import localizer
 from tests.core.approximation.test_localizer import all_results, make_points
 digest = hashlib.sha256()
 for localizer.FLOAT64_SUPPORT in (2**15, 0):

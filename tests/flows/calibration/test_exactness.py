@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from sqlalchemy import Engine
 
-from service.core.types import KnnParameters
-from service.errors import NotReadyError
-from service.flows.decisions.replay import replay
-from service.flows.exemplars.label import label
 from tests.from_scratch import current_points, store_again, stored_exemplars
 from tests.running import Arrays, Bench
+from venn_admit.service.core.types import KnnParameters
+from venn_admit.service.errors import NotReadyError
+from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.flows.exemplars.label import label
 
 DIMENSION, CLASSES, K = 3, 2, 4
 PARAMETERS = KnnParameters(beta=np.array([0.1, -0.2]), gamma=np.array([0.3, 0.4]), eta=1.5)

@@ -5,12 +5,6 @@ from typing import Any
 
 import pytest
 
-from service.flows.calibration.recalibrate import RecalibrationOutcome
-from service.flows.exemplars.export import Export
-from service.flows.exemplars.label import label
-from service.store.calibrations import calibrations
-from service.store.database.engine import connect, transaction
-from service.store.exemplars import classifiers
 from tests.flows.recalibration import (
     EDGE,
     QUIET,
@@ -25,6 +19,12 @@ from tests.flows.recalibration import (
     snapshots,
 )
 from tests.running import Bench
+from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome
+from venn_admit.service.flows.exemplars.export import Export
+from venn_admit.service.flows.exemplars.label import label
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import classifiers
 
 
 class TestRequests:

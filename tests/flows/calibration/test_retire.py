@@ -6,16 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import text
 
-from service.errors import ConflictError, NotFoundError
-from service.flows.calibration.recalibrate import RecalibrationOutcome, retry_and_list
-from service.flows.calibration.retire import retire
-from service.flows.decisions.replay import replay
-from service.store.calibrations import calibrations, calibrators
-from service.store.calibrations.calibrators import Calibrator
-from service.store.database.engine import connect, transaction
-from service.store.exemplars import classifiers
 from tests.flows.recalibration import EDGE, REQUEST, WAIT, Due, age, give, more, only_request, outcomes, snapshots
 from tests.running import Bench
+from venn_admit.service.errors import ConflictError, NotFoundError
+from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome, retry_and_list
+from venn_admit.service.flows.calibration.retire import retire
+from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.store.calibrations import calibrations, calibrators
+from venn_admit.service.store.calibrations.calibrators import Calibrator
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import classifiers
 
 TRIED, IN_USE = 1, 2
 WAITING = """

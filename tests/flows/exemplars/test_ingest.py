@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.core.content import content_digest
-from service.core.splits import assign_splits
-from service.errors import ConflictError, DatabaseError, InvalidInputError, NotFoundError
-from service.flows.exemplars.export import Export
-from service.flows.exemplars.ingest import ingest
-from service.store.database.engine import create_engine, transaction
-from service.store.exemplars import classifiers, exemplars
 from tests.running import EXAMPLES, Arrays, Bench
+from venn_admit.service.core.content import content_digest
+from venn_admit.service.core.splits import assign_splits
+from venn_admit.service.errors import ConflictError, DatabaseError, InvalidInputError, NotFoundError
+from venn_admit.service.flows.exemplars.export import Export
+from venn_admit.service.flows.exemplars.ingest import ingest
+from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.service.store.exemplars import classifiers, exemplars
 
 ROWS, DIMENSION = 300, 4
 TABLES = ("exemplar", "exemplar_vector", "label_event")

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.core.splits import assign_splits
-from service.errors import InvalidInputError, NotFoundError
-from service.flows.exemplars.label import LabelResult, label
 from tests.running import EXAMPLES, Arrays, Bench
+from venn_admit.service.core.splits import assign_splits
+from venn_admit.service.errors import InvalidInputError, NotFoundError
+from venn_admit.service.flows.exemplars.label import LabelResult, label
 
 IDS = tuple(f"tweet-{row}" for row in range(400))
 CURRENT = """

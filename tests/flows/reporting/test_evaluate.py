@@ -5,18 +5,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.core.evaluation.tallies import Tally
-from service.errors import InvalidInputError, NotReadyError
-from service.files.output.exports import finite_json
-from service.flows.reporting.evaluate import (
+from tests.running import EXAMPLES, METHODS, Arrays, Bench
+from venn_admit.service.core.evaluation.tallies import Tally
+from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.files.output.exports import finite_json
+from venn_admit.service.flows.reporting.evaluate import (
     EvaluationRequest,
     evaluate,
     request_evaluation_of_decisions,
     request_evaluation_of_file,
 )
-from service.report.evaluation.dataset import DatasetReport
-from service.report.evaluation.payload import report_payload
-from tests.running import EXAMPLES, METHODS, Arrays, Bench
+from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.payload import report_payload
 
 HELD_OUT_ROWS = 16_000
 

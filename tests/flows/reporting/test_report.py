@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from service.core.monitoring.discrepancies import discrepancies_of_documents
-from service.core.monitoring.drift import kolmogorov_smirnov
-from service.core.types import KnnParameters, Reason, Split, TrainingEpoch
-from service.errors import NotFoundError, NotReadyError
-from service.flows.exemplars.export import Export
-from service.flows.exemplars.label import label
-from service.flows.reporting.report import report as flow
-from service.report.calibration.advice import advice
-from service.report.calibration.contents import CalibrationReport
-from service.store.database.engine import transaction
-from service.store.decisions import reports
-from service.store.exemplars import approximations, classifiers
-from service.store.exemplars.approximations import FitRecord
 from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS, Arrays, Bench, Golden
+from venn_admit.service.core.monitoring.discrepancies import discrepancies_of_documents
+from venn_admit.service.core.monitoring.drift import kolmogorov_smirnov
+from venn_admit.service.core.types import KnnParameters, Reason, Split, TrainingEpoch
+from venn_admit.service.errors import NotFoundError, NotReadyError
+from venn_admit.service.flows.exemplars.export import Export
+from venn_admit.service.flows.exemplars.label import label
+from venn_admit.service.flows.reporting.report import report as flow
+from venn_admit.service.report.calibration.advice import advice
+from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.store.database.engine import transaction
+from venn_admit.service.store.decisions import reports
+from venn_admit.service.store.exemplars import approximations, classifiers
+from venn_admit.service.store.exemplars.approximations import FitRecord
 
 COUNT = 600
 IDS = [f"tweet-{row}" for row in range(COUNT)]

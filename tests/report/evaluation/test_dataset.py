@@ -6,11 +6,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from service.core.evaluation.tallies import Tally, Verdict
-from service.errors import InvalidInputError
-from service.report.evaluation.dataset import KNN, RECOMMENDED, DatasetReport, build_dataset_report
-from service.report.evaluation.verdicts import answer, class_gap, class_verdicts, headline, overall_verdict, settling
-from service.report.evaluation.wording import (
+from tests.report.samples import ALPHA, golden_points, made_points
+from tests.running import METHODS
+from venn_admit.service.core.evaluation.tallies import Tally, Verdict
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.report.evaluation.dataset import KNN, RECOMMENDED, DatasetReport, build_dataset_report
+from venn_admit.service.report.evaluation.verdicts import (
+    answer,
+    class_gap,
+    class_verdicts,
+    headline,
+    overall_verdict,
+    settling,
+)
+from venn_admit.service.report.evaluation.wording import (
     accuracy_note,
     extent,
     hidden_classes,
@@ -22,8 +31,6 @@ from service.report.evaluation.wording import (
     size_strata,
     size_tally,
 )
-from tests.report.samples import ALPHA, golden_points, made_points
-from tests.running import METHODS
 
 Build = Callable[[list[tuple[int, int, int]]], DatasetReport]
 

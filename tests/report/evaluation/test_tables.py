@@ -7,11 +7,11 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from service.core.evaluation.tallies import Tally
-from service.report.evaluation.dataset import RECOMMENDED, DatasetReport
-from service.report.evaluation.tables import report_tables
-from service.report.evaluation.verdicts import CANNOT_TELL_NOTE, answer, class_gap, headline
-from service.report.evaluation.wording import (
+from venn_admit.service.core.evaluation.tallies import Tally
+from venn_admit.service.report.evaluation.dataset import RECOMMENDED, DatasetReport
+from venn_admit.service.report.evaluation.tables import report_tables
+from venn_admit.service.report.evaluation.verdicts import CANNOT_TELL_NOTE, answer, class_gap, headline
+from venn_admit.service.report.evaluation.wording import (
     interval_text,
     judged_share,
     judged_text,

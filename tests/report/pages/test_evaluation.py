@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from service.report.evaluation.dataset import DatasetReport
-from service.report.evaluation.verdicts import answer, class_gap, headline
-from service.report.evaluation.wording import interval_text, share_text
-from service.report.pages.evaluation import render_page, write_report
 from tests.report.samples import HOSTILE_NAMES
+from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.verdicts import answer, class_gap, headline
+from venn_admit.service.report.evaluation.wording import interval_text, share_text
+from venn_admit.service.report.pages.evaluation import render_page, write_report
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 FACTS = {"classifier": "<script>alert(1)</script>", "alpha": "0.1", "omega": "0.4385"}

@@ -12,9 +12,9 @@ from decimal import Decimal
 
 import numpy as np
 
-from service.core.calibrators.bands import WindowIndex, bin_of, check_calibration_points
-from service.core.checks import check_lengths
-from service.core.types import (
+from venn_admit.service.core.calibrators.bands import WindowIndex, bin_of, check_calibration_points
+from venn_admit.service.core.checks import check_lengths
+from venn_admit.service.core.types import (
     AdmitSets,
     BoolArray,
     CalibrationPoints,
@@ -25,7 +25,7 @@ from service.core.types import (
     Selection,
     VennProbabilities,
 )
-from service.errors import InvalidInputError
+from venn_admit.service.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
