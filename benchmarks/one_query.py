@@ -19,6 +19,7 @@ from benchmarks.data import draw_view, generator
 from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
 from venn_admit.service.core.types import Float32Array, IntArray, Split
+from venn_admit.service.files.sources import FileSource
 from venn_admit.service.flows.exemplars.create import create
 from venn_admit.service.flows.exemplars.ingest import ingest
 from venn_admit.service.store.database.engine import connect
@@ -47,7 +48,7 @@ def _store(engine: Engine, files: Path, support: Float32Array) -> Classifier:
     np.savez(path, r=support, f=view.logits.astype(np.float32), y=label)
     names = tuple(map(str, range(_CLASS_COUNT)))
     create(engine, "bench", names, dimension=_DIMENSION, neighbour_count=_NEIGHBOUR_COUNT, seed=0)
-    ingest(engine, "bench", path, Split.TRAIN, on_rows=lambda _rows: None)
+    ingest(engine, "bench", FileSource(path), Split.TRAIN)
     with connect(engine) as connection:
         classifier = classifiers.by_name(connection, "bench")
     hnsw.create(engine, classifier, m=16, ef_construction=64)

@@ -23,6 +23,7 @@ from benchmarks.storage import database, folder
 from venn_admit.service.cli.worker_process import START_SECONDS, STOP_SECONDS, worker_command, worker_environment
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.types import CalibratorSettings, Float32Array, IntArray, KnnParameters
+from venn_admit.service.files.sources import FileSource
 from venn_admit.service.flows.calibration.calibrate import calibrate, request_approximations
 from venn_admit.service.flows.calibration.fit import adopt_parameters
 from venn_admit.service.flows.decisions.score import request_score, write_scores
@@ -55,7 +56,7 @@ def measure(large: bool) -> Iterator[Measurement]:
             path = files / f"{part}.npz"
             np.savez(path, r=vectors[rows], f=logits[rows], y=labels[rows])
             if part != "score":
-                ingest(engine, _NAME, path, part, on_rows=lambda _rows: None)
+                ingest(engine, _NAME, FileSource(path), part)
         scoring = _Scoring(engine, app, files, [])
         scoring.calibrate()
         scoring.score()
@@ -98,12 +99,11 @@ class _Scoring:
         request = request_score(
             self.engine,
             _NAME,
-            path,
+            FileSource(path),
             weighted=True,
             require_full_match=False,
             calibration_id=None,
             chunk_rows=_CHUNK_ROWS,
-            on_rows=lambda _rows: None,
         )
         stored = time.perf_counter()
         self._run(request.job_id)

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from tempfile import TemporaryFile
 
 from venn_admit.service import broker
 from venn_admit.service.cli.worker_process import OwnWorker
 from venn_admit.service.errors import DatabaseError
+from venn_admit.service.files.sources import FileSource
 from venn_admit.service.flows.jobs.control import OnWait, await_job, cancelled_if_unsent
 from venn_admit.service.flows.jobs.leases import LEAST_PART_LEFT
 from venn_admit.service.flows.jobs.listing import live_workers, progress
@@ -40,6 +42,10 @@ class Session(Runtime):
                 f"{self.settings.home} cannot be written: {error.strerror or error}; "
                 "set VENN_ADMIT_HOME to a writable folder"
             ) from error
+
+    def exemplars_in(self, file: Path) -> FileSource:
+        """A file as a source of exemplars, within the memory that the settings allow."""
+        return FileSource(file, self.memory_budget)
 
     def run_job(self, job_id: int, on_progress: Callable[[Progress], None], on_wait: OnWait = lambda _: None) -> None:
         """Wait for a job; where no worker is there to compute it, start one and stop it afterwards.

@@ -9,6 +9,7 @@ import pytest
 from tests.cli import program, samples
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import NAME, SCORED_ROWS
+from venn_admit.service.files.sources import FileSource
 from venn_admit.service.flows.decisions.score import request_score
 from venn_admit.service.store.database.engine import create_engine, transaction
 
@@ -23,14 +24,7 @@ def interrupted(program: Program, path: Path) -> int:
     engine = create_engine(program.url)
     try:
         return request_score(
-            engine,
-            NAME,
-            path,
-            weighted=True,
-            require_full_match=False,
-            calibration_id=None,
-            chunk_rows=64,
-            on_rows=lambda _: None,
+            engine, NAME, FileSource(path), weighted=True, require_full_match=False, calibration_id=None, chunk_rows=64
         ).job_id
     finally:
         engine.dispose()

@@ -15,6 +15,7 @@ from sqlalchemy import Engine
 from tests.workers.processes import await_workers, kill_session, running_worker, wait_until
 from tests.workers.samples import NAME, exemplars, rows, value
 from venn_admit.service import broker
+from venn_admit.service.files.label_sources import LabelFile
 from venn_admit.service.flows.exemplars.label import label
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.work import jobs
@@ -38,7 +39,7 @@ def change_label(engine: Engine, folder: Path) -> str:
     number = int(exemplars("held-out", HELD_OUT)["y"][int(external_id.rpartition("-")[2])])
     path = folder / "labels.csv"
     path.write_text(f"external_id,label\n{external_id},{(number + 1) % 3}\n")
-    assert label(engine, NAME, path, selection="random", retract=False).recalibrations == 1
+    assert label(engine, NAME, LabelFile(path), selection="random", retract=False).recalibrations == 1
     return external_id
 
 

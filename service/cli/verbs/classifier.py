@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from venn_admit.service.cli import panels
-from venn_admit.service.cli.output import Json, messages, print_result, progress, shown, warn
-from venn_admit.service.cli.waiting import run_job_with_progress, sender
+from venn_admit.service.cli.output import Json, print_result, shown, warn
+from venn_admit.service.cli.waiting import Waiting
 from venn_admit.service.errors import InvalidInputError
 
 Name = Annotated[str, typer.Argument(help="The classifier's name.")]
@@ -55,12 +55,11 @@ def ingest(
     Rows without ids get one from their content, so re-ingesting a file is a no-op, whatever its name.
     """
     from venn_admit.service.cli.session import open_session
-    from venn_admit.service.files import count_rows
-    from venn_admit.service.flows.exemplars.ingest import ingest as flow
+    from venn_admit.service.flows.awaited import ingest as flow
 
     session = open_session()
-    with progress(f"Ingesting {file.name}", count_rows(file)) as advance:
-        done = flow(session.engine, name, file, split, on_rows=advance, memory_budget=session.memory_budget)
+    with Waiting(session) as shell:
+        done = flow(session.engine, name, session.exemplars_in(file), split, shell=shell)
     per_split = {str(split): count for split, count in done.new_per_split.items()}
     known = done.rows - done.new
     print_result(
@@ -103,17 +102,17 @@ def label(
     """Record labels that came for stored exemplars; the next recalibration takes them up."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.cli.shown import label_summary
+    from venn_admit.service.files.label_sources import LabelFile
     from venn_admit.service.flows.exemplars.label import label as flow
 
     session = open_session()
     done = flow(
         session.engine,
         name,
-        file,
+        LabelFile(file, session.memory_budget),
         selection=selection,
         retract=retract,
         join_train=join_train,
-        memory_budget=session.memory_budget,
     )
     if done.ignored:
         warn(f"{file.name}: these columns are ignored: {', '.join(map(shown, done.ignored))}.")
@@ -142,8 +141,8 @@ def fit(
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.core.types import TrainingEpoch
     from venn_admit.service.files.parameters import read_parameters
-    from venn_admit.service.flows.calibration.fit import adopt_parameters, request_neighbours
-    from venn_admit.service.flows.calibration.fit import fit as flow
+    from venn_admit.service.flows.awaited import fit as flow
+    from venn_admit.service.flows.calibration.fit import adopt_parameters
 
     session = open_session()
     if parameters is not None:
@@ -152,14 +151,19 @@ def fit(
         print_result(as_json, {"knn_parameters": stored.id}, f"Took the parameters in {parameters.name}.")
         return
     session.require_home()
-    job_id = request_neighbours(session.engine, name, chunk_rows=session.settings.chunk_rows, send=sender(session))
-    run_job_with_progress(session, job_id, "Searching neighbours")
-    with messages.status("Fitting") as status:
+    with Waiting(session) as shell:
 
         def show(model: str, line: TrainingEpoch) -> None:
-            status.update(f"Fitting the {model}: epoch {line.epoch}, {line.discrepancies} discrepancies on dev")
+            shell.show(f"Fitting the {model}: epoch {line.epoch}, {line.discrepancies} discrepancies on dev")
 
-        done = flow(session.engine, session.cache, name, on_epoch=show)
+        done = flow(
+            session.engine,
+            session.cache,
+            name,
+            chunk_rows=session.settings.chunk_rows,
+            shell=shell,
+            on_epoch=show,
+        )
     record, knn = done.record, done.parameters.knn
     print_result(
         as_json,

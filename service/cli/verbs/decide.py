@@ -40,12 +40,11 @@ def decide(
         session.engine,
         session.point_scorer,
         name,
-        file,
+        session.exemplars_in(file),
         row,
         weighted=not unweighted,
         require_full_match=require_full_match,
         hnsw_ef_search=ef_search,
-        memory_budget=session.memory_budget,
     )
     decided = found.decision
     near = list(zip(found.neighbours, decided.nearest.labels.tolist(), decided.nearest.distances.tolist(), strict=True))

@@ -57,7 +57,7 @@ def run(out: Path) -> None:
         calibrate_command.calibrate(NAME, alpha=ALPHA, kappa=KAPPA)
         _step("4. Score two sets and look at what is admitted")
         reports = [
-            scoring_commands.evaluate_file(session, NAME, data / f"{key}.npz", title, None)
+            scoring_commands.evaluate_data(session, NAME, data / f"{key}.npz", title, None)
             for key, title in SETS.items()
         ]
     for report in reports:

@@ -8,7 +8,7 @@ import typer
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import LARGEST_LIMIT, Json, output, print_result
 from venn_admit.service.cli.renamed import LIMIT_OPTION
-from venn_admit.service.cli.waiting import run_job_with_progress
+from venn_admit.service.cli.waiting import Waiting
 
 JobId = Annotated[int, typer.Argument(help="Id of a job, from `venn-admit jobs list`.")]
 
@@ -100,7 +100,8 @@ def resume(
         require_scores(session.engine, job)
     session.require_worker()
     reopen(session.engine, job)
-    run_job_with_progress(session, job, f"Job {job}", out)
+    with Waiting(session, out) as shell:
+        shell.run_job(job, f"Job {job}")
     if out is not None:
         write_scores(session.engine, job, out)
     summary = show_job(session.engine, job).summary

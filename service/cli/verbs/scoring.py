@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from venn_admit.service.cli import panels
-from venn_admit.service.cli.output import Json, make_report_folder, messages, output, print_result, progress, shown
+from venn_admit.service.cli.output import Json, make_report_folder, output, print_result, shown
 from venn_admit.service.cli.renamed import MODE_OPTIONS, accepting
 from venn_admit.service.cli.verbs.classifier import Name
-from venn_admit.service.cli.waiting import resumption_explained, run_job_with_progress, sender
+from venn_admit.service.cli.waiting import Waiting, resumption_explained
 from venn_admit.service.errors import InvalidInputError, VennAdmitError
 
 if TYPE_CHECKING:
     from venn_admit.service.cli.session import Session
-    from venn_admit.service.flows.decisions.score import ScoreRequest
-    from venn_admit.service.flows.reporting.evaluate import EvaluationRequest
     from venn_admit.service.report.evaluation.dataset import DatasetReport
 
 
@@ -48,19 +46,23 @@ def score(
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.cli.shown.score_summary import ScoreSummary, warn_of_rows_in_use
     from venn_admit.service.files.output.tables import check_table_output
+    from venn_admit.service.flows.awaited import score as flow
     from venn_admit.service.flows.decisions.score import count_scores, write_scores
 
     check_table_output(out, file)
     session = open_session()
-    request = score_file(
-        session,
-        name,
-        file,
-        out,
-        weighted=not unweighted,
-        require_full_match=require_full_match,
-        calibration=calibration,
-    )
+    session.require_worker()
+    with Waiting(session, out) as shell:
+        request = flow(
+            session.engine,
+            name,
+            session.exemplars_in(file),
+            weighted=not unweighted,
+            require_full_match=require_full_match,
+            calibration_id=calibration,
+            chunk_rows=session.settings.chunk_rows,
+            shell=shell,
+        )
     with resumption_explained(session, request.job_id, out, even_if_done=True):
         write_scores(session.engine, request.job_id, out)
     counted = count_scores(session.engine, request.job_id)
@@ -82,81 +84,24 @@ def score(
     )
 
 
-def score_file(
-    session: "Session",
-    name: str,
-    file: Path,
-    out: Path,
-    *,
-    weighted: bool,
-    require_full_match: bool,
-    calibration: int | None,
-) -> "ScoreRequest":
-    """Record and run the job that scores a file, whose decisions go to `out` afterwards; the request."""
-    from venn_admit.service.files import count_rows
-    from venn_admit.service.flows.decisions.score import request_score
+def evaluate_data(
+    session: "Session", name: str, file: Path | None, title: str | None, calibration: int | None
+) -> "DatasetReport":
+    """Compare the methods on the labelled rows of a file, or on all that the calibration has decided on."""
+    from venn_admit.service.flows.awaited import evaluate as flow
 
     session.require_worker()
-    with progress(f"Storing {file.name}", count_rows(file)) as advance:
-        request = request_score(
+    with Waiting(session) as shell:
+        return flow(
             session.engine,
+            session.cache,
             name,
-            file,
-            weighted=weighted,
-            require_full_match=require_full_match,
+            None if file is None else session.exemplars_in(file),
+            title=title,
             calibration_id=calibration,
             chunk_rows=session.settings.chunk_rows,
-            on_rows=advance,
-            memory_budget=session.memory_budget,
-            send=sender(session, out),
+            shell=shell,
         )
-    what = f"Scoring {file.name}" + ("" if weighted else ", plain")
-    run_job_with_progress(session, request.job_id, what, out)
-    return request
-
-
-def evaluate_file(session: "Session", name: str, file: Path, title: str, calibration: int | None) -> "DatasetReport":
-    """Score the labelled rows of a file; the report that compares the methods on them."""
-    from venn_admit.service.files import count_rows
-    from venn_admit.service.flows.reporting.evaluate import request_evaluation_of_file
-
-    session.require_worker()
-    with progress(f"Storing {file.name}", count_rows(file)) as advance:
-        request = request_evaluation_of_file(
-            session.engine,
-            name,
-            file,
-            calibration_id=calibration,
-            chunk_rows=session.settings.chunk_rows,
-            on_rows=advance,
-            memory_budget=session.memory_budget,
-            send=sender(session),
-        )
-    return _compare(session, request, title)
-
-
-def evaluate_decisions(session: "Session", name: str, calibration: int | None) -> "DatasetReport":
-    """Compare the methods on all labelled exemplars that a calibration has decided on; the report."""
-    from venn_admit.service.flows.reporting.evaluate import request_evaluation_of_decisions
-
-    session.require_worker()
-    request = request_evaluation_of_decisions(
-        session.engine,
-        name,
-        calibration_id=calibration,
-        chunk_rows=session.settings.chunk_rows,
-        send=sender(session),
-    )
-    return _compare(session, request, f"calibration {request.calibration_id}")
-
-
-def _compare(session: "Session", request: "EvaluationRequest", title: str) -> "DatasetReport":
-    from venn_admit.service.flows.reporting.evaluate import evaluate as flow
-
-    if request.job_id is not None:
-        run_job_with_progress(session, request.job_id, f"Scoring {title}")
-    with messages.status("Comparing the methods"):
-        return flow(session.engine, session.cache, request, title)
 
 
 def evaluate(
@@ -179,10 +124,7 @@ def evaluate(
     if out is not None:
         make_report_folder(out, *([] if file is None else [file]))
     session = open_session()
-    if file is None:
-        result, source = evaluate_decisions(session, name, calibration), "its decisions"
-    else:
-        result, source = evaluate_file(session, name, file, shown(file.stem), calibration), shown(file.name)
+    result = evaluate_data(session, name, file, None if file is None else shown(file.stem), calibration)
     payload = report_payload(result)
     if as_json:
         print_result(True, payload)
@@ -198,7 +140,9 @@ def evaluate(
         if result.calibration is not None:
             facts |= calibration_facts(result.calibration, result.neighbour_count)
         with filling(out) as folder:
-            page, *_ = write_report(folder, f"{name} on {source}", facts, [result])
+            page, *_ = write_report(
+                folder, f"{name} on {'its decisions' if file is None else shown(file.name)}", facts, [result]
+            )
             write_json(folder / "evaluation.json", payload)
         if not as_json:
             print_result(False, {}, f"The report is in {out / page.name}.")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from sqlalchemy import Connection, Engine
@@ -21,7 +20,7 @@ from venn_admit.service.core.documents import documents_of
 from venn_admit.service.core.evaluation.points import EvaluationPoints
 from venn_admit.service.core.types import FloatArray, Split
 from venn_admit.service.errors import InvalidInputError, NotReadyError
-from venn_admit.service.files import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.files.sources import ExemplarSource
 from venn_admit.service.flows.calibration.approximate import positions, require_support
 from venn_admit.service.flows.decisions.score import Snapshot, load_snapshot
 from venn_admit.service.flows.exemplars.ingest import store_scored
@@ -51,32 +50,30 @@ class EvaluationRequest:
     job_id: int | None
 
 
-def request_evaluation_of_file(
+def request_evaluation_of_source(
     engine: Engine,
     name: str,
-    path: Path,
+    source: ExemplarSource,
     *,
     calibration_id: int | None,
     chunk_rows: int,
-    on_rows: Callable[[int], None],
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    on_rows: Callable[[int], None] = lambda _: None,
     send: Send | None = None,
 ) -> EvaluationRequest:
-    """Store a file's exemplars and submit the job that scores its labelled rows, recorded in the same transaction.
+    """Store a source's exemplars and submit the job that scores its labelled rows, recorded in the same transaction.
 
-    calibration_id: the snapshot to use; None: the current one. memory_budget: bytes that reading the file may take.
-    send: as for `submit_job`. Raises InvalidInputError if no row has a label, or if the snapshot was made with all
-    that have; nothing is stored then.
+    calibration_id: the snapshot to use; None: the current one. send: as for `submit_job`. Raises InvalidInputError if
+    no row has a label, or if the snapshot was made with all that have; nothing is stored then.
     """
     with submit_job(engine, send) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
-        exemplar_ids = store_scored(connection, classifier, path, on_rows, memory_budget=memory_budget)
+        exemplar_ids = store_scored(connection, classifier, source, on_rows)
         labelled = evaluations.labelled(connection, calibration, exemplar_ids)
         if not labelled.ids.size and not labelled.seen_count:
-            raise InvalidInputError(f"{path}: expected labelled rows to evaluate on, got none; add the labels")
-        return _request(submission, classifier, calibration, labelled, str(path), chunk_rows)
+            raise InvalidInputError(f"{source}: expected labelled rows to evaluate on, got none; add the labels")
+        return _request(submission, classifier, calibration, labelled, str(source), chunk_rows)
 
 
 def request_evaluation_of_decisions(

@@ -19,6 +19,7 @@ from tests.flows.recalibration import (
     snapshots,
 )
 from tests.running import Bench
+from venn_admit.service.files.label_sources import LabelFile
 from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome
 from venn_admit.service.flows.exemplars.export import Export
 from venn_admit.service.flows.exemplars.label import label
@@ -44,7 +45,7 @@ class TestRequests:
         edge.score("edge", edge.folder / "score.npz")
         path = edge.folder / "labels.csv"
         path.write_text(f"external_id,label\nscore-0,{(int(EDGE['score_y'][0]) + 1) % 3}\n")
-        assert label(edge.engine, "edge", path, selection="selected", retract=False).corrected == 1
+        assert label(edge.engine, "edge", LabelFile(path), selection="selected", retract=False).corrected == 1
         more(edge, "fit", split="knn")
         assert edge.rows(REQUEST) == []
 
@@ -67,7 +68,7 @@ class TestRequests:
         path = edge.folder / "labels.csv"
         path.write_text("external_id,label\nvp-0,1\nvp-1,1\nnobody,1\n")
         with pytest.raises(Exception, match="nobody"):
-            label(edge.engine, "edge", path, selection="random", retract=False)
+            label(edge.engine, "edge", LabelFile(path), selection="random", retract=False)
         assert edge.rows(REQUEST) == []
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from tests.running import EXAMPLES, Bench, ChunkLimits, chunk_ordinals
 from venn_admit.service.errors import ConflictError, InvalidInputError
+from venn_admit.service.files.label_sources import LabelFile
 from venn_admit.service.flows.calibration.approximate import Approximated, approximate_points
 from venn_admit.service.flows.calibration.calibrate import request_approximations
 from venn_admit.service.flows.computing import chunk_runner
@@ -47,7 +48,7 @@ def give(bench: Bench, lines: list[tuple[str, int | None]], **options: bool | st
     return label(
         bench.engine,
         "reviews",
-        path,
+        LabelFile(path),
         selection=str(asked["selection"]),
         retract=bool(asked["retract"]),
         join_train=bool(asked["join_train"]),

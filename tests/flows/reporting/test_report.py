@@ -9,6 +9,7 @@ from venn_admit.service.core.monitoring.discrepancies import discrepancies_of_do
 from venn_admit.service.core.monitoring.drift import kolmogorov_smirnov
 from venn_admit.service.core.types import KnnParameters, Reason, Split, TrainingEpoch
 from venn_admit.service.errors import NotFoundError, NotReadyError
+from venn_admit.service.files.label_sources import LabelFile
 from venn_admit.service.flows.exemplars.export import Export
 from venn_admit.service.flows.exemplars.label import label
 from venn_admit.service.flows.reporting.report import report as flow
@@ -36,7 +37,7 @@ def give_labels(bench: Bench, rows: range, *, selection: str = "random") -> None
     path = bench.folder / "labels.csv"
     truth = tweets()["y"]
     path.write_text("\n".join(["external_id,label", *(f"{IDS[row]},{truth[row]}" for row in rows)]) + "\n")
-    label(bench.engine, "reviews", path, selection=selection, retract=False)
+    label(bench.engine, "reviews", LabelFile(path), selection=selection, retract=False)
 
 
 def adopt_as_fitted(bench: Bench, knn: KnnParameters, *, dev_count: int, dev_discrepancies: int) -> None:
@@ -108,7 +109,7 @@ def test_corrections_and_labels_taken_back(reviews: Bench) -> None:
     path = reviews.folder / "labels.csv"
     lines = [f"{row.external_id},{1 - row.label if number < 3 else ''}" for number, row in enumerate(points)]
     path.write_text("\n".join(["external_id,label", *lines]) + "\n")
-    label(reviews.engine, "reviews", path, selection="random", retract=True)
+    label(reviews.engine, "reviews", LabelFile(path), selection="random", retract=True)
     changes = report(reviews).changes
     assert (changes.arrived, changes.changed, changes.left, changes.total) == (0, 3, 2, 5)
 
@@ -201,7 +202,7 @@ class TestRecentTraffic:
         wrong = [f"{IDS[row]},{1 - int(decision[row])}" for row in admitted]
         path = reviews.folder / "wrong.csv"
         path.write_text("\n".join(["external_id,label", *wrong]) + "\n")
-        label(reviews.engine, "reviews", path, selection="random", retract=False)
+        label(reviews.engine, "reviews", LabelFile(path), selection="random", retract=False)
         found = report(reviews)
         assert found.traffic is not None
         assert (found.traffic.accuracy[0].right, found.traffic.accuracy[0].points) == (0, len(admitted))
