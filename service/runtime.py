@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from sqlalchemy import Engine
 
 from venn_admit.service.settings import Settings
+from venn_admit.service.store.database import schema
 from venn_admit.service.store.database.engine import check_server, connect, create_engine, database_url
 from venn_admit.service.store.search.array_cache import ArrayCache
 
@@ -58,6 +59,22 @@ class Runtime:
         """Raise DatabaseError unless the server can be reached and is recent enough; its schema may be any."""
         with connect(self.engine) as connection:
             check_server(connection)
+
+    def open_schema(self, *, migrate: bool | None = None) -> None:
+        """See that the database has our schema.
+
+        Args:
+            migrate: Whether to bring the schema up to date; None: only that of the embedded Postgres, which is ours.
+
+        Raises:
+            DatabaseError: The server cannot be reached or is too old.
+            NotReadyError: The schema is missing or out of date.
+        """
+        self.check_server()
+        if not (self.settings.database_url is None if migrate is None else migrate):
+            schema.require_usable(self.engine)
+        elif schema.current_revision(self.engine) != schema.head_revision():
+            schema.upgrade_engine(self.engine)
 
     @property
     def memory_budget(self) -> int:

@@ -15,7 +15,6 @@ from venn_admit.service.flows.jobs.leases import LEAST_PART_LEFT
 from venn_admit.service.flows.jobs.listing import live_workers, progress
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.settings import get_settings
-from venn_admit.service.store.database import schema
 from venn_admit.service.store.embedded.access import make_home
 from venn_admit.service.store.work.jobs import Progress
 
@@ -99,13 +98,8 @@ def open_session(*, migrate: bool | None = None) -> Session:
 
     migrate: bring the schema up to date; None: only that of the embedded Postgres, which is ours alone.
     """
-    session = connect_unchecked()
-    if migrate is None:
-        migrate = session.settings.database_url is None
-    if not migrate:
-        schema.require_usable(session.engine)
-    elif schema.current_revision(session.engine) != schema.head_revision():
-        schema.upgrade_engine(session.engine)
+    session = Session.start(get_settings())
+    session.open_schema(migrate=migrate)
     return session
 
 

@@ -33,18 +33,13 @@ def report(
     session = open_session()
     with messages.status("Reading the calibration"):
         found = flow(session.engine, name, calibration_id=calibration)
-    payload = calibration_payload(found)
     if as_json:
-        print_result(True, payload)
+        print_result(True, calibration_payload(found))
     else:
         output.print(calibration_tables(found))
     if out is not None:
-        from venn_admit.service.files.output.exports import write_json
-        from venn_admit.service.files.output.places import filling
-        from venn_admit.service.report.pages.calibration import write_calibration_page
+        from venn_admit.service.flows.reporting.folders import write_calibration_report
 
-        with filling(out) as folder:
-            page = write_calibration_page(found, folder)
-            write_json(folder / "report.json", payload)
+        page = write_calibration_report(out, found)
         if not as_json:
-            print_result(False, {}, f"The report is in {out / page.name}.")
+            print_result(False, {}, f"The report is in {page}.")

@@ -125,27 +125,16 @@ def evaluate(
         make_report_folder(out, *([] if file is None else [file]))
     session = open_session()
     result = evaluate_data(session, name, file, None if file is None else shown(file.stem), calibration)
-    payload = report_payload(result)
     if as_json:
-        print_result(True, payload)
+        print_result(True, report_payload(result))
     else:
         output.print(report_tables(result))
     if out is not None:
-        from venn_admit.service.files.output.exports import write_json
-        from venn_admit.service.files.output.places import filling
-        from venn_admit.service.report.evaluation.evaluated import calibration_facts
-        from venn_admit.service.report.pages.evaluation import write_report
+        from venn_admit.service.flows.reporting.folders import write_evaluation
 
-        facts = {"Classifier": name}
-        if result.calibration is not None:
-            facts |= calibration_facts(result.calibration, result.neighbour_count)
-        with filling(out) as folder:
-            page, *_ = write_report(
-                folder, f"{name} on {'its decisions' if file is None else shown(file.name)}", facts, [result]
-            )
-            write_json(folder / "evaluation.json", payload)
+        page = write_evaluation(out, name, "its decisions" if file is None else shown(file.name), result)
         if not as_json:
-            print_result(False, {}, f"The report is in {out / page.name}.")
+            print_result(False, {}, f"The report is in {page}.")
 
 
 def replay(

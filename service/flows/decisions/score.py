@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
@@ -235,6 +236,17 @@ def write_scores(engine: Engine, job_id: int, out: Path) -> None:
         with TableWriter(out, SCORES_SCHEMA) as writer:
             for rows in decisions.job_rows(connection, job_id):
                 writer.write(_score_columns(rows, class_names))
+
+
+def read_scores(engine: Engine, job_id: int) -> pa.Table:
+    """Return a finished job's decisions as `write_scores` writes them, with the columns of `SCORES_SCHEMA`."""
+    with connect(engine) as connection:
+        class_names = classifiers.by_id(connection, jobs.by_id(connection, job_id).classifier_id).class_names
+        batches = [
+            pa.RecordBatch.from_pydict(_score_columns(rows, class_names), schema=SCORES_SCHEMA)
+            for rows in decisions.job_rows(connection, job_id)
+        ]
+    return pa.Table.from_batches(batches, SCORES_SCHEMA)
 
 
 def _score_columns(rows: Sequence[Row[Any]], class_names: Sequence[str]) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def test_the_same_report_in_whatever_order_the_data_came(reviews: Bench, tmp_pat
     other.calibrate("again", kappa=100)
     backwards = {name: values[::-1] for name, values in tweets().items()}
     request = request_evaluation_of_source(
-        other.engine, "again", other.write("tweets.npz", backwards), calibration_id=None, chunk_rows=77
+        other.engine, "again", FileSource(other.write("tweets.npz", backwards)), calibration_id=None, chunk_rows=77
     )
     assert figures(run(other, request)) == figures(report)
 
