@@ -16,6 +16,7 @@ from venn_admit.service.store.search.array_cache import ArrayCache
 
 if TYPE_CHECKING:
     from celery import Celery
+    from structlog.typing import FilteringBoundLogger
 
     from venn_admit.service.flows.decisions.score_one import PointScorer
     from venn_admit.service.flows.jobs.chunks import ChunkRunner
@@ -121,8 +122,13 @@ class Runtime:
 
         return PointScorer(self.engine, self.cache)
 
-    def chunk_runner(self, worker: str) -> "ChunkRunner":
-        """A runner of chunks of every kind; worker: how this process is named in the chunks that it claims."""
+    def chunk_runner(self, worker: str, *, log: "FilteringBoundLogger | None" = None) -> "ChunkRunner":
+        """A runner of chunks of every kind.
+
+        Args:
+            worker: How this process is named in the chunks that it claims.
+            log: Where it logs; None: as structlog is configured.
+        """
         from venn_admit.service.flows.computing import chunk_runner
 
-        return chunk_runner(self.engine, self.cache, self.settings, worker=worker)
+        return chunk_runner(self.engine, self.cache, self.settings, worker=worker, log=log)

@@ -1,6 +1,7 @@
 """What a worker computes of a chunk, for each kind of job there is."""
 
 from sqlalchemy import Engine
+from structlog.typing import FilteringBoundLogger
 
 from venn_admit.service.flows.calibration.approximate import ApproximateChunks
 from venn_admit.service.flows.decisions.score import ScoreChunks
@@ -13,6 +14,13 @@ def job_kinds(engine: Engine, cache: ArrayCache) -> dict[str, ComputeChunk]:
     return {"approximate": ApproximateChunks(engine, cache), "score": ScoreChunks(engine, cache)}
 
 
-def chunk_runner(engine: Engine, cache: ArrayCache, settings: ChunkSettings, *, worker: str) -> ChunkRunner:
-    """A runner of chunks of every kind; worker: how this process is named in the chunks that it claims."""
-    return ChunkRunner(engine, job_kinds(engine, cache), settings, worker=worker)
+def chunk_runner(
+    engine: Engine,
+    cache: ArrayCache,
+    settings: ChunkSettings,
+    *,
+    worker: str,
+    log: FilteringBoundLogger | None = None,
+) -> ChunkRunner:
+    """A runner of chunks of every kind; worker and log are as for `ChunkRunner`."""
+    return ChunkRunner(engine, job_kinds(engine, cache), settings, worker=worker, log=log)

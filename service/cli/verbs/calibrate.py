@@ -1,6 +1,5 @@
 """The verb `calibrate`, which stops if the default kappa leaves nearly nothing that could be admitted."""
 
-from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -13,8 +12,6 @@ from venn_admit.service.errors import InvalidInputError, NotReadyError
 
 if TYPE_CHECKING:
     from venn_admit.service.flows.awaited import NearlyNothingUsable
-
-DECIMAL_PLACES = 20
 
 KAPPA = 1000
 
@@ -56,19 +53,19 @@ def calibrate(
     be calibrated.
     """
     from venn_admit.service.cli.session import open_session
-    from venn_admit.service.core.calibrators.settings import make_settings
+    from venn_admit.service.core.calibrators.settings import make_settings, parse_decimal
     from venn_admit.service.core.types import CalibratorSettings
     from venn_admit.service.flows.awaited import NearlyNothingUsable
     from venn_admit.service.flows.awaited import calibrate as flow
     from venn_admit.service.store.exemplars.classifiers import Classifier
 
     asked: dict[str, Any] = {
-        "alpha": _decimal("alpha", alpha),
+        "alpha": parse_decimal("alpha", alpha),
         "delta": delta,
         "kappa": KAPPA if kappa is None else kappa,
     }
     if thresholds is not None:
-        asked["thresholds"] = tuple(_decimal("thresholds", part) for part in thresholds.split(","))
+        asked["thresholds"] = tuple(parse_decimal("thresholds", part) for part in thresholds.split(","))
     if q_bins is not None:
         asked["bin_edges"] = tuple(_integer("q-bins", part) for part in q_bins.split(","))
 
@@ -132,20 +129,6 @@ def _refuse(found: "NearlyNothingUsable", as_json: bool) -> NoReturn:
     else:
         messages.print(usable_table(found.shares))
     raise NotReadyError(refusal(found.classifier, found.shares))
-
-
-def _decimal(option: str, text: str) -> Decimal:
-    try:
-        number = Decimal(text.strip())
-    except InvalidOperation:
-        number = Decimal("NaN")
-    exponent = number.as_tuple().exponent
-    # Few enough places for 1 - alpha to be exact; an exponent that is text is that of infinity or NaN.
-    if isinstance(exponent, str) or exponent < -DECIMAL_PLACES:
-        raise InvalidInputError(
-            f"{option}: expected a decimal number with at most {DECIMAL_PLACES} places, got {text!r}"
-        )
-    return number
 
 
 def _integer(option: str, text: str) -> int:

@@ -46,8 +46,10 @@ def decide(
         require_full_match=require_full_match,
         hnsw_ef_search=ef_search,
     )
-    decided = found.decision
-    near = list(zip(found.neighbours, decided.nearest.labels.tolist(), decided.nearest.distances.tolist(), strict=True))
+    decided = found.decided.decision
+    near = list(
+        zip(found.decided.neighbours, decided.nearest.labels.tolist(), decided.nearest.distances.tolist(), strict=True)
+    )
     class_names = decided.classifier.class_names
     if as_json:
         print_result(

@@ -1,4 +1,4 @@
-"""The decision on one row of a source at once, with the training exemplars it rests on; nothing is stored."""
+"""The decision on one vector at once, with the training exemplars that it rests on; nothing is stored."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +16,37 @@ from venn_admit.service.store.exemplars.exemplars import DescribedExemplar
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DecidedRow:
-    """A row's id, the decision on it, and its K nearest training exemplars, nearest first."""
+class DecidedVector:
+    """The decision on a vector, and its K nearest training exemplars, nearest first."""
 
-    external_id: str
     decision: PointDecision
     neighbours: Sequence[DescribedExemplar]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecidedRow:
+    """A row's id, and what was decided on it."""
+
+    external_id: str
+    decided: DecidedVector
+
+
+def decide_vector(
+    engine: Engine,
+    scorer: PointScorer,
+    name: str,
+    vector: Float32Array,
+    *,
+    weighted: bool,
+    require_full_match: bool,
+    hnsw_ef_search: int | None = None,
+) -> DecidedVector:
+    """Decide on a vector by the current snapshot; arguments and errors are those of `PointScorer.score`."""
+    decision = scorer.score(
+        name, vector, weighted=weighted, require_full_match=require_full_match, hnsw_ef_search=hnsw_ef_search
+    )
+    with connect(engine) as connection:
+        return DecidedVector(decision, exemplars.described(connection, decision.nearest.ids))
 
 
 def decide_row(
@@ -46,11 +71,16 @@ def decide_row(
     with connect(engine) as connection:
         classifier = classifiers.by_name(connection, name)
     external_id, vector = _read_row(classifier, source, row)
-    decision = scorer.score(
-        name, vector, weighted=weighted, require_full_match=require_full_match, hnsw_ef_search=hnsw_ef_search
+    decided = decide_vector(
+        engine,
+        scorer,
+        name,
+        vector,
+        weighted=weighted,
+        require_full_match=require_full_match,
+        hnsw_ef_search=hnsw_ef_search,
     )
-    with connect(engine) as connection:
-        return DecidedRow(external_id, decision, exemplars.described(connection, decision.nearest.ids))
+    return DecidedRow(external_id, decided)
 
 
 def _read_row(classifier: Classifier, source: ExemplarSource, row: int) -> tuple[str, Float32Array]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from venn_admit.service.files.output.exports import write_json
-from venn_admit.service.files.output.places import filling
+from venn_admit.service.files.output.places import filling, make_folder
 from venn_admit.service.report.calibration.contents import CalibrationReport
 from venn_admit.service.report.calibration.payload import calibration_payload
 from venn_admit.service.report.evaluation.dataset import DatasetReport
@@ -28,6 +28,7 @@ def write_evaluation(folder: Path, name: str, data: str, evaluation: DatasetRepo
     facts = {"Classifier": name}
     if evaluation.calibration is not None:
         facts |= calibration_facts(evaluation.calibration, evaluation.neighbour_count)
+    make_folder(folder)
     with filling(folder) as draft:
         page, *_ = write_report(draft, f"{name} on {data}", facts, [evaluation])
         write_json(draft / "evaluation.json", report_payload(evaluation))
@@ -36,6 +37,7 @@ def write_evaluation(folder: Path, name: str, data: str, evaluation: DatasetRepo
 
 def write_calibration_report(folder: Path, report: CalibrationReport) -> Path:
     """Write a report on a calibration into a folder, as `write_evaluation` does; the path of its page."""
+    make_folder(folder)
     with filling(folder) as draft:
         page = write_calibration_page(report, draft)
         write_json(draft / "report.json", calibration_payload(report))

@@ -12,6 +12,7 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 import pytest
+import structlog
 from sqlalchemy import Engine, Row
 
 from tests.running import EXAMPLES, Bench, ChunkLimits, Golden, chunk_ordinals
@@ -464,7 +465,7 @@ class TestAProcessThatIsStopped:
                 with at_once(edge.engine) as connection:
                     claim = jobs.claim(connection, job_id, 0, worker="slow", lease_seconds=1)
                 assert claim is not None
-                with renewed_lease(edge.engine, claim, 0.06):
+                with renewed_lease(edge.engine, claim, 0.06, structlog.get_logger()):
                     wait_until(lambda: bool(free), "the lease is renewed")
             case _:
                 control.relay(edge.engine, broker.make_app("memory://", queue="none", task_seconds=60), job_id)
