@@ -110,7 +110,7 @@ USING hnsw ((r::public.vector(2)) public.vector_l2_ops) WITH (m = 4, ef_construc
 """
 
 # Functions of our schema, which SQLAlchemy's metadata does not hold.
-ROUTINES = ("create_vector_partitions", "oldest_program")
+ROUTINES = ("create_vector_partitions", "is_in_snapshot", "oldest_program")
 
 
 @pytest.fixture
@@ -241,6 +241,22 @@ def test_alembic_finds_nothing_to_generate(database: str) -> None:
 def test_every_table_and_column_has_a_comment(engine: Engine) -> None:
     with connect(engine) as connection:
         assert connection.execute(text(UNCOMMENTED)).scalars().all() == []
+
+
+def test_the_view_of_selective_accuracy_calls_the_condition_and_changes_back(empty: Engine) -> None:
+    def view() -> str:
+        with connect(empty) as connection:
+            return str(
+                connection.execute(text("SELECT pg_get_viewdef('report.selective_accuracy_v1'::regclass)")).scalar()
+            )
+
+    move(empty, "0015")
+    written_out = view()
+    move(empty, "0016")
+    assert "is_in_snapshot_v1(calibration.number, point.valid_from, point.valid_until)" in view()
+    assert "valid_until >" not in view()
+    move(empty, "0015", command.downgrade)
+    assert view() == written_out
 
 
 def test_comments_change_and_change_back_around_rows(empty: Engine) -> None:

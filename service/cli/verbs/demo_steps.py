@@ -24,7 +24,7 @@ from venn_admit.service.files.output.places import filling
 from venn_admit.service.flows.exemplars.catalogue import find
 from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.evaluated import calibration_facts
-from venn_admit.service.report.evaluation.tables import report_tables
+from venn_admit.service.report.evaluation.terminal import report_tables
 from venn_admit.service.report.pages.evaluation import write_report
 from venn_admit.service.resources import bundled_folder
 

@@ -119,7 +119,7 @@ def evaluate(
     """Compare what each method admits of labelled data, and how often it is right."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.report.evaluation.payload import report_payload
-    from venn_admit.service.report.evaluation.tables import report_tables
+    from venn_admit.service.report.evaluation.terminal import report_tables
 
     if out is not None:
         make_report_folder(out, *([] if file is None else [file]))

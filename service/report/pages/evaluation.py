@@ -16,6 +16,8 @@ from venn_admit.service.report.charts.charts import (
     to_svg,
 )
 from venn_admit.service.report.evaluation.dataset import RECOMMENDED, DatasetReport
+from venn_admit.service.report.evaluation.table import NONE_MARK
+from venn_admit.service.report.evaluation.tables import evaluation_tables
 from venn_admit.service.report.evaluation.verdicts import (
     CANNOT_TELL_NOTE,
     NONE_ADMITTED,
@@ -27,27 +29,13 @@ from venn_admit.service.report.evaluation.verdicts import (
     settling,
 )
 from venn_admit.service.report.evaluation.wording import (
-    FEW_MARK,
-    MARKS,
-    PREDICTED,
-    SETS_NOTE,
-    SIDE_BY_SIDE,
-    TRUE,
-    accuracy_cells,
-    accuracy_note,
     extent,
-    few_text,
     hidden_classes,
     interval_note,
     interval_text,
-    kind_tallies,
     left_out,
-    parameters_text,
+    note_text,
     share_text,
-    size_name,
-    size_strata,
-    size_tally,
-    target_text,
 )
 
 FIGURES = {
@@ -99,40 +87,31 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"share": share_text, "interval": interval_text, "size": size_name}
+    environment.filters |= {"share": share_text, "interval": interval_text, "note": note_text}
+    environment.tests["verdict"] = lambda part: isinstance(part, Verdict)
     environment.globals |= {
         word.__name__: word
         for word in (
-            accuracy_cells,
-            accuracy_note,
             answer,
             class_gap,
             class_verdicts,
             extent,
-            few_text,
             headline,
             hidden_classes,
-            interval_note,
-            kind_tallies,
             left_out,
             overall_verdict,
-            parameters_text,
             settling,
-            size_strata,
-            size_tally,
-            target_text,
         )
     }
     return environment.get_template("page.html.j2").render(
         title=title,
         facts=facts,
-        reports=[(report, _charts(report, f"set{number}")) for number, report in enumerate(reports, start=1)],
+        reports=[
+            (report, _charts(report, f"set{number}"), evaluation_tables(report))
+            for number, report in enumerate(reports, start=1)
+        ],
         next_steps=next_steps,
-        kinds=(TRUE, PREDICTED),
-        side_by_side=SIDE_BY_SIDE,
-        sets_note=SETS_NOTE,
-        marks=MARKS,
-        few_mark=FEW_MARK,
+        none_mark=NONE_MARK,
         none_admitted=NONE_ADMITTED,
         cannot_tell_note=CANNOT_TELL_NOTE,
         verdicts=Verdict,
