@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from venn_admit.service.core.types import UNKNOWN_LABEL, IntArray
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.errors import Code, InvalidInputError
 from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET, OBJECT_BYTES, too_large
 from venn_admit.service.files.label_values import ClassNumbers
 from venn_admit.service.files.parquet.limits import object_bytes
@@ -191,8 +191,8 @@ def _labels(path: Path, values: list[Any], classes: ClassNumbers, retract: bool)
             isinstance(value, float) and math.isnan(value)
         ):  # pandas writes a missing label as NaN
             if not retract:
-                remedy = "to retract labels, ask for that, as with --retract"
-                raise input_error(path, f"row {row}, label", "a label", "nothing", remedy)
+                remedy = "leave the row out, or ask for such labels to be retracted"
+                raise input_error(path, f"row {row}, label", "a label", "nothing", remedy, Code.LABEL_MISSING)
             labels[row] = UNKNOWN_LABEL
             continue
         try:

@@ -24,6 +24,7 @@ def report(
 ) -> None:
     """Show how a calibration stands: partitions, drift, discrepancies, and the labels it lacks."""
     from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.steps import COMMANDS
     from venn_admit.service.flows.reporting.report import report as flow
     from venn_admit.service.report.calibration.payload import calibration_payload
     from venn_admit.service.report.calibration.tables import calibration_tables
@@ -33,18 +34,18 @@ def report(
     session = open_session()
     with messages.status("Reading the calibration"):
         found = flow(session.engine, name, calibration_id=calibration)
-    payload = calibration_payload(found)
+    payload = calibration_payload(found, COMMANDS)
     if as_json:
         print_result(True, payload)
     else:
-        output.print(calibration_tables(found))
+        output.print(calibration_tables(found, COMMANDS))
     if out is not None:
         from venn_admit.service.files.output.exports import write_json
         from venn_admit.service.files.output.places import filling
         from venn_admit.service.report.pages.calibration import write_calibration_page
 
         with filling(out) as folder:
-            page = write_calibration_page(found, folder)
+            page = write_calibration_page(found, COMMANDS, folder)
             write_json(folder / "report.json", payload)
         if not as_json:
             print_result(False, {}, f"The report is in {out / page.name}.")

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import Connection, Engine, Row
 
-from venn_admit.service.errors import NotReadyError
+from venn_admit.service.errors import Code, NotReadyError
 from venn_admit.service.files.output.exports import (
     APPROXIMATIONS_SCHEMA,
     CALIBRATION_SCHEMA,
@@ -133,7 +133,9 @@ def _parameters(connection: Connection, classifier: Classifier, calibration_id: 
     current = approximations.current_parameters(connection, classifier)
     if current is None:
         raise NotReadyError(
-            f"classifier {classifier.name!r} has no KNN parameters yet: run `venn-admit fit {classifier.name}` first"
+            f"classifier {classifier.name!r} has no KNN parameters yet: fit it first",
+            code=Code.NOT_FITTED,
+            classifier=classifier.name,
         )
     calibration: Calibration | None
     try:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine
 from venn_admit.service.core.approximation.knn import network_prediction
 from venn_admit.service.core.splits import assign_splits
 from venn_admit.service.core.types import IntArray, Split
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.errors import Code, InvalidInputError
 from venn_admit.service.files import DEFAULT_MEMORY_BUDGET, ExemplarBatch, read_exemplars
 from venn_admit.service.store.database.engine import transaction
 from venn_admit.service.store.exemplars import classifiers, exemplars, support
@@ -142,7 +142,9 @@ def _require_labels(path: Path, batch: ExemplarBatch, split: str) -> None:
     if unlabelled.size:
         raise InvalidInputError(
             f"{path}: row {batch.first_row + unlabelled[0]}, label: expected a label, which split {split} needs, "
-            "got none; leave such rows out, or score them with `venn-admit score`"
+            "got none; leave such rows out, or score them instead",
+            code=Code.UNLABELLED,
+            split=split,
         )
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from venn_admit.service.core.splits import assign_splits
 from venn_admit.service.core.types import HELD_OUT_SPLITS, Split
-from venn_admit.service.errors import ConflictError, InvalidInputError, NotFoundError
+from venn_admit.service.errors import Code, ConflictError, InvalidInputError, NotFoundError
 from venn_admit.service.files import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.files.labels import LabelRows, read_labels
 from venn_admit.service.store.database.engine import transaction
@@ -103,7 +103,10 @@ def _events(
         if exemplar is None:
             raise NotFoundError(
                 f"{path}: row {row}, external_id: classifier {classifier.name!r} has no exemplar {external_id!r}; "
-                "ingest or score it first"
+                "ingest or score it first",
+                code=Code.UNKNOWN_EXEMPLAR,
+                classifier=classifier.name,
+                exemplar=external_id,
             )
         wanted = None if number < 0 else number
         if join_train:
