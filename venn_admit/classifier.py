@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from venn_admit.advice import refusal
+from venn_admit.advice import advising, refusal
 from venn_admit.inputs import exemplar_source, label_source, vector_of
 from venn_admit.results import Calibration, Decision, Evaluation, Fit, Ingestion, Labelling, Report, decision_of
 from venn_admit.service.core.calibrators.settings import make_settings, parse_decimal
@@ -17,6 +17,8 @@ from venn_admit.service.errors import NotReadyError
 from venn_admit.service.files.sources import ExemplarSource
 from venn_admit.service.flows.decisions.decide_row import decide_vector
 from venn_admit.service.flows.exemplars import label as labels_flow
+from venn_admit.service.flows.exemplars.export import check_export
+from venn_admit.service.flows.exemplars.export import export as export_file
 from venn_admit.service.flows.reporting import report as report_flow
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.store.exemplars import classifiers
@@ -60,6 +62,7 @@ class Classifier:
         """D, the length of a vector."""
         return self._stored.dimension
 
+    @advising()
     def ingest(
         self,
         data: Any = None,
@@ -109,6 +112,7 @@ class Classifier:
         per_split = {str(split): count for split, count in done.new_per_split.items()}
         return Ingestion(done.rows, done.new, per_split, done.recalibrations)
 
+    @advising()
     def label(
         self,
         labels: Any,
@@ -147,6 +151,7 @@ class Classifier:
             done.rows, done.new, done.corrected, done.retracted, done.unchanged, joined, done.recalibrations
         )
 
+    @advising()
     def fit(self) -> Fit:
         """Fit the approximation of the network by its nearest training exemplars, and the localizer.
 
@@ -166,6 +171,7 @@ class Classifier:
         record, parameters = done.record, done.parameters
         return Fit(record.dev_discrepancies, record.dev_count, parameters.knn.eta, parameters.eta_loc)
 
+    @advising()
     def calibrate(
         self,
         *,
@@ -229,6 +235,7 @@ class Classifier:
             singleton_share=done.singleton_count / done.vp_count,
         )
 
+    @advising()
     def recalibrate(self) -> list[int]:
         """Recalibrate if labels or data have arrived since, under every setting in use; the new calibrations' ids.
 
@@ -250,6 +257,7 @@ class Classifier:
             raise NotReadyError(f"{len(errors)} of {len(served)} recalibrations of {self.name!r} failed: {errors[0]}")
         return [step.calibrated.calibration_id for step in steps if step.calibrated is not None]
 
+    @advising()
     def score(
         self,
         data: Any = None,
@@ -318,6 +326,7 @@ class Classifier:
             write_scores(self._runtime.engine, request.job_id, Path(out))
         return read_scores(self._runtime.engine, request.job_id)
 
+    @advising()
     def decide(self, vector: Any, *, weighted: bool = True, require_full_match: bool = False) -> Decision:
         """Decide on one prediction at once, by the current calibration; nothing is stored.
 
@@ -340,6 +349,7 @@ class Classifier:
         )
         return decision_of(found, self.classes)
 
+    @advising()
     def evaluate(
         self,
         data: Any = None,
@@ -395,6 +405,7 @@ class Classifier:
         )
         return Evaluation(self.name, source or ("its decisions" if given is None else given.name), found)
 
+    @advising()
     def report(self, *, calibration: int | None = None) -> Report:
         """Show how a calibration stands: partitions, drift, discrepancies, the labels it lacks, and what to do next.
 
@@ -405,6 +416,27 @@ class Classifier:
             NotReadyError: There is no calibration yet.
         """
         return Report(report_flow.report(self._runtime.engine, self.name, calibration_id=calibration))
+
+    @advising()
+    def export(self, what: str, out: str | PathLike[str], *, calibration: int | None = None) -> int:
+        """Write what is stored to a file.
+
+        Args:
+            what: `exemplars`, `neighbours`, `approximations`, `calibration`, `parameters`, or `unlabelled`, which is
+                recent traffic without labels in random order.
+            out: The file: .json for parameters, otherwise .parquet or .csv.
+            calibration: The id of a calibration; by default the current one.
+
+        Returns:
+            The number of rows.
+
+        Raises:
+            InvalidInputError: There is no such thing, or the file cannot be written.
+            NotReadyError: It does not exist yet.
+        """
+        path = Path(out)
+        kind = check_export(what, path)
+        return export_file(self._runtime.engine, self.name, kind, path, calibration_id=calibration)
 
     def _source(self, data: Any, name: str | None, **columns: Any) -> ExemplarSource:
         return exemplar_source(data, columns, name=name, memory_budget=self._runtime.memory_budget)

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from venn_admit.advice import advising
 from venn_admit.classifier import Classifier
 from venn_admit.service.flows.exemplars import catalogue, create
 from venn_admit.service.runtime import Runtime
@@ -50,7 +51,8 @@ def connect(
     settings = read_settings(**{name: value for name, value in given.items() if value is not None})
     runtime = Runtime.start(settings, application_name="venn-admit Python")
     try:
-        runtime.open_schema(migrate=migrate)
+        with advising():
+            runtime.open_schema(migrate=migrate)
     except BaseException:
         runtime.engine.dispose()
         raise
@@ -76,6 +78,7 @@ class Connection:
         """Close the connections to the database; what is stored stays."""
         self._runtime.engine.dispose()
 
+    @advising()
     def create(
         self, name: str, classes: Sequence[str], *, dimension: int, neighbours: int = 25, seed: int = 0
     ) -> Classifier:
@@ -102,6 +105,7 @@ class Connection:
         )
         return self.classifier(name)
 
+    @advising()
     def classifier(self, name: str) -> Classifier:
         """Return a classifier that is stored.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
+from venn_admit.advice import CALLS
 from venn_admit.service.flows.decisions.decide_row import DecidedVector
 from venn_admit.service.report.calibration.contents import CalibrationReport
 from venn_admit.service.report.evaluation.dataset import DatasetReport
@@ -156,7 +157,7 @@ class Evaluation:
         self._found = found
 
     def __str__(self) -> str:
-        from venn_admit.service.report.evaluation.tables import report_tables
+        from venn_admit.service.report.evaluation.terminal import report_tables
 
         return _text(report_tables(self._found))
 
@@ -187,13 +188,13 @@ class Report:
     def __str__(self) -> str:
         from venn_admit.service.report.calibration.tables import calibration_tables
 
-        return _text(calibration_tables(self._found))
+        return _text(calibration_tables(self._found, CALLS))
 
     def to_dict(self) -> dict[str, Any]:
         """Return every figure, as `venn-admit report --json` prints it."""
         from venn_admit.service.report.calibration.payload import calibration_payload
 
-        return calibration_payload(self._found)
+        return calibration_payload(self._found, CALLS)
 
     def write(self, folder: str | Path) -> Path:
         """Write a page, and the figures as JSON, into a folder; return the path of the page.
@@ -203,7 +204,7 @@ class Report:
         """
         from venn_admit.service.flows.reporting.folders import write_calibration_report
 
-        return write_calibration_report(Path(folder), self._found)
+        return write_calibration_report(Path(folder), self._found, CALLS)
 
 
 def decision_of(found: DecidedVector, classes: Sequence[str]) -> Decision:

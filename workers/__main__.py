@@ -5,6 +5,7 @@ import sys
 import traceback
 
 from venn_admit.service import interruption
+from venn_admit.service.cli.advice import advised
 from venn_admit.service.errors import VennAdmitError
 from venn_admit.service.secrets import mask
 from venn_admit.service.settings import get_settings, secret_addresses
@@ -20,7 +21,7 @@ def main(arguments: list[str]) -> int:
     except interruption.Terminated as error:
         return interruption.exit_code(error)
     except VennAdmitError as error:
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(f"error: {advised(error)}\n")
         return error.exit_code
     except Exception as error:
         if isinstance(error.__cause__, interruption.Terminated):  # as Celery's command line passes it on

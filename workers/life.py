@@ -13,6 +13,7 @@ from celery.signals import task_received, worker_init, worker_ready, worker_shut
 from celery.worker import state
 
 from venn_admit.service import broker
+from venn_admit.service.cli.advice import advised
 from venn_admit.service.errors import VennAdmitError
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.settings import unknown_variables
@@ -54,7 +55,7 @@ class Life:
             schema.require_usable(self.runtime.engine)
             broker.prepare(self._app)
         except VennAdmitError as error:
-            log.error("worker cannot start", reason=str(error))  # noqa: TRY400 - the reason says it all
+            log.error("worker cannot start", reason=advised(error))  # noqa: TRY400 - the reason says it all
             raise SystemExit(error.exit_code) from error
         gc.freeze()  # what was imported stays: no collection shall touch it, here or in the children that share it
 

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from venn_admit import __version__
 from venn_admit.service import interruption, settings
+from venn_admit.service.cli.advice import advised
 from venn_admit.service.cli.output import shown_lines, warn
 from venn_admit.service.cli.verbs import (
     calibrate,
@@ -100,7 +101,7 @@ def main(arguments: list[str] | None = None) -> None:
         app(args=arguments, prog_name=app.info.name)
     except VennAdmitError as error:
         _show_traceback()
-        typer.secho(f"error: {shown_lines(str(error))}", err=True, fg=typer.colors.RED)
+        typer.secho(f"error: {shown_lines(advised(error))}", err=True, fg=typer.colors.RED)
         sys.exit(error.exit_code)
     except Exception as error:  # nobody foresaw it
         _show_traceback()

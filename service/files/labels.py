@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from venn_admit.service.core.types import UNKNOWN_LABEL, IntArray
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.errors import Code, InvalidInputError
 from venn_admit.service.files.arrow.sizes import object_bytes
 from venn_admit.service.files.arrow.types import is_label, is_name, is_text, to_list
 from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET, OBJECT_BYTES, Place, too_large
@@ -234,8 +234,8 @@ def _labels(place: Place, values: list[Any], classes: ClassNumbers, retract: boo
             isinstance(value, float) and math.isnan(value)
         ):  # pandas writes a missing label as NaN
             if not retract:
-                remedy = "to retract labels, ask for that, as with --retract"
-                raise input_error(place, f"row {row}, label", "a label", "nothing", remedy)
+                remedy = "leave the row out, or ask for such labels to be retracted"
+                raise input_error(place, f"row {row}, label", "a label", "nothing", remedy, Code.LABEL_MISSING)
             labels[row] = UNKNOWN_LABEL
             continue
         try:

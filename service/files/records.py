@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from venn_admit.service.core.types import UNKNOWN_LABEL, Float32Array, IntArray
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.errors import Code, InvalidInputError
 from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET, Place
 from venn_admit.service.files.default_ids import DefaultIds
 from venn_admit.service.files.label_values import ClassNumbers
@@ -65,9 +65,11 @@ class Layout:
     document_id: str = "document_id"
 
 
-def input_error(place: Place, where: str, expected: str, got: object, advice: str = "") -> InvalidInputError:
+def input_error(
+    place: Place, where: str, expected: str, got: object, advice: str = "", code: Code | None = None
+) -> InvalidInputError:
     """Return the error for one part of an input, ready to be raised."""
-    return InvalidInputError(f"{place}: {where}: expected {expected}, got {got}{advice and '; '}{advice}")
+    return InvalidInputError(f"{place}: {where}: expected {expected}, got {got}{advice and '; '}{advice}", code=code)
 
 
 def make_batch(

@@ -211,7 +211,7 @@ def test_upgrade_and_status(empty_database: str, tmp_path: Path, files: Path) ->
     assert told.code == NotReadyError.exit_code
     assert f"Revision none, needed {head}: run `venn-admit db upgrade`." in told.stdout
     for request in requests(files, tmp_path)[:-3]:
-        check_refusal(program(*request), NotReadyError.exit_code, "revision none, .*: run `venn-admit db upgrade`")
+        check_refusal(program(*request), NotReadyError.exit_code, "revision none, .*; run `venn-admit db upgrade`$")
     assert contents(program.url) == {}
 
     for _ in range(2):

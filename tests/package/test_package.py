@@ -156,6 +156,24 @@ def test_nothing_is_printed(
     assert "chunk is done (job" in caplog.text
 
 
+def test_what_is_stored_can_be_exported(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
+    calibrated.score(**arrays(samples.scored(), with_labels=False))
+    assert calibrated.export("unlabelled", tmp_path / "unlabelled.parquet") == samples.SCORED_ROWS
+    assert calibrated.export("parameters", tmp_path / "parameters.json") == 1
+    with pytest.raises(venn_admit.InvalidInputError, match=r"what: expected exemplars, .* got 'all'"):
+        calibrated.export("all", tmp_path / "all.parquet")
+
+
+def test_advice_names_calls(calibrated: venn_admit.Classifier, connection: venn_admit.Connection) -> None:
+    other = connection.create("other", ["a", "b"], dimension=2)
+    with pytest.raises(venn_admit.NotReadyError) as refusal:
+        other.calibrate()
+    assert refusal.value.__notes__ == ["call classifier.fit()"]
+    columns = samples.exemplars("later", 40, seed=4)
+    calibrated.ingest(**arrays(columns))
+    assert '`classifier.calibrate(kappa=10, q_bins=[0, 1], alpha="0.2")`' in " ".join(str(calibrated.report()).split())
+
+
 class TestRefusals:
     def test_the_default_kappa_that_leaves_nothing(self, connection: venn_admit.Connection) -> None:
         classifier = create(connection)
@@ -163,7 +181,7 @@ class TestRefusals:
         classifier.ingest(**arrays(samples.held_out()))
         classifier.fit()
         with pytest.raises(
-            venn_admit.NotReadyError, match=r"no calibration was stored: .* calibrate\(kappa=\d+"
+            venn_admit.NotReadyError, match=r"no calibration was stored: .* classifier.calibrate\(kappa=\d+"
         ) as refusal:
             classifier.calibrate()
         assert "--" not in str(refusal.value)
@@ -208,8 +226,9 @@ class TestRefusals:
             venn_admit.connect(memory_budget_mb=1)
 
     def test_a_database_without_our_schema(self, empty_database: str, tmp_path: Path) -> None:
-        with pytest.raises(venn_admit.NotReadyError):
+        with pytest.raises(venn_admit.NotReadyError) as refusal:
             venn_admit.connect(empty_database, home=tmp_path)
+        assert refusal.value.__notes__ == ["call venn_admit.connect(..., migrate=True)"]
         with venn_admit.connect(empty_database, home=tmp_path, migrate=True) as connection:
             assert connection.classifiers() == []
 

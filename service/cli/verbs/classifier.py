@@ -8,7 +8,6 @@ import typer
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, print_result, shown, warn
 from venn_admit.service.cli.waiting import Waiting
-from venn_admit.service.errors import InvalidInputError
 
 Name = Annotated[str, typer.Argument(help="The classifier's name.")]
 
@@ -196,21 +195,14 @@ def export(
 ) -> None:
     """Write what is stored to a file."""
     from venn_admit.service.cli.session import open_session
-    from venn_admit.service.files.output.places import check_output
-    from venn_admit.service.files.output.tables import check_table_output
-    from venn_admit.service.flows.exemplars.export import Export
+    from venn_admit.service.flows.exemplars.export import Export, check_export
     from venn_admit.service.flows.exemplars.export import export as flow
 
-    if what not in list(Export):
-        raise InvalidInputError(f"what: expected {', '.join(Export)}, got {what!r}")
-    if what == Export.PARAMETERS:
-        check_output(out, [".json"])
-    else:
-        check_table_output(out)
-    rows = flow(open_session().engine, name, Export(what), out, calibration_id=calibration)
+    kind = check_export(what, out)
+    rows = flow(open_session().engine, name, kind, out, calibration_id=calibration)
     nothing = (
         ["Every exemplar of recent traffic, which is the newest score requests, has a label: score newer traffic."]
-        if what == Export.UNLABELLED and not rows
+        if kind is Export.UNLABELLED and not rows
         else []
     )
     print_result(as_json, {"rows": rows, "out": str(out)}, f"Wrote {what} to {out}: {rows:,} rows.", *nothing)

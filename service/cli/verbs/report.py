@@ -24,6 +24,7 @@ def report(
 ) -> None:
     """Show how a calibration stands: partitions, drift, discrepancies, and the labels it lacks."""
     from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.steps import COMMANDS
     from venn_admit.service.flows.reporting.report import report as flow
     from venn_admit.service.report.calibration.payload import calibration_payload
     from venn_admit.service.report.calibration.tables import calibration_tables
@@ -34,12 +35,12 @@ def report(
     with messages.status("Reading the calibration"):
         found = flow(session.engine, name, calibration_id=calibration)
     if as_json:
-        print_result(True, calibration_payload(found))
+        print_result(True, calibration_payload(found, COMMANDS))
     else:
-        output.print(calibration_tables(found))
+        output.print(calibration_tables(found, COMMANDS))
     if out is not None:
         from venn_admit.service.flows.reporting.folders import write_calibration_report
 
-        page = write_calibration_report(out, found)
+        page = write_calibration_report(out, found, COMMANDS)
         if not as_json:
             print_result(False, {}, f"The report is in {page}.")

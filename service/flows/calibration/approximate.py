@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine
 from venn_admit.service.core.approximation.knn import approximate
 from venn_admit.service.core.neighbours.search import exact_neighbours, merge_neighbours
 from venn_admit.service.core.types import Approximation, BoolArray, Float32Array, IntArray, Neighbours, Split
-from venn_admit.service.errors import NotReadyError
+from venn_admit.service.errors import Code, NotReadyError
 from venn_admit.service.flows.jobs.chunks import ChunkWork
 from venn_admit.service.store.database.engine import connect, consistent_view
 from venn_admit.service.store.exemplars import approximations, exemplars, support
@@ -62,7 +62,9 @@ def require_support(connection: Connection, classifier: Classifier) -> None:
     if count < classifier.neighbour_count:
         raise NotReadyError(
             f"classifier {classifier.name!r} has {count} training exemplars, its KNN needs at least "
-            f"K = {classifier.neighbour_count}: ingest more with --split train"
+            f"K = {classifier.neighbour_count}: ingest more",
+            code=Code.TOO_FEW_TRAINING_EXEMPLARS,
+            classifier=classifier.name,
         )
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine
 from venn_admit.service.core.approximation.knn import network_prediction
 from venn_admit.service.core.splits import assign_splits
 from venn_admit.service.core.types import IntArray, Split
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.errors import Code, InvalidInputError
 from venn_admit.service.files import ExemplarBatch
 from venn_admit.service.files.sources import ExemplarSource
 from venn_admit.service.store.database.engine import transaction
@@ -141,7 +141,9 @@ def _require_labels(source: ExemplarSource, batch: ExemplarBatch, split: str) ->
     if unlabelled.size:
         raise InvalidInputError(
             f"{source}: row {batch.first_row + unlabelled[0]}, label: expected a label, which split {split} needs, "
-            "got none; leave such rows out, or score them with `venn-admit score`"
+            "got none; leave such rows out, or score them instead",
+            code=Code.UNLABELLED,
+            split=split,
         )
 
 

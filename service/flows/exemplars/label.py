@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 
 from venn_admit.service.core.splits import assign_splits
 from venn_admit.service.core.types import HELD_OUT_SPLITS, Split
-from venn_admit.service.errors import ConflictError, InvalidInputError, NotFoundError
+from venn_admit.service.errors import Code, ConflictError, InvalidInputError, NotFoundError
 from venn_admit.service.files.label_sources import LabelSource
 from venn_admit.service.files.labels import LabelRows
 from venn_admit.service.store.database.engine import transaction
@@ -108,7 +108,10 @@ def _events(
         if exemplar is None:
             raise NotFoundError(
                 f"{source}: row {row}, external_id: classifier {classifier.name!r} has no exemplar {external_id!r}; "
-                "ingest or score it first"
+                "ingest or score it first",
+                code=Code.UNKNOWN_EXEMPLAR,
+                classifier=classifier.name,
+                exemplar=external_id,
             )
         wanted = None if number < 0 else number
         if join_train:

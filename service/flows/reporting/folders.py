@@ -6,6 +6,7 @@ from venn_admit.service.files.output.exports import write_json
 from venn_admit.service.files.output.places import filling, make_folder
 from venn_admit.service.report.calibration.contents import CalibrationReport
 from venn_admit.service.report.calibration.payload import calibration_payload
+from venn_admit.service.report.calibration.steps import Steps
 from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.evaluated import calibration_facts
 from venn_admit.service.report.evaluation.payload import report_payload
@@ -35,10 +36,10 @@ def write_evaluation(folder: Path, name: str, data: str, evaluation: DatasetRepo
     return folder / page.name
 
 
-def write_calibration_report(folder: Path, report: CalibrationReport) -> Path:
-    """Write a report on a calibration into a folder, as `write_evaluation` does; the path of its page."""
+def write_calibration_report(folder: Path, report: CalibrationReport, steps: Steps) -> Path:
+    """Write a report on a calibration, as `write_evaluation` does; steps: how users take those that it advises."""
     make_folder(folder)
     with filling(folder) as draft:
-        page = write_calibration_page(report, draft)
-        write_json(draft / "report.json", calibration_payload(report))
+        page = write_calibration_page(report, steps, draft)
+        write_json(draft / "report.json", calibration_payload(report, steps))
     return folder / page.name

@@ -10,9 +10,10 @@ from venn_admit.service.core.monitoring.traffic import Accuracy, SharePair, Traf
 from venn_admit.service.core.types import Reason, Split
 from venn_admit.service.report.calibration.advice import advice
 from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.report.calibration.steps import Steps
 
 
-def calibration_payload(report: CalibrationReport) -> dict[str, Any]:
+def calibration_payload(report: CalibrationReport, steps: Steps) -> dict[str, Any]:
     """Everything the tables show, of every class and every q by d partition.
 
     drift and label_budget are null where there is nothing to show. Numbers that do not exist, such as the share of
@@ -53,7 +54,7 @@ def calibration_payload(report: CalibrationReport) -> dict[str, Any]:
             ],
             "all": _shortfall(report, budget.overall),
         },
-        "advice": advice(report),
+        "advice": advice(report, steps),
     }
 
 

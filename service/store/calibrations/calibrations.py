@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row
 from venn_admit.service.core.calibrators.bands import BandRadius
 from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
-from venn_admit.service.errors import NotFoundError, NotReadyError
+from venn_admit.service.errors import Code, NotFoundError, NotReadyError
 from venn_admit.service.store.calibrations.calibration_points import ChangedRows, delete_unheld, write_changes
 from venn_admit.service.store.database.binary_copy import (
     BOOL,
@@ -192,7 +192,9 @@ def latest(connection: Connection, classifier: Classifier) -> Calibration:
         latest_id = connection.execute(statement("calibrations.latest_calibration"), of_classifier).scalar_one_or_none()
         if latest_id is None:
             raise NotReadyError(
-                f"classifier {classifier.name!r} has no calibration yet: run `venn-admit calibrate {classifier.name}`"
+                f"classifier {classifier.name!r} has no calibration yet: calibrate it first",
+                code=Code.NOT_CALIBRATED,
+                classifier=classifier.name,
             )
         found = _read(connection, latest_id)
         if found is not None:
@@ -204,7 +206,12 @@ def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -
     """Return a snapshot of a classifier; NotFoundError if it has none with this id."""
     found = _read(connection, calibration_id)
     if found is None or found.classifier_id != classifier.id:
-        raise NotFoundError(f"classifier {classifier.name!r} has no calibration {calibration_id}")
+        raise NotFoundError(
+            f"classifier {classifier.name!r} has no calibration {calibration_id}",
+            code=Code.UNKNOWN_CALIBRATION,
+            classifier=classifier.name,
+            calibration=calibration_id,
+        )
     return found
 
 

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from venn_admit.service.core.neighbours.distances import euclidean_distances, greatest_float32_distance, least_distance
 from venn_admit.service.core.types import Float32Array, FloatArray, IntArray, Neighbours, Support
-from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.errors import Code, InvalidInputError, NotReadyError
 from venn_admit.service.store.database.binary_copy import (
     FLOAT8,
     INT4,
@@ -72,7 +72,9 @@ def exact_nearest(connection: Connection, classifier: Classifier, vector: Float3
     if count < k:
         raise NotReadyError(
             f"classifier {classifier.name!r} has {count} training exemplars, its KNN needs at least K = {k}: "
-            "ingest more with --split train"
+            "ingest more",
+            code=Code.TOO_FEW_TRAINING_EXEMPLARS,
+            classifier=classifier.name,
         )
     near = _rank(classifier, vector, [candidates])
     # By float32 arithmetic, what was cut off is at least as far as the farthest that was not.

@@ -312,7 +312,7 @@ class TestWhatCountsAsAChange:
 class TestRefusals:
     def test_before_the_fit(self, bench: Bench) -> None:
         bench.create("edge", dimension=8, class_count=3, neighbour_count=5)
-        with pytest.raises(NotReadyError, match="no KNN parameters yet: run `venn-admit fit edge` first"):
+        with pytest.raises(NotReadyError, match="no KNN parameters yet: fit it first"):
             calibrated(bench)
 
     def test_before_the_approximations(self, edge: Bench) -> None:

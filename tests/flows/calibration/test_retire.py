@@ -125,11 +125,11 @@ def test_what_was_made_under_it_stays(tried: Bench) -> None:
 
 
 def test_refusals(tried: Bench) -> None:
-    with pytest.raises(ConflictError, match=r"setting 2 of 'edge' is in use.*`venn-admit calibrate edge`"):
+    with pytest.raises(ConflictError, match=r"setting 2 of 'edge' is in use.*calibrating under it"):
         retire(tried.engine, "edge", IN_USE)
     with pytest.raises(NotFoundError, match="'edge' has no setting 3; known: 2, 1"):
         retire(tried.engine, "edge", 3)
     EDGE.prepare(tried, "other")
-    with pytest.raises(NotFoundError, match="'other' has no setting 1; known: none yet; make one with"):
+    with pytest.raises(NotFoundError, match="'other' has no setting 1; known: none yet; calibrate it first"):
         retire(tried.engine, "other", TRIED)
     assert [one.retired_at for one in settings(tried).values()] == [None, None]

@@ -114,7 +114,7 @@ def test_a_refused_statement_is_told_with_advice_and_without_its_values(engine: 
         connection.execute(text("SELECT * FROM nowhere WHERE name = :name"), {"name": "a secret value"})
     message = str(caught.value)
     assert f"/{engine.url.database}" in message
-    assert 'refused a statement: relation "nowhere" does not exist; run `venn-admit db upgrade`' in message
+    assert 'refused a statement: relation "nowhere" does not exist; upgrade the schema of the database' in message
     assert "a secret value" not in message
     assert caught.value.__cause__ is not None
 

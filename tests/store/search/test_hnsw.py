@@ -93,7 +93,7 @@ def test_what_an_interrupted_attempt_left_is_no_index_and_is_replaced(engine: En
         )
     with connect(engine) as connection:
         assert hnsw.find(connection, classifier) is None
-        with pytest.raises(NotReadyError, match="venn-admit index create interrupted"):
+        with pytest.raises(NotReadyError, match="has no HNSW index: create it"):
             hnsw_nearest(connection, classifier, vectors(1)[0], K)
     assert hnsw.create(engine, classifier, m=4, ef_construction=8).m == 4
 
