@@ -8,6 +8,7 @@ COPY constraints.txt pyproject.toml README.md LICENSE ./
 RUN python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
         print(*p['dependencies'], *p['optional-dependencies']['redis'], sep='\n')" > requirements.txt \
     && pip install --no-cache-dir --constraint constraints.txt --requirement requirements.txt
+COPY venn_admit venn_admit
 COPY service service
 COPY workers workers
 COPY migrations migrations

@@ -8,12 +8,12 @@ import numpy as np
 
 from benchmarks.data import calibration_points, draw_view, generator
 from benchmarks.measure import Measurement, compare
-from service.core.approximation.knn import softmax
-from service.core.calibrators.bands import band_radius
-from service.core.calibrators.settings import make_settings
-from service.core.calibrators.venn_admit.sets import AdmitIndex
-from service.core.calibrators.venn_admit.venn import Categories, VennIndex
-from service.core.types import (
+from venn_admit.service.core.approximation.knn import softmax
+from venn_admit.service.core.calibrators.bands import band_radius
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.service.core.calibrators.venn_admit.venn import Categories, VennIndex
+from venn_admit.service.core.types import (
     AdmitSets,
     Approximation,
     BoolArray,

@@ -9,14 +9,14 @@ import numpy as np
 
 from benchmarks.data import draw_vectors, draw_view, generator
 from benchmarks.measure import Measurement, Work, compare
-from service.core.approximation.knn import nonconformity, softmax
-from service.core.approximation.localizer import QUERY_TILE, SUPPORT_TILE
-from service.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores
-from service.core.comparison.adaptive_tuning import tuned_rules
-from service.core.comparison.local import local_thresholds
-from service.core.comparison.split import conformal_threshold, sets_within
-from service.core.comparison.temperature import fit_temperature
-from service.core.types import BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.service.core.approximation.knn import nonconformity, softmax
+from venn_admit.service.core.approximation.localizer import QUERY_TILE, SUPPORT_TILE
+from venn_admit.service.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores
+from venn_admit.service.core.comparison.adaptive_tuning import tuned_rules
+from venn_admit.service.core.comparison.local import local_thresholds
+from venn_admit.service.core.comparison.split import conformal_threshold, sets_within
+from venn_admit.service.core.comparison.temperature import fit_temperature
+from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray
 
 _ALPHA = Decimal("0.1")
 _CLASS_COUNT = 50

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from service.core.approximation.knn import nonconformity
-from service.core.types import Approximation, CalibrationPoints, Float32Array, IntArray
+from venn_admit.service.core.approximation.knn import nonconformity
+from venn_admit.service.core.types import Approximation, CalibrationPoints, Float32Array, IntArray
 
 _LATENT_DIMENSION = 12
 _CLUSTERS = 40

@@ -18,13 +18,14 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_view, generator
 from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
-from service.core.types import Float32Array, IntArray, Split
-from service.flows.exemplars.create import create
-from service.flows.exemplars.ingest import ingest
-from service.store.database.engine import connect
-from service.store.exemplars import classifiers
-from service.store.exemplars.classifiers import Classifier
-from service.store.search import hnsw, nearest
+from venn_admit.service.core.types import Float32Array, IntArray, Split
+from venn_admit.service.files.sources import FileSource
+from venn_admit.service.flows.exemplars.create import create
+from venn_admit.service.flows.exemplars.ingest import ingest
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search import hnsw, nearest
 
 _DIMENSION, _CLASS_COUNT, _NEIGHBOUR_COUNT = 384, 3, 25
 _QUERIES = 200
@@ -47,7 +48,7 @@ def _store(engine: Engine, files: Path, support: Float32Array) -> Classifier:
     np.savez(path, r=support, f=view.logits.astype(np.float32), y=label)
     names = tuple(map(str, range(_CLASS_COUNT)))
     create(engine, "bench", names, dimension=_DIMENSION, neighbour_count=_NEIGHBOUR_COUNT, seed=0)
-    ingest(engine, "bench", path, Split.TRAIN, on_rows=lambda _rows: None)
+    ingest(engine, "bench", FileSource(path), Split.TRAIN)
     with connect(engine) as connection:
         classifier = classifiers.by_name(connection, "bench")
     hnsw.create(engine, classifier, m=16, ef_construction=64)

@@ -18,19 +18,21 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_network, draw_vectors
 from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
-from service.core.calibrators.settings import make_settings
-from service.core.types import CalibratorSettings, KnnParameters
-from service.flows.calibration.calibrate import calibrate, request_approximations
-from service.flows.calibration.fit import adopt_parameters
-from service.flows.calibration.recalibrate import recalibrate_step, retry_and_list
-from service.flows.computing import chunk_runner
-from service.flows.exemplars.create import create
-from service.flows.exemplars.ingest import HELD_OUT, ingest, store_scored
-from service.flows.exemplars.label import label
-from service.flows.jobs.chunks import ChunkRunner
-from service.store.database.engine import connect, transaction
-from service.store.exemplars import classifiers
-from service.store.search.array_cache import ArrayCache
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.types import CalibratorSettings, KnnParameters
+from venn_admit.service.files.label_sources import LabelFile
+from venn_admit.service.files.sources import FileSource
+from venn_admit.service.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.service.flows.calibration.fit import adopt_parameters
+from venn_admit.service.flows.calibration.recalibrate import recalibrate_step, retry_and_list
+from venn_admit.service.flows.computing import chunk_runner
+from venn_admit.service.flows.exemplars.create import create
+from venn_admit.service.flows.exemplars.ingest import HELD_OUT, ingest, store_scored
+from venn_admit.service.flows.exemplars.label import label
+from venn_admit.service.flows.jobs.chunks import ChunkRunner
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.search.array_cache import ArrayCache
 
 _DIMENSION = 128
 _CLASS_COUNT = 3
@@ -110,10 +112,12 @@ class _Service:
             np.savez(path, r=vectors[rows], f=logits[rows], y=known, id=names)
             if split is None:
                 with transaction(engine) as connection:
-                    store_scored(connection, classifiers.by_name(connection, _NAME), path, lambda _rows: None)
+                    store_scored(
+                        connection, classifiers.by_name(connection, _NAME), FileSource(path), lambda _rows: None
+                    )
                 to_come = list(zip(names.tolist(), labels[rows].tolist(), strict=True))
             else:
-                ingest(engine, _NAME, path, split, on_rows=lambda _rows: None)
+                ingest(engine, _NAME, FileSource(path), split)
         adopt_parameters(engine, _NAME, KnnParameters(np.zeros(_CLASS_COUNT), np.full(_CLASS_COUNT, 0.5), 5.0), 1.0)
         runner = chunk_runner(engine, ArrayCache(files / "cache"), _Limits(), worker="benchmark")
         return cls(engine, files, runner, to_come)
@@ -132,7 +136,7 @@ class _Service:
             writer.writerow(("external_id", "label"))
             writer.writerows(self.waiting[:count])
         del self.waiting[:count]
-        label(self.engine, _NAME, path, selection="random", retract=False)
+        label(self.engine, _NAME, LabelFile(path), selection="random", retract=False)
 
     def recalibrate(self) -> int:
         """Serve the request that the labels made; the rows that are written."""

@@ -20,19 +20,20 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_network, draw_vectors
 from benchmarks.measure import Measurement, compare
 from benchmarks.storage import database, folder
-from service.cli.worker_process import START_SECONDS, STOP_SECONDS, worker_command, worker_environment
-from service.core.calibrators.settings import make_settings
-from service.core.types import CalibratorSettings, Float32Array, IntArray, KnnParameters
-from service.flows.calibration.calibrate import calibrate, request_approximations
-from service.flows.calibration.fit import adopt_parameters
-from service.flows.decisions.score import request_score, write_scores
-from service.flows.exemplars.create import create
-from service.flows.exemplars.ingest import ingest
-from service.flows.jobs.control import await_job
-from service.runtime import Runtime
-from service.settings import Settings
-from service.store.database.engine import connect
-from service.store.work import jobs
+from venn_admit.service.cli.worker_process import START_SECONDS, STOP_SECONDS, worker_command, worker_environment
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.types import CalibratorSettings, Float32Array, IntArray, KnnParameters
+from venn_admit.service.files.sources import FileSource
+from venn_admit.service.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.service.flows.calibration.fit import adopt_parameters
+from venn_admit.service.flows.decisions.score import request_score, write_scores
+from venn_admit.service.flows.exemplars.create import create
+from venn_admit.service.flows.exemplars.ingest import ingest
+from venn_admit.service.flows.jobs.control import await_job
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.settings import Settings
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.work import jobs
 
 _DIMENSION = 384
 _CLASS_COUNT = 3
@@ -55,7 +56,7 @@ def measure(large: bool) -> Iterator[Measurement]:
             path = files / f"{part}.npz"
             np.savez(path, r=vectors[rows], f=logits[rows], y=labels[rows])
             if part != "score":
-                ingest(engine, _NAME, path, part, on_rows=lambda _rows: None)
+                ingest(engine, _NAME, FileSource(path), part)
         scoring = _Scoring(engine, app, files, [])
         scoring.calibrate()
         scoring.score()
@@ -98,12 +99,11 @@ class _Scoring:
         request = request_score(
             self.engine,
             _NAME,
-            path,
+            FileSource(path),
             weighted=True,
             require_full_match=False,
             calibration_id=None,
             chunk_rows=_CHUNK_ROWS,
-            on_rows=lambda _rows: None,
         )
         stored = time.perf_counter()
         self._run(request.job_id)

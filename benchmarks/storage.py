@@ -13,15 +13,16 @@ from sqlalchemy import Engine, text
 
 from benchmarks.data import draw_vectors, draw_view, generator
 from benchmarks.measure import Measurement, compare
-from service.core.types import Split
-from service.flows.exemplars.create import create
-from service.flows.exemplars.ingest import ingest
-from service.store.database.binary_copy import INT4, INT8, Array, Column, Vector, copy_in, driver_cursor
-from service.store.database.engine import create_engine, transaction
-from service.store.database.schema import upgrade
-from service.store.embedded.users import start_embedded, stop_embedded
-from service.store.exemplars import classifiers
-from service.store.search.array_cache import ArrayCache
+from venn_admit.service.core.types import Split
+from venn_admit.service.files.sources import FileSource
+from venn_admit.service.flows.exemplars.create import create
+from venn_admit.service.flows.exemplars.ingest import ingest
+from venn_admit.service.store.database.binary_copy import INT4, INT8, Array, Column, Vector, copy_in, driver_cursor
+from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.service.store.database.schema import upgrade
+from venn_admit.service.store.embedded.users import start_embedded, stop_embedded
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.search.array_cache import ArrayCache
 
 _DIMENSION = 384
 _CLASS_COUNT = 3
@@ -58,7 +59,7 @@ def _measure_ingest(engine: Engine, path: Path, row_count: int, rows: bytes) -> 
         "ingest a file",
         f"{row_count:,}, D={_DIMENSION}",
         "COPY into a bare table",
-        lambda: ingest(engine, next(names), path, Split.TRAIN, on_rows=lambda _rows: None),
+        lambda: ingest(engine, next(names), FileSource(path), Split.TRAIN),
         lambda: _copy_bare(engine, next(tables), rows),
         turns=_TURNS,
     )

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from benchmarks.data import generator
 from benchmarks.measure import Measurement, compare
-from service.core.calibrators.venn_abers.cells import ScoredPoints, VennAbersIndex
-from service.core.types import BoolArray, FloatArray
+from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints, VennAbersIndex
+from venn_admit.service.core.types import BoolArray, FloatArray
 
 _CALIBRATING = 125_000
 _SCORED = 100_000

@@ -5,6 +5,7 @@
 A room is a folder of modules. The script exits with 1 if modules import each other in a circle.
 """
 
+import os
 import statistics
 import sys
 from collections import Counter
@@ -14,35 +15,34 @@ from pathlib import Path
 import grimp
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("service", "workers")
+PACKAGE = "venn_admit"
 LARGEST_FOLDERS = 5
 
 
 def main() -> int:
     sys.path.insert(0, str(ROOT))  # the checkout's own code, whatever is installed
-    graph = grimp.build_graph(*PACKAGES)
-    lines = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts): len(path.read_text("utf-8").splitlines())
-        for package in PACKAGES
-        for path in sorted((ROOT / package).rglob("*.py"))
-        if path.name != "__init__.py"
-    }
+    graph = grimp.build_graph(PACKAGE)
+    lines = {}
+    for folder, _, files in os.walk(ROOT / PACKAGE, followlinks=True):
+        for path in sorted(Path(folder, file) for file in files if file.endswith(".py") and file != "__init__.py"):
+            lines[".".join(path.relative_to(ROOT).with_suffix("").parts)] = len(path.read_text("utf-8").splitlines())
     rooms = Counter(_room(module) for module in lines)
 
     print(f"{len(lines)} modules in {len(rooms)} rooms; room: modules, lines -> the rooms it imports")
     for room in sorted(rooms):
         inside = [module for module in lines if _room(module) == room]
         imported = {_room(name) for module in inside for name in graph.find_modules_directly_imported_by(module)}
-        arrows = ", ".join(sorted(imported - {room}))
-        print(f"  {room}: {rooms[room]}, {sum(lines[module] for module in inside)} -> {arrows or '-'}")
+        arrows = ", ".join(_shown(other) for other in sorted(imported - {room}))
+        print(f"  {_shown(room)}: {rooms[room]}, {sum(lines[module] for module in inside)} -> {arrows or '-'}")
 
-    print("largest folders: " + ", ".join(f"{room} {count}" for room, count in rooms.most_common(LARGEST_FOLDERS)))
+    largest_rooms = rooms.most_common(LARGEST_FOLDERS)
+    print("largest folders: " + ", ".join(f"{_shown(room)} {count}" for room, count in largest_rooms))
     sizes = sorted(lines.values())
     largest = max(lines, key=lines.__getitem__)
     ninth_decile = statistics.quantiles(sizes, n=10)[-1]
     print(
         f"lines a module: median {statistics.median(sizes):.0f}, 90th percentile {ninth_decile:.0f}, "
-        f"most {lines[largest]} ({largest})"
+        f"most {lines[largest]} ({_shown(largest)})"
     )
     circle = _circle({module: graph.find_modules_directly_imported_by(module) for module in graph.modules})
     print(f"circle of modules: {' -> '.join(circle)}" if circle else "no circle of modules")
@@ -51,6 +51,10 @@ def main() -> int:
 
 def _room(module: str) -> str:
     return module.rpartition(".")[0] or module
+
+
+def _shown(name: str) -> str:
+    return name.removeprefix(f"{PACKAGE}.")
 
 
 def _circle(imports: dict[str, set[str]]) -> list[str]:

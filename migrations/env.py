@@ -1,6 +1,6 @@
 """Alembic's environment: every migration in a transaction of its own, one migrator at a time.
 
-`service.store.database.schema` passes an open connection; `alembic` on its own takes the database that the
+`venn_admit.service.store.database.schema` passes an open connection; `alembic` on its own takes the database that the
 settings name, so both go to the same place.
 """
 
@@ -10,9 +10,9 @@ from typing import Any
 from alembic import context
 from sqlalchemy import Connection, text
 
-from service.settings import get_settings
-from service.store.database.engine import create_engine, database_url
-from service.store.database.tables import SCHEMA, metadata
+from venn_admit.service.settings import get_settings
+from venn_admit.service.store.database.engine import create_engine, database_url
+from venn_admit.service.store.database.tables import SCHEMA, metadata
 
 # An arbitrary number of our own: whoever holds this advisory lock is migrating.
 MIGRATION_LOCK = 0x76_65_6E_6E

@@ -1,3 +1,1 @@
-"""venn-admit: ADMIT and Venn-ADMIT selective classification over Postgres/pgvector."""
-
-__version__ = "0.2.0"
+"""The calibration service: its mathematics, store, use cases and shells."""

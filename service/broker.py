@@ -16,11 +16,11 @@ from kombu import Exchange, Queue
 from kombu.transport import TRANSPORT_ALIASES, virtual
 from sqlalchemy import Connection, Engine, make_url
 
-from service.errors import BrokerError, DatabaseError, VennAdmitError
-from service.secrets import mask, shown_address
-from service.store.database.engine import connect, create_engine, transaction
-from service.store.work import messages
-from service.store.work.jobs import database_identity
+from venn_admit.service.errors import BrokerError, DatabaseError, VennAdmitError
+from venn_admit.service.secrets import mask, shown_address
+from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.service.store.work import messages
+from venn_admit.service.store.work.jobs import database_identity
 
 RUN_CHUNK = "workers.tasks.run_chunk"
 SWEEP = "workers.tasks.sweep"

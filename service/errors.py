@@ -1,7 +1,99 @@
-"""The errors venn-admit raises: one root, and one family for each kind of cause.
+"""The errors venn-admit raises: one root, one family for each kind of cause, and a code for each cause to act on.
 
-A message says what was expected, what came, where, and what to do about it.
+A message says what was expected, what came, where, and what to do about it. It names no command, because commands,
+Python functions and requests over HTTP raise the same errors: each of these shells looks the code up in a table of its
+own, and adds how its users do what the message asks for.
 """
+
+from enum import StrEnum
+from typing import Self
+
+Parameter = str | int | float
+
+
+class Code(StrEnum):
+    """What an error is about, as a name that stays the same while its message may be reworded.
+
+    The first codes are those of the families: an error that has no code of its own has its family's.
+
+    Attributes:
+        family: The code of the family of errors that are raised with this code.
+        meaning: A sentence for the reference.
+        parameters: The names of the parameters that come with every error of this code.
+    """
+
+    family: str
+    meaning: str
+    parameters: tuple[str, ...]
+
+    def __new__(cls, value: str, family: str, meaning: str, *parameters: str) -> Self:
+        """Make a member, which equals its value."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.family, member.meaning, member.parameters = family, meaning, parameters
+        return member
+
+    FAILED = "failed", "failed", "Another error than those below."
+    INVALID_INPUT = "invalid-input", "invalid-input", "Another fault of a file, an array or an argument."
+    CONFLICT = "conflict", "conflict", "Another contradiction between the input and what is stored."
+    NOT_FOUND = "not-found", "not-found", "Something else that is not stored."
+    NOT_READY = "not-ready", "not-ready", "Another step is missing, or the data are too few."
+    OUTDATED = "outdated", "outdated", "Another result of an earlier step is out of date."
+    DATABASE = "database", "database", "Another failure of the database, or of the folder that belongs to it."
+    JOB = "job", "job", "A job failed or was cancelled."
+    BROKER = "broker", "broker", "The address of the broker is wrong, or the broker cannot be reached."
+
+    LABEL_MISSING = "label-missing", "invalid-input", "A row of a file of labels has no label."
+    UNLABELLED = "unlabelled", "invalid-input", "A row has no label, and its split needs one.", "split"
+    PARAMETERS_UNREADABLE = "parameters-unreadable", "invalid-input", "A file of KNN parameters is not JSON."
+
+    NAME_TAKEN = "name-taken", "conflict", "Another classifier has this name.", "classifier"
+    SETTING_IN_USE = "setting-in-use", "conflict", "The setting in use cannot be retired.", "classifier", "setting"
+    INDEX_EXISTS = "index-exists", "conflict", "The classifier has an HNSW index already.", "classifier"
+
+    NO_CLASSIFIER = "no-classifier", "not-found", "No classifier has been created yet.", "classifier"
+    UNKNOWN_CLASSIFIER = "unknown-classifier", "not-found", "No classifier has this name.", "classifier"
+    NO_SETTING = "no-setting", "not-found", "The classifier has no setting yet.", "classifier", "setting"
+    UNKNOWN_SETTING = "unknown-setting", "not-found", "The classifier has no such setting.", "classifier", "setting"
+    UNKNOWN_CALIBRATION = (
+        "unknown-calibration",
+        "not-found",
+        "The classifier has no such calibration.",
+        "classifier",
+        "calibration",
+    )
+    UNKNOWN_EXEMPLAR = "unknown-exemplar", "not-found", "No exemplar has this id.", "classifier", "exemplar"
+    UNKNOWN_DECISION = "unknown-decision", "not-found", "No decision has this number.", "decision"
+    UNKNOWN_JOB = "unknown-job", "not-found", "No job has this number.", "job"
+    UNKNOWN_INDEX = "unknown-index", "not-found", "The classifier has no HNSW index to drop.", "classifier"
+
+    SCHEMA_OUTDATED = "schema-outdated", "not-ready", "The schema of the database is older than this program needs."
+    PROGRAM_OUTDATED = "program-outdated", "not-ready", "The schema of the database needs a newer program."
+    TOO_FEW_TRAINING_EXEMPLARS = (
+        "too-few-training-exemplars",
+        "not-ready",
+        "The classifier has fewer than K training exemplars.",
+        "classifier",
+    )
+    TOO_FEW_CLASSES = "too-few-classes", "not-ready", "A split has exemplars of fewer than two classes.", "classifier"
+    NO_HELD_OUT_DATA = "no-held-out-data", "not-ready", "A held-out split has no exemplars.", "classifier"
+    NOT_FITTED = "not-fitted", "not-ready", "The classifier's KNN has no parameters yet.", "classifier"
+    CHANGED_DURING_FIT = "changed-during-fit", "not-ready", "Exemplars arrived or changed during a fit.", "classifier"
+    EQUAL_DISTANCES = "equal-distances", "not-ready", "The distances to training give a band no width."
+    NOT_CALIBRATED = "not-calibrated", "not-ready", "The classifier has no calibration yet.", "classifier"
+    INDEX_MISSING = "index-missing", "not-ready", "The search asked for needs an HNSW index.", "classifier"
+
+    CHANGED_DURING_CALIBRATION = (
+        "changed-during-calibration",
+        "outdated",
+        "Points arrived or changed during a calibration.",
+        "classifier",
+    )
+
+    SCHEMA_MISMATCH = "schema-mismatch", "database", "The database lacks a table, column or function of the schema."
+    DATABASE_UNREACHABLE = "database-unreachable", "database", "The database cannot be reached."
+
+    JOB_NOT_RUNNING = "job-not-running", "job", "The job to cancel is over.", "job"
 
 
 class VennAdmitError(Exception):
@@ -9,48 +101,69 @@ class VennAdmitError(Exception):
 
     Attributes:
         exit_code: The status with which the command line exits after an error of this family.
+        general: The code of an error of this family that has no code of its own.
+        code: What the error is about.
+        parameters: What the message names, such as `{"classifier": "reviews"}`: those of the code.
     """
 
     exit_code = 1
+    general = Code.FAILED
+
+    def __init__(self, message: str, *, code: Code | None = None, **parameters: Parameter) -> None:
+        """Make an error; its code is the family's general one unless it is given."""
+        super().__init__(message)
+        self.code = self.general if code is None else code
+        self.parameters = parameters
 
 
 class InvalidInputError(VennAdmitError):
     """A file, an array or an argument is not as it must be; nothing of it was stored."""
 
     exit_code = 2
+    general = Code.INVALID_INPUT
 
 
 class ConflictError(InvalidInputError):
     """The input contradicts what is stored, such as a known id with different content."""
+
+    general = Code.CONFLICT
 
 
 class NotFoundError(VennAdmitError):
     """A name or number refers to nothing that is stored."""
 
     exit_code = 3
+    general = Code.NOT_FOUND
 
 
 class NotReadyError(VennAdmitError):
     """An earlier step is missing, such as fitting before calibrating, or it left too little data."""
 
     exit_code = 4
+    general = Code.NOT_READY
 
 
 class OutdatedError(NotReadyError):
     """The result of an earlier step does not cover data that arrived or changed since; run that step again."""
+
+    general = Code.OUTDATED
 
 
 class DatabaseError(VennAdmitError):
     """The database cannot be reached or started, or it refused a statement."""
 
     exit_code = 5
+    general = Code.DATABASE
 
 
 class JobError(VennAdmitError):
     """A job did not complete: a chunk failed for good, or no worker took it."""
 
     exit_code = 6
+    general = Code.JOB
 
 
 class BrokerError(JobError):
     """The broker cannot be reached, refuses the connection, or does not answer in time."""
+
+    general = Code.BROKER

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).resolve().parent
 
 
 def bundled_folder(name: str) -> Path:

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Self
 
 from sqlalchemy import Engine
 
-from service.settings import Settings
-from service.store.database.engine import check_server, connect, create_engine, database_url
-from service.store.search.array_cache import ArrayCache
+from venn_admit.service.settings import Settings
+from venn_admit.service.store.database import schema
+from venn_admit.service.store.database.engine import check_server, connect, create_engine, database_url
+from venn_admit.service.store.search.array_cache import ArrayCache
 
 if TYPE_CHECKING:
     from celery import Celery
+    from structlog.typing import FilteringBoundLogger
 
-    from service.flows.decisions.score_one import PointScorer
-    from service.flows.jobs.chunks import ChunkRunner
+    from venn_admit.service.flows.decisions.score_one import PointScorer
+    from venn_admit.service.flows.jobs.chunks import ChunkRunner
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,22 @@ class Runtime:
         with connect(self.engine) as connection:
             check_server(connection)
 
+    def open_schema(self, *, migrate: bool | None = None) -> None:
+        """See that the database has our schema.
+
+        Args:
+            migrate: Whether to bring the schema up to date; None: only that of the embedded Postgres, which is ours.
+
+        Raises:
+            DatabaseError: The server cannot be reached or is too old.
+            NotReadyError: The schema is missing or out of date.
+        """
+        self.check_server()
+        if not (self.settings.database_url is None if migrate is None else migrate):
+            schema.require_usable(self.engine)
+        elif schema.current_revision(self.engine) != schema.head_revision():
+            schema.upgrade_engine(self.engine)
+
     @property
     def memory_budget(self) -> int:
         """Bytes that one computation, or reading a file, may take."""
@@ -71,7 +89,7 @@ class Runtime:
         Raises:
             BrokerError: the broker does not answer.
         """
-        from service import broker
+        from venn_admit.service import broker
 
         app = self.make_celery()
         broker.prepare(app)
@@ -79,7 +97,7 @@ class Runtime:
 
     def make_celery(self) -> "Celery":
         """A Celery application on the broker, which need not be up yet; the database names its queues."""
-        from service import broker
+        from venn_admit.service import broker
 
         with connect(self.engine) as connection:
             queue = broker.queue_name(connection)
@@ -92,7 +110,7 @@ class Runtime:
         Raises:
             BrokerError: the broker cannot be reached. The job is cancelled then, unless a worker knows of it.
         """
-        from service.flows.jobs.control import cancelled_if_unsent, relay
+        from venn_admit.service.flows.jobs.control import cancelled_if_unsent, relay
 
         with cancelled_if_unsent(self.engine, job_id):
             relay(self.engine, self.broker, job_id)
@@ -100,12 +118,17 @@ class Runtime:
     @cached_property
     def point_scorer(self) -> "PointScorer":
         """Decides on one vector at a time, and keeps what it read of the snapshots used last."""
-        from service.flows.decisions.score_one import PointScorer
+        from venn_admit.service.flows.decisions.score_one import PointScorer
 
         return PointScorer(self.engine, self.cache)
 
-    def chunk_runner(self, worker: str) -> "ChunkRunner":
-        """A runner of chunks of every kind; worker: how this process is named in the chunks that it claims."""
-        from service.flows.computing import chunk_runner
+    def chunk_runner(self, worker: str, *, log: "FilteringBoundLogger | None" = None) -> "ChunkRunner":
+        """A runner of chunks of every kind.
 
-        return chunk_runner(self.engine, self.cache, self.settings, worker=worker)
+        Args:
+            worker: How this process is named in the chunks that it claims.
+            log: Where it logs; None: as structlog is configured.
+        """
+        from venn_admit.service.flows.computing import chunk_runner
+
+        return chunk_runner(self.engine, self.cache, self.settings, worker=worker, log=log)

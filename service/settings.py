@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from service.errors import InvalidInputError
+from venn_admit.service.errors import InvalidInputError
 
 PREFIX = "VENN_ADMIT_"
 _TEST_PREFIX = f"{PREFIX}TEST_"  # what the test suite reads
@@ -138,8 +138,17 @@ def get_settings() -> Settings:
     Raises:
         InvalidInputError: A variable holds a value that its setting does not accept.
     """
+    return read_settings()
+
+
+def read_settings(**given: Any) -> Settings:
+    """Return the settings: those given by name, and the others from the environment.
+
+    Raises:
+        InvalidInputError: A value is not one that its setting accepts.
+    """
     try:
-        return Settings()
+        return Settings(**given)
     except ValidationError as error:
         # Without the chain: pydantic's own text would print addresses with their passwords.
         raise InvalidInputError("; ".join(_problem(dict(line)) for line in error.errors())) from None

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Row
 
-from service.core.types import KnnParameters
 from tests.running import Bench
+from venn_admit.service.core.types import KnnParameters
 
 _CURRENT = """
 SELECT external_id, point.split, point.label, point.predicted, match_count, distance, score, admit_set

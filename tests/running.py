@@ -12,20 +12,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import Engine, Row, text
 
-from service.core.calibrators.settings import make_settings
-from service.core.types import CalibratorSettings, KnnParameters
-from service.flows.calibration.calibrate import Calibrated, calibrate, request_approximations
-from service.flows.calibration.fit import Fitted, adopt_parameters, fit, request_neighbours
-from service.flows.computing import chunk_runner
-from service.flows.decisions.score import ScoreRequest, request_score, write_scores
-from service.flows.exemplars.create import create
-from service.flows.exemplars.export import Export, export
-from service.flows.exemplars.ingest import Ingested, ingest
-from service.flows.jobs.submit import Send
-from service.store.database.engine import connect
-from service.store.exemplars.classifiers import Classifier
-from service.store.search.array_cache import ArrayCache
-from service.store.work import jobs
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.types import CalibratorSettings, KnnParameters
+from venn_admit.service.files.sources import FileSource
+from venn_admit.service.flows.calibration.calibrate import Calibrated, calibrate, request_approximations
+from venn_admit.service.flows.calibration.fit import Fitted, adopt_parameters, fit, request_neighbours
+from venn_admit.service.flows.computing import chunk_runner
+from venn_admit.service.flows.decisions.score import ScoreRequest, request_score, write_scores
+from venn_admit.service.flows.exemplars.create import create
+from venn_admit.service.flows.exemplars.export import Export, export
+from venn_admit.service.flows.exemplars.ingest import Ingested, ingest
+from venn_admit.service.flows.jobs.submit import Send
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.service.store.work import jobs
 
 Arrays = dict[str, Any]
 
@@ -128,7 +129,7 @@ class Bench:
         )
 
     def ingest(self, name: str, path: Path, split: str) -> Ingested:
-        return ingest(self.engine, name, path, split, on_rows=lambda _: None)
+        return ingest(self.engine, name, FileSource(path), split)
 
     def adopt(self, name: str, knn: KnnParameters = REVIEW_PARAMETERS, eta_loc: float = REVIEW_ETA_LOC) -> int:
         return adopt_parameters(self.engine, name, knn, eta_loc).id
@@ -162,12 +163,11 @@ class Bench:
         return request_score(
             self.engine,
             name,
-            path,
+            FileSource(path),
             weighted=weighted,
             require_full_match=require_full_match,
             calibration_id=calibration_id,
             chunk_rows=chunk_rows,
-            on_rows=lambda _: None,
             send=send,
         )
 

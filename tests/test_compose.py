@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from service import __version__
-from service.settings import PREFIX, Settings
-from service.store.database.engine import create_engine
+from venn_admit import __version__
+from venn_admit.service.settings import PREFIX, Settings
+from venn_admit.service.store.database.engine import create_engine
 
 REPOSITORY = Path(__file__).parents[1]
 OURS = ("migrate", "worker", "beat")
@@ -92,7 +92,7 @@ def test_every_volume_that_is_used_is_declared(compose: dict[str, Any], services
 
 def test_the_image_holds_what_the_program_needs() -> None:
     recipe = (REPOSITORY / "Dockerfile").read_text()
-    for folder in ("service", "workers", "migrations", "examples"):
+    for folder in ("venn_admit", "service", "workers", "migrations", "examples"):
         assert f"COPY {folder} {folder}\n" in recipe
         assert (REPOSITORY / folder).is_dir()
     assert "--constraint constraints.txt" in recipe

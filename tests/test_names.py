@@ -1,10 +1,11 @@
-"""One name for one thing: a class is found by its name alone."""
+"""One name for one thing: a class is found by its name alone, a module by one path."""
 
 import ast
 from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+FOLDERS = ("benchmarks", "docs", "migrations", "service", "tests", "venn_admit", "workers")
 
 
 def test_no_two_public_classes_share_a_name() -> None:
@@ -17,3 +18,18 @@ def test_no_two_public_classes_share_a_name() -> None:
     )
     assert len(names) > 50
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_every_module_is_imported_through_the_package_that_is_installed() -> None:
+    """Imported as `service` as well, its classes would exist twice."""
+    sources = [path for folder in ROOT.iterdir() if folder.name in FOLDERS for path in folder.rglob("*.py")]
+    assert len(sources) > 300
+    outside = [
+        f"{path.relative_to(ROOT)}: {module}"
+        for path in sources
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for module in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [name.name for name in node.names])
+        if module.partition(".")[0] in ("service", "workers")
+    ]
+    assert outside == []

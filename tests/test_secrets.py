@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from service import broker
-from service.errors import VennAdmitError
-from service.secrets import mask, secrets_of, shown_address
-from service.store.database.engine import connect, create_engine
 from tests.cli.program import Program
+from venn_admit.service import broker
+from venn_admit.service.errors import VennAdmitError
+from venn_admit.service.secrets import mask, secrets_of, shown_address
+from venn_admit.service.store.database.engine import connect, create_engine
 
 # No message holds these letters by chance, and none may hold the start of a password either.
 MARK = "zqzq"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic.fields import FieldInfo
 
-from service.errors import InvalidInputError
-from service.settings import PREFIX, Settings, default_home, get_settings, unknown_variables
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.settings import PREFIX, Settings, default_home, get_settings, unknown_variables
 
 README = Path(__file__).parents[1] / "README.md"
 

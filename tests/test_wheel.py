@@ -9,20 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from service import __version__
-from service.store.database.schema import head_revision
+from venn_admit import __version__
+from venn_admit.service.store.database.schema import head_revision
 
 ROOT = Path(__file__).parents[1]
 
 # In the checkout and in the wheel.
 FOLDERS = {
-    "service": "service",
-    "workers": "workers",
-    "migrations": "service/migrations",
-    "examples/sentiment_small": "service/examples/sentiment_small",
+    "venn_admit": "venn_admit",
+    "service": "venn_admit/service",
+    "workers": "venn_admit/workers",
+    "migrations": "venn_admit/service/migrations",
+    "examples/sentiment_small": "venn_admit/service/examples/sentiment_small",
 }
 WHERE_BUNDLED = """
-from service.resources import bundled_folder
+from venn_admit.service.resources import bundled_folder
 
 print(bundled_folder("migrations"), bundled_folder("examples"), sep="\\n")
 """
@@ -71,30 +72,30 @@ def test_it_holds_what_the_checkout_has_and_no_more(wheel: Path) -> None:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert held == expected
     for name in (
-        "service/migrations/env.py",
-        "service/migrations/versions/0001_exemplars.py",
-        "service/migrations/routines/views/decision_v1.sql",
-        "service/examples/sentiment_small/train.npz",
-        "service/report/templates/page.html.j2",
-        "service/store/sql/jobs.sql",
-        "service/py.typed",
+        "venn_admit/service/migrations/env.py",
+        "venn_admit/service/migrations/versions/0001_exemplars.py",
+        "venn_admit/service/migrations/routines/views/decision_v1.sql",
+        "venn_admit/service/examples/sentiment_small/train.npz",
+        "venn_admit/service/report/templates/page.html.j2",
+        "venn_admit/service/store/sql/jobs.sql",
+        "venn_admit/service/py.typed",
     ):
         assert name in held
 
 
 def test_the_program_runs_from_it(installed: Path, tmp_path: Path, empty_database: str) -> None:
     database = {"VENN_ADMIT_DATABASE_URL": empty_database, "VENN_ADMIT_HOME": str(tmp_path / "home")}
-    assert run(installed, tmp_path, "-m", "service.cli", "--version") == f"venn-admit {__version__}\n"
+    assert run(installed, tmp_path, "-m", "venn_admit.service.cli", "--version") == f"venn-admit {__version__}\n"
     migrations, examples = map(Path, run(installed, tmp_path, "-c", WHERE_BUNDLED).split())
-    assert migrations == installed / "service" / "migrations"
+    assert migrations == installed / "venn_admit" / "service" / "migrations"
     assert (examples / "sentiment_small" / "train.npz").is_file()
 
-    run(installed, tmp_path, "-m", "service.cli", "db", "upgrade", **database)
-    status = json.loads(run(installed, tmp_path, "-m", "service.cli", "db", "status", "--json", **database))
+    run(installed, tmp_path, "-m", "venn_admit.service.cli", "db", "upgrade", **database)
+    status = json.loads(run(installed, tmp_path, "-m", "venn_admit.service.cli", "db", "status", "--json", **database))
     assert status["revision"] == status["needed"] == head_revision()
 
 
 def test_the_installed_command_is_the_program(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
-        assert "venn-admit = service.cli.main:main" in archive.read(name).decode().splitlines()
+        assert "venn-admit = venn_admit.service.cli.main:main" in archive.read(name).decode().splitlines()

@@ -1,26 +1,27 @@
-"""`python -m workers worker` or `... beat` runs Celery's command, but takes no code from the current folder."""
+"""`python -m venn_admit.workers worker`, or `... beat`, runs Celery, but takes no code from the current folder."""
 
 import os
 import sys
 import traceback
 
-from service import interruption
-from service.errors import VennAdmitError
-from service.secrets import mask
-from service.settings import get_settings, secret_addresses
+from venn_admit.service import interruption
+from venn_admit.service.cli.advice import advised
+from venn_admit.service.errors import VennAdmitError
+from venn_admit.service.secrets import mask
+from venn_admit.service.settings import get_settings, secret_addresses
 
 
 def main(arguments: list[str]) -> int:
     """Run the command; a request to end that comes before Celery handles it leaves no embedded server behind."""
     interruption.raise_on_request_to_end()
     try:
-        from workers.app import make_app
+        from venn_admit.workers.app import make_app
 
         return int(make_app(get_settings()).start(["--quiet", *arguments]) or 0)
     except interruption.Terminated as error:
         return interruption.exit_code(error)
     except VennAdmitError as error:
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(f"error: {advised(error)}\n")
         return error.exit_code
     except Exception as error:
         if isinstance(error.__cause__, interruption.Terminated):  # as Celery's command line passes it on

@@ -2,12 +2,12 @@
 
 from celery import Celery
 
-from service.runtime import Runtime
-from service.settings import Settings
-from workers.life import Life
-from workers.log import log_as_json_from_the_start
-from workers.schedule import add_schedule
-from workers.tasks import add_tasks
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.settings import Settings
+from venn_admit.workers.life import Life
+from venn_admit.workers.log import log_as_json_from_the_start
+from venn_admit.workers.schedule import add_schedule
+from venn_admit.workers.tasks import add_tasks
 
 
 def make_app(settings: Settings) -> Celery:

@@ -6,8 +6,8 @@ from typing import Any
 from celery import Celery
 from celery.worker import state
 
-from service import broker
-from service.errors import BrokerError, DatabaseError
+from venn_admit.service import broker
+from venn_admit.service.errors import BrokerError, DatabaseError
 
 # For how long the event loop may be busy with one thing.
 STALL_SECONDS = 10.0

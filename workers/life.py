@@ -12,14 +12,15 @@ from celery import Celery
 from celery.signals import task_received, worker_init, worker_ready, worker_shutting_down
 from celery.worker import state
 
-from service import broker
-from service.errors import VennAdmitError
-from service.runtime import Runtime
-from service.settings import unknown_variables
-from service.store.database import schema
-from workers.consumption import Consumption
-from workers.log import log_as_json
-from workers.presence import Presence
+from venn_admit.service import broker
+from venn_admit.service.cli.advice import advised
+from venn_admit.service.errors import VennAdmitError
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.settings import unknown_variables
+from venn_admit.service.store.database import schema
+from venn_admit.workers.consumption import Consumption
+from venn_admit.workers.log import log_as_json
+from venn_admit.workers.presence import Presence
 
 # Within which a worker ends that computes nothing.
 STOP_SECONDS = 10.0
@@ -54,7 +55,7 @@ class Life:
             schema.require_usable(self.runtime.engine)
             broker.prepare(self._app)
         except VennAdmitError as error:
-            log.error("worker cannot start", reason=str(error))  # noqa: TRY400 - the reason says it all
+            log.error("worker cannot start", reason=advised(error))  # noqa: TRY400 - the reason says it all
             raise SystemExit(error.exit_code) from error
         gc.freeze()  # what was imported stays: no collection shall touch it, here or in the children that share it
 

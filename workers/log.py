@@ -7,8 +7,8 @@ import structlog
 from celery.signals import setup_logging
 from structlog.typing import EventDict, Processor
 
-from service.secrets import mask
-from service.settings import secret_addresses
+from venn_admit.service.secrets import mask
+from venn_admit.service.settings import secret_addresses
 
 
 def log_as_json_from_the_start() -> None:

@@ -7,10 +7,10 @@ from typing import NoReturn
 import structlog
 from sqlalchemy import Engine
 
-from service.errors import DatabaseError
-from service.store.database.engine import connect
-from service.store.work import jobs
-from workers.consumption import Consumption
+from venn_admit.service.errors import DatabaseError
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.work import jobs
+from venn_admit.workers.consumption import Consumption
 
 CHECK_SECONDS = 2.0
 

@@ -7,9 +7,9 @@ from billiard.einfo import ExceptionInfo
 from celery.exceptions import WorkerLostError
 from celery.worker.request import Request
 
-from service.errors import DatabaseError
-from service.store.database.engine import at_once
-from service.store.work import jobs
+from venn_admit.service.errors import DatabaseError
+from venn_admit.service.store.database.engine import at_once
+from venn_admit.service.store.work import jobs
 
 log = structlog.get_logger()
 

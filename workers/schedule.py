@@ -10,10 +10,10 @@ import structlog
 from celery import Celery
 from celery.beat import PersistentScheduler
 
-from service import broker
-from service.errors import DatabaseError
-from service.store.database.engine import connect
-from service.store.work import jobs
+from venn_admit.service import broker
+from venn_admit.service.errors import DatabaseError
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.work import jobs
 
 SWEEP_SECONDS = 30.0
 RECALIBRATE_SECONDS = 5.0

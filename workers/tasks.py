@@ -5,13 +5,13 @@ from functools import cache
 
 from celery import Celery
 
-import service.flows.computing  # noqa: F401 - imported before the children are forked, which share it then
-from service import broker
-from service.flows.calibration.recalibrate import recalibrate_due
-from service.flows.jobs.chunks import ChunkRunner
-from service.flows.jobs.control import relay
-from service.runtime import Runtime
-from workers.requests import AttentiveRequest, process_name
+import venn_admit.service.flows.computing  # noqa: F401 - imported before the children are forked, which share it then
+from venn_admit.service import broker
+from venn_admit.service.flows.calibration.recalibrate import recalibrate_due
+from venn_admit.service.flows.jobs.chunks import ChunkRunner
+from venn_admit.service.flows.jobs.control import relay
+from venn_admit.service.runtime import Runtime
+from venn_admit.workers.requests import AttentiveRequest, process_name
 
 
 def add_tasks(app: Celery, runtime: Runtime) -> None:

@@ -1,10 +1,10 @@
-"""The reference of errors and exit codes, from the classes of `service.errors`."""
+"""The reference of errors, their codes and exit codes, from `venn_admit.service.errors`."""
 
 import inspect
 
 from docs.generate.markdown import join, one_line, plain, table
-from service import errors
-from service.errors import VennAdmitError
+from venn_admit.service import errors
+from venn_admit.service.errors import Code, VennAdmitError
 
 INTRODUCTION = """\
 # Errors and exit codes
@@ -12,6 +12,13 @@ INTRODUCTION = """\
 A command exits with 0 when it is done. Otherwise it prints one line to standard error, which says what was expected,
 what came, where, and what to do, and exits with the code of the error's family. `venn-admit --debug COMMAND` also
 prints the traceback."""
+
+CODES = """\
+## Codes
+
+In Python, an error has a `code`, which stays the same while its message may be reworded, and the `parameters` of the
+code, such as the name of the classifier. Catch the class of the family, and compare the code where the family is too
+wide. An error without a code of its own has its family's, which the table lists first."""
 
 PYTHON = f"""\
 In Python, all of them are in `{errors.__name__}`. Every error that is raised on purpose is a `VennAdmitError`.
@@ -25,7 +32,23 @@ def errors_page() -> str:
         (str(kind.exit_code), f"`{kind.__name__}`", _parent(kind), plain(one_line(inspect.getdoc(kind) or "")))
         for kind in found
     ]
-    return join(INTRODUCTION, table(["exit code", "class", "parent", "meaning"], rows), PYTHON)
+    families: dict[str, str] = {kind.general: kind.__name__ for kind in found}
+    codes = [
+        (
+            f"`{code}`",
+            f"`{families[code.family]}`",
+            ", ".join(f"`{name}`" for name in code.parameters),
+            plain(code.meaning),
+        )
+        for code in Code
+    ]
+    return join(
+        INTRODUCTION,
+        table(["exit code", "class", "parent", "meaning"], rows),
+        PYTHON,
+        CODES,
+        table(["code", "class", "parameters", "meaning"], codes),
+    )
 
 
 def _parent(kind: type[VennAdmitError]) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from docs.generate.markdown import join, one_line, plain, table
 from docs.generate.tables import column_type
-from service.resources import bundled_folder
-from service.store.database.tables import SCHEMA, metadata
+from venn_admit.service.resources import bundled_folder
+from venn_admit.service.store.database.tables import SCHEMA, metadata
 
 INTRODUCTION = """\
 # Views

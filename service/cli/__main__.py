@@ -1,6 +1,6 @@
-"""`python -m service.cli` is `venn-admit`."""
+"""`python -m venn_admit.service.cli` is `venn-admit`."""
 
-from service.cli.main import main
+from venn_admit.service.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -8,9 +8,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from service import __version__, interruption, settings
-from service.cli.output import shown_lines, warn
-from service.cli.verbs import (
+from venn_admit import __version__
+from venn_admit.service import interruption, settings
+from venn_admit.service.cli.advice import advised
+from venn_admit.service.cli.output import shown_lines, warn
+from venn_admit.service.cli.verbs import (
     calibrate,
     catalogue,
     classifier,
@@ -23,8 +25,8 @@ from service.cli.verbs import (
     report,
     scoring,
 )
-from service.errors import VennAdmitError
-from service.secrets import mask
+from venn_admit.service.errors import VennAdmitError
+from venn_admit.service.secrets import mask
 
 
 class _Verbs(TyperGroup):
@@ -99,7 +101,7 @@ def main(arguments: list[str] | None = None) -> None:
         app(args=arguments, prog_name=app.info.name)
     except VennAdmitError as error:
         _show_traceback()
-        typer.secho(f"error: {shown_lines(str(error))}", err=True, fg=typer.colors.RED)
+        typer.secho(f"error: {shown_lines(advised(error))}", err=True, fg=typer.colors.RED)
         sys.exit(error.exit_code)
     except Exception as error:  # nobody foresaw it
         _show_traceback()

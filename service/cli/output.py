@@ -67,7 +67,7 @@ messages = _Terminal(stderr=True)
 def print_result(as_json: bool, result: dict[str, Any], *lines: str) -> None:
     """Print a result: the lines to people, the dictionary to programs."""
     if as_json:
-        from service.files.output.exports import finite_json  # which brings pyarrow
+        from venn_admit.service.files.output.exports import finite_json  # which brings pyarrow
 
         # DEL is the one control character that JSON in ASCII leaves as it is.
         typer.echo(json.dumps(finite_json(result), allow_nan=False).replace("\x7f", "\\u007f"))
@@ -83,7 +83,7 @@ def cell(value: object) -> Text:
 
 def make_report_folder(path: Path, *inputs: Path) -> None:
     """Make a folder if it is missing, before what goes there is computed; InvalidInputError if it cannot be used."""
-    from service.files.output.places import make_folder
+    from venn_admit.service.files.output.places import make_folder
 
     make_folder(path, *inputs)
 

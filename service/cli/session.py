@@ -3,19 +3,20 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from tempfile import TemporaryFile
 
-from service import broker
-from service.cli.worker_process import OwnWorker
-from service.errors import DatabaseError
-from service.flows.jobs.control import OnWait, await_job, cancelled_if_unsent
-from service.flows.jobs.leases import LEAST_PART_LEFT
-from service.flows.jobs.listing import live_workers, progress
-from service.runtime import Runtime
-from service.settings import get_settings
-from service.store.database import schema
-from service.store.embedded.access import make_home
-from service.store.work.jobs import Progress
+from venn_admit.service import broker
+from venn_admit.service.cli.worker_process import OwnWorker
+from venn_admit.service.errors import DatabaseError
+from venn_admit.service.files.sources import FileSource
+from venn_admit.service.flows.jobs.control import OnWait, await_job, cancelled_if_unsent
+from venn_admit.service.flows.jobs.leases import LEAST_PART_LEFT
+from venn_admit.service.flows.jobs.listing import live_workers, progress
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.settings import get_settings
+from venn_admit.service.store.embedded.access import make_home
+from venn_admit.service.store.work.jobs import Progress
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,10 @@ class Session(Runtime):
                 f"{self.settings.home} cannot be written: {error.strerror or error}; "
                 "set VENN_ADMIT_HOME to a writable folder"
             ) from error
+
+    def exemplars_in(self, file: Path) -> FileSource:
+        """A file as a source of exemplars, within the memory that the settings allow."""
+        return FileSource(file, self.memory_budget)
 
     def run_job(self, job_id: int, on_progress: Callable[[Progress], None], on_wait: OnWait = lambda _: None) -> None:
         """Wait for a job; where no worker is there to compute it, start one and stop it afterwards.
@@ -93,13 +98,8 @@ def open_session(*, migrate: bool | None = None) -> Session:
 
     migrate: bring the schema up to date; None: only that of the embedded Postgres, which is ours alone.
     """
-    session = connect_unchecked()
-    if migrate is None:
-        migrate = session.settings.database_url is None
-    if not migrate:
-        schema.require_usable(session.engine)
-    elif schema.current_revision(session.engine) != schema.head_revision():
-        schema.upgrade_engine(session.engine)
+    session = Session.start(get_settings())
+    session.open_schema(migrate=migrate)
     return session
 
 

@@ -2,53 +2,81 @@
 
 import shlex
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
+from rich.status import Status
 from rich.text import Text
 
-from service.cli.output import messages, progress
+from venn_admit.service.cli.output import cell, messages, progress
 
 if TYPE_CHECKING:
-    from service.cli.session import Session
-    from service.flows.jobs.submit import Send
-    from service.store.work import jobs
+    from venn_admit.service.cli.session import Session
+    from venn_admit.service.store.work import jobs
 
 # For how long something is awaited before that is said.
 NOTICE_SECONDS = 5.0
 
 
-def sender(session: "Session", out: Path | None = None) -> "Send":
-    """What sends the job that a verb submits; if that fails, it says how the job is resumed. out: as below."""
+class Waiting:
+    """The shell of a verb while a flow runs: a bar or a line on standard error, and jobs that workers compute.
 
-    def send(job_id: int) -> None:
-        with resumption_explained(session, job_id, out):
-            session.send(job_id)
-
-    return send
-
-
-def run_job_with_progress(session: "Session", job_id: int, what: str, out: Path | None = None) -> None:
-    """Wait for a job behind a bar.
-
-    out: the file to which the job's decisions go afterwards, named in what is said after an interruption.
+    out: the file to which a job's decisions go afterwards, named in what is said after an interruption.
     """
-    from service.flows.jobs import listing
 
-    total = listing.progress(session.engine, job_id).row_count
-    if not total:
-        return
-    with resumption_explained(session, job_id, out), progress(what, total) as advance:
-        done = 0
+    def __init__(self, session: "Session", out: Path | None = None) -> None:
+        self._session = session
+        self._out = out
+        self._display = ExitStack()
+        self._advance: Callable[[int], None] = lambda _: None
+        self._status: Status | None = None
 
-        def show(state: "jobs.Progress") -> None:
-            nonlocal done
-            advance(state.rows_done - done)
-            done = state.rows_done
+    def __enter__(self) -> Self:
+        return self
 
-        session.run_job(job_id, show, Notices())
+    def __exit__(self, *_: object) -> None:
+        self._clear()
+
+    def show(self, what: str, total: int | None = None) -> None:
+        """Show a bar, or a line if the number of rows is unknown."""
+        if total is not None:
+            self._clear()
+            self._advance = self._display.enter_context(progress(what, total))
+        elif self._status is None:
+            self._clear()
+            self._status = self._display.enter_context(messages.status(cell(what)))
+        else:
+            self._status.update(cell(what))
+
+    def advance(self, rows: int) -> None:
+        """Move the bar."""
+        self._advance(rows)
+
+    def run_job(self, job_id: int, what: str) -> None:
+        """Send a job and wait for it; whatever ends that early, it says how the job is resumed."""
+        from venn_admit.service.flows.jobs import listing
+
+        self._clear()
+        total = listing.progress(self._session.engine, job_id).row_count
+        if not total:
+            return
+        with resumption_explained(self._session, job_id, self._out):
+            self._session.send(job_id)
+            with progress(what, total) as advance:
+                done = 0
+
+                def move(state: "jobs.Progress") -> None:
+                    nonlocal done
+                    advance(state.rows_done - done)
+                    done = state.rows_done
+
+                self._session.run_job(job_id, move, Notices())
+
+    def _clear(self) -> None:
+        self._display.close()
+        self._advance, self._status = lambda _: None, None
 
 
 class Notices:
@@ -87,8 +115,8 @@ def resumption_explained(
 
 
 def _may_be_resumed(session: "Session", job_id: int) -> bool:
-    from service.errors import DatabaseError
-    from service.flows.jobs import listing
+    from venn_admit.service.errors import DatabaseError
+    from venn_admit.service.flows.jobs import listing
 
     try:
         return listing.progress(session.engine, job_id).state != "done"

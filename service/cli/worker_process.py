@@ -11,10 +11,10 @@ from typing import BinaryIO
 
 import psutil
 
-import service
-from service.broker import DEAF_EXIT_CODE
-from service.errors import DatabaseError, JobError
-from service.store.embedded.access import make_home
+import venn_admit
+from venn_admit.service.broker import DEAF_EXIT_CODE
+from venn_admit.service.errors import DatabaseError, JobError
+from venn_admit.service.store.embedded.access import make_home
 
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0
@@ -35,15 +35,15 @@ def beat_command(home: Path) -> list[str]:
 
 
 def _celery(command: str) -> list[str]:
-    # Without the current folder among those that Python imports from: it may have a `workers` of its own.
-    return [sys.executable, "-P", "-m", "workers", command]
+    # Without the current folder among those that Python imports from: it may have a module of our name.
+    return [sys.executable, "-P", "-m", "venn_admit.workers", command]
 
 
 def worker_environment() -> dict[str, str]:
     """Ours, with the code that runs here, and one thread for each process of a worker: they are as many as CPUs."""
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     environment = {**os.environ, **one_thread}
-    code = str(Path(service.__file__).parents[1])
+    code = str(Path(venn_admit.__file__).parents[1])
     if code != sysconfig.get_path("purelib"):  # not where Python looks anyway
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (code, environment.get("PYTHONPATH"))))
     return environment

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from service.core.types import IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.types import IntArray
+from venn_admit.service.errors import InvalidInputError
 
 
 def check_lengths(**arrays: npt.NDArray[Any]) -> None:

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from service.core.types import IntArray
+from venn_admit.service.core.types import IntArray
 
 
 def conformal_rank(counts: IntArray, alpha: Decimal) -> IntArray:

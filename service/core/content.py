@@ -2,7 +2,7 @@
 
 from hashlib import blake2b
 
-from service.core.types import Float32Array
+from venn_admit.service.core.types import Float32Array
 
 
 def content_digest(vector: Float32Array, logits: Float32Array, document_id: str | None) -> bytes:

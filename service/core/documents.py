@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.core.types import FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.types import FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 RESAMPLES = 1000
 

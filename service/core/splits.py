@@ -12,8 +12,8 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from service.core.types import Split
-from service.errors import InvalidInputError
+from venn_admit.service.core.types import Split
+from venn_admit.service.errors import InvalidInputError
 
 DEFAULT_KNN_SHARE = Decimal("0.10")
 DEFAULT_MC_SHARE = Decimal("0.45")

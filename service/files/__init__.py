@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from service.errors import InvalidInputError
-from service.files.budget import DEFAULT_MEMORY_BUDGET
-from service.files.label_values import ClassNumbers
-from service.files.npz import reader as npz
-from service.files.parquet import reader as parquet
-from service.files.records import ExemplarBatch, Layout, duplicate_ids
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.files.label_values import ClassNumbers
+from venn_admit.service.files.npz import reader as npz
+from venn_admit.service.files.parquet import reader as parquet
+from venn_admit.service.files.records import ExemplarBatch, Layout, duplicate_ids
 
 __all__ = ["DEFAULT_MEMORY_BUDGET", "ExemplarBatch", "count_rows", "duplicate_ids", "read_exemplars"]
 

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
-from service.errors import InvalidInputError
+from venn_admit.service.errors import InvalidInputError
+
+# What messages call an input: the path of a file, or words for data that came otherwise.
+Place = Path | str
 
 DEFAULT_MEMORY_BUDGET = 512 << 20
 
@@ -18,9 +21,9 @@ def batch_bytes(memory_budget: int) -> int:
     return memory_budget // _BATCH_SHARE
 
 
-def too_large(path: Path, where: str, limit: int, got: int, advice: str) -> InvalidInputError:
-    """Return the error for a place in a file that would take too much memory, ready to be raised."""
+def too_large(place: Place, where: str, limit: int, got: int, advice: str) -> InvalidInputError:
+    """Return the error for a part of an input that would take too much memory, ready to be raised."""
     return InvalidInputError(
-        f"{path}: {where}: expected at most {limit:,} bytes of memory, got {got:,}; "
+        f"{place}: {where}: expected at most {limit:,} bytes of memory, got {got:,}; "
         f"{advice}, or raise VENN_ADMIT_MEMORY_BUDGET_MB"
     )

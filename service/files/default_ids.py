@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from service.core.content import content_digest
-from service.core.types import Float32Array
+from venn_admit.service.core.content import content_digest
+from venn_admit.service.core.types import Float32Array
 
 
 class DefaultIds:

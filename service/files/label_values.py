@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from service.core.types import UNKNOWN_LABEL, IntArray
+from venn_admit.service.core.types import UNKNOWN_LABEL, IntArray
 
 _SHOWN_NAMES = 5
 

@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from service.core.types import UNKNOWN_LABEL, IntArray
-from service.errors import InvalidInputError
-from service.files.budget import DEFAULT_MEMORY_BUDGET, OBJECT_BYTES, too_large
-from service.files.label_values import ClassNumbers
-from service.files.parquet.limits import object_bytes
-from service.files.parquet.reader import batches_within, open_file
-from service.files.parquet.types import is_label, is_name, is_text, to_list
-from service.files.records import check_id, check_is_file, duplicate_ids, input_error, reading
+from venn_admit.service.core.types import UNKNOWN_LABEL, IntArray
+from venn_admit.service.errors import Code, InvalidInputError
+from venn_admit.service.files.arrow.sizes import object_bytes
+from venn_admit.service.files.arrow.types import is_label, is_name, is_text, to_list
+from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET, OBJECT_BYTES, Place, too_large
+from venn_admit.service.files.label_values import ClassNumbers
+from venn_admit.service.files.parquet.reader import batches_within, open_file
+from venn_admit.service.files.records import check_id, check_is_file, duplicate_ids, input_error, reading
 
 SELECTIONS = ("random", "selected")
 COLUMNS = ("external_id", "label", "selection")
@@ -72,15 +72,56 @@ def read_labels(
         InvalidInputError: The file is not as it must be. The message names the row (counted from 0) and column, what
             was expected and what came.
     """
-    if selection not in SELECTIONS:
-        raise InvalidInputError(f"selection: expected {' or '.join(SELECTIONS)}, got {selection!r}")
     check_is_file(path)
     names, columns = _read(path, memory_budget)
-    external_ids = _external_ids(path, columns["external_id"])
+    return _checked(path, names, columns, class_names, selection, retract=retract)
+
+
+def read_label_table(
+    name: str,
+    table: pa.Table,
+    *,
+    class_names: Sequence[str],
+    selection: str,
+    retract: bool,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> LabelRows:
+    """Take labels from a table with the columns that a file of labels has; see `read_labels`.
+
+    Args:
+        name: What messages call the table.
+        table: The table.
+        class_names: As for `read_labels`.
+        selection: As for `read_labels`.
+        retract: As for `read_labels`.
+        memory_budget: Bytes that this may take, beside the table itself.
+
+    Raises:
+        InvalidInputError: As `read_labels` does.
+    """
+    wanted = _wanted(name, table.column_names)
+    for column in wanted:
+        _check_type(name, column, table.schema.field(column).type)
+    columns = _collect(name, iter(table.select(wanted).to_batches(_BATCH_ROWS)), memory_budget)
+    return _checked(name, table.column_names, columns, class_names, selection, retract=retract)
+
+
+def _checked(
+    place: Place,
+    names: list[str],
+    columns: dict[str, list[Any]],
+    class_names: Sequence[str],
+    selection: str,
+    *,
+    retract: bool,
+) -> LabelRows:
+    if selection not in SELECTIONS:
+        raise InvalidInputError(f"selection: expected {' or '.join(SELECTIONS)}, got {selection!r}")
+    external_ids = _external_ids(place, columns["external_id"])
     return LabelRows(
         external_ids,
-        _labels(path, columns["label"], ClassNumbers(len(class_names), class_names), retract),
-        _selections(path, columns["selection"]) if "selection" in columns else [selection] * len(external_ids),
+        _labels(place, columns["label"], ClassNumbers(len(class_names), class_names), retract),
+        _selections(place, columns["selection"]) if "selection" in columns else [selection] * len(external_ids),
         [name for name in names if name not in COLUMNS],
     )
 
@@ -93,7 +134,7 @@ def _read(path: Path, memory_budget: int) -> tuple[list[str], dict[str, list[Any
             return names, _collect(path, _csv_batches(path, _wanted(path, names)), memory_budget)
         case ".parquet":
             with open_file(path, memory_budget) as file:
-                with reading(path, "parquet", *_DAMAGE):
+                with reading(path, "parquet file", *_DAMAGE):
                     names = file.schema_arrow.names
                 wanted = _wanted(path, names)
                 for name in wanted:
@@ -107,7 +148,7 @@ def _read(path: Path, memory_budget: int) -> tuple[list[str], dict[str, list[Any
 
 def _csv_names(path: Path) -> list[str]:
     """The names in the first line."""
-    with reading(path, "CSV", ValueError, csv.Error), path.open(encoding="utf-8-sig", newline="") as file:
+    with reading(path, "CSV file", ValueError, csv.Error), path.open(encoding="utf-8-sig", newline="") as file:
         line = file.readline(_CSV_HEADER_BYTES)
         if len(line) == _CSV_HEADER_BYTES:
             raise ValueError(f"its first line has more than {_CSV_HEADER_BYTES:,} characters")
@@ -124,23 +165,23 @@ def _csv_batches(path: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
     )
     options = pa_csv.ReadOptions(block_size=_CSV_BLOCK_BYTES, use_threads=False)
     with (
-        reading(path, "CSV", pa.ArrowException, ValueError),
+        reading(path, "CSV file", pa.ArrowException, ValueError),
         pa_csv.open_csv(path, read_options=options, convert_options=convert) as batches,
     ):
         yield from batches
 
 
-def _wanted(path: Path, names: list[str]) -> list[str]:
+def _wanted(place: Place, names: list[str]) -> list[str]:
     """The names of the columns to read; InvalidInputError if one is missing or occurs twice."""
     wanted = [name for name in names if name in COLUMNS]
     if sorted(set(wanted)) != sorted(wanted) or not {"external_id", "label"} <= set(wanted):
         expected = "external_id, label and optionally selection, each once"
         advice = "separate them by commas" if ";" in "".join(names) else ""
-        raise input_error(path, "columns", expected, ", ".join(map(ascii, names)) or "none", advice)
+        raise input_error(place, "columns", expected, ", ".join(map(ascii, names)) or "none", advice)
     return wanted
 
 
-def _collect(path: Path, batches: Iterator[pa.RecordBatch], memory_budget: int) -> dict[str, list[Any]]:
+def _collect(place: Place, batches: Iterator[pa.RecordBatch], memory_budget: int) -> dict[str, list[Any]]:
     """The values of all rows, as long as they fit into half of the memory; storing them takes the other half."""
     columns: dict[str, list[Any]] = {}
     held = row_count = 0
@@ -148,42 +189,44 @@ def _collect(path: Path, batches: Iterator[pa.RecordBatch], memory_budget: int) 
         held += sum(map(object_bytes, batch.columns)) + batch.num_rows * OBJECT_BYTES
         if held > memory_budget // 2:
             where = f"rows 0 to {row_count + batch.num_rows - 1:,}"
-            raise too_large(path, where, memory_budget // 2, held, "divide the file into several")
+            raise too_large(place, where, memory_budget // 2, held, "divide the file into several")
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            with reading(path, "label", *_DAMAGE):
+            with reading(place, "label file", *_DAMAGE):
                 columns.setdefault(name, []).extend(to_list(column))
         row_count += batch.num_rows
     if not row_count:
-        raise input_error(path, "table", "at least one row", 0)
+        raise input_error(place, "table", "at least one row", 0)
     return columns
 
 
-def _check_type(path: Path, name: str, kind: pa.DataType) -> None:
+def _check_type(place: Place, name: str, kind: pa.DataType) -> None:
     accepts, expected = _TYPES[name]
     if not accepts(kind):
-        raise input_error(path, f"column {name!r}", expected, kind, "cast it")
+        raise input_error(place, f"column {name!r}", expected, kind, "cast it")
 
 
-def _external_ids(path: Path, values: list[Any]) -> list[str]:
+def _external_ids(place: Place, values: list[Any]) -> list[str]:
     ids = []
     for row, value in enumerate(values):
         where = f"row {row}, external_id"
         if value is None:
-            raise input_error(path, where, "text", "nothing", "name the exemplar that the label belongs to")
-        ids.append(check_id(path, where, str(value)))
+            raise input_error(place, where, "text", "nothing", "name the exemplar that the label belongs to")
+        ids.append(check_id(place, where, str(value)))
     for external_id, rows in duplicate_ids(ids).items():
-        raise input_error(path, f"rows {rows[0]} and {rows[1]}, external_id", "every id once", f"{external_id!r} twice")
+        raise input_error(
+            place, f"rows {rows[0]} and {rows[1]}, external_id", "every id once", f"{external_id!r} twice"
+        )
     return ids
 
 
-def _selections(path: Path, values: list[Any]) -> list[str]:
+def _selections(place: Place, values: list[Any]) -> list[str]:
     for row, value in enumerate(values):
         if value not in SELECTIONS:
-            raise input_error(path, f"row {row}, selection", " or ".join(SELECTIONS), repr(value or ""))
+            raise input_error(place, f"row {row}, selection", " or ".join(SELECTIONS), repr(value or ""))
     return values
 
 
-def _labels(path: Path, values: list[Any], classes: ClassNumbers, retract: bool) -> IntArray:
+def _labels(place: Place, values: list[Any], classes: ClassNumbers, retract: bool) -> IntArray:
     labels = np.empty(len(values), dtype=np.int64)
     for row, value in enumerate(values):
         stripped = value.strip() if isinstance(value, str) else value
@@ -191,12 +234,12 @@ def _labels(path: Path, values: list[Any], classes: ClassNumbers, retract: bool)
             isinstance(value, float) and math.isnan(value)
         ):  # pandas writes a missing label as NaN
             if not retract:
-                remedy = "to retract labels, ask for that, as with --retract"
-                raise input_error(path, f"row {row}, label", "a label", "nothing", remedy)
+                remedy = "leave the row out, or ask for such labels to be retracted"
+                raise input_error(place, f"row {row}, label", "a label", "nothing", remedy, Code.LABEL_MISSING)
             labels[row] = UNKNOWN_LABEL
             continue
         try:
             labels[row] = classes.of(stripped)
         except ValueError as error:
-            raise input_error(path, f"row {row}, label", *error.args) from None
+            raise input_error(place, f"row {row}, label", *error.args) from None
     return labels

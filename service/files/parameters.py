@@ -1,13 +1,13 @@
-"""KNN parameters from JSON, as `export --what parameters` writes them."""
+"""KNN parameters from JSON, as an export writes them."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 
-from service.core.types import KnnParameters
-from service.errors import InvalidInputError
-from service.files.records import check_is_file
+from venn_admit.service.core.types import KnnParameters
+from venn_admit.service.errors import Code, InvalidInputError
+from venn_admit.service.files.records import check_is_file
 
 _SIZE_LIMIT = 4 << 20
 
@@ -22,7 +22,9 @@ def read_parameters(path: Path) -> tuple[KnnParameters, float]:
         with path.open("rb") as file:
             payload = json.loads(file.read(_SIZE_LIMIT))
     except (OSError, ValueError, RecursionError) as error:
-        raise InvalidInputError(f"{path}: expected JSON, got {error}; write it again by `export`") from error
+        raise InvalidInputError(
+            f"{path}: expected JSON, got {error}; export the parameters again", code=Code.PARAMETERS_UNREADABLE
+        ) from error
     if not isinstance(payload, dict):
         raise InvalidInputError(f"{path}: expected an object with beta, gamma, eta and eta_loc")
     return KnnParameters(

@@ -12,11 +12,11 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 import numpy.typing as npt
 
-from service.core.types import UNKNOWN_LABEL, Float32Array, IntArray
-from service.errors import InvalidInputError
-from service.files.budget import DEFAULT_MEMORY_BUDGET
-from service.files.default_ids import DefaultIds
-from service.files.label_values import ClassNumbers
+from venn_admit.service.core.types import UNKNOWN_LABEL, Float32Array, IntArray
+from venn_admit.service.errors import Code, InvalidInputError
+from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET, Place
+from venn_admit.service.files.default_ids import DefaultIds
+from venn_admit.service.files.label_values import ClassNumbers
 
 ID_LENGTH_LIMIT = 1000
 NESTING_LIMIT = 100
@@ -32,7 +32,7 @@ class ExemplarBatch:
     document_ids: n strings, or None if the file names no document. vectors: (n, D) float32, r, finite. logits: (n, C)
     float32, f(x), finite. labels: (n,) int64, y in [0, C), -1 if unknown. attributes: n dictionaries of JSON values,
     empty if the file has none. former_ids: n strings, the ids that the file's name and the row's number would give, if
-    the file has no ids; None if it has.
+    a file has no ids; None if it has, or if the rows are of no file.
     """
 
     first_row: int
@@ -47,12 +47,12 @@ class ExemplarBatch:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A file of exemplars: the sizes that its rows must have, and the names of their columns in its format.
+    """A file or table of exemplars: the sizes that its rows must have, and the names of their columns in its format.
 
-    memory_budget: bytes that reading it may take.
+    place: what messages call it. memory_budget: bytes that reading it may take.
     """
 
-    path: Path
+    place: Place
     dimension: int
     class_count: int
     classes: ClassNumbers
@@ -65,9 +65,11 @@ class Layout:
     document_id: str = "document_id"
 
 
-def input_error(path: Path, where: str, expected: str, got: object, advice: str = "") -> InvalidInputError:
-    """Return the error for one place in a file, ready to be raised."""
-    return InvalidInputError(f"{path}: {where}: expected {expected}, got {got}{advice and '; '}{advice}")
+def input_error(
+    place: Place, where: str, expected: str, got: object, advice: str = "", code: Code | None = None
+) -> InvalidInputError:
+    """Return the error for one part of an input, ready to be raised."""
+    return InvalidInputError(f"{place}: {where}: expected {expected}, got {got}{advice and '; '}{advice}", code=code)
 
 
 def make_batch(
@@ -106,8 +108,8 @@ def make_batch(
         attributes=[{} for _ in range(row_count)]
         if attributes is None
         else [_plain_attributes(layout, row, values) for row, values in enumerate(attributes, start=first_row)],
-        former_ids=[f"{layout.path.name}:{first_row + row}" for row in range(row_count)]
-        if external_ids is None
+        former_ids=[f"{layout.place.name}:{first_row + row}" for row in range(row_count)]
+        if external_ids is None and isinstance(layout.place, Path)
         else None,
     )
 
@@ -125,21 +127,21 @@ def duplicate_ids(external_ids: Iterable[str]) -> dict[str, list[int]]:
 
 
 @contextmanager
-def reading(path: Path, kind: str, *damage: type[Exception]) -> Iterator[None]:
+def reading(place: Place, kind: str, *damage: type[Exception]) -> Iterator[None]:
     """Turn the errors that a library raises on a damaged or unreadable file of this kind into InvalidInputError."""
     unreadable: tuple[type[Exception], ...] = (OSError, *damage)
     try:
         yield
     except unreadable as error:
         raise InvalidInputError(
-            f"{path}: expected a readable {kind} file, got {type(error).__name__}: {error}; "
+            f"{place}: expected a readable {kind}, got {type(error).__name__}: {error}; "
             "it may be truncated or damaged, write or copy it again"
         ) from error
 
 
 def check_is_file(path: Path) -> None:
     """Raise InvalidInputError unless the path is a regular file."""
-    with reading(path, "exemplar"):
+    with reading(path, "exemplar file"):
         if path.is_file():
             return
         found = "a directory" if path.is_dir() else "something else" if path.exists() else "no such file"
@@ -155,7 +157,7 @@ def _as_float32(layout: Layout, first_row: int, column: str, values: npt.NDArray
         row, position = (int(index) for index in np.argwhere(~finite)[0])
         value = float(values[row, position])
         expected = "a number that float32 can hold" if math.isfinite(value) else "a finite number"
-        raise input_error(layout.path, f"row {first_row + row}, {column}[{position}]", expected, value)
+        raise input_error(layout.place, f"row {first_row + row}, {column}[{position}]", expected, value)
     return stored
 
 
@@ -168,7 +170,7 @@ def _checked_labels(
         return layout.classes.of_column(labels)
     except ValueError as error:
         position, expected, got = error.args
-        raise input_error(layout.path, f"row {first_row + position}, {layout.label}", expected, got) from None
+        raise input_error(layout.place, f"row {first_row + position}, {layout.label}", expected, got) from None
 
 
 def _checked_ids(layout: Layout, first_row: int, values: Sequence[str | None]) -> list[str]:
@@ -178,8 +180,8 @@ def _checked_ids(layout: Layout, first_row: int, values: Sequence[str | None]) -
     for row, value in enumerate(values, start=first_row):
         where = f"row {row}, {layout.external_id}"
         if value is None:
-            raise input_error(layout.path, where, "text", "null", "give every row an id, or leave the column out")
-        checked.append(check_id(layout.path, where, value))
+            raise input_error(layout.place, where, "text", "null", "give every row an id, or leave the column out")
+        checked.append(check_id(layout.place, where, value))
     return checked
 
 
@@ -200,20 +202,20 @@ def _are_storable(values: Sequence[str | None]) -> TypeGuard[Sequence[str]]:
 
 def _checked_document_ids(layout: Layout, first_row: int, values: Sequence[str | None]) -> list[str | None]:
     return [
-        None if value is None else check_id(layout.path, f"row {row}, {layout.document_id}", value)
+        None if value is None else check_id(layout.place, f"row {row}, {layout.document_id}", value)
         for row, value in enumerate(values, start=first_row)
     ]
 
 
-def check_id(path: Path, where: str, value: str) -> str:
+def check_id(place: Place, where: str, value: str) -> str:
     """Return an id that Postgres can store; raise InvalidInputError at any other."""
     if not 1 <= len(value) <= ID_LENGTH_LIMIT:
         expected = f"1 to {ID_LENGTH_LIMIT:,} characters"
-        raise input_error(path, where, expected, f"{len(value):,}")
+        raise input_error(place, where, expected, f"{len(value):,}")
     try:
         check_text(value)
     except ValueError as error:
-        raise input_error(path, where, *error.args) from None
+        raise input_error(place, where, *error.args) from None
     return value
 
 
@@ -234,7 +236,7 @@ def _plain_attributes(layout: Layout, row: int, attributes: Attributes) -> Attri
         try:
             plain[_plain(name)] = _plain(value)
         except ValueError as error:
-            raise input_error(layout.path, where, *error.args) from None
+            raise input_error(layout.place, where, *error.args) from None
     return plain
 
 

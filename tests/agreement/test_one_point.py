@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from service.core.neighbours.search import exact_neighbours
-from service.flows.decisions.score_one import PointScorer
-from service.store.database.engine import connect, create_engine
-from service.store.exemplars import classifiers
-from service.store.search import nearest
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Bench, Golden, make_reviews
+from venn_admit.service.core.neighbours.search import exact_neighbours
+from venn_admit.service.flows.decisions.score_one import PointScorer
+from venn_admit.service.store.database.engine import connect, create_engine
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.search import nearest
 
 POINTS = 250
 
@@ -84,8 +84,8 @@ from pathlib import Path
 
 import numpy as np
 
-from service.runtime import Runtime
-from service.settings import Settings
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.settings import Settings
 
 url, home, file, weighted = sys.argv[1:]
 scorer = Runtime.start(Settings(database_url=url, home=Path(home))).point_scorer

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from service.core.evaluation.tallies import Tally, Verdict, wilson_interval
-from service.flows.reporting.evaluate import evaluate, request_evaluation_of_decisions
-from service.report.evaluation.dataset import DatasetReport
 from tests.running import EXAMPLES, Bench, make_reviews
+from venn_admit.service.core.evaluation.tallies import Tally, Verdict, wilson_interval
+from venn_admit.service.flows.reporting.evaluate import evaluate, request_evaluation_of_decisions
+from venn_admit.service.report.evaluation.dataset import DatasetReport
 
 VARIANTS = {
     "Venn-ADMIT plain": (False, False),

@@ -14,21 +14,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
-from service.core.approximation.knn import softmax
-from service.core.calibrators.bands import BandRadius, bin_of
-from service.core.calibrators.snapshot_rows import join_rows, rows_of_split
-from service.core.calibrators.venn_admit.decide import decide
-from service.core.calibrators.venn_admit.sets import AdmitIndex
-from service.core.calibrators.venn_admit.venn import VennIndex
-from service.core.types import Approximation, CalibrationPoints, IntArray, Reason, Split
-from service.store.calibrations import calibrations
-from service.store.calibrations.calibrations import BandEvidence, Calibration, SnapshotPoints
-from service.store.database.engine import connect, create_engine, transaction
-from service.store.exemplars import approximations, classifiers
-from service.store.exemplars.classifiers import Classifier
 from tests.conftest import fresh_database
 from tests.core.scenarios import Scenario, scenarios
 from tests.running import EXAMPLES, Bench, make_reviews
+from venn_admit.service.core.approximation.knn import softmax
+from venn_admit.service.core.calibrators.bands import BandRadius, bin_of
+from venn_admit.service.core.calibrators.snapshot_rows import join_rows, rows_of_split
+from venn_admit.service.core.calibrators.venn_admit.decide import decide
+from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
+from venn_admit.service.core.types import Approximation, CalibrationPoints, IntArray, Reason, Split
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.calibrations import BandEvidence, Calibration, SnapshotPoints
+from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.service.store.exemplars import approximations, classifiers
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ import pytest
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
-from service import runtime
-from service.cli import session
-from service.cli.main import main
-from service.settings import get_settings
-from service.store.database.engine import connect, create_engine, transaction
-from service.store.work import jobs
+from venn_admit.service import runtime
+from venn_admit.service.cli import session
+from venn_admit.service.cli.main import main
+from venn_admit.service.settings import get_settings
+from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.service.store.work import jobs
 
 ROOT = Path(__file__).parents[2]
 
@@ -91,7 +91,7 @@ class Program:
 
     def start(self, *arguments: object) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            [sys.executable, "-m", "service.cli", *map(str, arguments)],
+            [sys.executable, "-m", "venn_admit.service.cli", *map(str, arguments)],
             cwd=ROOT,
             env=os.environ | self.environment,
             stdin=subprocess.DEVNULL,

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from service.cli.verbs.demo_steps import NAME, SETS
-from service.store.database.engine import create_engine
 from tests.cli.conftest import on_database
 from tests.cli.program import Outcome, Program, check_refusal
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES
+from venn_admit.service.cli.verbs.demo_steps import NAME, SETS
+from venn_admit.service.store.database.engine import create_engine
 
 
 @pytest.fixture(scope="module")

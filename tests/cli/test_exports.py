@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from service.files.output import exports
 from tests.cli import samples
 from tests.cli.conftest import CALIBRATION
 from tests.cli.program import Program, nothing_stored
 from tests.cli.samples import CLASS_COUNT, HELD_OUT_ROWS, NAME, TRAIN_ROWS, K
 from tests.running import column
+from venn_admit.service.files.output import exports
 
 KNN_PARAMETERS = ["beta", "gamma", "eta", "eta_loc"]
 

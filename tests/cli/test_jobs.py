@@ -6,11 +6,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from service.flows.decisions.score import request_score
-from service.store.database.engine import create_engine, transaction
 from tests.cli import program, samples
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import NAME, SCORED_ROWS
+from venn_admit.service.files.sources import FileSource
+from venn_admit.service.flows.decisions.score import request_score
+from venn_admit.service.store.database.engine import create_engine, transaction
 
 
 @pytest.fixture
@@ -23,14 +24,7 @@ def interrupted(program: Program, path: Path) -> int:
     engine = create_engine(program.url)
     try:
         return request_score(
-            engine,
-            NAME,
-            path,
-            weighted=True,
-            require_full_match=False,
-            calibration_id=None,
-            chunk_rows=64,
-            on_rows=lambda _: None,
+            engine, NAME, FileSource(path), weighted=True, require_full_match=False, calibration_id=None, chunk_rows=64
         ).job_id
     finally:
         engine.dispose()
@@ -97,7 +91,7 @@ def test_a_command_interrupted_as_it_writes_says_how_to_get_the_file(
 
     out = tmp_path / "scores.parquet"
     with monkeypatch.context() as patch:
-        patch.setattr("service.flows.decisions.score.write_scores", interrupt)
+        patch.setattr("venn_admit.service.flows.decisions.score.write_scores", interrupt)
         outcome = own_calibrated("score", NAME, scored_file, "--out", out)
     assert outcome.code == 130
     job = own_calibrated("jobs", "list", "--json").result["jobs"][0]

@@ -77,7 +77,8 @@ def test_the_life_of_an_index(own_calibrated: Program, files: Path) -> None:
     path = files / "scored.npz"
     exact = own_calibrated("decide", NAME, path, "--json").result
     by_index = ("decide", NAME, path, "--ef-search", 100, "--json")
-    check_refusal(own_calibrated(*by_index), 4, f"has no HNSW index: make it with `venn-admit index create {NAME}`")
+    refused = f"has no HNSW index: create it, or search exactly; run `venn-admit index create {NAME}`$"
+    check_refusal(own_calibrated(*by_index), 4, refused)
     check_refusal(own_calibrated("index", "audit", NAME), 4, "has no HNSW index")
     assert own_calibrated("index", "show", NAME, "--json").result == {"classifier": NAME, "hnsw": None}
 

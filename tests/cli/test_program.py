@@ -13,14 +13,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-import service
-from service.errors import DatabaseError, InvalidInputError, NotFoundError, NotReadyError, VennAdmitError
-from service.flows.exemplars import create as create_flow
-from service.store.database import schema
+import venn_admit
 from tests.cli import samples
 from tests.cli.conftest import CALIBRATION, copied
 from tests.cli.program import PATIENCE_SECONDS, Program, check_refusal, contents, nothing_stored, wait_for
 from tests.cli.samples import NAME, SCORED_ROWS
+from venn_admit.service.errors import DatabaseError, InvalidInputError, NotFoundError, NotReadyError, VennAdmitError
+from venn_admit.service.flows.exemplars import create as create_flow
+from venn_admit.service.store.database import schema
 
 UNREACHABLE = DatabaseError.exit_code
 PASSWORD = "hunter2"
@@ -115,7 +115,7 @@ def test_help_of_every_verb(verb: tuple[str, ...]) -> None:
 
 def test_version() -> None:
     outcome = Program({})("--version")
-    assert (outcome.code, outcome.stdout) == (0, f"venn-admit {service.__version__}\n")
+    assert (outcome.code, outcome.stdout) == (0, f"venn-admit {venn_admit.__version__}\n")
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_upgrade_and_status(empty_database: str, tmp_path: Path, files: Path) ->
     assert told.code == NotReadyError.exit_code
     assert f"Revision none, needed {head}: run `venn-admit db upgrade`." in told.stdout
     for request in requests(files, tmp_path)[:-3]:
-        check_refusal(program(*request), NotReadyError.exit_code, "revision none, .*: run `venn-admit db upgrade`")
+        check_refusal(program(*request), NotReadyError.exit_code, "revision none, .*; run `venn-admit db upgrade`$")
     assert contents(program.url) == {}
 
     for _ in range(2):

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from service.store.database.engine import create_engine, transaction
 from tests.cli import samples
 from tests.cli.conftest import CALIBRATION
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import NAME
+from venn_admit.service.store.database.engine import create_engine, transaction
 
 
 def labels(program: Program, folder: Path, rows: range, shift: int = 1) -> dict[str, object]:

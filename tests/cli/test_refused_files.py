@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.errors import InvalidInputError
 from tests.cli import samples
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_COUNT, DIMENSION, NAME
 from tests.files.samples import SUFFIXES, Columns
+from venn_admit.service.errors import InvalidInputError
 
 ROWS = 20
 # More than are read at a time.

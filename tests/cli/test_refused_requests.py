@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.errors import ConflictError, InvalidInputError, NotFoundError, NotReadyError
 from tests.cli import samples
 from tests.cli.program import Program, check_refusal, contents, nothing_stored
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME, K
 from tests.files.samples import Columns
+from venn_admit.service.errors import ConflictError, InvalidInputError, NotFoundError, NotReadyError
 
 INVALID, NOT_FOUND, NOT_READY = InvalidInputError.exit_code, NotFoundError.exit_code, NotReadyError.exit_code
 
@@ -61,7 +61,7 @@ def test_an_unknown_classifier(calibrated: Program, files: Path, tmp_path: Path,
 
 
 def test_an_unknown_classifier_where_there_is_none(program: Program) -> None:
-    check_refusal(program("fit", NAME), NOT_FOUND, "known: none yet; make one with `venn-admit create`")
+    check_refusal(program("fit", NAME), NOT_FOUND, "known: none yet; create one; run `venn-admit create`")
 
 
 @pytest.mark.parametrize("split", ["test", "scored", "Train", ""])
@@ -110,12 +110,14 @@ def test_calibrate_and_score_before_fit(ingested: Program, files: Path, tmp_path
     out = tmp_path / "scores.parquet"
     with nothing_stored(ingested):
         check_refusal(
-            ingested("calibrate", NAME), NOT_READY, f"has no KNN parameters yet: run `venn-admit fit {NAME}` first"
+            ingested("calibrate", NAME),
+            NOT_READY,
+            f"has no KNN parameters yet: fit it first; run `venn-admit fit {NAME}`$",
         )
         check_refusal(
             ingested("score", NAME, files / "scored.npz", "--out", out),
             NOT_READY,
-            f"has no calibration yet: run `venn-admit calibrate {NAME}`",
+            f"has no calibration yet: calibrate it first; run `venn-admit calibrate {NAME}`$",
         )
         for what, missing in (("parameters", "KNN parameters"), ("calibration", "calibration")):
             place = tmp_path / "parameters.json" if what == "parameters" else out
@@ -138,7 +140,8 @@ def test_fit_with_fewer_than_k_training_exemplars(program: Program, tmp_path: Pa
         check_refusal(
             program("fit", NAME),
             NOT_READY,
-            f"has {K - 1} training exemplars, its KNN needs at least K = {K}: ingest more with --split train",
+            f"has {K - 1} training exemplars, its KNN needs at least K = {K}: ingest more; "
+            f"run `venn-admit ingest {NAME} FILE --split train`$",
         )
     adopt(program, tmp_path)
     with nothing_stored(program):
@@ -155,8 +158,8 @@ def test_fit_with_an_empty_split(program: Program, tmp_path: Path, empty: str) -
         check_refusal(
             program("fit", NAME),
             NOT_READY,
-            f"no exemplars of '{NAME}' are in split {empty}: ingest held-out data with "
-            f"`venn-admit ingest {NAME} FILE --split held-out`",
+            f"no exemplars of '{NAME}' are in split {empty}: ingest held-out data, a few hundred documents "
+            f"at least; run `venn-admit ingest {NAME} FILE --split held-out`$",
         )
 
 

@@ -68,4 +68,4 @@ def test_refusals(calibrated: Program, ingested: Program) -> None:
     check_refusal(calibrated("report", "nothing"), 3, "no classifier is named 'nothing'")
     check_refusal(calibrated("report", NAME, "--calibration", 99), 3, "has no calibration 99")
     for told in (ingested("report", NAME), ingested("report", NAME, "--json")):
-        check_refusal(told, 4, f"has no calibration yet: run `venn-admit calibrate {NAME}`")
+        check_refusal(told, 4, f"has no calibration yet: calibrate it first; run `venn-admit calibrate {NAME}`$")

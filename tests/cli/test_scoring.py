@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from service.files.output.exports import SCORES_SCHEMA
 from tests.cli import samples
 from tests.cli.conftest import CALIBRATION
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_COUNT, CLASS_NAMES, NAME, SCORED_ROWS, K
 from tests.files.samples import SUFFIXES, Columns
 from tests.running import METHODS
+from venn_admit.service.files.output.exports import SCORES_SCHEMA
 
 Rows = list[dict[str, Any]]
 

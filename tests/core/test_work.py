@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from service.core.approximation import localizer
-from service.core.approximation.localizer import category_weight
-from service.core.calibrators.settings import make_settings
-from service.core.calibrators.venn_admit import decide as deciding
-from service.core.calibrators.venn_admit.decide import Localizer, decide
-from service.core.calibrators.venn_admit.sets import AdmitIndex
-from service.core.calibrators.venn_admit.venn import VennIndex
-from service.core.neighbours.index import NeighbourIndex
-from service.core.neighbours.search import search
-from service.core.types import Approximation, CalibrationPoints, Float32Array, FloatArray, IntArray
+from venn_admit.service.core.approximation import localizer
+from venn_admit.service.core.approximation.localizer import category_weight
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.calibrators.venn_admit import decide as deciding
+from venn_admit.service.core.calibrators.venn_admit.decide import Localizer, decide
+from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
+from venn_admit.service.core.neighbours.index import NeighbourIndex
+from venn_admit.service.core.neighbours.search import search
+from venn_admit.service.core.types import Approximation, CalibrationPoints, Float32Array, FloatArray, IntArray
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sentiment_small"
 K = 25

@@ -27,7 +27,7 @@ def public(owner: griffe.Object) -> Iterator[griffe.Function | griffe.Class]:
 
 
 def test_core_describes_every_argument_and_no_other() -> None:
-    core = griffe.load("service.core", search_paths=[ROOT])
+    core = griffe.load("venn_admit.service.core", search_paths=[ROOT])
     assert isinstance(core, griffe.Module)
     documented = set()
     for found in public(core):
@@ -38,4 +38,7 @@ def test_core_describes_every_argument_and_no_other() -> None:
             fields = described(found, "attributes")
             assert fields == [name for name in found.members if name in fields], found.path
         documented.add(found.path)
-    assert {"service.core.types.Neighbours", "service.core.neighbours.search.exact_neighbours"} <= documented
+    assert {
+        "venn_admit.service.core.types.Neighbours",
+        "venn_admit.service.core.neighbours.search.exact_neighbours",
+    } <= documented

@@ -3,10 +3,12 @@
 from sqlalchemy import Column, ForeignKey, Integer, MetaData, Table
 
 from docs.generate.diagram import diagram
+from docs.generate.errors import errors_page
 from docs.generate.markdown import plain, table
 from docs.generate.python_api import python_page
 from docs.generate.views import ViewColumn, view_columns
 from docs.generate.worked_example import REVIEWS, worked_example_table
+from venn_admit.service.errors import Code
 
 VIEW = """\
 -- What it is for.
@@ -62,6 +64,14 @@ def test_the_diagram_has_a_line_for_each_foreign_key_and_places_what_is_referred
 def test_the_python_reference_is_that_of_the_package_named() -> None:
     assert "::: some_package" in python_page("some_package")
     assert ":::" not in python_page("")
+
+
+def test_the_reference_of_errors_lists_each_code_with_its_class_and_parameters() -> None:
+    lines = errors_page().splitlines()
+    for code in Code:
+        assert sum(line.startswith(f"| `{code}` |") for line in lines) == 1, code
+    (not_fitted,) = [line for line in lines if line.startswith("| `not-fitted` |")]
+    assert "| `NotReadyError` | `classifier` | The classifier's KNN has no parameters yet. |" in not_fitted
 
 
 def test_the_worked_example_shows_what_weights_change() -> None:

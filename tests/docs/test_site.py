@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import typer
 
-from service.cli.main import app
-from service.errors import OutdatedError
-from service.settings import PREFIX, Settings
-from service.store.database.tables import metadata
+from venn_admit.service.cli.main import app
+from venn_admit.service.errors import OutdatedError
+from venn_admit.service.settings import PREFIX, Settings
+from venn_admit.service.store.database.tables import metadata
 
 ROOT = Path(__file__).parents[2]
 

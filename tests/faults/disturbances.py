@@ -10,11 +10,11 @@ from typing import Any
 import psutil
 from sqlalchemy import Row, text
 
-from service.store.database.engine import connect
 from tests.faults.fleet import LEASE_SECONDS, Fleet
 from tests.faults.server import Server
 from tests.faults.workload import open_jobs
 from tests.workers.processes import WorkerProcess, wait_until
+from venn_admit.service.store.database.engine import connect
 
 REFUSED = "lease was lost, result is dropped"
 

@@ -9,13 +9,13 @@ import psutil
 from celery import Celery
 from sqlalchemy import Engine
 
-from service import broker
-from service.errors import DatabaseError, JobError
-from service.store.database.engine import at_once, create_engine, transaction
-from service.store.work import jobs
 from tests.faults.proxy import Proxy, proxied
 from tests.faults.workload import open_jobs
 from tests.workers.processes import WorkerProcess, await_workers, kill_session, wait_until
+from venn_admit.service import broker
+from venn_admit.service.errors import DatabaseError, JobError
+from venn_admit.service.store.database.engine import at_once, create_engine, transaction
+from venn_admit.service.store.work import jobs
 
 LEASE_SECONDS = 4
 TASK_SECONDS = 600

@@ -11,9 +11,9 @@ from pathlib import Path
 import psycopg
 from sqlalchemy import URL
 
-from service.store.embedded.access import server_programs, server_user
-from service.store.embedded.users import start_embedded, stop_embedded
 from tests.workers.processes import wait_until
+from venn_admit.service.store.embedded.access import server_programs, server_user
+from venn_admit.service.store.embedded.users import start_embedded, stop_embedded
 
 
 class Server:

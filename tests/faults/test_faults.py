@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, text
 
-from service.store.database.engine import connect
 from tests.faults.conftest import SIZE
 from tests.faults.disturbances import Disturbances
 from tests.faults.fleet import Fleet, Sweeper, running_fleet
 from tests.faults.server import Server
 from tests.faults.workload import Comparison, Row, compare, written
 from tests.workers.processes import await_workers, wait_until
+from venn_admit.service.store.database.engine import connect
 
 KILLS = 15
 # Of each of the three jobs.

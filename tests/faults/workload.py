@@ -10,12 +10,12 @@ import numpy as np
 from sqlalchemy import Engine, make_url, text
 from structlog.testing import capture_logs
 
-from service.core.calibrators.settings import make_settings
-from service.flows.calibration.calibrate import request_approximations
-from service.store.database.engine import connect, create_engine
-from service.store.database.schema import upgrade
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Arrays, Bench, make_reviews, run_chunks
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.flows.calibration.calibrate import request_approximations
+from venn_admit.service.store.database.engine import connect, create_engine
+from venn_admit.service.store.database.schema import upgrade
 
 NAME = "reviews"
 

@@ -8,10 +8,10 @@ import re
 import sys
 from pathlib import Path
 
-from service.errors import VennAdmitError
-from service.files import read_exemplars
-from service.files.labels import read_labels
 from tests.files.hostile import CLASS_NAMES, DIMENSION
+from venn_admit.service.errors import VennAdmitError
+from venn_admit.service.files import read_exemplars
+from venn_admit.service.files.labels import read_labels
 
 STATUS = Path("/proc/self/status")
 

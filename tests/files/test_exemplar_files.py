@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from service.errors import InvalidInputError
-from service.files import count_rows, duplicate_ids, read_exemplars
 from tests.files.samples import CLASS_COUNT, DIMENSION, ROWS, SUFFIXES, Columns, read, read_one, sample, write
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files import count_rows, duplicate_ids, read_exemplars
 
 # How messages name the columns.
 NAMES = {

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from service.errors import InvalidInputError
 from tests.files.hostile import HOSTILE, LEGAL, MEBIBYTE, write_all
+from venn_admit.service.errors import InvalidInputError
 
 # Little, so that small files are hostile to it.
 BUDGET = 32 * MEBIBYTE

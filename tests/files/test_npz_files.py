@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.errors import InvalidInputError
-from service.files import count_rows, read_exemplars
 from tests.files.samples import DIMENSION, ROWS, Columns, read, read_one, sample, write_npz
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files import count_rows, read_exemplars
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sentiment_small"
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from service.errors import InvalidInputError
-from service.files.parameters import read_parameters
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files.parameters import read_parameters
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from service.errors import InvalidInputError
-from service.files import read_exemplars
 from tests.files.samples import CLASS_COUNT, DIMENSION, ROWS, Columns, read, read_one, sample, write_parquet
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files import read_exemplars
 
 
 @pytest.fixture

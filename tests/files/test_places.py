@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
 
-from service.errors import InvalidInputError
-from service.files.output.exports import SCORES_SCHEMA, write_json
-from service.files.output.places import check_output, filling, make_folder
-from service.files.output.tables import TableWriter, check_table_output
 from tests.files.limits import limited_files
 from tests.files.samples import sample, write
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files.output.exports import SCORES_SCHEMA, write_json
+from venn_admit.service.files.output.places import check_output, filling, make_folder
+from venn_admit.service.files.output.tables import TableWriter, check_table_output
 
 
 def _symlink(given: Path, place: Path) -> Path:

@@ -9,12 +9,12 @@ from celery import Celery
 from sqlalchemy import Engine, make_url
 from structlog.testing import capture_logs
 
-from service import broker
-from service.flows.calibration.recalibrate import Step, recalibrate_due
-from service.store.database.engine import create_engine
 from tests.conftest import fresh_database
 from tests.flows.recalibration import QUIET, WAIT, Due
 from tests.running import Bench, Golden, make_reviews
+from venn_admit.service import broker
+from venn_admit.service.flows.calibration.recalibrate import Step, recalibrate_due
+from venn_admit.service.store.database.engine import create_engine
 
 
 @pytest.fixture(autouse=True)

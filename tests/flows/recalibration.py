@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Row
 
-from service.core.types import Split
-from service.flows.calibration.recalibrate import RecalibrationOutcome, Step
-from service.flows.exemplars.label import LabelResult, label
-from service.store.calibrations import calibrations
-from service.store.calibrations.calibrations import SnapshotPoints
-from service.store.database.engine import connect, transaction
-from service.store.exemplars import classifiers
 from tests.running import Bench, Golden
+from venn_admit.service.core.types import Split
+from venn_admit.service.files.label_sources import LabelFile
+from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome, Step
+from venn_admit.service.flows.exemplars.label import LabelResult, label
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.calibrations import SnapshotPoints
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import classifiers
 
 EDGE = Golden("edge")
 # As the settings have them.
@@ -28,7 +29,7 @@ def give(bench: Bench, shift: int = 1, rows: range = range(3), part: str = "vp")
     path = bench.folder / "labels.csv"
     lines = [f"{part}-{row},{(int(EDGE[f'{part}_y'][row]) + shift) % 3}" for row in rows]
     path.write_text("\n".join(["external_id,label", *lines]) + "\n")
-    return label(bench.engine, "edge", path, selection="random", retract=False)
+    return label(bench.engine, "edge", LabelFile(path), selection="random", retract=False)
 
 
 def more(bench: Bench, name: str = "more", split: str = "vp") -> int:

@@ -14,17 +14,17 @@ from alembic.config import Config
 from pytest_alembic import MigrationContext, tests
 from sqlalchemy import Connection, Engine, text
 
-from service.errors import NotReadyError
-from service.flows.decisions.replay import replay
-from service.store.calibrations import calibrations, calibrators
-from service.store.database import schema
-from service.store.database.engine import connect, create_engine, transaction
-from service.store.database.tables import SCHEMA, metadata
-from service.store.exemplars import classifiers
-from service.store.search import hnsw
-from service.store.search.array_cache import ArrayCache
-from service.store.work import recalibrations
 from tests.running import Bench, Golden
+from venn_admit.service.errors import NotReadyError
+from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.store.calibrations import calibrations, calibrators
+from venn_admit.service.store.database import schema
+from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.service.store.database.tables import SCHEMA, metadata
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.search import hnsw
+from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.service.store.work import recalibrations
 
 ROWS = (Path(__file__).parent / "rows_at_0004.sql").read_text()
 FACTS = (Path(__file__).parent / "facts.sql").read_text()
@@ -110,7 +110,7 @@ USING hnsw ((r::public.vector(2)) public.vector_l2_ops) WITH (m = 4, ef_construc
 """
 
 # Functions of our schema, which SQLAlchemy's metadata does not hold.
-ROUTINES = ("create_vector_partitions", "oldest_program")
+ROUTINES = ("create_vector_partitions", "is_in_snapshot", "oldest_program")
 
 
 @pytest.fixture
@@ -241,6 +241,22 @@ def test_alembic_finds_nothing_to_generate(database: str) -> None:
 def test_every_table_and_column_has_a_comment(engine: Engine) -> None:
     with connect(engine) as connection:
         assert connection.execute(text(UNCOMMENTED)).scalars().all() == []
+
+
+def test_the_view_of_selective_accuracy_calls_the_condition_and_changes_back(empty: Engine) -> None:
+    def view() -> str:
+        with connect(empty) as connection:
+            return str(
+                connection.execute(text("SELECT pg_get_viewdef('report.selective_accuracy_v1'::regclass)")).scalar()
+            )
+
+    move(empty, "0015")
+    written_out = view()
+    move(empty, "0016")
+    assert "is_in_snapshot_v1(calibration.number, point.valid_from, point.valid_until)" in view()
+    assert "valid_until >" not in view()
+    move(empty, "0015", command.downgrade)
+    assert view() == written_out
 
 
 def test_comments_change_and_change_back_around_rows(empty: Engine) -> None:
@@ -427,7 +443,7 @@ def test_sql_for_offline_use_makes_the_same(engine: Engine, empty: Engine) -> No
 
 
 def test_two_migrators_at_once(engine: Engine, empty_database: str, empty: Engine) -> None:
-    program = "import sys; from service.store.database.schema import upgrade; upgrade(sys.argv[1])"
+    program = "import sys; from venn_admit.service.store.database.schema import upgrade; upgrade(sys.argv[1])"
     migrators = [
         subprocess.Popen([sys.executable, "-c", program, empty_database], stderr=subprocess.PIPE, text=True)
         for _ in range(2)

@@ -6,11 +6,11 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import Engine, text
 
-from service.store.database.engine import connect, create_engine, transaction
-from service.store.database.statements import statement
-from service.store.exemplars import classifiers
 from tests.conftest import fresh_database
 from tests.plans.plans import Node, buffers, explain, kinds, scans
+from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.exemplars import classifiers
 
 # What a first job leaves behind: its snapshot's decisions are all there are.
 ROWS = 10_000

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from service.core.types import Float32Array
-from service.store.database.engine import connect, create_engine
-from service.store.database.statements import statement
-from service.store.exemplars import classifiers
-from service.store.exemplars.classifiers import Classifier
-from service.store.search import hnsw
-from service.store.search.nearest import MARGIN
 from tests.conftest import fresh_database
 from tests.plans.plans import buffers, explain, kinds, scans
 from tests.store.search.test_nearest import store_support
+from venn_admit.service.core.types import Float32Array
+from venn_admit.service.store.database.engine import connect, create_engine
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search import hnsw
+from venn_admit.service.store.search.nearest import MARGIN
 
 ROWS, DIMENSION, K = 5000, 24, 25
 

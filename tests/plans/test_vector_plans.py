@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine, text
 
-from service.core.types import Split
-from service.store.database.engine import connect, create_engine, transaction
-from service.store.database.statements import statement
-from service.store.exemplars import classifiers, exemplars
-from service.store.exemplars.classifiers import Classifier
-from service.store.exemplars.exemplars import IncomingExemplars
 from tests.conftest import fresh_database
 from tests.plans.plans import buffers, explain, kinds, scans
+from venn_admit.service.core.types import Split
+from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.exemplars import classifiers, exemplars
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.exemplars import IncomingExemplars
 
 ROWS, DIMENSION = 8_000, 64
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from service.core.documents import Documents
-from service.core.types import MethodSets
-from service.report.evaluation.dataset import DatasetReport, build_dataset_report
 from tests.report.samples import ALPHA, HOSTILE_NAMES, PARAMETERS, SCRIPTS, compared_points, golden_points, made_points
+from venn_admit.service.core.documents import Documents
+from venn_admit.service.core.types import MethodSets
+from venn_admit.service.report.evaluation.dataset import DatasetReport, build_dataset_report
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from service.core.documents import Documents
-from service.core.evaluation.points import EvaluationPoints
-from service.core.types import MethodSets
+from venn_admit.service.core.documents import Documents
+from venn_admit.service.core.evaluation.points import EvaluationPoints
+from venn_admit.service.core.types import MethodSets
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "sentiment.npz"
 ALPHA = Decimal("0.1")

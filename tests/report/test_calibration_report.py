@@ -12,23 +12,24 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from service.core.calibrators.bands import BandRadius
-from service.core.calibrators.settings import make_settings
-from service.core.monitoring.discrepancies import Discrepancies
-from service.core.monitoring.drift import KolmogorovSmirnov, OutcomeCounts, Shift
-from service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
-from service.core.monitoring.label_budget import label_budget
-from service.core.monitoring.partitions import CalibrationPartitions
-from service.core.monitoring.traffic import Accuracy, Comparison, Share, SharePair, Traffic
-from service.core.types import Split
-from service.files.output.exports import finite_json
-from service.report.calibration.advice import advice
-from service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
-from service.report.calibration.payload import calibration_payload
-from service.report.calibration.tables import calibration_tables
-from service.report.pages.calibration import render_calibration, write_calibration_page
 from tests.report.pages.test_evaluation import Page
 from tests.report.samples import HOSTILE_NAMES
+from venn_admit.service.cli.steps import COMMANDS
+from venn_admit.service.core.calibrators.bands import BandRadius
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.monitoring.discrepancies import Discrepancies
+from venn_admit.service.core.monitoring.drift import KolmogorovSmirnov, OutcomeCounts, Shift
+from venn_admit.service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
+from venn_admit.service.core.monitoring.label_budget import label_budget
+from venn_admit.service.core.monitoring.partitions import CalibrationPartitions
+from venn_admit.service.core.monitoring.traffic import Accuracy, Comparison, Share, SharePair, Traffic
+from venn_admit.service.core.types import Split
+from venn_admit.service.files.output.exports import finite_json
+from venn_admit.service.report.calibration.advice import advice
+from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
+from venn_admit.service.report.calibration.payload import calibration_payload
+from venn_admit.service.report.calibration.tables import calibration_tables
+from venn_admit.service.report.pages.calibration import render_calibration, write_calibration_page
 
 NEWEST = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 WIDTHS = (80, 120)
@@ -111,7 +112,7 @@ def hostile() -> CalibrationReport:
 def shown(report: CalibrationReport, width: int = 80, *, colour: bool = False) -> str:
     output = StringIO()
     console = Console(file=output, width=width, force_terminal=colour, color_system="standard" if colour else None)
-    console.print(calibration_tables(report))
+    console.print(calibration_tables(report, COMMANDS))
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
 
 
@@ -170,9 +171,9 @@ def test_advice(two_classes: CalibrationReport) -> None:
     given = replace(two_classes, agreement=replace(grown, at_fit=None))
     assert "there is no fit to compare with" in shown(given)
     assert "Nothing: no labels wait to be taken up and recent traffic is like vp.\n" in shown(given, 120) + "\n"
-    assert advice(given) == []
+    assert advice(given, COMMANDS) == []
     retired = replace(due, snapshot=replace(due.snapshot, is_current=False))
-    assert advice(retired) == ["This calibration is retired: `venn-admit report made` shows what is current."]
+    assert advice(retired, COMMANDS) == ["This calibration is retired: `venn-admit report made` shows the current one."]
 
 
 def with_traffic(report: CalibrationReport, **changes: Any) -> CalibrationReport:
@@ -198,7 +199,7 @@ def test_traffic_of_several_calibrations(two_classes: CalibrationReport) -> None
 @pytest.mark.parametrize("quantity", ["match_count", "distance"])
 def test_a_large_shift_is_advised_upon(two_classes: CalibrationReport, quantity: str) -> None:
     large = Shift(np.zeros(5), np.ones(5), KolmogorovSmirnov(0.3, 1e-9, 0.25))
-    (found,) = advice(with_comparison(two_classes, **{quantity: large}))
+    (found,) = advice(with_comparison(two_classes, **{quantity: large}), COMMANDS)
     name = "q" if quantity == "match_count" else "d"
     assert f"the distributions of {name} differ by .300 (at least .250 if chance is allowed for)" in found
     assert "label a random sample of recent traffic (`venn-admit export made --what unlabelled" in found
@@ -206,77 +207,79 @@ def test_a_large_shift_is_advised_upon(two_classes: CalibrationReport, quantity:
 
 def test_traffic_that_has_its_labels_need_not_be_labelled(two_classes: CalibrationReport) -> None:
     report = with_comparison(with_traffic(two_classes, unlabelled=0), admitted=pair(0.4, 0.1))
-    (found,) = advice(report)
+    (found,) = advice(report, COMMANDS)
     assert "every point of recent traffic has a label already" in found
     assert "export" not in found
 
 
 def test_shares_that_recent_traffic_lost_are_advised_upon(two_classes: CalibrationReport) -> None:
-    (found,) = advice(with_comparison(two_classes, usable=pair(0.9, 0.5), admitted=pair(0.4, 0.1)))
+    (found,) = advice(with_comparison(two_classes, usable=pair(0.9, 0.5), admitted=pair(0.4, 0.1)), COMMANDS)
     assert ".500 of it lie in usable bands, of vp .900; .100 of it would be admitted, of vp .400" in found
 
 
 def test_errors_come_first(two_classes: CalibrationReport) -> None:
     accuracy = (Accuracy(None, 774, 1000, 0.73, 0.81), Accuracy(1, 95, 100, 0.87, 0.98))
     report = with_comparison(with_traffic(two_classes, accuracy=accuracy), admitted=pair(0.4, 0.1))
-    first, second = advice(report)
+    first, second = advice(report, COMMANDS)
     assert "1 - alpha = 0.9 were promised right" in first
     assert "of all, .774 of 1,000 (99 % interval .730 to .810)." in first
     assert second.startswith("Recent traffic is unlike vp")
+    assert "`venn-admit export made --what unlabelled" in first
+    assert second.endswith("unlike the calibration data; recalibrate with that sample.")
     text = " ".join(shown(report, 120).split())
     assert "Lowest by predicted class: positive, .950 of 100 (99 % interval .870 to .980)." in text
     of_class = (accuracy[1], replace(accuracy[1], high=0.89))
-    (found,) = advice(with_traffic(two_classes, accuracy=of_class))
+    (found,) = advice(with_traffic(two_classes, accuracy=of_class), COMMANDS)
     assert "of those predicted 'positive', .950 of 100" in found
 
 
 def test_where_everything_is_rejected(two_classes: CalibrationReport) -> None:
-    (found,) = advice(replace(two_classes, admitted_of_vp=0))
+    (found,) = advice(replace(two_classes, admitted_of_vp=0), COMMANDS)
     assert found.startswith("Everything is rejected: ")
     none = (OutcomeCounts(True, False, 30_000, 0, (10_000, 15_000, 5000, 0)),)
-    (found,) = advice(with_traffic(two_classes, own_outcomes=none))
+    (found,) = advice(with_traffic(two_classes, own_outcomes=none), COMMANDS)
     assert "were rejected, most of them as 'set not a singleton', though" in found
     assert found.startswith("All points of recent traffic")
     few = (OutcomeCounts(True, False, 3, 0, (3, 0, 0, 0)),)
-    assert advice(with_traffic(two_classes, own_outcomes=few)) == []
+    assert advice(with_traffic(two_classes, own_outcomes=few), COMMANDS) == []
 
 
 def test_where_nearly_everything_is_rejected(two_classes: CalibrationReport) -> None:
     vp = two_classes.snapshot.vp_count
-    (found,) = advice(replace(two_classes, admitted_of_vp=int(0.08 * vp)))
+    (found,) = advice(replace(two_classes, admitted_of_vp=int(0.08 * vp)), COMMANDS)
     assert found.startswith("Nearly everything is rejected: ")
     assert "and yet .080 of its points would be admitted" in found
-    assert advice(replace(two_classes, admitted_of_vp=int(0.12 * vp))) == []
+    assert advice(replace(two_classes, admitted_of_vp=int(0.12 * vp)), COMMANDS) == []
     for admitted, advised in ((240, True), (3000, False)):
         own = (OutcomeCounts(True, False, 30_000, admitted, (10_000, 20_000 - admitted, 0, 0)),)
-        found_now = advice(with_traffic(two_classes, own_outcomes=own))
+        found_now = advice(with_traffic(two_classes, own_outcomes=own), COMMANDS)
         assert bool(found_now) == advised
         assert not advised or found_now[0].startswith("Nearly all points of recent traffic")
 
 
 def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, hostile: CalibrationReport) -> None:
-    html = render_calibration(two_classes)
+    html = render_calibration(two_classes, COMMANDS)
     page = Page(html)
     assert len(page.all("table")) == 9
     assert "made: calibration 7, current, of 2026-03-01 09:30 UTC" in page.text
     assert "Nothing: no labels wait" in page.text
     assert not re.search(r"https?:|//[a-z]|src=|@import|<script|<link|<iframe", html)
-    assert render_calibration(two_classes) == html
-    assert "<b>bold" not in render_calibration(hostile)
+    assert render_calibration(two_classes, COMMANDS) == html
+    assert "<b>bold" not in render_calibration(hostile, COMMANDS)
 
 
 def test_commands_stand_apart_on_the_page(two_classes: CalibrationReport) -> None:
     due = replace(two_classes, changes=SnapshotChanges(5, 0, 1))
-    assert "<code>venn-admit calibrate made --kappa 1000</code>" in render_calibration(due)
+    assert "<code>venn-admit calibrate made --kappa 1000</code>" in render_calibration(due, COMMANDS)
 
 
 def test_the_page_is_written(two_classes: CalibrationReport, tmp_path: Path) -> None:
-    page = write_calibration_page(two_classes, tmp_path / "new" / "folder")
-    assert page.read_text(encoding="utf-8") == render_calibration(two_classes)
+    page = write_calibration_page(two_classes, COMMANDS, tmp_path / "new" / "folder")
+    assert page.read_text(encoding="utf-8") == render_calibration(two_classes, COMMANDS)
 
 
 def test_payload_has_every_class_and_partition(hostile: CalibrationReport) -> None:
-    payload = json.loads(json.dumps(finite_json(calibration_payload(hostile)), allow_nan=False))
+    payload = json.loads(json.dumps(finite_json(calibration_payload(hostile, COMMANDS)), allow_nan=False))
     cells = payload["partitions"]["cells"]
     assert len(cells) == 26 * 4
     for cell in cells:

@@ -9,13 +9,13 @@ from celery import Celery
 from sqlalchemy import Engine, make_url
 from structlog.testing import capture_logs
 
-from service import broker
-from service.settings import Settings
-from service.store.database.engine import create_engine, transaction
 from tests.conftest import fresh_database
 from tests.running import Bench
 from tests.workers.samples import make_clusters
-from workers.app import make_app
+from venn_admit.service import broker
+from venn_admit.service.settings import Settings
+from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.workers.app import make_app
 
 
 @pytest.fixture(scope="session")

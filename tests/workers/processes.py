@@ -14,9 +14,9 @@ from typing import Any
 import psutil
 from sqlalchemy import Engine
 
-from service.cli.worker_process import worker_command, worker_environment
-from service.store.database.engine import connect
-from service.store.work import jobs
+from venn_admit.service.cli.worker_process import worker_command, worker_environment
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.work import jobs
 
 PATIENCE_SECONDS = 60.0
 

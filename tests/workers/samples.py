@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Engine, Row, text
 
-from service.core.types import KnnParameters
-from service.flows.jobs.submit import Send
-from service.store.database.engine import connect
-from service.store.work import jobs
 from tests.running import Arrays, Bench
+from venn_admit.service.core.types import KnnParameters
+from venn_admit.service.flows.jobs.submit import Send
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.work import jobs
 
 NAME = "clusters"
 DIMENSION = 16

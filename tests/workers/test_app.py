@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 from celery import Celery
 
-from service import broker
+from venn_admit.service import broker
 
 IMPORT_ALL = """
 import pkgutil
 import importlib
-import workers
+from venn_admit import workers
 
 for module in pkgutil.iter_modules(workers.__path__):
     importlib.import_module(f"workers.{module.name}")

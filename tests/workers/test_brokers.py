@@ -8,10 +8,10 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine
 
-from service import broker
-from service.flows.jobs.control import relay
 from tests.workers.processes import await_workers, running_worker, wait_until
 from tests.workers.samples import CHUNK_ROWS, SCORED_ROWS, progress, request_score, written
+from venn_admit.service import broker
+from venn_admit.service.flows.jobs.control import relay
 
 CHUNKS = SCORED_ROWS // CHUNK_ROWS
 

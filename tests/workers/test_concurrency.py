@@ -18,18 +18,20 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine, text
 
-from service.flows.calibration.recalibrate import RecalibrationOutcome, recalibrate_due
-from service.flows.decisions.replay import replay
-from service.flows.decisions.score import request_score
-from service.flows.exemplars.ingest import ingest
-from service.flows.exemplars.label import label
-from service.flows.jobs.control import await_job, relay
-from service.store.database.engine import connect
 from tests.conftest import TEST_PREFIX
 from tests.from_scratch import current_points, store_again
 from tests.running import Arrays, Bench
 from tests.workers.processes import WorkerProcess, await_workers, running_worker, wait_until
 from tests.workers.samples import CLASS_COUNT, ETA_LOC, NAME, PARAMETERS, SETTINGS, exemplars, value
+from venn_admit.service.files.label_sources import LabelFile
+from venn_admit.service.files.sources import FileSource
+from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome, recalibrate_due
+from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.flows.decisions.score import request_score
+from venn_admit.service.flows.exemplars.ingest import ingest
+from venn_admit.service.flows.exemplars.label import label
+from venn_admit.service.flows.jobs.control import await_job, relay
+from venn_admit.service.store.database.engine import connect
 
 SECONDS = float(os.environ.get(f"{TEST_PREFIX}SOAK_SECONDS", "12"))
 WRITERS, READERS = 10, 3
@@ -67,13 +69,13 @@ class Crowd:
                 path = bench.folder / "labels.csv"
                 path.write_text("\n".join(["external_id,label", *lines]) + "\n")
                 selection = "selected" if turn == 2 else "random"
-                label(self.engine, NAME, path, selection=selection, retract=bool(retract))
+                label(self.engine, NAME, LabelFile(path), selection=selection, retract=bool(retract))
                 self.done["labels"] += len(rows)
             self.over.wait(rng.exponential(0.2))
 
     def ingest(self, bench: Bench, split: str) -> None:
         new = exemplars(f"new-{self.done['files of data']}", 6)
-        ingest(self.engine, NAME, bench.write("new.npz", new), split, on_rows=lambda _: None)
+        ingest(self.engine, NAME, FileSource(bench.write("new.npz", new)), split)
         self.done["files of data"] += 1
 
     def recalibrate(self) -> None:
@@ -92,12 +94,11 @@ class Crowd:
             request = request_score(
                 self.engine,
                 NAME,
-                bench.write("scored.npz", unlabelled(f"reader-{number}-{turn}", 40)),
+                FileSource(bench.write("scored.npz", unlabelled(f"reader-{number}-{turn}", 40))),
                 weighted=turn % 2 == 0,
                 require_full_match=False,
                 calibration_id=None,
                 chunk_rows=20,
-                on_rows=lambda _: None,
             )
             await_job(self.engine, self.sender, request.job_id, check_workers=lambda: None, on_progress=lambda _: None)
             assert bench.rows(DECIDED_BY, job_id=request.job_id) == [(request.calibration_id, 40)]

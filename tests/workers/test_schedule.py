@@ -12,12 +12,13 @@ from celery import Celery
 from kombu.utils.imports import symbol_by_name
 from sqlalchemy import Engine
 
-from service import broker
-from service.flows.exemplars.label import label
-from service.store.database.engine import connect
-from service.store.work import jobs
 from tests.workers.processes import await_workers, kill_session, running_worker, wait_until
 from tests.workers.samples import NAME, exemplars, rows, value
+from venn_admit.service import broker
+from venn_admit.service.files.label_sources import LabelFile
+from venn_admit.service.flows.exemplars.label import label
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.work import jobs
 
 SENT = "SELECT payload -> 'headers' ->> 'task' AS task, payload -> 'headers' ->> 'expires' AS expires FROM message"
 HELD_OUT = 2000
@@ -38,7 +39,7 @@ def change_label(engine: Engine, folder: Path) -> str:
     number = int(exemplars("held-out", HELD_OUT)["y"][int(external_id.rpartition("-")[2])])
     path = folder / "labels.csv"
     path.write_text(f"external_id,label\n{external_id},{(number + 1) % 3}\n")
-    assert label(engine, NAME, path, selection="random", retract=False).recalibrations == 1
+    assert label(engine, NAME, LabelFile(path), selection="random", retract=False).recalibrations == 1
     return external_id
 
 
@@ -92,7 +93,7 @@ def test_beat_and_a_worker_keep_a_calibration_current(url: str, engine: Engine, 
         await_workers(engine, 1)
         external_id = change_label(engine, tmp_path)
         process = subprocess.Popen(
-            [sys.executable, "-m", "service.cli", "beat"],
+            [sys.executable, "-m", "venn_admit.service.cli", "beat"],
             env=os.environ | settings,
             stdin=subprocess.DEVNULL,
             stdout=log,

@@ -9,9 +9,9 @@ from celery import Celery
 from sqlalchemy import Engine, text
 from structlog.testing import capture_logs
 
-from service import broker
-from service.store.database.engine import transaction
 from tests.workers.samples import CHUNK_ROWS, NAME, SCORED_ROWS, progress, request_score, rows, value, written
+from venn_admit.service import broker
+from venn_admit.service.store.database.engine import transaction
 
 CHUNKS = SCORED_ROWS // CHUNK_ROWS
 # Which chunks the messages that wait are for, as Celery shows arguments.

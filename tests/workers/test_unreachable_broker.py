@@ -8,17 +8,16 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine
 
-from service import broker
-from service.cli.session import Session, connect_unchecked
-from service.cli.waiting import run_job_with_progress
-from service.cli.waiting import sender as sender_of
-from service.errors import BrokerError, JobError
-from service.flows.jobs import control as flow
-from service.flows.jobs.control import await_job
-from service.settings import Settings, get_settings
-from service.store.database.engine import connect
-from service.store.work import jobs
 from tests.workers.samples import CHUNK_ROWS, SCORED_ROWS, request_score, value
+from venn_admit.service import broker
+from venn_admit.service.cli.session import connect_unchecked
+from venn_admit.service.cli.waiting import Waiting
+from venn_admit.service.errors import BrokerError, JobError
+from venn_admit.service.flows.jobs import control as flow
+from venn_admit.service.flows.jobs.control import await_job
+from venn_admit.service.settings import get_settings
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.work import jobs
 
 CHUNKS = SCORED_ROWS // CHUNK_ROWS
 
@@ -84,7 +83,7 @@ def test_a_job_that_was_never_sent_is_cancelled(
     job_id = request_score(engine, tmp_path)
     out = tmp_path / "the scores.parquet"
     with pytest.raises(BrokerError, match=rf"job {job_id} was cancelled.*127\.0\.0\.1:9/0 cannot be reached"):
-        run_job_with_progress(session, job_id, "Scoring", out)
+        Waiting(session, out).run_job(job_id, "Scoring")
     session.engine.dispose()
     with connect(engine) as connection:
         job = jobs.by_id(connection, job_id)
@@ -92,19 +91,6 @@ def test_a_job_that_was_never_sent_is_cancelled(
     assert "redis://127.0.0.1:9/0 cannot be reached" in (job.error or "")
     told = " ".join(capsys.readouterr().err.split())
     assert f"venn-admit jobs resume {job_id} --out '{out}'" in told
-
-
-def test_a_request_that_cannot_be_sent_is_cancelled_and_says_how_to_resume_it(
-    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = Settings(database_url=url, broker_url="redis://127.0.0.1:9/0", home=tmp_path / "home")
-    session = Session.start(settings)
-    with pytest.raises(BrokerError, match=r"job \d+ was cancelled.*127\.0\.0\.1:9/0 cannot be reached"):
-        request_score(session.engine, tmp_path, send=sender_of(session, tmp_path / "scores.csv"))
-    job_id = value(session.engine, "SELECT max(id) FROM job")
-    assert value(session.engine, "SELECT state FROM job WHERE id = :job_id", job_id=job_id) == "cancelled"
-    assert f"venn-admit jobs resume {job_id} --out" in " ".join(capsys.readouterr().err.split())
-    session.engine.dispose()
 
 
 def test_a_request_is_sent_once_it_is_recorded(engine: Engine, sender: Celery, tmp_path: Path) -> None:

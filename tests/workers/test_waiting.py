@@ -6,12 +6,12 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine
 
-from service.cli import waiting
-from service.cli.waiting import Notices
-from service.flows.jobs.control import await_job, relay
-from service.store.database.engine import transaction
-from service.store.work import jobs
 from tests.workers.samples import SCORED_ROWS, request_score
+from venn_admit.service.cli import waiting
+from venn_admit.service.cli.waiting import Notices
+from venn_admit.service.flows.jobs.control import await_job, relay
+from venn_admit.service.store.database.engine import transaction
+from venn_admit.service.store.work import jobs
 
 
 class EnoughError(Exception):

@@ -15,11 +15,6 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine, Row, text
 
-from service import broker
-from service.cli.worker_process import worker_environment
-from service.errors import JobError, NotReadyError
-from service.flows.jobs.control import await_job, relay
-from service.store.database.engine import connect
 from tests.workers.processes import (
     PATIENCE_SECONDS,
     await_workers,
@@ -29,6 +24,11 @@ from tests.workers.processes import (
     wait_until,
 )
 from tests.workers.samples import CHUNK_ROWS, SCORED_ROWS, progress, request_score, rows, value, written
+from venn_admit.service import broker
+from venn_admit.service.cli.worker_process import worker_environment
+from venn_admit.service.errors import JobError, NotReadyError
+from venn_admit.service.flows.jobs.control import await_job, relay
+from venn_admit.service.store.database.engine import connect
 
 OpenEngine = Callable[[str], Engine]
 
@@ -61,7 +61,7 @@ PARENT = """
 import sys, time
 from pathlib import Path
 from typing import Any
-from service.cli.worker_process import OwnWorker
+from venn_admit.service.cli.worker_process import OwnWorker
 
 worker = OwnWorker(Path(sys.argv[1]), 1)
 print(worker._process.pid, flush=True)

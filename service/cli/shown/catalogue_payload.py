@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from service.cli.shown.rows import plain
-from service.core.types import Split
-from service.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
-from service.store.calibrations.calibrators import Calibrator
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.cli.shown.rows import plain
+from venn_admit.service.core.types import Split
+from venn_admit.service.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
+from venn_admit.service.store.calibrations.calibrators import Calibrator
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 def classifiers_payload(found: list[Listed]) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from service.cli.shown.rows import cell, table
-from service.core.types import CalibratorSettings, Split
-from service.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
-from service.store.calibrations.calibrators import Calibrator
+from venn_admit.service.cli.shown.rows import cell, table
+from venn_admit.service.core.types import CalibratorSettings, Split
+from venn_admit.service.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
+from venn_admit.service.store.calibrations.calibrators import Calibrator
 
 # A table of so many classes is still read; --json has all.
 _MOST_CLASSES = 50

@@ -5,9 +5,9 @@ from typing import Any
 
 from rich.table import Table
 
-from service.cli.output import cell, output
-from service.core.types import IntArray
-from service.store.exemplars.exemplars import DescribedExemplar
+from venn_admit.service.cli.output import cell, output
+from venn_admit.service.core.types import IntArray
+from venn_admit.service.store.exemplars.exemplars import DescribedExemplar
 
 # A training exemplar, its label, and its distance.
 Near = tuple[DescribedExemplar, int, float]
@@ -55,7 +55,7 @@ def print_decision(
     category_counts: IntArray,
     near: Sequence[Near],
 ) -> None:
-    """Print the tables; fields: of `service.flows.decisions.fields`. category_counts: (C,) int64."""
+    """Print the tables; fields: of `venn_admit.service.flows.decisions.fields`. category_counts: (C,) int64."""
     facts = Table(title=cell(title), title_justify="left", box=None, show_header=False)
     for field, words in _FIELDS.items():
         value = fields[field]

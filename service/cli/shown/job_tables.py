@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from service.cli.shown.rows import cell, duration, table
-from service.flows.jobs.listing import ChunkRow, JobRow
+from venn_admit.service.cli.shown.rows import cell, duration, table
+from venn_admit.service.flows.jobs.listing import ChunkRow, JobRow
 
 
 def headline(summary: JobRow) -> str:

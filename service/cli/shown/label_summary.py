@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from service.core.types import HELD_OUT_SPLITS, Split
-from service.flows.exemplars.label import LabelResult
+from venn_admit.service.core.types import HELD_OUT_SPLITS, Split
+from venn_admit.service.flows.exemplars.label import LabelResult
 
 
 def payload(done: LabelResult) -> dict[str, Any]:

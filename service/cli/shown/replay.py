@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from service.cli.output import output
-from service.cli.shown.decision_tables import Near, named_classes, neighbour_list, print_decision
-from service.flows.decisions.replay import Replayed
+from venn_admit.service.cli.output import output
+from venn_admit.service.cli.shown.decision_tables import Near, named_classes, neighbour_list, print_decision
+from venn_admit.service.flows.decisions.replay import Replayed
 
 
 def replay_payload(decision_id: int, replayed: Replayed) -> dict[str, Any]:

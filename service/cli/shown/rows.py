@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from service.cli.output import shown
+from venn_admit.service.cli.output import shown
 
 
 def plain(row: Any) -> dict[str, Any]:

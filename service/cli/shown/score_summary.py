@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from service.cli.output import warn
-from service.core.types import HELD_OUT_SPLITS, Reason, Split
-from service.store.decisions.decisions import DecisionCount
+from venn_admit.service.cli.output import warn
+from venn_admit.service.core.types import HELD_OUT_SPLITS, Reason, Split
+from venn_admit.service.store.decisions.decisions import DecisionCount
 
 
 class ScoreSummary:

@@ -6,9 +6,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from service.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShares
-from service.report.calibration.setting_command import calibrate_command
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.cli.steps import COMMANDS
+from venn_admit.service.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShares
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 def usable_table(shares: UsableShares) -> Table:
@@ -49,7 +49,7 @@ def usable_payload(classifier: Classifier, shares: UsableShares) -> dict[str, An
             "kappa": proposed.kappa,
             "q_bins": list(proposed.bin_edges),
             "usable_share": share,
-            "command": calibrate_command(classifier.name, proposed, classifier.neighbour_count),
+            "command": COMMANDS.calibrate(classifier.name, proposed, classifier.neighbour_count),
         },
     }
 
@@ -57,7 +57,7 @@ def usable_payload(classifier: Classifier, shares: UsableShares) -> dict[str, An
 def refusal(classifier: Classifier, shares: UsableShares) -> str:
     """Why nothing was stored, which class is to blame, and the command to run instead."""
     proposed, share = shares.proposal()
-    command = calibrate_command(classifier.name, proposed, classifier.neighbour_count)
+    command = COMMANDS.calibrate(classifier.name, proposed, classifier.neighbour_count)
     scarcest = shares.scarcest_class
     without_q = (
         "; one bin leaves q out, so that inputs which are unlike the calibration data are less likely to be rejected"

@@ -1,21 +1,17 @@
 """The verb `calibrate`, which stops if the default kappa leaves nearly nothing that could be admitted."""
 
-from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from service.cli import panels
-from service.cli.output import Json, messages, print_result, warn
-from service.cli.verbs.classifier import Name
-from service.cli.waiting import run_job_with_progress, sender
-from service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.cli import panels
+from venn_admit.service.cli.output import Json, messages, print_result, warn
+from venn_admit.service.cli.verbs.classifier import Name
+from venn_admit.service.cli.waiting import Waiting
+from venn_admit.service.errors import InvalidInputError, NotReadyError
 
 if TYPE_CHECKING:
-    from service.cli.session import Session
-    from service.flows.calibration.calibrate import SettingsOf
-
-DECIMAL_PLACES = 20
+    from venn_admit.service.flows.awaited import NearlyNothingUsable
 
 KAPPA = 1000
 
@@ -56,20 +52,20 @@ def calibrate(
     is computed from mc alone. They must not be chosen by the labels of split vp: the probabilities would no longer
     be calibrated.
     """
-    from service.cli.session import open_session
-    from service.core.calibrators.settings import make_settings
-    from service.core.types import CalibratorSettings
-    from service.flows.calibration.calibrate import calibrate as flow
-    from service.flows.calibration.calibrate import request_approximations
-    from service.store.exemplars.classifiers import Classifier
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.core.calibrators.settings import make_settings, parse_decimal
+    from venn_admit.service.core.types import CalibratorSettings
+    from venn_admit.service.flows.awaited import NearlyNothingUsable
+    from venn_admit.service.flows.awaited import calibrate as flow
+    from venn_admit.service.store.exemplars.classifiers import Classifier
 
     asked: dict[str, Any] = {
-        "alpha": _decimal("alpha", alpha),
+        "alpha": parse_decimal("alpha", alpha),
         "delta": delta,
         "kappa": KAPPA if kappa is None else kappa,
     }
     if thresholds is not None:
-        asked["thresholds"] = tuple(_decimal("thresholds", part) for part in thresholds.split(","))
+        asked["thresholds"] = tuple(parse_decimal("thresholds", part) for part in thresholds.split(","))
     if q_bins is not None:
         asked["bin_edges"] = tuple(_integer("q-bins", part) for part in q_bins.split(","))
 
@@ -78,20 +74,19 @@ def calibrate(
 
     session = open_session()
     session.require_worker()
-    job_id = request_approximations(
-        session.engine, name, settings_of, chunk_rows=session.settings.chunk_rows, send=sender(session)
-    )
-    run_job_with_progress(session, job_id, "Approximating")
-    if kappa is None:
-        _stop_if_nearly_nothing_is_usable(session, name, settings_of, as_json)
-    with messages.status("Calibrating"):
+    with Waiting(session) as shell:
         done = flow(
             session.engine,
             name,
             settings_of,
-            reason="asked for on the command line",
+            chunk_rows=session.settings.chunk_rows,
+            shell=shell,
             keep=session.settings.keep_calibrations,
+            reason="asked for on the command line",
+            even_if_nearly_nothing_is_usable=kappa is not None,
         )
+    if isinstance(done, NearlyNothingUsable):
+        _refuse(done, as_json)
     if done.usable_count == 0:
         hint = (
             f"--kappa {done.largest_kappa} would leave some; coarser --q-bins or a larger --delta would leave more"
@@ -125,34 +120,15 @@ def calibrate(
     )
 
 
-def _stop_if_nearly_nothing_is_usable(session: "Session", name: str, settings_of: "SettingsOf", as_json: bool) -> None:
-    """Raise NotReadyError, below a table of what other settings leave usable, if the defaults leave nearly nothing."""
-    from service.cli.shown.usable_table import refusal, usable_payload, usable_table
-    from service.flows.calibration.usable_bands import compare_settings
+def _refuse(found: "NearlyNothingUsable", as_json: bool) -> NoReturn:
+    """Raise NotReadyError, below a table of what other settings leave usable."""
+    from venn_admit.service.cli.shown.usable_table import refusal, usable_payload, usable_table
 
-    with messages.status("Counting usable bands"):
-        classifier, shares = compare_settings(session.engine, name, settings_of)
-    if not shares.nearly_nothing:
-        return
     if as_json:
-        print_result(True, usable_payload(classifier, shares))
+        print_result(True, usable_payload(found.classifier, found.shares))
     else:
-        messages.print(usable_table(shares))
-    raise NotReadyError(refusal(classifier, shares))
-
-
-def _decimal(option: str, text: str) -> Decimal:
-    try:
-        number = Decimal(text.strip())
-    except InvalidOperation:
-        number = Decimal("NaN")
-    exponent = number.as_tuple().exponent
-    # Few enough places for 1 - alpha to be exact; an exponent that is text is that of infinity or NaN.
-    if isinstance(exponent, str) or exponent < -DECIMAL_PLACES:
-        raise InvalidInputError(
-            f"{option}: expected a decimal number with at most {DECIMAL_PLACES} places, got {text!r}"
-        )
-    return number
+        messages.print(usable_table(found.shares))
+    raise NotReadyError(refusal(found.classifier, found.shares))
 
 
 def _integer(option: str, text: str) -> int:

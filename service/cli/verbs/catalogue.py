@@ -7,10 +7,10 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from service.cli import panels
-from service.cli.output import LARGEST_LIMIT, Json, output, print_result
-from service.cli.renamed import LIMIT_OPTION
-from service.cli.verbs.classifier import Name
+from venn_admit.service.cli import panels
+from venn_admit.service.cli.output import LARGEST_LIMIT, Json, output, print_result
+from venn_admit.service.cli.renamed import LIMIT_OPTION
+from venn_admit.service.cli.verbs.classifier import Name
 
 
 def register(app: typer.Typer) -> None:
@@ -24,10 +24,10 @@ def register(app: typer.Typer) -> None:
 
 def list_classifiers(as_json: Json = False) -> None:
     """List the classifiers: their data, the calibration in use and the jobs that are running."""
-    from service.cli.session import open_session
-    from service.cli.shown.catalogue_payload import classifiers_payload
-    from service.cli.shown.catalogue_tables import classifiers_table
-    from service.flows.exemplars.catalogue import list_classifiers as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown.catalogue_payload import classifiers_payload
+    from venn_admit.service.cli.shown.catalogue_tables import classifiers_table
+    from venn_admit.service.flows.exemplars.catalogue import list_classifiers as flow
 
     found = flow(open_session().engine)
     if as_json:
@@ -40,10 +40,10 @@ def list_classifiers(as_json: Json = False) -> None:
 
 def show(name: Name, as_json: Json = False) -> None:
     """Show a classifier: its data, settings, newest jobs and last decisions."""
-    from service.cli.session import open_session
-    from service.cli.shown.catalogue_payload import show_payload
-    from service.cli.shown.catalogue_tables import show_tables
-    from service.flows.exemplars.catalogue import show as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown.catalogue_payload import show_payload
+    from venn_admit.service.cli.shown.catalogue_tables import show_tables
+    from venn_admit.service.flows.exemplars.catalogue import show as flow
 
     found = flow(open_session().engine, name)
     if as_json:
@@ -58,10 +58,10 @@ def calibrations(
     as_json: Json = False,
 ) -> None:
     """List a classifier's newest calibrations, and the settings they were made under."""
-    from service.cli.session import open_session
-    from service.cli.shown.catalogue_payload import calibrations_payload
-    from service.cli.shown.catalogue_tables import calibrations_tables
-    from service.flows.exemplars.catalogue import list_calibrations as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown.catalogue_payload import calibrations_payload
+    from venn_admit.service.cli.shown.catalogue_tables import calibrations_tables
+    from venn_admit.service.flows.exemplars.catalogue import list_calibrations as flow
 
     found = flow(open_session().engine, name, limit=limit)
     if as_json:
@@ -74,8 +74,8 @@ def calibrations(
 
 def rename(name: Name, new: Annotated[str, typer.Argument(help="Its new name.")], as_json: Json = False) -> None:
     """Rename a classifier; everything that belongs to it stays as it is."""
-    from service.cli.session import open_session
-    from service.flows.exemplars.rename import rename as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.flows.exemplars.rename import rename as flow
 
     flow(open_session().engine, name, new)
     print_result(as_json, {"classifier": new, "renamed_from": name}, f"Renamed {name} to {new}.")
@@ -90,10 +90,10 @@ def retire(
 
     Its calibrations and the decisions made with them stay. The setting in use cannot be retired.
     """
-    from service.cli.session import open_session
-    from service.cli.shown.catalogue_payload import setting_payload
-    from service.cli.shown.catalogue_tables import setting_text
-    from service.flows.calibration.retire import retire as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown.catalogue_payload import setting_payload
+    from venn_admit.service.cli.shown.catalogue_tables import setting_text
+    from venn_admit.service.flows.calibration.retire import retire as flow
 
     retired = flow(open_session().engine, name, setting)
     print_result(

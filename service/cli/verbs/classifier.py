@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from service.cli import panels
-from service.cli.output import Json, messages, print_result, progress, shown, warn
-from service.cli.waiting import run_job_with_progress, sender
-from service.errors import InvalidInputError
+from venn_admit.service.cli import panels
+from venn_admit.service.cli.output import Json, print_result, shown, warn
+from venn_admit.service.cli.waiting import Waiting
 
 Name = Annotated[str, typer.Argument(help="The classifier's name.")]
 
@@ -29,8 +28,8 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Register a classifier."""
-    from service.cli.session import open_session
-    from service.flows.exemplars.create import create as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.flows.exemplars.create import create as flow
 
     class_names = tuple(part.strip() for part in classes.split(","))
     created = flow(open_session().engine, name, class_names, dimension=dim, neighbour_count=k, seed=seed)
@@ -54,13 +53,12 @@ def ingest(
 
     Rows without ids get one from their content, so re-ingesting a file is a no-op, whatever its name.
     """
-    from service.cli.session import open_session
-    from service.files import count_rows
-    from service.flows.exemplars.ingest import ingest as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.flows.awaited import ingest as flow
 
     session = open_session()
-    with progress(f"Ingesting {file.name}", count_rows(file)) as advance:
-        done = flow(session.engine, name, file, split, on_rows=advance, memory_budget=session.memory_budget)
+    with Waiting(session) as shell:
+        done = flow(session.engine, name, session.exemplars_in(file), split, shell=shell)
     per_split = {str(split): count for split, count in done.new_per_split.items()}
     known = done.rows - done.new
     print_result(
@@ -101,19 +99,19 @@ def label(
     as_json: Json = False,
 ) -> None:
     """Record labels that came for stored exemplars; the next recalibration takes them up."""
-    from service.cli.session import open_session
-    from service.cli.shown import label_summary
-    from service.flows.exemplars.label import label as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown import label_summary
+    from venn_admit.service.files.label_sources import LabelFile
+    from venn_admit.service.flows.exemplars.label import label as flow
 
     session = open_session()
     done = flow(
         session.engine,
         name,
-        file,
+        LabelFile(file, session.memory_budget),
         selection=selection,
         retract=retract,
         join_train=join_train,
-        memory_budget=session.memory_budget,
     )
     if done.ignored:
         warn(f"{file.name}: these columns are ignored: {', '.join(map(shown, done.ignored))}.")
@@ -139,11 +137,11 @@ def fit(
     as_json: Json = False,
 ) -> None:
     """Fit the KNN approximation and the localizer on split knn."""
-    from service.cli.session import open_session
-    from service.core.types import TrainingEpoch
-    from service.files.parameters import read_parameters
-    from service.flows.calibration.fit import adopt_parameters, request_neighbours
-    from service.flows.calibration.fit import fit as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.core.types import TrainingEpoch
+    from venn_admit.service.files.parameters import read_parameters
+    from venn_admit.service.flows.awaited import fit as flow
+    from venn_admit.service.flows.calibration.fit import adopt_parameters
 
     session = open_session()
     if parameters is not None:
@@ -152,14 +150,19 @@ def fit(
         print_result(as_json, {"knn_parameters": stored.id}, f"Took the parameters in {parameters.name}.")
         return
     session.require_home()
-    job_id = request_neighbours(session.engine, name, chunk_rows=session.settings.chunk_rows, send=sender(session))
-    run_job_with_progress(session, job_id, "Searching neighbours")
-    with messages.status("Fitting") as status:
+    with Waiting(session) as shell:
 
         def show(model: str, line: TrainingEpoch) -> None:
-            status.update(f"Fitting the {model}: epoch {line.epoch}, {line.discrepancies} discrepancies on dev")
+            shell.show(f"Fitting the {model}: epoch {line.epoch}, {line.discrepancies} discrepancies on dev")
 
-        done = flow(session.engine, session.cache, name, on_epoch=show)
+        done = flow(
+            session.engine,
+            session.cache,
+            name,
+            chunk_rows=session.settings.chunk_rows,
+            shell=shell,
+            on_epoch=show,
+        )
     record, knn = done.record, done.parameters.knn
     print_result(
         as_json,
@@ -191,22 +194,15 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write what is stored to a file."""
-    from service.cli.session import open_session
-    from service.files.output.places import check_output
-    from service.files.output.tables import check_table_output
-    from service.flows.exemplars.export import Export
-    from service.flows.exemplars.export import export as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.flows.exemplars.export import Export, check_export
+    from venn_admit.service.flows.exemplars.export import export as flow
 
-    if what not in list(Export):
-        raise InvalidInputError(f"what: expected {', '.join(Export)}, got {what!r}")
-    if what == Export.PARAMETERS:
-        check_output(out, [".json"])
-    else:
-        check_table_output(out)
-    rows = flow(open_session().engine, name, Export(what), out, calibration_id=calibration)
+    kind = check_export(what, out)
+    rows = flow(open_session().engine, name, kind, out, calibration_id=calibration)
     nothing = (
         ["Every exemplar of recent traffic, which is the newest score requests, has a label: score newer traffic."]
-        if what == Export.UNLABELLED and not rows
+        if kind is Export.UNLABELLED and not rows
         else []
     )
     print_result(as_json, {"rows": rows, "out": str(out)}, f"Wrote {what} to {out}: {rows:,} rows.", *nothing)

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from service.cli import panels
-from service.cli.output import Json, print_result
-from service.cli.renamed import MODE_OPTIONS
-from service.cli.verbs.classifier import Name
+from venn_admit.service.cli import panels
+from venn_admit.service.cli.output import Json, print_result
+from venn_admit.service.cli.renamed import MODE_OPTIONS
+from venn_admit.service.cli.verbs.classifier import Name
 
 
 def register(app: typer.Typer) -> None:
@@ -31,24 +31,25 @@ def decide(
     as_json: Json = False,
 ) -> None:
     """Decide on one row of a file at once, by the current calibration, and show why; nothing is stored."""
-    from service.cli.session import open_session
-    from service.cli.shown.decision_tables import named_classes, neighbour_list, print_decision
-    from service.flows.decisions.decide_row import decide_row
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown.decision_tables import named_classes, neighbour_list, print_decision
+    from venn_admit.service.flows.decisions.decide_row import decide_row
 
     session = open_session()
     found = decide_row(
         session.engine,
         session.point_scorer,
         name,
-        file,
+        session.exemplars_in(file),
         row,
         weighted=not unweighted,
         require_full_match=require_full_match,
         hnsw_ef_search=ef_search,
-        memory_budget=session.memory_budget,
     )
-    decided = found.decision
-    near = list(zip(found.neighbours, decided.nearest.labels.tolist(), decided.nearest.distances.tolist(), strict=True))
+    decided = found.decided.decision
+    near = list(
+        zip(found.decided.neighbours, decided.nearest.labels.tolist(), decided.nearest.distances.tolist(), strict=True)
+    )
     class_names = decided.classifier.class_names
     if as_json:
         print_result(

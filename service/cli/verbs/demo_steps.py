@@ -8,25 +8,25 @@ from pathlib import Path
 from rich.rule import Rule
 from rich.text import Text
 
-from service.cli.output import make_report_folder, messages, output, shown
-from service.cli.session import Session, open_session
-from service.cli.verbs import (
+from venn_admit.service.cli.output import make_report_folder, messages, output, shown
+from venn_admit.service.cli.session import Session, open_session
+from venn_admit.service.cli.verbs import (
     calibrate as calibrate_command,
 )
-from service.cli.verbs import (
+from venn_admit.service.cli.verbs import (
     classifier as classifier_commands,
 )
-from service.cli.verbs import (
+from venn_admit.service.cli.verbs import (
     scoring as scoring_commands,
 )
-from service.errors import ConflictError
-from service.files.output.places import filling
-from service.flows.exemplars.catalogue import find
-from service.report.evaluation.dataset import DatasetReport
-from service.report.evaluation.evaluated import calibration_facts
-from service.report.evaluation.tables import report_tables
-from service.report.pages.evaluation import write_report
-from service.resources import bundled_folder
+from venn_admit.service.errors import ConflictError
+from venn_admit.service.files.output.places import filling
+from venn_admit.service.flows.exemplars.catalogue import find
+from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.evaluated import calibration_facts
+from venn_admit.service.report.evaluation.terminal import report_tables
+from venn_admit.service.report.pages.evaluation import write_report
+from venn_admit.service.resources import bundled_folder
 
 PROGRAM = "venn-admit"
 NAME = "sentiment-demo"
@@ -57,7 +57,7 @@ def run(out: Path) -> None:
         calibrate_command.calibrate(NAME, alpha=ALPHA, kappa=KAPPA)
         _step("4. Score two sets and look at what is admitted")
         reports = [
-            scoring_commands.evaluate_file(session, NAME, data / f"{key}.npz", title, None)
+            scoring_commands.evaluate_data(session, NAME, data / f"{key}.npz", title, None)
             for key, title in SETS.items()
         ]
     for report in reports:

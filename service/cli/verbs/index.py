@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from service.cli import panels
-from service.cli.output import Json, cell, messages, output, print_result
-from service.cli.verbs.classifier import Name
-from service.errors import InvalidInputError
+from venn_admit.service.cli import panels
+from venn_admit.service.cli.output import Json, cell, messages, output, print_result
+from venn_admit.service.cli.verbs.classifier import Name
+from venn_admit.service.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from service.flows.decisions.audit_hnsw import SearchAudit
-    from service.store.search.hnsw import HnswIndex
+    from venn_admit.service.flows.decisions.audit_hnsw import SearchAudit
+    from venn_admit.service.store.search.hnsw import HnswIndex
 
 EF_SEARCHES = "40,100,400"
 
@@ -52,8 +52,8 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Make the HNSW index of a classifier's training vectors."""
-    from service.cli.session import open_session
-    from service.flows.decisions.hnsw_index import create_index
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.flows.decisions.hnsw_index import create_index
 
     session = open_session()
     with messages.status("Building the index"):
@@ -63,8 +63,8 @@ def create(
 
 def show(name: Name, as_json: Json = False) -> None:
     """Show whether a classifier has an HNSW index, and its parameters."""
-    from service.cli.session import open_session
-    from service.flows.decisions.hnsw_index import find_index
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.flows.decisions.hnsw_index import find_index
 
     _print_index(as_json, name, find_index(open_session().engine, name))
 
@@ -78,8 +78,8 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """Compare searches by the HNSW index with exact searches, and the decisions that follow."""
-    from service.cli.session import open_session
-    from service.flows.decisions.audit_hnsw import audit as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.flows.decisions.audit_hnsw import audit as flow
 
     session = open_session()
     with messages.status("Searching"):
@@ -92,8 +92,8 @@ def audit(
 
 def drop(name: Name, as_json: Json = False) -> None:
     """Remove the HNSW index; searches are exact again."""
-    from service.cli.session import open_session
-    from service.flows.decisions.hnsw_index import drop_index
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.flows.decisions.hnsw_index import drop_index
 
     drop_index(open_session().engine, name)
     _print_index(as_json, name, None)

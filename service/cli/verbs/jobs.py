@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from service.cli import panels
-from service.cli.output import LARGEST_LIMIT, Json, output, print_result
-from service.cli.renamed import LIMIT_OPTION
-from service.cli.waiting import run_job_with_progress
+from venn_admit.service.cli import panels
+from venn_admit.service.cli.output import LARGEST_LIMIT, Json, output, print_result
+from venn_admit.service.cli.renamed import LIMIT_OPTION
+from venn_admit.service.cli.waiting import Waiting
 
 JobId = Annotated[int, typer.Argument(help="Id of a job, from `venn-admit jobs list`.")]
 
@@ -28,10 +28,10 @@ def list_jobs(
     as_json: Json = False,
 ) -> None:
     """List jobs with their state, progress and times, the newest first."""
-    from service.cli.session import open_session
-    from service.cli.shown.job_tables import jobs_table
-    from service.cli.shown.rows import plain
-    from service.flows.jobs.listing import list_jobs as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown.job_tables import jobs_table
+    from venn_admit.service.cli.shown.rows import plain
+    from venn_admit.service.flows.jobs.listing import list_jobs as flow
 
     rows = flow(open_session().engine, name, limit=limit)
     if as_json:
@@ -48,10 +48,10 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show one job: how far it is and, for the chunks in each state, how many, their attempts and the first error."""
-    from service.cli.session import open_session
-    from service.cli.shown.job_tables import chunks_table, headline, times
-    from service.cli.shown.rows import plain
-    from service.flows.jobs.listing import show_job
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown.job_tables import chunks_table, headline, times
+    from venn_admit.service.cli.shown.rows import plain
+    from venn_admit.service.flows.jobs.listing import show_job
 
     found = show_job(open_session().engine, job, with_chunks=chunks or as_json)
     summary = found.summary
@@ -71,8 +71,8 @@ def show(
 
 def cancel(job: JobId, as_json: Json = False) -> None:
     """Cancel a running job; a chunk that is being computed is finished, and what is done stays."""
-    from service.cli.session import open_session
-    from service.flows.jobs.control import cancel as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.flows.jobs.control import cancel as flow
 
     flow(open_session().engine, job)
     print_result(as_json, {"job": job, "state": "cancelled"}, f"Job {job} is cancelled.")
@@ -86,13 +86,13 @@ def resume(
     as_json: Json = False,
 ) -> None:
     """See a job through: one that was interrupted, failed or cancelled goes on from what is not done."""
-    from service.cli.session import open_session
-    from service.cli.shown.job_tables import headline
-    from service.cli.shown.rows import plain
-    from service.files.output.tables import check_table_output
-    from service.flows.decisions.score import require_scores, write_scores
-    from service.flows.jobs.control import reopen
-    from service.flows.jobs.listing import show_job
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown.job_tables import headline
+    from venn_admit.service.cli.shown.rows import plain
+    from venn_admit.service.files.output.tables import check_table_output
+    from venn_admit.service.flows.decisions.score import require_scores, write_scores
+    from venn_admit.service.flows.jobs.control import reopen
+    from venn_admit.service.flows.jobs.listing import show_job
 
     session = open_session()
     if out is not None:
@@ -100,7 +100,8 @@ def resume(
         require_scores(session.engine, job)
     session.require_worker()
     reopen(session.engine, job)
-    run_job_with_progress(session, job, f"Job {job}", out)
+    with Waiting(session, out) as shell:
+        shell.run_job(job, f"Job {job}")
     if out is not None:
         write_scores(session.engine, job, out)
     summary = show_job(session.engine, job).summary

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.cli import panels
-from service.cli.output import Json, print_result
-from service.errors import NotReadyError
+from venn_admit.service.cli import panels
+from venn_admit.service.cli.output import Json, print_result
+from venn_admit.service.errors import NotReadyError
 
 if TYPE_CHECKING:
-    from service.cli.session import Session
+    from venn_admit.service.cli.session import Session
 
 
 def register(app: typer.Typer) -> None:
@@ -27,8 +27,8 @@ def worker(
     concurrency: Annotated[int | None, typer.Option(min=1, help="Processes; default: one a CPU.")] = None,
 ) -> None:
     """Run a worker that computes the chunks of jobs, until it is stopped."""
-    from service.cli.session import open_session
-    from service.cli.worker_process import worker_command
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.worker_process import worker_command
 
     session = open_session()
     _become(session, worker_command(concurrency or session.settings.worker_concurrency))
@@ -36,8 +36,8 @@ def worker(
 
 def beat() -> None:
     """Run the scheduler, until it is stopped: workers sweep up lost messages and recalibrate. One is enough."""
-    from service.cli.session import open_session
-    from service.cli.worker_process import beat_command
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.worker_process import beat_command
 
     session = open_session()
     session.require_home()
@@ -49,7 +49,7 @@ def _become(session: "Session", command: list[str]) -> None:
 
     The embedded Postgres stays up in between: it outlives the process that started it, and the command takes it over.
     """
-    from service.cli.worker_process import worker_environment
+    from venn_admit.service.cli.worker_process import worker_environment
 
     session.engine.dispose()
     os.execve(command[0], command, worker_environment())  # noqa: S606 - our own command
@@ -57,8 +57,8 @@ def _become(session: "Session", command: list[str]) -> None:
 
 def upgrade(as_json: Json = False) -> None:
     """Migrate the database to the schema this program needs."""
-    from service.cli.session import open_session
-    from service.store.database import schema
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.store.database import schema
 
     session = open_session(migrate=True)
     revision = schema.current_revision(session.engine)
@@ -70,9 +70,9 @@ def status(as_json: Json = False) -> None:
 
     The exit code is 4 if the schema is not at the revision that this program needs.
     """
-    from service.cli.session import connect_unchecked
-    from service.flows.jobs.listing import live_workers
-    from service.store.database import schema
+    from venn_admit.service.cli.session import connect_unchecked
+    from venn_admit.service.flows.jobs.listing import live_workers
+    from venn_admit.service.store.database import schema
 
     session = connect_unchecked()
     current, head = schema.current_revision(session.engine), schema.head_revision()

@@ -4,15 +4,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from service.cli import panels
-from service.cli.output import Json, cell, messages, print_result
-from service.cli.waiting import run_job_with_progress, sender
-from service.errors import NotReadyError
+from venn_admit.service.cli import panels
+from venn_admit.service.cli.output import Json, print_result
+from venn_admit.service.cli.waiting import Waiting
+from venn_admit.service.errors import NotReadyError
 
 if TYPE_CHECKING:
-    from service.cli.session import Session
-    from service.flows.calibration.recalibrate import Step
-    from service.store.work.recalibrations import RecalibrationRequest
+    from venn_admit.service.flows.calibration.recalibrate import Step
+    from venn_admit.service.store.work.recalibrations import RecalibrationRequest
 
 
 def register(app: typer.Typer) -> None:
@@ -24,14 +23,19 @@ def recalibrate(
     name: Annotated[str | None, typer.Argument(help="A classifier; default: all.")] = None, as_json: Json = False
 ) -> None:
     """Recalibrate at once if labels or data have arrived since, under every setting that is not retired."""
-    from service.cli.session import open_session
-    from service.flows.calibration.recalibrate import retry_and_list
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.flows.awaited import recalibrate as flow
 
     session = open_session()
-    requests = retry_and_list(session.engine, name)
-    if requests:
-        session.require_worker()
-    results = [_result(request, _serve(session, request)) for request in requests]
+    with Waiting(session) as shell:
+        served = flow(
+            session.engine,
+            name,
+            chunk_rows=session.settings.chunk_rows,
+            shell=shell,
+            keep=session.settings.keep_calibrations,
+        )
+    results = [_result(request, step) for request, step in served]
     print_result(
         as_json,
         {"recalibrations": results},
@@ -43,28 +47,6 @@ def recalibrate(
             f"{len(failed)} of {len(results)} recalibrations could not be made: {failed[0]['classifier']}: "
             f"{failed[0]['error']}"
         )
-
-
-def _serve(session: "Session", request: "RecalibrationRequest") -> "Step | None":
-    """Step by step, to the snapshot or to what stands against it; None where another process made the snapshot."""
-    from service.flows.calibration.recalibrate import recalibrate_step
-
-    while True:
-        with messages.status(cell(f"Recalibrating {request.classifier.name}")):
-            step = recalibrate_step(
-                session.engine,
-                request,
-                chunk_rows=session.settings.chunk_rows,
-                quiet_seconds=0,
-                wait_seconds=0,
-                keep=session.settings.keep_calibrations,
-                wait=True,
-                send=sender(session),
-            )
-        if step is None or step.calibrated is not None or step.error is not None:
-            return step
-        if step.job_id is not None:
-            run_job_with_progress(session, step.job_id, f"Approximating {request.classifier.name}")
 
 
 def _result(request: "RecalibrationRequest", step: "Step | None") -> dict[str, Any]:

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from service.cli import panels
-from service.cli.output import Json, make_report_folder, messages, output, print_result
-from service.cli.verbs.classifier import Name
-from service.cli.verbs.scoring import Calibration
+from venn_admit.service.cli import panels
+from venn_admit.service.cli.output import Json, make_report_folder, messages, output, print_result
+from venn_admit.service.cli.verbs.classifier import Name
+from venn_admit.service.cli.verbs.scoring import Calibration
 
 
 def register(app: typer.Typer) -> None:
@@ -23,28 +23,24 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Show how a calibration stands: partitions, drift, discrepancies, and the labels it lacks."""
-    from service.cli.session import open_session
-    from service.flows.reporting.report import report as flow
-    from service.report.calibration.payload import calibration_payload
-    from service.report.calibration.tables import calibration_tables
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.steps import COMMANDS
+    from venn_admit.service.flows.reporting.report import report as flow
+    from venn_admit.service.report.calibration.payload import calibration_payload
+    from venn_admit.service.report.calibration.tables import calibration_tables
 
     if out is not None:
         make_report_folder(out)
     session = open_session()
     with messages.status("Reading the calibration"):
         found = flow(session.engine, name, calibration_id=calibration)
-    payload = calibration_payload(found)
     if as_json:
-        print_result(True, payload)
+        print_result(True, calibration_payload(found, COMMANDS))
     else:
-        output.print(calibration_tables(found))
+        output.print(calibration_tables(found, COMMANDS))
     if out is not None:
-        from service.files.output.exports import write_json
-        from service.files.output.places import filling
-        from service.report.pages.calibration import write_calibration_page
+        from venn_admit.service.flows.reporting.folders import write_calibration_report
 
-        with filling(out) as folder:
-            page = write_calibration_page(found, folder)
-            write_json(folder / "report.json", payload)
+        page = write_calibration_report(out, found, COMMANDS)
         if not as_json:
-            print_result(False, {}, f"The report is in {out / page.name}.")
+            print_result(False, {}, f"The report is in {page}.")

@@ -5,18 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.cli import panels
-from service.cli.output import Json, make_report_folder, messages, output, print_result, progress, shown
-from service.cli.renamed import MODE_OPTIONS, accepting
-from service.cli.verbs.classifier import Name
-from service.cli.waiting import resumption_explained, run_job_with_progress, sender
-from service.errors import InvalidInputError, VennAdmitError
+from venn_admit.service.cli import panels
+from venn_admit.service.cli.output import Json, make_report_folder, output, print_result, shown
+from venn_admit.service.cli.renamed import MODE_OPTIONS, accepting
+from venn_admit.service.cli.verbs.classifier import Name
+from venn_admit.service.cli.waiting import Waiting, resumption_explained
+from venn_admit.service.errors import InvalidInputError, VennAdmitError
 
 if TYPE_CHECKING:
-    from service.cli.session import Session
-    from service.flows.decisions.score import ScoreRequest
-    from service.flows.reporting.evaluate import EvaluationRequest
-    from service.report.evaluation.dataset import DatasetReport
+    from venn_admit.service.cli.session import Session
+    from venn_admit.service.report.evaluation.dataset import DatasetReport
 
 
 class ReplayDiffersError(VennAdmitError):
@@ -45,22 +43,26 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Admit or reject every row of a file."""
-    from service.cli.session import open_session
-    from service.cli.shown.score_summary import ScoreSummary, warn_of_rows_in_use
-    from service.files.output.tables import check_table_output
-    from service.flows.decisions.score import count_scores, write_scores
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown.score_summary import ScoreSummary, warn_of_rows_in_use
+    from venn_admit.service.files.output.tables import check_table_output
+    from venn_admit.service.flows.awaited import score as flow
+    from venn_admit.service.flows.decisions.score import count_scores, write_scores
 
     check_table_output(out, file)
     session = open_session()
-    request = score_file(
-        session,
-        name,
-        file,
-        out,
-        weighted=not unweighted,
-        require_full_match=require_full_match,
-        calibration=calibration,
-    )
+    session.require_worker()
+    with Waiting(session, out) as shell:
+        request = flow(
+            session.engine,
+            name,
+            session.exemplars_in(file),
+            weighted=not unweighted,
+            require_full_match=require_full_match,
+            calibration_id=calibration,
+            chunk_rows=session.settings.chunk_rows,
+            shell=shell,
+        )
     with resumption_explained(session, request.job_id, out, even_if_done=True):
         write_scores(session.engine, request.job_id, out)
     counted = count_scores(session.engine, request.job_id)
@@ -82,81 +84,24 @@ def score(
     )
 
 
-def score_file(
-    session: "Session",
-    name: str,
-    file: Path,
-    out: Path,
-    *,
-    weighted: bool,
-    require_full_match: bool,
-    calibration: int | None,
-) -> "ScoreRequest":
-    """Record and run the job that scores a file, whose decisions go to `out` afterwards; the request."""
-    from service.files import count_rows
-    from service.flows.decisions.score import request_score
+def evaluate_data(
+    session: "Session", name: str, file: Path | None, title: str | None, calibration: int | None
+) -> "DatasetReport":
+    """Compare the methods on the labelled rows of a file, or on all that the calibration has decided on."""
+    from venn_admit.service.flows.awaited import evaluate as flow
 
     session.require_worker()
-    with progress(f"Storing {file.name}", count_rows(file)) as advance:
-        request = request_score(
+    with Waiting(session) as shell:
+        return flow(
             session.engine,
+            session.cache,
             name,
-            file,
-            weighted=weighted,
-            require_full_match=require_full_match,
+            None if file is None else session.exemplars_in(file),
+            title=title,
             calibration_id=calibration,
             chunk_rows=session.settings.chunk_rows,
-            on_rows=advance,
-            memory_budget=session.memory_budget,
-            send=sender(session, out),
+            shell=shell,
         )
-    what = f"Scoring {file.name}" + ("" if weighted else ", plain")
-    run_job_with_progress(session, request.job_id, what, out)
-    return request
-
-
-def evaluate_file(session: "Session", name: str, file: Path, title: str, calibration: int | None) -> "DatasetReport":
-    """Score the labelled rows of a file; the report that compares the methods on them."""
-    from service.files import count_rows
-    from service.flows.reporting.evaluate import request_evaluation_of_file
-
-    session.require_worker()
-    with progress(f"Storing {file.name}", count_rows(file)) as advance:
-        request = request_evaluation_of_file(
-            session.engine,
-            name,
-            file,
-            calibration_id=calibration,
-            chunk_rows=session.settings.chunk_rows,
-            on_rows=advance,
-            memory_budget=session.memory_budget,
-            send=sender(session),
-        )
-    return _compare(session, request, title)
-
-
-def evaluate_decisions(session: "Session", name: str, calibration: int | None) -> "DatasetReport":
-    """Compare the methods on all labelled exemplars that a calibration has decided on; the report."""
-    from service.flows.reporting.evaluate import request_evaluation_of_decisions
-
-    session.require_worker()
-    request = request_evaluation_of_decisions(
-        session.engine,
-        name,
-        calibration_id=calibration,
-        chunk_rows=session.settings.chunk_rows,
-        send=sender(session),
-    )
-    return _compare(session, request, f"calibration {request.calibration_id}")
-
-
-def _compare(session: "Session", request: "EvaluationRequest", title: str) -> "DatasetReport":
-    from service.flows.reporting.evaluate import evaluate as flow
-
-    if request.job_id is not None:
-        run_job_with_progress(session, request.job_id, f"Scoring {title}")
-    with messages.status("Comparing the methods"):
-        return flow(session.engine, session.cache, request, title)
 
 
 def evaluate(
@@ -172,36 +117,24 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Compare what each method admits of labelled data, and how often it is right."""
-    from service.cli.session import open_session
-    from service.report.evaluation.payload import report_payload
-    from service.report.evaluation.tables import report_tables
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.report.evaluation.payload import report_payload
+    from venn_admit.service.report.evaluation.terminal import report_tables
 
     if out is not None:
         make_report_folder(out, *([] if file is None else [file]))
     session = open_session()
-    if file is None:
-        result, source = evaluate_decisions(session, name, calibration), "its decisions"
-    else:
-        result, source = evaluate_file(session, name, file, shown(file.stem), calibration), shown(file.name)
-    payload = report_payload(result)
+    result = evaluate_data(session, name, file, None if file is None else shown(file.stem), calibration)
     if as_json:
-        print_result(True, payload)
+        print_result(True, report_payload(result))
     else:
         output.print(report_tables(result))
     if out is not None:
-        from service.files.output.exports import write_json
-        from service.files.output.places import filling
-        from service.report.evaluation.evaluated import calibration_facts
-        from service.report.pages.evaluation import write_report
+        from venn_admit.service.flows.reporting.folders import write_evaluation
 
-        facts = {"Classifier": name}
-        if result.calibration is not None:
-            facts |= calibration_facts(result.calibration, result.neighbour_count)
-        with filling(out) as folder:
-            page, *_ = write_report(folder, f"{name} on {source}", facts, [result])
-            write_json(folder / "evaluation.json", payload)
+        page = write_evaluation(out, name, "its decisions" if file is None else shown(file.name), result)
         if not as_json:
-            print_result(False, {}, f"The report is in {out / page.name}.")
+            print_result(False, {}, f"The report is in {page}.")
 
 
 def replay(
@@ -215,10 +148,10 @@ def replay(
     as_json: Json = False,
 ) -> None:
     """Compute a stored decision again from its snapshot, and show what it rests on."""
-    from service.cli.session import open_session
-    from service.cli.shown.replay import print_replayed, replay_payload
-    from service.flows.decisions.replay import newest_decision
-    from service.flows.decisions.replay import replay as flow
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown.replay import print_replayed, replay_payload
+    from venn_admit.service.flows.decisions.replay import newest_decision
+    from venn_admit.service.flows.decisions.replay import replay as flow
 
     by_id = decision is not None and classifier is None and external_id is None
     by_name = decision is None and classifier is not None and external_id is not None

@@ -6,7 +6,7 @@ docs/PROCEDURE.md, sections 1 and 2. The results of a point have the same bits w
 
 import numpy as np
 
-from service.core.types import (
+from venn_admit.service.core.types import (
     Approximation,
     Float32Array,
     FloatArray,
@@ -15,7 +15,7 @@ from service.core.types import (
     Neighbours,
     Support,
 )
-from service.errors import InvalidInputError
+from venn_admit.service.errors import InvalidInputError
 
 # Approximate size in bytes of temporaries.
 _BLOCK_BYTES = 32 * 2**20

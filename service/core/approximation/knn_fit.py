@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch.nn.functional import softmax
 
-from service.core.approximation.training import OnEpoch, TrainableModel, check_epochs, cut_halves, train
-from service.core.types import (
+from venn_admit.service.core.approximation.training import OnEpoch, TrainableModel, check_epochs, cut_halves, train
+from venn_admit.service.core.types import (
     Float32Array,
     FloatArray,
     IntArray,
@@ -20,7 +20,7 @@ from service.core.types import (
     Support,
     TrainingEpoch,
 )
-from service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.errors import InvalidInputError, NotReadyError
 
 
 @dataclass(frozen=True, slots=True, eq=False)

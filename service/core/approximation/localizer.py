@@ -9,7 +9,8 @@ dimension short enough for one pass of the blocking of the BLAS, which otherwise
 tiles of the support are reduced in a fixed order.
 
 The products are float64, except those of category weights over a large support, which they dominate in cost: these are
-float32 with float64 sums, unless some point is so far from a query that float32 would show (DECISIONS.md, 30).
+float32 with float64 sums, unless some point is so far from a query that float32 would show (DECISIONS.md, 30), or the
+BLAS rounds a row of a float32 product differently in different places (DECISIONS.md, 49).
 """
 
 from collections.abc import Iterator
@@ -19,8 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from service.core.types import BoolArray, Float32Array, FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.approximation.products import rows_are_alike
+from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 QUERY_TILE = 64
 SUPPORT_TILE = 1024
@@ -92,13 +94,24 @@ def category_weight(
     _check_windows(window_low, window_high, len(queries), len(support))
 
     centre = _centre(support)
-    if len(support) <= FLOAT64_SUPPORT or not 1 / FLOAT32_ETA <= eta_loc <= FLOAT32_ETA:
+    if len(support) <= FLOAT64_SUPPORT or not (
+        1 / FLOAT32_ETA <= eta_loc <= FLOAT32_ETA and _rows_are_alike(queries.shape[1], np.float32)
+    ):
         return _float64_weight(queries, support, centre, window_low, window_high, eta_loc)
     near = _reach(queries, support, centre) <= FLOAT32_REACH * eta_loc
     weight = np.empty(len(queries))
     for rows, weigh in ((near, _float32_weight), (~near, _float64_weight)):
         weight[rows] = weigh(queries[rows], support, centre, window_low[rows], window_high[rows], eta_loc)
     return weight
+
+
+def _rows_are_alike(length: int, dtype: type[np.floating[Any]]) -> bool:
+    """Whether the place of a query in its tile leaves the products of vectors of this length alone."""
+    inner = length + 2  # the norms are part of the factors
+    return all(
+        rows_are_alike(dtype, QUERY_TILE, min(INNER_TILE, inner - start), SUPPORT_TILE)
+        for start in range(0, inner, INNER_TILE)
+    )
 
 
 def _reach(queries: Float32Array, support: Float32Array, centre: FloatArray) -> FloatArray:
@@ -206,7 +219,7 @@ def pairwise_distances(queries: Float32Array, support: Float32Array) -> FloatArr
 
     Returns:
         (m, n) float64, in the units of the vectors; exactly 0 for equal vectors. The result alone takes 8 m n bytes:
-        see `service.core.approximation.localizer_fit.localizer_rows`.
+        see `venn_admit.service.core.approximation.localizer_fit.localizer_rows`.
 
     Raises:
         InvalidInputError: The arrays have other shapes.

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch.nn.functional import softmax
 
-from service.core.approximation.training import OnEpoch, TrainableModel, check_epochs, cut_halves, train
-from service.core.splits import hash_keys
-from service.core.types import FloatArray, IntArray, TrainingEpoch
-from service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.core.approximation.training import OnEpoch, TrainableModel, check_epochs, cut_halves, train
+from venn_admit.service.core.splits import hash_keys
+from venn_admit.service.core.types import FloatArray, IntArray, TrainingEpoch
+from venn_admit.service.errors import InvalidInputError, NotReadyError
 
 LOCALIZER_DISTANCES = 2**25
 

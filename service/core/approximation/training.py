@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from service.core.splits import hash_keys
-from service.core.types import Float32Array, FloatArray, IntArray, TrainingEpoch
-from service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.core.splits import hash_keys
+from venn_admit.service.core.types import Float32Array, FloatArray, IntArray, TrainingEpoch
+from venn_admit.service.errors import InvalidInputError, NotReadyError
 
 LEARNING_RATE = 1.0
 BATCH_ROWS = 50

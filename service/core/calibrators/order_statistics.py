@@ -8,8 +8,8 @@ a window to its place in the next level, so that a query costs one step per bit,
 import numpy as np
 import numpy.typing as npt
 
-from service.core.types import FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.types import FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 
 class OrderStatistics:

@@ -1,11 +1,13 @@
 """The settings of a calibrator: defaults and checks (docs/PROCEDURE.md, sections 3, 4 and 6)."""
 
 import math
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 
-from service.core.types import CalibratorSettings
-from service.errors import InvalidInputError
+from venn_admit.service.core.types import CalibratorSettings
+from venn_admit.service.errors import InvalidInputError
+
+DECIMAL_PLACES = 20
 
 
 def make_settings(
@@ -45,6 +47,26 @@ def make_settings(
     )
     check_settings(settings, class_count=class_count, neighbour_count=neighbour_count)
     return settings
+
+
+def parse_decimal(name: str, text: str) -> Decimal:
+    """Return the decimal number that a text holds, exactly.
+
+    Args:
+        name: What a message calls it.
+        text: Such as `0.1`, with few enough places for 1 minus it to be exact.
+
+    Raises:
+        InvalidInputError: It holds none.
+    """
+    try:
+        number = Decimal(text.strip())
+    except InvalidOperation:
+        number = Decimal("NaN")
+    exponent = number.as_tuple().exponent
+    if isinstance(exponent, str) or exponent < -DECIMAL_PLACES:  # an exponent that is text is that of infinity or NaN
+        raise InvalidInputError(f"{name}: expected a decimal number with at most {DECIMAL_PLACES} places, got {text!r}")
+    return number
 
 
 def check_settings(settings: CalibratorSettings, *, class_count: int, neighbour_count: int) -> None:

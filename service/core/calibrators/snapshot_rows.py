@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from service.core.types import BoolArray, CalibrationPoints, IntArray
+from venn_admit.service.core.types import BoolArray, CalibrationPoints, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from service.core.types import FloatArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.types import FloatArray
+from venn_admit.service.errors import InvalidInputError
 
 
 def upweights(category_weight: FloatArray) -> FloatArray:

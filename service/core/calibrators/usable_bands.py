@@ -11,9 +11,9 @@ from math import ceil
 
 import numpy as np
 
-from service.core.calibrators.bands import WindowIndex, bin_of
-from service.core.types import CalibrationPoints, CalibratorSettings, FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.calibrators.bands import WindowIndex, bin_of
+from venn_admit.service.core.types import CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 NEARLY_NOTHING = 0.1
 """Below this share of usable points, a setting rejects at least nine points of ten and is stored only on request."""

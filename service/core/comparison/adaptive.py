@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.core.splits import hash_keys
-from service.core.types import BoolArray, Float32Array, FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.splits import hash_keys
+from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 BLOCK_ELEMENTS = 2**17
 

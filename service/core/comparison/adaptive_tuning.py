@@ -17,12 +17,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from service.core.checks import check_lengths
-from service.core.comparison.adaptive import AdaptiveRule, LabelScores, set_sizes
-from service.core.comparison.split import conformal_threshold
-from service.core.conformal import conformal_rank
-from service.core.splits import hash_keys
-from service.core.types import BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.service.core.checks import check_lengths
+from venn_admit.service.core.comparison.adaptive import AdaptiveRule, LabelScores, set_sizes
+from venn_admit.service.core.comparison.split import conformal_threshold
+from venn_admit.service.core.conformal import conformal_rank
+from venn_admit.service.core.splits import hash_keys
+from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray
 
 TUNING_SHARE = Fraction(3, 10)
 SIZE_PENALTIES = (0.001, 0.01, 0.1, 0.2, 0.5)

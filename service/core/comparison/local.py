@@ -1,7 +1,7 @@
 """Localized conformal prediction: a threshold for each point, from calibration points weighted by nearness.
 
 Source: Guan (2022), *Localized Conformal Prediction: A Generalized Inference Framework for Conformal Prediction*;
-docs/PROCEDURE.md, section 7. The weights are those of the localizer (service.core.approximation.localizer).
+docs/PROCEDURE.md, section 7. The weights are those of the localizer (venn_admit.service.core.approximation.localizer).
 """
 
 from decimal import Decimal
@@ -9,10 +9,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from service.core.approximation.localizer import QUERY_TILE, pairwise_distances
-from service.core.checks import check_lengths
-from service.core.types import Float32Array, FloatArray, IntArray
-from service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.core.approximation.localizer import QUERY_TILE, pairwise_distances
+from venn_admit.service.core.checks import check_lengths
+from venn_admit.service.core.types import Float32Array, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError, NotReadyError
 
 BLOCK_BYTES = 128 * 2**20
 

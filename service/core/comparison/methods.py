@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from service.core.approximation.knn import network_prediction
-from service.core.checks import check_lengths
-from service.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores
-from service.core.comparison.adaptive_tuning import TunedRules, tuned_rules, tuning_part
-from service.core.comparison.local import local_thresholds
-from service.core.comparison.split import conformal_threshold, sets_within
-from service.core.comparison.temperature import fit_temperature
-from service.core.types import Float32Array, FloatArray, IntArray, MethodSets
-from service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.core.approximation.knn import network_prediction
+from venn_admit.service.core.checks import check_lengths
+from venn_admit.service.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores
+from venn_admit.service.core.comparison.adaptive_tuning import TunedRules, tuned_rules, tuning_part
+from venn_admit.service.core.comparison.local import local_thresholds
+from venn_admit.service.core.comparison.split import conformal_threshold, sets_within
+from venn_admit.service.core.comparison.temperature import fit_temperature
+from venn_admit.service.core.types import Float32Array, FloatArray, IntArray, MethodSets
+from venn_admit.service.errors import InvalidInputError, NotReadyError
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,10 +7,10 @@ from decimal import Decimal
 
 import numpy as np
 
-from service.core.approximation.knn import softmax
-from service.core.conformal import conformal_rank
-from service.core.types import BoolArray, FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.approximation.knn import softmax
+from venn_admit.service.core.conformal import conformal_rank
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 BLOCK_ELEMENTS = 2**17
 

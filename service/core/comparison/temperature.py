@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from service.core.types import Float32Array, FloatArray, IntArray
-from service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.core.types import Float32Array, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError, NotReadyError
 
 SEARCH_RANGE = 1e6
 BLOCK_ELEMENTS = 2**16

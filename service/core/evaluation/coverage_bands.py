@@ -1,6 +1,6 @@
 """Intervals along coverage curves: how certain the share correct is as more points are admitted.
 
-The curves themselves are those of `service.core.evaluation.curves.coverage_curve`.
+The curves themselves are those of `venn_admit.service.core.evaluation.curves.coverage_curve`.
 """
 
 from collections.abc import Sequence
@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from service.core.checks import check_rows
-from service.core.documents import Documents
-from service.core.evaluation.tallies import MINIMUM_TO_JUDGE, document_interval, wilson_interval
-from service.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.service.core.checks import check_rows
+from venn_admit.service.core.documents import Documents
+from venn_admit.service.core.evaluation.tallies import MINIMUM_TO_JUDGE, document_interval, wilson_interval
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
 
 BAND_PLACES = 40
 """An interval is computed at no more than this many places along a curve, evenly spaced."""

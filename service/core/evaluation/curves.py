@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from service.core.checks import check_classes, check_rows
-from service.core.documents import Documents
-from service.core.evaluation.tallies import Grouping, tally_groupings
-from service.core.types import BoolArray, FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.checks import check_classes, check_rows
+from venn_admit.service.core.documents import Documents
+from venn_admit.service.core.evaluation.tallies import Grouping, tally_groupings
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 RELIABILITY_EDGES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.core.checks import check_classes, check_rows
-from service.core.documents import Documents, percentile_interval
-from service.core.evaluation.tallies import Grouping, Tally, tally_groupings
-from service.core.types import BoolArray, FloatArray, IntArray, MethodSets
-from service.errors import InvalidInputError
+from venn_admit.service.core.checks import check_classes, check_rows
+from venn_admit.service.core.documents import Documents, percentile_interval
+from venn_admit.service.core.evaluation.tallies import Grouping, Tally, tally_groupings
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray, MethodSets
+from venn_admit.service.errors import InvalidInputError
 
 SIZE_STRATA = ((1, 1), (2, 3), (4, 6), (7, 10), (11, 100), (101, 1000))
 """Strata of set sizes if there are more than ten classes, after Angelopoulos et al. (2021), RAPS."""

@@ -10,11 +10,11 @@ from decimal import Decimal
 
 import numpy as np
 
-from service.core.checks import check_classes, check_rows
-from service.core.documents import Documents
-from service.core.evaluation.tallies import Grouping, Tally, tally_groupings
-from service.core.types import BoolArray, FloatArray, IntArray, MethodSets
-from service.errors import InvalidInputError
+from venn_admit.service.core.checks import check_classes, check_rows
+from venn_admit.service.core.documents import Documents
+from venn_admit.service.core.evaluation.tallies import Grouping, Tally, tally_groupings
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray, MethodSets
+from venn_admit.service.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,9 +15,9 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from service.core.documents import Documents, percentile_interval
-from service.core.types import BoolArray, FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.documents import Documents, percentile_interval
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 MINIMUM_TO_JUDGE = 10
 """With fewer points, or documents that hold them, than this, a share is shown but not judged."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
 
-from service.core.types import IntArray
+from venn_admit.service.core.types import IntArray
 
 LEVEL = 0.01
 """The p-value below which discrepancies count as grown."""

@@ -9,10 +9,10 @@ from math import log, sqrt
 
 import numpy as np
 
-from service.core.documents import Documents
-from service.core.monitoring.discrepancies import LEVEL
-from service.core.types import Approximation, BoolArray, FloatArray, IntArray, Reason
-from service.errors import InvalidInputError
+from venn_admit.service.core.documents import Documents
+from venn_admit.service.core.monitoring.discrepancies import LEVEL
+from venn_admit.service.core.types import Approximation, BoolArray, FloatArray, IntArray, Reason
+from venn_admit.service.errors import InvalidInputError
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from service.core.types import Split
+from venn_admit.service.core.types import Split
 
 
 @dataclass(frozen=True, slots=True)

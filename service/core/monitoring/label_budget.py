@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from service.core.checks import check_lengths
-from service.core.types import FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.checks import check_lengths
+from venn_admit.service.core.types import FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.core.calibrators.bands import bin_of, check_calibration_points
-from service.core.calibrators.usable_bands import smallest_in_band
-from service.core.checks import check_lengths
-from service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from venn_admit.service.core.calibrators.bands import bin_of, check_calibration_points
+from venn_admit.service.core.calibrators.usable_bands import smallest_in_band
+from venn_admit.service.core.checks import check_lengths
+from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
 
 DISTANCE_GROUPS = 4
 """The number of groups of d, which is cut at its quartiles."""

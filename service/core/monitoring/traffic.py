@@ -11,14 +11,21 @@ from statistics import NormalDist
 
 import numpy as np
 
-from service.core.calibrators.venn_admit.decide import Decisions, decide
-from service.core.calibrators.venn_admit.sets import AdmitIndex
-from service.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
-from service.core.documents import Documents
-from service.core.evaluation.tallies import MINIMUM_TO_JUDGE, wilson_interval
-from service.core.monitoring.discrepancies import LEVEL
-from service.core.monitoring.drift import DecidedPoints, OutcomeCounts, Shift, effective_size, outcomes, shift
-from service.core.types import (
+from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, decide
+from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
+from venn_admit.service.core.documents import Documents
+from venn_admit.service.core.evaluation.tallies import MINIMUM_TO_JUDGE, wilson_interval
+from venn_admit.service.core.monitoring.discrepancies import LEVEL
+from venn_admit.service.core.monitoring.drift import (
+    DecidedPoints,
+    OutcomeCounts,
+    Shift,
+    effective_size,
+    outcomes,
+    shift,
+)
+from venn_admit.service.core.types import (
     Approximation,
     BoolArray,
     CalibrationPoints,

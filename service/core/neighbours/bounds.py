@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 import torch
 
-from service.core.types import BoolArray, Float32Array, FloatArray
+from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray
 
 # No bound of a true row reaches the first; the rows that fill up a block lie beyond the second.
 UNREACHED = 2.0**120

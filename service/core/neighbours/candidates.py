@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from service.core.neighbours.bounds import UNREACHED, RoundedQueries, slices
-from service.core.neighbours.index import NeighbourIndex
-from service.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.service.core.neighbours.bounds import UNREACHED, RoundedQueries, slices
+from venn_admit.service.core.neighbours.index import NeighbourIndex
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
 
 # Read as integers, bounds keep their order, except that negative ones, before all others, have it reversed.
 _INTEGERS = {torch.bfloat16: torch.int16, torch.float32: torch.int32}

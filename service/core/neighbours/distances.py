@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from service.core.types import Float32Array, FloatArray
+from venn_admit.service.core.types import Float32Array, FloatArray
 
 _FLOAT32_UNIT = 2.0**-24
 _FLOAT32_MAX = float(np.finfo(np.float32).max)

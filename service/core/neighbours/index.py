@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from service.core.neighbours.bounds import DistanceBounds, faster_precision, slices
-from service.core.neighbours.distances import euclidean_distances
-from service.core.types import Float32Array, FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.neighbours.bounds import DistanceBounds, faster_precision, slices
+from venn_admit.service.core.neighbours.distances import euclidean_distances
+from venn_admit.service.core.types import Float32Array, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 # The size of blocks that stay in the cache.
 _BLOCK_BYTES = 2 * 2**20

@@ -8,11 +8,11 @@ are scanned again. The result is therefore that of an exact search, whatever the
 import numpy as np
 import torch
 
-from service.core.neighbours.bounds import slices
-from service.core.neighbours.candidates import ListSizes, list_candidates, ranks
-from service.core.neighbours.index import NeighbourIndex, check_finite
-from service.core.types import BoolArray, Float32Array, FloatArray, IntArray, Neighbours
-from service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.core.neighbours.bounds import slices
+from venn_admit.service.core.neighbours.candidates import ListSizes, list_candidates, ranks
+from venn_admit.service.core.neighbours.index import NeighbourIndex, check_finite
+from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray, Neighbours
+from venn_admit.service.errors import InvalidInputError, NotReadyError
 
 DEFAULT_MEMORY_BUDGET = 64 * 2**20
 

@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from service.files.records import check_is_file, reading
+from venn_admit.service.files.records import check_is_file, reading
 
 # The errors that zipfile, its decompressors and numpy's header parser raise on damaged bytes.
 DAMAGE = (
@@ -83,7 +83,7 @@ class StoredArray:
 
     def _read(self, shape: tuple[int, ...]) -> npt.NDArray[Any]:
         size = math.prod(shape) * self.dtype.itemsize
-        with reading(self.path, "npz", *DAMAGE):
+        with reading(self.path, "npz file", *DAMAGE):
             data = self.stream.read(size)
             if len(data) != size:
                 raise EOFError(f"array {self.name} ends early")
@@ -95,7 +95,7 @@ def open_arrays(path: Path) -> Iterator[dict[str, StoredArray]]:
     """Open the archive and read the header of each array; the arrays can be read as long as the context lasts."""
     check_is_file(path)
     with ExitStack() as stack:
-        with reading(path, "npz", *DAMAGE):
+        with reading(path, "npz file", *DAMAGE):
             file = stack.enter_context(_DirectoryFile(path))
             archive = stack.enter_context(zipfile.ZipFile(file))
             file.open_to_all = True

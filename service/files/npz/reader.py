@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from service.files.budget import OBJECT_BYTES, batch_bytes, too_large
-from service.files.npz.archive import DAMAGE, StoredArray, open_arrays
-from service.files.records import Attributes, ExemplarBatch, Layout, input_error, make_batch, reading
+from venn_admit.service.files.budget import OBJECT_BYTES, Place, batch_bytes, too_large
+from venn_admit.service.files.npz.archive import DAMAGE, StoredArray, open_arrays
+from venn_admit.service.files.records import Attributes, ExemplarBatch, Layout, input_error, make_batch, reading
 
 # The kinds of dtype that each array may have, and how a message names them.
 _TYPES = {
@@ -32,7 +32,7 @@ _LAST_CODE_POINT = 0x10FFFF
 
 
 def read_batches(path: Path, layout: Layout, batch_rows: int) -> Iterator[ExemplarBatch]:
-    """Read an .npz in batches; see `service.files.read_exemplars`.
+    """Read an .npz in batches; see `venn_admit.service.files.read_exemplars`.
 
     It takes the memory of a batch, except for arrays stored column-major, which are read whole.
     """
@@ -53,35 +53,35 @@ def count_rows(path: Path) -> int:
         return arrays["r"].shape[0] if arrays["r"].shape else 0
 
 
-def _check_present(path: Path, arrays: dict[str, StoredArray]) -> None:
+def _check_present(place: Place, arrays: dict[str, StoredArray]) -> None:
     for name in ("r", "f"):
         if name not in arrays:
-            raise input_error(path, "arrays", f"one named {name!r}", ", ".join(map(ascii, arrays)) or "none")
+            raise input_error(place, "arrays", f"one named {name!r}", ", ".join(map(ascii, arrays)) or "none")
 
 
 def _check_arrays(layout: Layout, arrays: dict[str, StoredArray]) -> None:
     """Raise InvalidInputError if a header shows that an array is not as the module describes it."""
-    _check_present(layout.path, arrays)
+    _check_present(layout.place, arrays)
     row_count = arrays["r"].shape[0] if arrays["r"].shape else 0
     for name, array in {"r": arrays["r"], **arrays}.items():  # `r` first, because the others are compared with it
         where = f"array {name!a}"
-        _check_dtype(layout.path, where, name, array.dtype)
+        _check_dtype(layout.place, where, name, array.dtype)
         _check_width(layout, where, name, array.shape)
         if array.shape[:1] != (row_count,):
             rows = f"{array.shape[0]} rows" if array.shape else "a single value"
-            raise input_error(layout.path, where, f"{row_count} rows, as many as 'r' has", rows)
+            raise input_error(layout.place, where, f"{row_count} rows, as many as 'r' has", rows)
     if row_count < 1:
-        raise input_error(layout.path, "array 'r'", "at least one row", row_count)
+        raise input_error(layout.place, "array 'r'", "at least one row", row_count)
 
 
-def _check_dtype(path: Path, where: str, name: str, dtype: np.dtype[Any]) -> None:
+def _check_dtype(place: Place, where: str, name: str, dtype: np.dtype[Any]) -> None:
     kinds, expected = _TYPES.get(name, _ATTRIBUTE_TYPES)
     if dtype.hasobject:
         objects = "Python objects, which are never unpickled"
-        raise input_error(path, where, expected, objects, "save numbers or fixed-width texts")
+        raise input_error(place, where, expected, objects, "save numbers or fixed-width texts")
     too_wide = dtype.kind == "f" and dtype.itemsize > np.dtype(np.float64).itemsize
     if dtype.kind not in kinds or too_wide:
-        raise input_error(path, where, expected, dtype, "cast it and save it again")
+        raise input_error(place, where, expected, dtype, "cast it and save it again")
 
 
 def _check_width(layout: Layout, where: str, name: str, shape: tuple[int, ...]) -> None:
@@ -95,7 +95,7 @@ def _check_width(layout: Layout, where: str, name: str, shape: tuple[int, ...]) 
     if name in widths and shape[1:] != widths[name]:
         expected = f"{widths[name][0]} values per row" if widths[name] else "one value per row"
         found = " x ".join(map(str, shape[1:])) or "one"
-        raise input_error(layout.path, where, expected, f"{found} (shape {shape})")
+        raise input_error(layout.place, where, expected, f"{found} (shape {shape})")
 
 
 def _affordable_rows(layout: Layout, arrays: dict[str, StoredArray]) -> int:
@@ -105,10 +105,10 @@ def _affordable_rows(layout: Layout, arrays: dict[str, StoredArray]) -> int:
     for name, array in arrays.items():
         if array.column_major and array.size > limit:
             advice = "it is stored column by column; save its np.ascontiguousarray"
-            raise too_large(layout.path, f"array {name!a}", limit, array.size, advice)
+            raise too_large(layout.place, f"array {name!a}", limit, array.size, advice)
     if (row_cost := sum(costs.values())) > limit:
         widest = max(costs, key=costs.__getitem__)
-        raise too_large(layout.path, f"array {widest!a}, a row", limit, row_cost, "save shorter rows")
+        raise too_large(layout.place, f"array {widest!a}, a row", limit, row_cost, "save shorter rows")
     return limit // row_cost
 
 
@@ -146,7 +146,7 @@ def _to_list(layout: Layout, first_row: int, name: str, values: npt.NDArray[Any]
         texts = np.datetime_as_string(values).astype(object)
         texts[np.isnat(values)] = None
         values = texts
-    with reading(layout.path, "npz", *DAMAGE):
+    with reading(layout.place, "npz file", *DAMAGE):
         plain: list[Any] = values.tolist()
     return plain
 
@@ -159,7 +159,7 @@ def _check_code_points(layout: Layout, first_row: int, name: str, values: npt.ND
     beyond = units.reshape(len(values), -1).max(axis=1) > _LAST_CODE_POINT
     if beyond.any():
         where = f"row {first_row + int(beyond.argmax())}, {name}"
-        raise input_error(layout.path, where, "text of Unicode code points", "one beyond U+10FFFF", "save it again")
+        raise input_error(layout.place, where, "text of Unicode code points", "one beyond U+10FFFF", "save it again")
 
 
 def _transpose(lists: dict[str, list[Any]]) -> Iterator[Attributes]:

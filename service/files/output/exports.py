@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from service.files.output.places import replacing, writing
+from venn_admit.service.files.output.places import replacing, writing
 
 SCORES_SCHEMA = pa.schema(
     {

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from service.errors import InvalidInputError
+from venn_admit.service.errors import InvalidInputError
 
 REPORT_ENDINGS = (".html", ".json", ".png")
 """The endings of the files in a folder of reports."""

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from service.errors import InvalidInputError
-from service.files.output.exports import finite_json, list_column
-from service.files.output.places import check_output, replacing, writing
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files.output.exports import finite_json, list_column
+from venn_admit.service.files.output.places import check_output, replacing, writing
 
 TABLE_ENDINGS = (".parquet", ".csv")
 

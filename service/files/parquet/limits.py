@@ -3,28 +3,22 @@
 Texts are read as dictionaries, so what remains to be bounded are pages, dictionaries, and texts outside of them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Self
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from service.files.budget import OBJECT_BYTES, too_large
-from service.files.parquet.pages import Page, read_pages
-from service.files.parquet.types import is_text
+from venn_admit.service.files.arrow.sizes import LISTED_VALUE_BYTES
+from venn_admit.service.files.budget import too_large
+from venn_admit.service.files.parquet.pages import Page, read_pages
 
 _FOOTER_SHARE = 128  # it grows by this factor when it is read
 _COLUMN_LIMIT = 1000
-# A value in a list: itself and its two levels, in buffers that double as they grow.
-_LISTED_VALUE_BYTES = 16
 # A column of lists that does not fit into memory is considered a trap beyond this compression.
 _COMPRESSION_LIMIT = 100
-# A text of one byte per character takes four per character if a single one of them needs four.
-_TEXT_FACTOR = 5
 
 
 def check_footer(path: Path, memory_budget: int) -> None:
@@ -143,51 +137,9 @@ class _Pages:
 
 def _check_list(path: Path, column: pq.ColumnChunkMetaData, pages: _Pages, budget: int) -> None:
     """Refuse a list column that is too large; only decoding tells whether one row holds its whole row group."""
-    held = pages.value_count * _LISTED_VALUE_BYTES
+    held = pages.value_count * LISTED_VALUE_BYTES
     if column.physical_type == "BYTE_ARRAY":
         held += sum(pages.text_bytes(pages.value_count))
     if held > budget // 4 and held > _COMPRESSION_LIMIT * column.total_compressed_size:
         where = f"column {column.path_in_schema!a}, a row group"
         raise too_large(path, where, budget // 4, held, "write smaller row groups")
-
-
-def affordable_batches(path: Path, batch: pa.RecordBatch, first_row: int, limit: int) -> Iterator[pa.RecordBatch]:
-    """Yield the batch, in parts if its values would take more than the limit; InvalidInputError at a larger row."""
-    taken = sum(map(_checked_bytes, batch.schema.names, batch.columns))
-    if taken <= limit:
-        yield batch
-    elif batch.num_rows == 1:
-        raise too_large(path, f"row {first_row}", limit, taken, "shorten its texts and lists")
-    else:
-        half = batch.num_rows // 2
-        yield from affordable_batches(path, batch.slice(0, half), first_row, limit)
-        yield from affordable_batches(path, batch.slice(half), first_row + half, limit)
-
-
-def _checked_bytes(name: str, column: pa.Array) -> int:
-    """The bytes that a column takes while it is checked; vectors and logits never become Python objects."""
-    return len(column.flatten()) * _LISTED_VALUE_BYTES if name in ("vector", "logits") else object_bytes(column)
-
-
-def object_bytes(array: pa.Array) -> int:
-    """Return the bytes that the values take as Python objects."""
-    kind = array.type
-    taken = len(array) * OBJECT_BYTES
-    if pa.types.is_dictionary(kind) and is_text(kind):
-        return taken + (pc.sum(_text_bytes(array.dictionary).take(array.indices)).as_py() or 0)
-    if is_text(kind):
-        return taken + (pc.sum(_text_bytes(array)).as_py() or 0)
-    if pa.types.is_map(kind):
-        first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
-        return taken + sum(object_bytes(part.slice(first, last - first)) for part in (array.keys, array.items))
-    if pa.types.is_struct(kind):
-        return taken + sum(map(object_bytes, array.flatten()))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return taken + object_bytes(array.flatten())
-    return taken
-
-
-def _text_bytes(texts: pa.Array) -> pa.Array:
-    """The bytes of each text besides itself as an object; JSON makes an object for each bracket and comma, twice."""
-    marks = pc.multiply(pc.count_substring_regex(texts, r"[\[{,]").cast(pa.int64()), 2 * OBJECT_BYTES)
-    return pc.add(pc.multiply(pc.binary_length(texts).cast(pa.int64()), _TEXT_FACTOR), marks)

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from service.core.approximation.knn import approximate
-from service.core.neighbours.search import exact_neighbours, merge_neighbours
-from service.core.types import Approximation, BoolArray, Float32Array, IntArray, Neighbours, Split
-from service.errors import NotReadyError
-from service.flows.jobs.chunks import ChunkWork
-from service.store.database.engine import connect, consistent_view
-from service.store.exemplars import approximations, exemplars, support
-from service.store.exemplars.approximations import StoredNeighbours, StoredParameters
-from service.store.exemplars.classifiers import Classifier
-from service.store.exemplars.support import SupportChanges
-from service.store.search.array_cache import ArrayCache, CachedSupport
+from venn_admit.service.core.approximation.knn import approximate
+from venn_admit.service.core.neighbours.search import exact_neighbours, merge_neighbours
+from venn_admit.service.core.types import Approximation, BoolArray, Float32Array, IntArray, Neighbours, Split
+from venn_admit.service.errors import Code, NotReadyError
+from venn_admit.service.flows.jobs.chunks import ChunkWork
+from venn_admit.service.store.database.engine import connect, consistent_view
+from venn_admit.service.store.exemplars import approximations, exemplars, support
+from venn_admit.service.store.exemplars.approximations import StoredNeighbours, StoredParameters
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.support import SupportChanges
+from venn_admit.service.store.search.array_cache import ArrayCache, CachedSupport
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,9 @@ def require_support(connection: Connection, classifier: Classifier) -> None:
     if count < classifier.neighbour_count:
         raise NotReadyError(
             f"classifier {classifier.name!r} has {count} training exemplars, its KNN needs at least "
-            f"K = {classifier.neighbour_count}: ingest more with --split train"
+            f"K = {classifier.neighbour_count}: ingest more",
+            code=Code.TOO_FEW_TRAINING_EXEMPLARS,
+            classifier=classifier.name,
         )
 
 

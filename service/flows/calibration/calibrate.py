@@ -6,21 +6,21 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from service.core.approximation.knn import nonconformity
-from service.core.calibrators.bands import BandRadius, band_radius, bin_of
-from service.core.calibrators.snapshot_rows import CalibrationRows, join_points, join_rows, rows_of_split
-from service.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
-from service.core.types import HELD_OUT_SPLITS, CalibrationPoints, CalibratorSettings, IntArray, Split
-from service.errors import NotReadyError, OutdatedError
-from service.flows.calibration.approximate import points_to_approximate, require_support
-from service.flows.jobs.submit import Send, Submission, submit_job
-from service.store.calibrations import calibrations
-from service.store.calibrations.calibration_points import ChangedRows, vacuum_points
-from service.store.database.engine import connect, transaction
-from service.store.exemplars import approximations, classifiers, exemplars
-from service.store.exemplars.approximations import StoredParameters
-from service.store.exemplars.classifiers import Classifier
-from service.store.work import recalibrations
+from venn_admit.service.core.approximation.knn import nonconformity
+from venn_admit.service.core.calibrators.bands import BandRadius, band_radius, bin_of
+from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows, join_points, join_rows, rows_of_split
+from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
+from venn_admit.service.core.types import HELD_OUT_SPLITS, CalibrationPoints, CalibratorSettings, IntArray, Split
+from venn_admit.service.errors import Code, NotReadyError, OutdatedError
+from venn_admit.service.flows.calibration.approximate import points_to_approximate, require_support
+from venn_admit.service.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.calibration_points import ChangedRows, vacuum_points
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
+from venn_admit.service.store.exemplars.approximations import StoredParameters
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.work import recalibrations
 
 _BLOCK_BYTES = 64 << 20
 
@@ -169,7 +169,9 @@ def _calibrate(
     if len(outdated) or (len(left_out) and not leave_out):
         raise OutdatedError(
             f"{len(left_out) + len(outdated)} points of {classifier.name!r} arrived or changed meanwhile and have no "
-            "approximation yet: run the calibration again"
+            "approximation yet: run the calibration again",
+            code=Code.CHANGED_DURING_CALIBRATION,
+            classifier=classifier.name,
         )
     _require_classes(connection, classifier)
     mc_ids, mc = read_points(connection, classifier, Split.MC, parameters)
@@ -245,7 +247,9 @@ def require_parameters(connection: Connection, classifier: Classifier) -> Stored
     parameters = approximations.current_parameters(connection, classifier)
     if parameters is None:
         raise NotReadyError(
-            f"classifier {classifier.name!r} has no KNN parameters yet: run `venn-admit fit {classifier.name}` first"
+            f"classifier {classifier.name!r} has no KNN parameters yet: fit it first",
+            code=Code.NOT_FITTED,
+            classifier=classifier.name,
         )
     return parameters
 
@@ -257,7 +261,8 @@ def require_radius(mc: CalibrationPoints, settings: CalibratorSettings) -> BandR
         raise NotReadyError(
             "s_hat is 0: all points of mc that have q > 0 and are predicted right lie at the same distance to "
             "training, so a band would hold exactly equal distances alone; see whether the vectors are what they "
-            "should be, or calibrate by q alone with --delta inf"
+            "should be, or calibrate by q alone, with an infinite delta",
+            code=Code.EQUAL_DISTANCES,
         )
     return radius
 
@@ -269,7 +274,9 @@ def _require_classes(connection: Connection, classifier: Classifier) -> None:
             held = f"class {classes[0]} alone" if classes else "no labelled exemplar"
             raise NotReadyError(
                 f"split {split} of {classifier.name!r} holds {held}: expected at least two classes; "
-                "ingest more held-out data"
+                "ingest more held-out data",
+                code=Code.TOO_FEW_CLASSES,
+                classifier=classifier.name,
             )
 
 

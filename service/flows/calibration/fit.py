@@ -6,19 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Engine
 
-from service.core.approximation.knn import approximate
-from service.core.approximation.knn_fit import fit_knn
-from service.core.approximation.localizer import pairwise_distances
-from service.core.approximation.localizer_fit import fit_localizer, localizer_rows
-from service.core.types import HELD_OUT_SPLITS, KnnParameters, Neighbours, Split, TrainingEpoch
-from service.errors import InvalidInputError, NotReadyError
-from service.flows.calibration.approximate import neighbours_in_order, points_to_approximate, require_support
-from service.flows.jobs.submit import Send, submit_job
-from service.store.database.engine import connect, transaction
-from service.store.exemplars import approximations, classifiers, exemplars
-from service.store.exemplars.approximations import FitRecord, StoredParameters
-from service.store.exemplars.classifiers import Classifier
-from service.store.search.array_cache import ArrayCache, CachedSupport
+from venn_admit.service.core.approximation.knn import approximate
+from venn_admit.service.core.approximation.knn_fit import fit_knn
+from venn_admit.service.core.approximation.localizer import pairwise_distances
+from venn_admit.service.core.approximation.localizer_fit import fit_localizer, localizer_rows
+from venn_admit.service.core.types import HELD_OUT_SPLITS, KnnParameters, Neighbours, Split, TrainingEpoch
+from venn_admit.service.errors import Code, InvalidInputError, NotReadyError
+from venn_admit.service.flows.calibration.approximate import neighbours_in_order, points_to_approximate, require_support
+from venn_admit.service.flows.jobs.submit import Send, submit_job
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
+from venn_admit.service.store.exemplars.approximations import FitRecord, StoredParameters
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search.array_cache import ArrayCache, CachedSupport
 
 OnEpoch = Callable[[str, TrainingEpoch], None]
 
@@ -45,7 +45,9 @@ def request_neighbours(engine: Engine, name: str, *, chunk_rows: int, send: Send
         if len(classes) < 2:
             raise NotReadyError(
                 f"all training exemplars of {classifier.name!r} have label {classes[0]}, expected two classes or more; "
-                "ingest training exemplars of the others"
+                "ingest training exemplars of the others",
+                code=Code.TOO_FEW_CLASSES,
+                classifier=classifier.name,
             )
         return submission.add_job(
             classifier,
@@ -99,7 +101,7 @@ def fit(engine: Engine, cache: ArrayCache, name: str, *, on_epoch: OnEpoch) -> F
 
 
 def adopt_parameters(engine: Engine, name: str, knn: KnnParameters, eta_loc: float) -> StoredParameters:
-    """Make given parameters current, such as `export --what parameters` wrote for another database."""
+    """Make given parameters current, such as an export wrote for another database."""
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         _check_given(classifier, knn, eta_loc)
@@ -122,8 +124,10 @@ def _require_data(counts: dict[Split, int], classifier: Classifier) -> None:
     for split in HELD_OUT_SPLITS:
         if not counts[split]:
             raise NotReadyError(
-                f"no exemplars of {classifier.name!r} are in split {split}: ingest held-out data with "
-                f"`venn-admit ingest {classifier.name} FILE --split held-out`; a few hundred documents at least"
+                f"no exemplars of {classifier.name!r} are in split {split}: ingest held-out data, a few hundred "
+                "documents at least",
+                code=Code.NO_HELD_OUT_DATA,
+                classifier=classifier.name,
             )
 
 
@@ -136,6 +140,8 @@ def _split_neighbours(
     if len(stored.exemplar_ids) != len(keys.ids) or (stored.support_version != classifier.support_version).any():
         raise NotReadyError(
             f"exemplars of {classifier.name!r} arrived or changed during the fit, so neighbours in split {split} are "
-            "out of date: run the fit again"
+            "out of date: run the fit again",
+            code=Code.CHANGED_DURING_FIT,
+            classifier=classifier.name,
         )
     return keys, neighbours_in_order(stored, keys.ids, support)

@@ -7,21 +7,21 @@ import structlog
 from celery import Celery
 from sqlalchemy import Engine
 
-from service.errors import DatabaseError, JobError, NotReadyError, OutdatedError
-from service.flows.calibration.calibrate import (
+from venn_admit.service.errors import DatabaseError, JobError, NotReadyError, OutdatedError
+from venn_admit.service.flows.calibration.calibrate import (
     Calibrated,
     add_approximation_job,
     lacking_points,
     take_snapshot,
     vacuum_changed,
 )
-from service.flows.jobs.control import relay
-from service.flows.jobs.submit import Send, Submission, submit_job
-from service.store.calibrations import calibrations
-from service.store.database.engine import connect, transaction
-from service.store.exemplars import classifiers
-from service.store.work import recalibrations
-from service.store.work.recalibrations import RecalibrationRequest
+from venn_admit.service.flows.jobs.control import relay
+from venn_admit.service.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.work import recalibrations
+from venn_admit.service.store.work.recalibrations import RecalibrationRequest
 
 log = structlog.get_logger()
 

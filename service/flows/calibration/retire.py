@@ -2,11 +2,11 @@
 
 from sqlalchemy import Engine
 
-from service.errors import ConflictError
-from service.store.calibrations import calibrations, calibrators
-from service.store.calibrations.calibrators import Calibrator
-from service.store.database.engine import transaction
-from service.store.exemplars import classifiers
+from venn_admit.service.errors import Code, ConflictError
+from venn_admit.service.store.calibrations import calibrations, calibrators
+from venn_admit.service.store.calibrations.calibrators import Calibrator
+from venn_admit.service.store.database.engine import transaction
+from venn_admit.service.store.exemplars import classifiers
 
 
 def retire(engine: Engine, name: str, calibrator_id: int) -> Calibrator:
@@ -22,8 +22,11 @@ def retire(engine: Engine, name: str, calibrator_id: int) -> Calibrator:
         calibrations.lock_calibrator(connection, classifier, setting.settings)
         if calibrators.by_id(connection, classifier, calibrator_id).is_in_use:
             raise ConflictError(
-                f"setting {calibrator_id} of {name!r} is in use, expected another one: put another in use first with "
-                f"`venn-admit calibrate {name}` and its options, then retire this one"
+                f"setting {calibrator_id} of {name!r} is in use, expected another one: put another in use by "
+                "calibrating under it, then retire this one",
+                code=Code.SETTING_IN_USE,
+                classifier=name,
+                setting=calibrator_id,
             )
         calibrators.retire(connection, calibrator_id)
         return calibrators.by_id(connection, classifier, calibrator_id)

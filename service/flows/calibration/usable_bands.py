@@ -2,12 +2,12 @@
 
 from sqlalchemy import Engine
 
-from service.core.calibrators.usable_bands import UsableShares, usable_shares
-from service.core.types import Split
-from service.flows.calibration.calibrate import SettingsOf, read_points, require_parameters, require_radius
-from service.store.database.engine import connect
-from service.store.exemplars import classifiers
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.core.calibrators.usable_bands import UsableShares, usable_shares
+from venn_admit.service.core.types import Split
+from venn_admit.service.flows.calibration.calibrate import SettingsOf, read_points, require_parameters, require_radius
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 def compare_settings(engine: Engine, name: str, settings_of: SettingsOf) -> tuple[Classifier, UsableShares]:

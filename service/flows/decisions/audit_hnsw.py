@@ -8,18 +8,18 @@ from functools import partial
 import numpy as np
 from sqlalchemy import Engine
 
-from service.core.approximation.knn import approximate
-from service.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
-from service.core.types import Approximation, Float32Array, FloatArray, Neighbours, Support
-from service.errors import InvalidInputError, NotReadyError
-from service.flows.decisions.score import Snapshot, load_snapshot
-from service.store.calibrations import calibrations
-from service.store.database.engine import consistent_view
-from service.store.exemplars import classifiers, exemplars
-from service.store.exemplars.classifiers import Classifier
-from service.store.search import hnsw, nearest
-from service.store.search.array_cache import ArrayCache
-from service.store.search.nearest import NearestExemplars
+from venn_admit.service.core.approximation.knn import approximate
+from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
+from venn_admit.service.core.types import Approximation, Float32Array, FloatArray, Neighbours, Support
+from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.flows.decisions.score import Snapshot, load_snapshot
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.database.engine import consistent_view
+from venn_admit.service.store.exemplars import classifiers, exemplars
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search import hnsw, nearest
+from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.service.store.search.nearest import NearestExemplars
 
 Search = Callable[[Float32Array], NearestExemplars]
 

@@ -1,68 +1,98 @@
-"""The decision on one row of a file at once, with the training exemplars it rests on; nothing is stored."""
+"""The decision on one vector at once, with the training exemplars that it rests on; nothing is stored."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from sqlalchemy import Engine
 
-from service.core.types import Float32Array
-from service.errors import InvalidInputError
-from service.files import DEFAULT_MEMORY_BUDGET, count_rows, read_exemplars
-from service.flows.decisions.score_one import PointDecision, PointScorer
-from service.store.database.engine import connect
-from service.store.exemplars import classifiers, exemplars
-from service.store.exemplars.classifiers import Classifier
-from service.store.exemplars.exemplars import DescribedExemplar
+from venn_admit.service.core.types import Float32Array
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files.sources import ExemplarSource
+from venn_admit.service.flows.decisions.score_one import PointDecision, PointScorer
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.exemplars import classifiers, exemplars
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.exemplars import DescribedExemplar
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecidedVector:
+    """The decision on a vector, and its K nearest training exemplars, nearest first."""
+
+    decision: PointDecision
+    neighbours: Sequence[DescribedExemplar]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecidedRow:
-    """A row's id, the decision on it, and its K nearest training exemplars, nearest first."""
+    """A row's id, and what was decided on it."""
 
     external_id: str
-    decision: PointDecision
-    neighbours: Sequence[DescribedExemplar]
+    decided: DecidedVector
+
+
+def decide_vector(
+    engine: Engine,
+    scorer: PointScorer,
+    name: str,
+    vector: Float32Array,
+    *,
+    weighted: bool,
+    require_full_match: bool,
+    hnsw_ef_search: int | None = None,
+) -> DecidedVector:
+    """Decide on a vector by the current snapshot; arguments and errors are those of `PointScorer.score`."""
+    decision = scorer.score(
+        name, vector, weighted=weighted, require_full_match=require_full_match, hnsw_ef_search=hnsw_ef_search
+    )
+    with connect(engine) as connection:
+        return DecidedVector(decision, exemplars.described(connection, decision.nearest.ids))
 
 
 def decide_row(
     engine: Engine,
     scorer: PointScorer,
     name: str,
-    path: Path,
+    source: ExemplarSource,
     row: int,
     *,
     weighted: bool,
     require_full_match: bool,
-    hnsw_ef_search: int | None,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    hnsw_ef_search: int | None = None,
 ) -> DecidedRow:
-    """Decide on a row of a file by the current snapshot.
+    """Decide on a row of a source by the current snapshot.
 
-    row: counted from 0. memory_budget: bytes that reading the file may take. The other options, and what is raised,
-    are as for `PointScorer.score`; InvalidInputError is raised too if the file has no such row.
+    row: counted from 0. The other options, and what is raised, are as for `PointScorer.score`; InvalidInputError is
+    raised too if the source has no such row.
     """
-    count = count_rows(path)
-    if row >= count:
-        raise InvalidInputError(f"{path}: expected a row from 0 to {count - 1}, got {row}")
+    count = source.count_rows()
+    if count is not None and row >= count:
+        raise _no_such_row(source, count, row)
     with connect(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-    external_id, vector = _read_row(classifier, path, row, memory_budget)
-    decision = scorer.score(
-        name, vector, weighted=weighted, require_full_match=require_full_match, hnsw_ef_search=hnsw_ef_search
+    external_id, vector = _read_row(classifier, source, row)
+    decided = decide_vector(
+        engine,
+        scorer,
+        name,
+        vector,
+        weighted=weighted,
+        require_full_match=require_full_match,
+        hnsw_ef_search=hnsw_ef_search,
     )
-    with connect(engine) as connection:
-        return DecidedRow(external_id, decision, exemplars.described(connection, decision.nearest.ids))
+    return DecidedRow(external_id, decided)
 
 
-def _read_row(classifier: Classifier, path: Path, row: int, memory_budget: int) -> tuple[str, Float32Array]:
-    for batch in read_exemplars(
-        path,
-        dimension=classifier.dimension,
-        class_count=classifier.class_count,
-        class_names=classifier.class_names,
-        memory_budget=memory_budget,
+def _read_row(classifier: Classifier, source: ExemplarSource, row: int) -> tuple[str, Float32Array]:
+    count = 0
+    for batch in source.batches(
+        dimension=classifier.dimension, class_count=classifier.class_count, class_names=classifier.class_names
     ):
-        if row < batch.first_row + len(batch.vectors):
+        count = batch.first_row + len(batch.vectors)
+        if row < count:
             return batch.external_ids[row - batch.first_row], batch.vectors[row - batch.first_row]
-    raise AssertionError("a file of fewer rows than its headers tell")
+    raise _no_such_row(source, count, row)
+
+
+def _no_such_row(source: ExemplarSource, count: int, row: int) -> InvalidInputError:
+    return InvalidInputError(f"{source}: expected a row from 0 to {count - 1}, got {row}")

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from service.core.calibrators.venn_admit.decide import Decisions
-from service.core.types import Approximation, Reason
+from venn_admit.service.core.calibrators.venn_admit.decide import Decisions
+from venn_admit.service.core.types import Approximation, Reason
 
 
 def decision_fields(approximation: Approximation, decided: Decisions) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 from sqlalchemy import Engine
 
-from service.store.database.engine import connect
-from service.store.exemplars import classifiers
-from service.store.exemplars.classifiers import Classifier
-from service.store.search import hnsw
-from service.store.search.hnsw import HnswIndex
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search import hnsw
+from venn_admit.service.store.search.hnsw import HnswIndex
 
 
 def find_index(engine: Engine, name: str) -> HnswIndex | None:

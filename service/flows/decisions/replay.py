@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Engine, Row
 
-from service.core.approximation.knn import approximate
-from service.core.calibrators.venn_admit.decide import Localizer, decide
-from service.core.neighbours.search import exact_neighbours
-from service.core.types import AdmitSets, Approximation, FloatArray, IntArray, Support
-from service.flows.decisions.fields import decision_fields
-from service.flows.decisions.score import Snapshot, load_snapshot
-from service.store.database.engine import connect
-from service.store.decisions import decisions
-from service.store.exemplars import classifiers, exemplars, support
-from service.store.exemplars.classifiers import Classifier
-from service.store.search.array_cache import ArrayCache, CachedSupport
+from venn_admit.service.core.approximation.knn import approximate
+from venn_admit.service.core.calibrators.venn_admit.decide import Localizer, decide
+from venn_admit.service.core.neighbours.search import exact_neighbours
+from venn_admit.service.core.types import AdmitSets, Approximation, FloatArray, IntArray, Support
+from venn_admit.service.flows.decisions.fields import decision_fields
+from venn_admit.service.flows.decisions.score import Snapshot, load_snapshot
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.decisions import decisions
+from venn_admit.service.store.exemplars import classifiers, exemplars, support
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search.array_cache import ArrayCache, CachedSupport
 
 
 @dataclass(frozen=True, slots=True, eq=False)

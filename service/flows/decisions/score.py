@@ -1,4 +1,4 @@
-"""Batch scoring: a file in, a job that workers compute, a file out in the order of the first."""
+"""Batch scoring: exemplars in, a job that workers compute, decisions out in the order of the exemplars."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,28 +6,29 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from sqlalchemy import Connection, Engine, Row
 
-from service.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
-from service.core.calibrators.venn_admit.sets import AdmitIndex
-from service.core.calibrators.venn_admit.venn import VennIndex
-from service.core.types import Approximation, Float32Array, IntArray, Split
-from service.errors import InvalidInputError
-from service.files import DEFAULT_MEMORY_BUDGET
-from service.files.output.exports import SCORES_SCHEMA, classes_of
-from service.files.output.tables import TableWriter
-from service.flows.calibration.approximate import Approximated, approximate_points, require_support
-from service.flows.exemplars.ingest import store_scored
-from service.flows.jobs.chunks import ChunkWork
-from service.flows.jobs.submit import Send, submit_job
-from service.store.calibrations import calibrations
-from service.store.calibrations.calibrations import Calibration
-from service.store.database.engine import connect, consistent_view
-from service.store.decisions import decisions
-from service.store.exemplars import approximations, classifiers, exemplars
-from service.store.exemplars.classifiers import Classifier
-from service.store.search.array_cache import ArrayCache
-from service.store.work import jobs
+from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
+from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
+from venn_admit.service.core.types import Approximation, Float32Array, IntArray, Split
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files.output.exports import SCORES_SCHEMA, classes_of
+from venn_admit.service.files.output.tables import TableWriter
+from venn_admit.service.files.sources import ExemplarSource
+from venn_admit.service.flows.calibration.approximate import Approximated, approximate_points, require_support
+from venn_admit.service.flows.exemplars.ingest import store_scored
+from venn_admit.service.flows.jobs.chunks import ChunkWork
+from venn_admit.service.flows.jobs.submit import Send, submit_job
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.calibrations import Calibration
+from venn_admit.service.store.database.engine import connect, consistent_view
+from venn_admit.service.store.decisions import decisions
+from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.service.store.work import jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,28 +81,38 @@ class Scored:
 def request_score(
     engine: Engine,
     name: str,
-    path: Path,
+    source: ExemplarSource,
     *,
     weighted: bool,
     require_full_match: bool,
     calibration_id: int | None,
     chunk_rows: int,
-    on_rows: Callable[[int], None],
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    on_rows: Callable[[int], None] = lambda _: None,
     send: Send | None = None,
 ) -> ScoreRequest:
-    """Store a file's exemplars and submit the job that scores them, recorded in the same transaction.
+    """Store a source's exemplars and submit the job that scores them, recorded in the same transaction.
 
-    weighted: by the localizer (the default of the procedure) or plain. require_full_match: reject q < K.
-    calibration_id: the snapshot to use; None: the current one. memory_budget: bytes that reading the file may take.
-    send: as for `submit_job`. Raises NotReadyError before the first calibration.
+    Args:
+        engine: The database.
+        name: The classifier's name.
+        source: The exemplars.
+        weighted: Whether probabilities are weighted by the localizer, the default of the procedure, or plain.
+        require_full_match: Whether points with q < K are rejected.
+        calibration_id: The snapshot to use; None: the current one.
+        chunk_rows: Rows of a chunk of the job.
+        on_rows: Is told the rows of each batch that is stored.
+        send: As for `submit_job`.
+
+    Raises:
+        InvalidInputError: The source is not as it must be; nothing is stored then.
+        NotReadyError: There is no calibration yet.
     """
     with submit_job(engine, send) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
         require_support(connection, classifier)
-        exemplar_ids = store_scored(connection, classifier, path, on_rows, memory_budget=memory_budget)
+        exemplar_ids = store_scored(connection, classifier, source, on_rows)
         job_id = submission.add_job(
             classifier,
             kind="score",
@@ -225,6 +236,17 @@ def write_scores(engine: Engine, job_id: int, out: Path) -> None:
         with TableWriter(out, SCORES_SCHEMA) as writer:
             for rows in decisions.job_rows(connection, job_id):
                 writer.write(_score_columns(rows, class_names))
+
+
+def read_scores(engine: Engine, job_id: int) -> pa.Table:
+    """Return a finished job's decisions as `write_scores` writes them, with the columns of `SCORES_SCHEMA`."""
+    with connect(engine) as connection:
+        class_names = classifiers.by_id(connection, jobs.by_id(connection, job_id).classifier_id).class_names
+        batches = [
+            pa.RecordBatch.from_pydict(_score_columns(rows, class_names), schema=SCORES_SCHEMA)
+            for rows in decisions.job_rows(connection, job_id)
+        ]
+    return pa.Table.from_batches(batches, SCORES_SCHEMA)
 
 
 def _score_columns(rows: Sequence[Row[Any]], class_names: Sequence[str]) -> dict[str, Any]:

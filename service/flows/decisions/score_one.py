@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from service.core.approximation.knn import approximate
-from service.core.approximation.localizer import category_weight
-from service.core.calibrators.bands import bin_of
-from service.core.calibrators.venn_admit.decide_one import decide_one
-from service.core.calibrators.venn_admit.venn import VennIndex
-from service.core.types import AdmitSets, Approximation, Float32Array, FloatArray, IntArray, Split
-from service.flows.decisions.fields import decision_fields
-from service.store.calibrations import calibrations
-from service.store.calibrations.calibrations import BandEvidence
-from service.store.database.engine import consistent_view
-from service.store.exemplars import approximations, classifiers
-from service.store.exemplars.classifiers import Classifier
-from service.store.search import nearest
-from service.store.search.array_cache import ArrayCache
-from service.store.search.nearest import NearestExemplars
+from venn_admit.service.core.approximation.knn import approximate
+from venn_admit.service.core.approximation.localizer import category_weight
+from venn_admit.service.core.calibrators.bands import bin_of
+from venn_admit.service.core.calibrators.venn_admit.decide_one import decide_one
+from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
+from venn_admit.service.core.types import AdmitSets, Approximation, Float32Array, FloatArray, IntArray, Split
+from venn_admit.service.flows.decisions.fields import decision_fields
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.calibrations import BandEvidence
+from venn_admit.service.store.database.engine import consistent_view
+from venn_admit.service.store.exemplars import approximations, classifiers
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search import nearest
+from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.service.store.search.nearest import NearestExemplars
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,14 +7,14 @@ from typing import Any
 
 from sqlalchemy import Engine, Row
 
-from service.store.calibrations import calibrations, calibrators
-from service.store.calibrations.calibrators import Calibrator
-from service.store.database.engine import connect, consistent_view
-from service.store.decisions import catalogue
-from service.store.decisions.catalogue import Counts, Holdings
-from service.store.exemplars import classifiers
-from service.store.exemplars.classifiers import Classifier
-from service.store.work import jobs
+from venn_admit.service.store.calibrations import calibrations, calibrators
+from venn_admit.service.store.calibrations.calibrators import Calibrator
+from venn_admit.service.store.database.engine import connect, consistent_view
+from venn_admit.service.store.decisions import catalogue
+from venn_admit.service.store.decisions.catalogue import Counts, Holdings
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.work import jobs
 
 # What `show` shows of jobs and decisions; of how many rows it sums up the decisions.
 _JOBS, _DECISIONS, _SUMMED_ROWS = 5, 5, 1000

@@ -4,11 +4,11 @@ from decimal import Decimal
 
 from sqlalchemy import Engine
 
-from service.core.splits import DEFAULT_KNN_SHARE, DEFAULT_MC_SHARE
-from service.errors import InvalidInputError
-from service.store.database.engine import transaction
-from service.store.exemplars import classifiers
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.core.splits import DEFAULT_KNN_SHARE, DEFAULT_MC_SHARE
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.store.database.engine import transaction
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 LONGEST_VECTOR = 16_000  # pgvector's own limit
 MOST_NEIGHBOURS = 10_000  # kept of every exemplar

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import Connection, Engine, Row
 
-from service.errors import NotReadyError
-from service.files.output.exports import (
+from venn_admit.service.errors import Code, InvalidInputError, NotReadyError
+from venn_admit.service.files.output.exports import (
     APPROXIMATIONS_SCHEMA,
     CALIBRATION_SCHEMA,
     EXEMPLARS_SCHEMA,
@@ -18,13 +18,14 @@ from service.files.output.exports import (
     classes_of,
     write_json,
 )
-from service.files.output.tables import TableWriter
-from service.store.calibrations import calibrations
-from service.store.calibrations.calibrations import Calibration
-from service.store.database.engine import consistent_view
-from service.store.decisions import reports
-from service.store.exemplars import approximations, classifiers, exemplars
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.files.output.places import check_output
+from venn_admit.service.files.output.tables import TableWriter, check_table_output
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.calibrations import Calibration
+from venn_admit.service.store.database.engine import consistent_view
+from venn_admit.service.store.decisions import reports
+from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 class Export(StrEnum):
@@ -36,6 +37,17 @@ class Export(StrEnum):
     CALIBRATION = "calibration"
     PARAMETERS = "parameters"
     UNLABELLED = "unlabelled"
+
+
+def check_export(what: str, out: Path) -> Export:
+    """Return what is to be exported; InvalidInputError if there is no such thing, or it cannot be written to `out`."""
+    if what not in list(Export):
+        raise InvalidInputError(f"what: expected {', '.join(Export)}, got {what!r}")
+    if what == Export.PARAMETERS:
+        check_output(out, [".json"])
+    else:
+        check_table_output(out)
+    return Export(what)
 
 
 def export(engine: Engine, name: str, what: Export, out: Path, *, calibration_id: int | None = None) -> int:
@@ -133,7 +145,9 @@ def _parameters(connection: Connection, classifier: Classifier, calibration_id: 
     current = approximations.current_parameters(connection, classifier)
     if current is None:
         raise NotReadyError(
-            f"classifier {classifier.name!r} has no KNN parameters yet: run `venn-admit fit {classifier.name}` first"
+            f"classifier {classifier.name!r} has no KNN parameters yet: fit it first",
+            code=Code.NOT_FITTED,
+            classifier=classifier.name,
         )
     calibration: Calibration | None
     try:

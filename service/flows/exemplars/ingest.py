@@ -1,22 +1,22 @@
-"""Exemplars from a file into the store: all of them, or none."""
+"""Exemplars from a source into the store: all of them, or none."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from service.core.approximation.knn import network_prediction
-from service.core.splits import assign_splits
-from service.core.types import IntArray, Split
-from service.errors import InvalidInputError
-from service.files import DEFAULT_MEMORY_BUDGET, ExemplarBatch, read_exemplars
-from service.store.database.engine import transaction
-from service.store.exemplars import classifiers, exemplars, support
-from service.store.exemplars.classifiers import Classifier
-from service.store.work import recalibrations
+from venn_admit.service.core.approximation.knn import network_prediction
+from venn_admit.service.core.splits import assign_splits
+from venn_admit.service.core.types import IntArray, Split
+from venn_admit.service.errors import Code, InvalidInputError
+from venn_admit.service.files import ExemplarBatch
+from venn_admit.service.files.sources import ExemplarSource
+from venn_admit.service.store.database.engine import transaction
+from venn_admit.service.store.exemplars import classifiers, exemplars, support
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.work import recalibrations
 
 HELD_OUT = "held-out"
 """The split of held-out labelled data: each goes to knn, mc or vp by the split hash."""
@@ -26,7 +26,7 @@ OnRows = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What became of a file: its rows, how many were new, and the new ones per split.
+    """What became of a source: its rows, how many were new, and the new ones per split.
 
     recalibrations: calibrators that are to be recalibrated for it.
     """
@@ -40,17 +40,25 @@ class Ingested:
 def ingest(
     engine: Engine,
     name: str,
-    path: Path,
+    source: ExemplarSource,
     split: str,
     *,
-    on_rows: OnRows,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    on_rows: OnRows = lambda _: None,
 ) -> Ingested:
-    """Store a file's exemplars, whose labels calibrate as a random sample does.
+    """Store a source's exemplars, whose labels calibrate as a random sample does.
 
-    split: `train`, `held-out`, or one of `knn`, `mc`, `vp` for data that were divided before. on_rows is
-    told the rows of each batch. memory_budget: bytes that reading the file may take. Re-ingesting a file is a no-op,
-    whatever its name. Raises InvalidInputError or ConflictError naming the row, and then nothing of the file is stored.
+    Re-ingesting a source is a no-op, whatever its name.
+
+    Args:
+        engine: The database.
+        name: The classifier's name.
+        source: The exemplars.
+        split: `train`, `held-out`, or one of `knn`, `mc`, `vp` for data that were divided before.
+        on_rows: Is told the rows of each batch.
+
+    Raises:
+        InvalidInputError: A row is not as it must be; the message names it, and nothing of the source is stored.
+        ConflictError: A row contradicts what is stored, likewise.
     """
     if split not in (HELD_OUT, Split.TRAIN, Split.KNN, Split.MC, Split.VP):
         raise InvalidInputError(f"unknown split {split!r}: expected train, held-out, knn, mc or vp")
@@ -59,10 +67,10 @@ def ingest(
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         exemplars.lock_ingestion(connection, classifier)
-        for batch in _read(path, classifier, memory_budget):
-            _require_labels(path, batch, split)
+        for batch in _batches(source, classifier):
+            _require_labels(source, batch, split)
             splits = _splits(classifier, batch, split)
-            stored = store_batch(connection, classifier, batch, splits, selection="random", source=path.name)
+            stored = store_batch(connection, classifier, batch, splits, selection="random", source=source.name)
             new_splits = [splits[row] for row in stored.new_rows.tolist()]
             per_split.update(new_splits)
             if Split.TRAIN in new_splits:
@@ -79,23 +87,18 @@ def ingest(
 
 
 def store_scored(
-    connection: Connection,
-    classifier: Classifier,
-    path: Path,
-    on_rows: OnRows,
-    *,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    connection: Connection, classifier: Classifier, source: ExemplarSource, on_rows: OnRows = lambda _: None
 ) -> IntArray:
-    """Store a file's exemplars to be scored; their ids in the order of the file, (n,) int64.
+    """Store a source's exemplars to be scored; their ids in its order, (n,) int64.
 
-    Labels that come with them are kept for evaluation and never calibrate: a file that was put together to
-    be scored is no random sample of the traffic.
+    Labels that come with them are kept for evaluation and never calibrate: what was put together to be scored is no
+    random sample of the traffic.
     """
     exemplars.lock_ingestion(connection, classifier)
     ids = []
-    for batch in _read(path, classifier, memory_budget):
+    for batch in _batches(source, classifier):
         splits = [Split.SCORED] * len(batch.external_ids)
-        stored = store_batch(connection, classifier, batch, splits, selection="selected", source=path.name)
+        stored = store_batch(connection, classifier, batch, splits, selection="selected", source=source.name)
         ids.append(stored.ids)
         on_rows(len(splits))
     return np.concatenate(ids)
@@ -127,22 +130,20 @@ def store_batch(
     return exemplars.store(connection, classifier, incoming, selection=selection, source=source)
 
 
-def _read(path: Path, classifier: Classifier, memory_budget: int) -> Iterator[ExemplarBatch]:
-    return read_exemplars(
-        path,
-        dimension=classifier.dimension,
-        class_count=classifier.class_count,
-        class_names=classifier.class_names,
-        memory_budget=memory_budget,
+def _batches(source: ExemplarSource, classifier: Classifier) -> Iterator[ExemplarBatch]:
+    return source.batches(
+        dimension=classifier.dimension, class_count=classifier.class_count, class_names=classifier.class_names
     )
 
 
-def _require_labels(path: Path, batch: ExemplarBatch, split: str) -> None:
+def _require_labels(source: ExemplarSource, batch: ExemplarBatch, split: str) -> None:
     unlabelled = np.flatnonzero(batch.labels < 0)
     if unlabelled.size:
         raise InvalidInputError(
-            f"{path}: row {batch.first_row + unlabelled[0]}, label: expected a label, which split {split} needs, "
-            "got none; leave such rows out, or score them with `venn-admit score`"
+            f"{source}: row {batch.first_row + unlabelled[0]}, label: expected a label, which split {split} needs, "
+            "got none; leave such rows out, or score them instead",
+            code=Code.UNLABELLED,
+            split=split,
         )
 
 

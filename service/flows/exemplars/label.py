@@ -2,21 +2,20 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
 from sqlalchemy import Engine
 
-from service.core.splits import assign_splits
-from service.core.types import HELD_OUT_SPLITS, Split
-from service.errors import ConflictError, InvalidInputError, NotFoundError
-from service.files import DEFAULT_MEMORY_BUDGET
-from service.files.labels import LabelRows, read_labels
-from service.store.database.engine import transaction
-from service.store.exemplars import classifiers, exemplars, labels, support
-from service.store.exemplars.classifiers import Classifier
-from service.store.exemplars.labels import LabelEvent, LabelledExemplar
-from service.store.exemplars.support import SupportChange
-from service.store.work import recalibrations
+from venn_admit.service.core.splits import assign_splits
+from venn_admit.service.core.types import HELD_OUT_SPLITS, Split
+from venn_admit.service.errors import Code, ConflictError, InvalidInputError, NotFoundError
+from venn_admit.service.files.label_sources import LabelSource
+from venn_admit.service.files.labels import LabelRows
+from venn_admit.service.store.database.engine import transaction
+from venn_admit.service.store.exemplars import classifiers, exemplars, labels, support
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.labels import LabelEvent, LabelledExemplar
+from venn_admit.service.store.exemplars.support import SupportChange
+from venn_admit.service.store.work import recalibrations
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,39 +48,40 @@ class LabelResult:
 def label(
     engine: Engine,
     name: str,
-    path: Path,
+    source: LabelSource,
     *,
     selection: str,
     retract: bool,
     join_train: bool = False,
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> LabelResult:
-    """Record a file's labels: all of them, or, where something is wrong with one, none.
+    """Record labels: all of them, or none if one of them is refused.
 
     A random label makes an exemplar that was stored to be scored calibrate, in the split that its hash gives, as
     if it had been ingested; a selected one is kept and never calibrates. The latest label counts. Once an exemplar
     calibrates or trains, a correction of any selection changes its label alone; a label taken back ends it.
-    selection: of rows for which the file names none. retract: whether an empty label takes the stored one back.
-    join_train: whether selected exemplars become training exemplars of the KNN. memory_budget: bytes that reading
-    the file may take.
-    Raises InvalidInputError for what the file holds, NotFoundError for an id that is not stored, ConflictError for
-    one that calibrates and would train.
+
+    Args:
+        engine: The database.
+        name: The classifier's name.
+        source: The labels.
+        selection: Of rows for which the source names none.
+        retract: Whether an empty label takes the stored one back.
+        join_train: Whether selected exemplars become training exemplars of the KNN.
+
+    Raises:
+        InvalidInputError: The source is not as it must be.
+        NotFoundError: An id is not stored.
+        ConflictError: An exemplar calibrates and would train.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-        rows = read_labels(
-            path,
-            class_names=classifier.class_names,
-            selection=selection,
-            retract=retract,
-            memory_budget=memory_budget,
-        )
+        rows = source.read(class_names=classifier.class_names, selection=selection, retract=retract)
         # As ingestion does: who is stored, and in which split, stays so until this is done.
         exemplars.lock_ingestion(connection, classifier)
         stored = labels.by_external_id(connection, classifier, rows.external_ids)
-        before, events = _events(classifier, rows, stored, path, join_train=join_train)
+        before, events = _events(classifier, rows, stored, source, join_train=join_train)
         if events:
-            labels.record(connection, events, source=path.name)
+            labels.record(connection, events, source=source.name)
         changes = _support_changes(before, events)
         if changes:
             support.change(connection, classifier, changes)
@@ -92,7 +92,12 @@ def label(
 
 
 def _events(
-    classifier: Classifier, rows: LabelRows, stored: dict[str, LabelledExemplar], path: Path, *, join_train: bool
+    classifier: Classifier,
+    rows: LabelRows,
+    stored: dict[str, LabelledExemplar],
+    source: LabelSource,
+    *,
+    join_train: bool,
 ) -> tuple[list[LabelledExemplar], list[LabelEvent]]:
     """The exemplars that change, and how."""
     before, events = [], []
@@ -102,12 +107,15 @@ def _events(
         exemplar = stored.get(external_id)
         if exemplar is None:
             raise NotFoundError(
-                f"{path}: row {row}, external_id: classifier {classifier.name!r} has no exemplar {external_id!r}; "
-                "ingest or score it first"
+                f"{source}: row {row}, external_id: classifier {classifier.name!r} has no exemplar {external_id!r}; "
+                "ingest or score it first",
+                code=Code.UNKNOWN_EXEMPLAR,
+                classifier=classifier.name,
+                exemplar=external_id,
             )
         wanted = None if number < 0 else number
         if join_train:
-            _check_may_train(exemplar, wanted, selection, f"{path}: row {row}, id {external_id!r}")
+            _check_may_train(exemplar, wanted, selection, f"{source}: row {row}, id {external_id!r}")
         split = Split.TRAIN if join_train else _split(classifier, exemplar, wanted, selection)
         if (wanted, split) != (exemplar.label, exemplar.split):
             before.append(exemplar)

@@ -2,9 +2,9 @@
 
 from sqlalchemy import Engine
 
-from service.flows.exemplars.create import check_name
-from service.store.database.engine import transaction
-from service.store.exemplars import classifiers
+from venn_admit.service.flows.exemplars.create import check_name
+from venn_admit.service.store.database.engine import transaction
+from venn_admit.service.store.exemplars import classifiers
 
 
 def rename(engine: Engine, name: str, new: str) -> None:

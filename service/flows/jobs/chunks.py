@@ -10,20 +10,19 @@ from typing import Protocol
 
 import structlog
 from sqlalchemy import Connection, Engine
+from structlog.typing import FilteringBoundLogger
 
-from service.core.types import IntArray
-from service.errors import JobError
-from service.flows.jobs.leases import renewed_lease
-from service.store.database.engine import at_once, connect, transaction
-from service.store.exemplars import classifiers
-from service.store.exemplars.classifiers import Classifier
-from service.store.exemplars.support import SupportChangedError
-from service.store.work import jobs
+from venn_admit.service.core.types import IntArray
+from venn_admit.service.errors import JobError
+from venn_admit.service.flows.jobs.leases import renewed_lease
+from venn_admit.service.store.database.engine import at_once, connect, transaction
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.support import SupportChangedError
+from venn_admit.service.store.work import jobs
 
 # Of a chunk whose training exemplars change while it is computed, before that counts as an attempt gone wrong.
 _TRIES = 3
-
-log = structlog.get_logger()
 
 
 class ChunkSettings(Protocol):
@@ -69,19 +68,35 @@ class ChunkRunner:
     """Claims chunks and has them computed, each by what is registered for the kind of its job."""
 
     def __init__(
-        self, engine: Engine, kinds: Mapping[str, ComputeChunk], settings: ChunkSettings, *, worker: str
+        self,
+        engine: Engine,
+        kinds: Mapping[str, ComputeChunk],
+        settings: ChunkSettings,
+        *,
+        worker: str,
+        log: FilteringBoundLogger | None = None,
     ) -> None:
+        """Take what chunks are computed by.
+
+        Args:
+            engine: The database.
+            kinds: What computes a chunk, by the kind of its job.
+            settings: Of leases, attempts and memory.
+            worker: How this process is named in the chunks that it claims.
+            log: Where it logs; None: as structlog is configured.
+        """
         self._engine = engine
         self._kinds = kinds
         self._settings = settings
         self._worker = worker
+        self._log = structlog.get_logger() if log is None else log
 
     def run(self, job_id: int, ordinal: int) -> int:
         """Compute one chunk; return how many of its rows were settled, 0 if it was not free or if it failed.
 
         An error is recorded with the chunk, which is tried again after a while or, after the last attempt, failed.
         """
-        chunk_log = log.bind(job=job_id, chunk=ordinal, worker=self._worker)
+        chunk_log = self._log.bind(job=job_id, chunk=ordinal, worker=self._worker)
         with at_once(self._engine) as connection:
             claim = jobs.claim(
                 connection, job_id, ordinal, worker=self._worker, lease_seconds=self._settings.lease_seconds
@@ -92,7 +107,7 @@ class ChunkRunner:
         chunk_log = chunk_log.bind(classifier=claim.classifier, attempt=claim.attempts)
         try:
             self._check_attempts(claim)
-            with renewed_lease(self._engine, claim, self._settings.lease_seconds):
+            with renewed_lease(self._engine, claim, self._settings.lease_seconds, chunk_log):
                 finished = self._compute_and_apply(claim)
         except Exception as error:  # whatever it is, it is kept with the chunk, and other chunks go on
             with transaction(self._engine) as connection:

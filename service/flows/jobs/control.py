@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from celery import Celery
 from sqlalchemy import Engine
 
-from service import broker
-from service.errors import BrokerError, JobError
-from service.store.database.engine import at_once, connect, transaction
-from service.store.work import jobs
+from venn_admit.service import broker
+from venn_admit.service.errors import BrokerError, Code, JobError
+from venn_admit.service.store.database.engine import at_once, connect, transaction
+from venn_admit.service.store.work import jobs
 
 # A message that led to no claim for so long is taken for lost, and sent again.
 RESEND_SECONDS = 60.0
@@ -51,7 +51,11 @@ def cancel(engine: Engine, job_id: int) -> None:
     with transaction(engine) as connection:
         job = jobs.by_id(connection, job_id)
         if not jobs.cancel(connection, job_id):
-            raise JobError(f"job {job_id} is {job.state}: only a running job can be cancelled")
+            raise JobError(
+                f"job {job_id} is {job.state}: only a running job can be cancelled",
+                code=Code.JOB_NOT_RUNNING,
+                job=job_id,
+            )
 
 
 def reopen(engine: Engine, job_id: int) -> None:

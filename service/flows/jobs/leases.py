@@ -4,27 +4,25 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import structlog
 from sqlalchemy import Engine
+from structlog.typing import FilteringBoundLogger
 
-from service.errors import DatabaseError
-from service.store.database.engine import at_once
-from service.store.work import jobs
+from venn_admit.service.errors import DatabaseError
+from venn_admit.service.store.database.engine import at_once
+from venn_admit.service.store.work import jobs
 
 # A lease outlasts several renewals that fail, and native code that lets no other thread run for a while.
 RENEWALS_PER_LEASE = 6
 # Of a lease, what is left at least while it is renewed as it should be.
 LEAST_PART_LEFT = 0.5
 
-log = structlog.get_logger()
-
 
 @contextmanager
-def renewed_lease(engine: Engine, claim: jobs.Claim, lease_seconds: float) -> Iterator[None]:
+def renewed_lease(engine: Engine, claim: jobs.Claim, lease_seconds: float, log: FilteringBoundLogger) -> Iterator[None]:
     """Renew a claim while the block runs, by a thread, which stands still or dies with the process."""
     ended = threading.Event()
     renewing = threading.Thread(
-        target=_renew, args=(engine, claim, lease_seconds, ended), daemon=True, name="lease renewal"
+        target=_renew, args=(engine, claim, lease_seconds, ended, log), daemon=True, name="lease renewal"
     )
     renewing.start()
     try:
@@ -34,11 +32,13 @@ def renewed_lease(engine: Engine, claim: jobs.Claim, lease_seconds: float) -> It
         renewing.join()
 
 
-def _renew(engine: Engine, claim: jobs.Claim, lease_seconds: float, ended: threading.Event) -> None:
+def _renew(
+    engine: Engine, claim: jobs.Claim, lease_seconds: float, ended: threading.Event, log: FilteringBoundLogger
+) -> None:
     while not ended.wait(lease_seconds / RENEWALS_PER_LEASE):
         try:
             with at_once(engine) as connection:
                 if not jobs.renew(connection, claim, lease_seconds=lease_seconds):
                     return
         except DatabaseError as error:
-            log.warning("lease was not renewed", job=claim.job_id, chunk=claim.ordinal, error=str(error))
+            log.warning("lease was not renewed", error=str(error))

@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import Engine, Row
 
-from service.store.database.engine import connect
-from service.store.exemplars import classifiers
-from service.store.work import jobs
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.work import jobs
 
 # A job, or a chunk of one, with the columns of `jobs.sql`.
 JobRow = Row[Any]

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, Engine
 
-from service.core.types import IntArray
-from service.store.database.engine import transaction
-from service.store.exemplars.classifiers import Classifier
-from service.store.work import jobs
+from venn_admit.service.core.types import IntArray
+from venn_admit.service.store.database.engine import transaction
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.work import jobs
 
 # Sends the chunks of a recorded job to workers. Raises BrokerError.
 Send = Callable[[int], object]

@@ -2,38 +2,37 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from service.core.approximation.knn import nonconformity
-from service.core.approximation.localizer import localizer_logits
-from service.core.calibrators.venn_admit.decide import decide
-from service.core.comparison.adaptive import AdaptiveRule, uniform_draws
-from service.core.comparison.methods import (
+from venn_admit.service.core.approximation.knn import nonconformity
+from venn_admit.service.core.approximation.localizer import localizer_logits
+from venn_admit.service.core.calibrators.venn_admit.decide import decide
+from venn_admit.service.core.comparison.adaptive import AdaptiveRule, uniform_draws
+from venn_admit.service.core.comparison.methods import (
     ComparisonCalibration,
     ComparisonParameters,
     ComparisonPoints,
     comparison_methods,
 )
-from service.core.documents import documents_of
-from service.core.evaluation.points import EvaluationPoints
-from service.core.types import FloatArray, Split
-from service.errors import InvalidInputError, NotReadyError
-from service.files import DEFAULT_MEMORY_BUDGET
-from service.flows.calibration.approximate import positions, require_support
-from service.flows.decisions.score import Snapshot, load_snapshot
-from service.flows.exemplars.ingest import store_scored
-from service.flows.jobs.submit import Send, Submission, submit_job
-from service.report.evaluation.dataset import DatasetReport, EvaluatedCalibration, build_dataset_report
-from service.store.calibrations import calibrations
-from service.store.calibrations.calibrations import Calibration
-from service.store.database.engine import connect
-from service.store.decisions import decisions, evaluations, reports
-from service.store.exemplars import approximations, classifiers, exemplars
-from service.store.exemplars.classifiers import Classifier
-from service.store.search.array_cache import ArrayCache
+from venn_admit.service.core.documents import documents_of
+from venn_admit.service.core.evaluation.points import EvaluationPoints
+from venn_admit.service.core.types import FloatArray, Split
+from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.files.sources import ExemplarSource
+from venn_admit.service.flows.calibration.approximate import positions, require_support
+from venn_admit.service.flows.decisions.score import Snapshot, load_snapshot
+from venn_admit.service.flows.exemplars.ingest import store_scored
+from venn_admit.service.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.service.report.evaluation.dataset import DatasetReport, EvaluatedCalibration, build_dataset_report
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.calibrations import Calibration
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.decisions import decisions, evaluations, reports
+from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search.array_cache import ArrayCache
 
 _BLOCK_ROWS = 16_384
 
@@ -51,32 +50,30 @@ class EvaluationRequest:
     job_id: int | None
 
 
-def request_evaluation_of_file(
+def request_evaluation_of_source(
     engine: Engine,
     name: str,
-    path: Path,
+    source: ExemplarSource,
     *,
     calibration_id: int | None,
     chunk_rows: int,
-    on_rows: Callable[[int], None],
-    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    on_rows: Callable[[int], None] = lambda _: None,
     send: Send | None = None,
 ) -> EvaluationRequest:
-    """Store a file's exemplars and submit the job that scores its labelled rows, recorded in the same transaction.
+    """Store a source's exemplars and submit the job that scores its labelled rows, recorded in the same transaction.
 
-    calibration_id: the snapshot to use; None: the current one. memory_budget: bytes that reading the file may take.
-    send: as for `submit_job`. Raises InvalidInputError if no row has a label, or if the snapshot was made with all
-    that have; nothing is stored then.
+    calibration_id: the snapshot to use; None: the current one. send: as for `submit_job`. Raises InvalidInputError if
+    no row has a label, or if the snapshot was made with all that have; nothing is stored then.
     """
     with submit_job(engine, send) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
-        exemplar_ids = store_scored(connection, classifier, path, on_rows, memory_budget=memory_budget)
+        exemplar_ids = store_scored(connection, classifier, source, on_rows)
         labelled = evaluations.labelled(connection, calibration, exemplar_ids)
         if not labelled.ids.size and not labelled.seen_count:
-            raise InvalidInputError(f"{path}: expected labelled rows to evaluate on, got none; add the labels")
-        return _request(submission, classifier, calibration, labelled, str(path), chunk_rows)
+            raise InvalidInputError(f"{source}: expected labelled rows to evaluate on, got none; add the labels")
+        return _request(submission, classifier, calibration, labelled, str(source), chunk_rows)
 
 
 def request_evaluation_of_decisions(

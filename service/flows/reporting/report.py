@@ -4,27 +4,27 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
 
-from service.core.calibrators.bands import bin_of
-from service.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShares, usable_shares
-from service.core.calibrators.venn_admit.decide import Decisions
-from service.core.calibrators.venn_admit.sets import AdmitIndex
-from service.core.calibrators.venn_admit.venn import VennIndex
-from service.core.documents import Documents, documents_of
-from service.core.monitoring.discrepancies import Discrepancies
-from service.core.monitoring.drift import DecidedPoints
-from service.core.monitoring.inventory import Inventory, SnapshotChanges
-from service.core.monitoring.label_budget import LabelBudget, label_budget
-from service.core.monitoring.partitions import CalibrationPartitions, calibration_partitions
-from service.core.monitoring.traffic import SnapshotIndex, admitted_of_vp, redecide, traffic
-from service.core.types import IntArray, Split
-from service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
-from service.store.calibrations import calibrations
-from service.store.calibrations.calibrations import Calibration, SnapshotPoints
-from service.store.database.engine import consistent_view
-from service.store.decisions import reports
-from service.store.decisions.reports import SnapshotOrigin
-from service.store.exemplars import classifiers, exemplars
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.core.calibrators.bands import bin_of
+from venn_admit.service.core.calibrators.usable_bands import NEARLY_NOTHING, UsableShares, usable_shares
+from venn_admit.service.core.calibrators.venn_admit.decide import Decisions
+from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
+from venn_admit.service.core.documents import Documents, documents_of
+from venn_admit.service.core.monitoring.discrepancies import Discrepancies
+from venn_admit.service.core.monitoring.drift import DecidedPoints
+from venn_admit.service.core.monitoring.inventory import Inventory, SnapshotChanges
+from venn_admit.service.core.monitoring.label_budget import LabelBudget, label_budget
+from venn_admit.service.core.monitoring.partitions import CalibrationPartitions, calibration_partitions
+from venn_admit.service.core.monitoring.traffic import SnapshotIndex, admitted_of_vp, redecide, traffic
+from venn_admit.service.core.types import IntArray, Split
+from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.calibrations import Calibration, SnapshotPoints
+from venn_admit.service.store.database.engine import consistent_view
+from venn_admit.service.store.decisions import reports
+from venn_admit.service.store.decisions.reports import SnapshotOrigin
+from venn_admit.service.store.exemplars import classifiers, exemplars
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 def report(engine: Engine, name: str, *, calibration_id: int | None) -> CalibrationReport:

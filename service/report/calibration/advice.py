@@ -1,13 +1,14 @@
 """What a report on a calibration advises: errors first, then what keeps points from being admitted, then upkeep."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from service.core.calibrators.usable_bands import NEARLY_NOTHING
-from service.core.monitoring.traffic import Accuracy, Comparison, Traffic
-from service.core.types import Reason
-from service.report.calibration.contents import CalibrationReport
-from service.report.calibration.setting_command import calibrate_command
-from service.report.evaluation.wording import share_text
+from venn_admit.service.core.calibrators.usable_bands import NEARLY_NOTHING
+from venn_admit.service.core.monitoring.traffic import Accuracy, Comparison, Traffic
+from venn_admit.service.core.types import Reason
+from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.report.calibration.steps import Steps
+from venn_admit.service.report.evaluation.wording import share_text
 
 ENOUGH_REJECTED = 10
 """So many points that are all rejected are a finding; fewer happen to be, since to reject one point is not rare."""
@@ -15,60 +16,85 @@ HARDLY_ANY = 0.05
 """Less than this share admitted of recent traffic, where at least twice as much of vp would be, is worth a word."""
 
 
-def advice(report: CalibrationReport) -> list[str]:
-    """What to do next, a paragraph each, what matters most first; nothing where all is as it should be."""
+def advice(report: CalibrationReport, steps: Steps) -> list[str]:
+    """Return what to do next, a paragraph each, the most important first; nothing if all is as it should be.
+
+    Args:
+        report: The report.
+        steps: How users of the shell that shows it take the steps that are advised.
+    """
     if not report.snapshot.is_current:
-        return [f"This calibration is retired: `venn-admit report {report.classifier}` shows what is current."]
-    return [*_errors(report), *_rejections(report), *_unlike_vp(report), *_upkeep(report)]
+        return [f"This calibration is retired: `{steps.report(report.classifier)}` shows the current one."]
+    findings = [*_errors(report), *_rejections(report, steps), *_unlike_vp(report)]
+    return [*_with_sample(findings, _label_sample(report, steps)), *_upkeep(report, steps)]
 
 
-def _errors(report: CalibrationReport) -> Iterator[str]:
+class _Finding(NamedTuple):
+    """What was found, and whether labels of recent traffic are the remedy, which `_with_sample` adds."""
+
+    text: str
+    needs_sample: bool
+
+
+def _with_sample(findings: Iterable[_Finding], how: str) -> Iterator[str]:
+    """How to label a sample is said once, behind the first finding that needs one."""
+    is_said = False
+    for found in findings:
+        remedy = "" if not found.needs_sample else "; recalibrate with that sample." if is_said else f": {how}"
+        is_said = is_said or found.needs_sample
+        yield f"{found.text}{remedy}"
+
+
+def _errors(report: CalibrationReport) -> Iterator[_Finding]:
     """Labels say that what was admitted is wrong too often."""
     target = 1 - float(report.snapshot.settings.alpha)
     below = [found for found in report.traffic.accuracy if found.is_below(target)] if report.traffic else []
     if below:
         shares = "; ".join(f"{_whose(report, found)}, {accuracy_text(found)}" for found in below)
-        yield (
+        yield _Finding(
             f"Admitted predictions are wrong too often: 1 - alpha = {target:g} were promised right, and by the labels "
-            f"that are known this share is lower: {shares}. Do not act on them before you have recalibrated: "
-            f"{_label_sample(report)}"
+            f"that are known this share is lower: {shares}. Do not act on them before you have recalibrated",
+            needs_sample=True,
         )
 
 
-def _rejections(report: CalibrationReport) -> Iterator[str]:
-    """Everything is rejected, or nearly, of vp or of recent traffic."""
+def _rejections(report: CalibrationReport, steps: Steps) -> Iterator[_Finding]:
+    """All or nearly all points of vp or of recent traffic are rejected."""
     name, snapshot, usable = report.classifier, report.snapshot, int(report.partitions.usable.sum())
     if report.other_settings is not None:
         proposed, share = report.other_settings.proposal()
-        yield (
+        yield _Finding(
             f"Nearly everything is rejected: {share_text(usable / snapshot.vp_count)} of vp lie in usable bands, which "
             f"hold at least kappa = {snapshot.settings.kappa:,} points of each class in mc. "
-            f"`{calibrate_command(name, proposed, report.neighbour_count)}` would leave {share_text(share)} of the "
-            "points usable; or ingest more held-out data."
+            f"`{steps.calibrate(name, proposed, report.neighbour_count)}` would leave {share_text(share)} of the "
+            "points usable; or ingest more held-out data.",
+            needs_sample=False,
         )
     elif report.admitted_of_vp < NEARLY_NOTHING * snapshot.vp_count:
         everything = "Nearly everything" if report.admitted_of_vp else "Everything"
-        yield (
+        yield _Finding(
             f"{everything} is rejected: {share_text(usable / snapshot.vp_count)} of vp lie in usable bands, and yet "
             f"{share_text(report.admitted_of_vp / snapshot.vp_count)} of its points would be admitted, because sets "
             "hold several classes or too few of a category are right. A larger alpha, coarser bins of q, more held-out "
-            "data or a better network would admit more."
+            "data or a better network would admit more.",
+            needs_sample=False,
         )
     elif report.traffic is not None and _nearly_all_rejected(report.traffic):
         admitted = share_text(report.admitted_of_vp / snapshot.vp_count)
-        yield (
+        yield _Finding(
             f"{_how_many_rejected(report.traffic)} points of recent traffic that this calibration decided on were "
-            "rejected, most of them as "
-            f"'{_main_reason(report.traffic)}', though {admitted} of vp would be admitted: {_label_sample(report)}"
+            f"rejected, most of them as '{_main_reason(report.traffic)}', though {admitted} of vp would be admitted",
+            needs_sample=True,
         )
 
 
-def _unlike_vp(report: CalibrationReport) -> Iterator[str]:
+def _unlike_vp(report: CalibrationReport) -> Iterator[_Finding]:
     comparison = report.traffic.comparison if report.traffic else None
     if comparison is not None and comparison.is_unlike_vp:
-        yield (
+        yield _Finding(
             f"Recent traffic is unlike vp: {'; '.join(_differences(comparison))}. Nothing is promised for traffic that "
-            f"is unlike the calibration data: {_label_sample(report)}"
+            "is unlike the calibration data",
+            needs_sample=True,
         )
 
 
@@ -84,10 +110,10 @@ def _differences(comparison: Comparison) -> Iterator[str]:
             yield f"{share_text(pair.recent.share)} of it {what}, of vp {share_text(pair.vp.share)}"
 
 
-def _upkeep(report: CalibrationReport) -> Iterator[str]:
-    """Labels and parameters that came since, and discrepancies that have grown."""
+def _upkeep(report: CalibrationReport, steps: Steps) -> Iterator[str]:
+    """Labels and parameters that are newer than the calibration, and discrepancies that have grown."""
     name = report.classifier
-    again = f"`{calibrate_command(name, report.snapshot.settings, report.neighbour_count)}`"
+    again = f"`{steps.calibrate(name, report.snapshot.settings, report.neighbour_count)}`"
     if report.changes.total:
         yield f"{report.changes.total:,} labelled points arrived, changed or left: {again} takes them up."
     if not report.snapshot.parameters_are_current:
@@ -95,19 +121,19 @@ def _upkeep(report: CalibrationReport) -> Iterator[str]:
     elif report.agreement.grown(report.agreement.held_out):
         yield (
             "KNN and network differ more often on mc and vp than at the fit, by more than chance: "
-            f"`venn-admit fit {name}`, then calibrate."
+            f"`{steps.fit(name)}`, then calibrate."
         )
     elif report.agreement.grown(report.agreement.scored):
         yield (
             "KNN and network differ more often on scored exemplars than at the fit, by more than chance: label a "
-            f"random sample of them, then `venn-admit fit {name}` and calibrate."
+            f"random sample of them, then `{steps.fit(name)}` and calibrate."
         )
 
 
-def _label_sample(report: CalibrationReport) -> str:
+def _label_sample(report: CalibrationReport, steps: Steps) -> str:
     """How to let recent traffic calibrate."""
     name = report.classifier
-    taken_up = f"`venn-admit label {name} labels.csv` and `venn-admit recalibrate {name}`."
+    taken_up = f"`{steps.label(name)}` and `{steps.recalibrate(name)}`."
     if report.traffic is not None and not report.traffic.unlabelled:
         return (
             "every point of recent traffic has a label already, so score newer traffic; or, if the labels came with "
@@ -115,8 +141,7 @@ def _label_sample(report: CalibrationReport) -> str:
         )
     return (
         "label a random sample of recent traffic "
-        f"(`venn-admit export {name} --what unlabelled --out unlabelled.parquet` lists it in random order: take the "
-        f"first rows), then run {taken_up}"
+        f"(`{steps.list_unlabelled(name)}` lists it in random order: take the first rows), then run {taken_up}"
     )
 
 

@@ -5,14 +5,14 @@ from datetime import datetime
 from decimal import Decimal
 from itertools import pairwise
 
-from service.core.calibrators.bands import BandRadius
-from service.core.calibrators.usable_bands import UsableShares
-from service.core.monitoring.discrepancies import Discrepancies, has_grown
-from service.core.monitoring.inventory import Inventory, SnapshotChanges
-from service.core.monitoring.label_budget import LabelBudget
-from service.core.monitoring.partitions import CalibrationPartitions
-from service.core.monitoring.traffic import Traffic
-from service.core.types import CalibratorSettings
+from venn_admit.service.core.calibrators.bands import BandRadius
+from venn_admit.service.core.calibrators.usable_bands import UsableShares
+from venn_admit.service.core.monitoring.discrepancies import Discrepancies, has_grown
+from venn_admit.service.core.monitoring.inventory import Inventory, SnapshotChanges
+from venn_admit.service.core.monitoring.label_budget import LabelBudget
+from venn_admit.service.core.monitoring.partitions import CalibrationPartitions
+from venn_admit.service.core.monitoring.traffic import Traffic
+from venn_admit.service.core.types import CalibratorSettings
 
 
 @dataclass(frozen=True, slots=True)

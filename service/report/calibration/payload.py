@@ -3,16 +3,17 @@
 from collections.abc import Iterable
 from typing import Any
 
-from service.core.monitoring.discrepancies import Discrepancies, growth_p_value
-from service.core.monitoring.drift import QUANTILES, OutcomeCounts, Shift
-from service.core.monitoring.label_budget import Shortfall
-from service.core.monitoring.traffic import Accuracy, SharePair, Traffic
-from service.core.types import Reason, Split
-from service.report.calibration.advice import advice
-from service.report.calibration.contents import CalibrationReport
+from venn_admit.service.core.monitoring.discrepancies import Discrepancies, growth_p_value
+from venn_admit.service.core.monitoring.drift import QUANTILES, OutcomeCounts, Shift
+from venn_admit.service.core.monitoring.label_budget import Shortfall
+from venn_admit.service.core.monitoring.traffic import Accuracy, SharePair, Traffic
+from venn_admit.service.core.types import Reason, Split
+from venn_admit.service.report.calibration.advice import advice
+from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.report.calibration.steps import Steps
 
 
-def calibration_payload(report: CalibrationReport) -> dict[str, Any]:
+def calibration_payload(report: CalibrationReport, steps: Steps) -> dict[str, Any]:
     """Everything the tables show, of every class and every q by d partition.
 
     drift and label_budget are null where there is nothing to show. Numbers that do not exist, such as the share of
@@ -53,7 +54,7 @@ def calibration_payload(report: CalibrationReport) -> dict[str, Any]:
             ],
             "all": _shortfall(report, budget.overall),
         },
-        "advice": advice(report),
+        "advice": advice(report, steps),
     }
 
 

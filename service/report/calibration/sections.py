@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from service.report.evaluation.wording import share_text
+from venn_admit.service.report.evaluation.wording import share_text
 
 
 @dataclass(frozen=True, slots=True)

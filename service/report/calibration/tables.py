@@ -6,14 +6,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from service.report.calibration.contents import CalibrationReport
-from service.report.calibration.sections import Section, TextTable
-from service.report.calibration.wording import advice_text, heading, sections, settings_text
+from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.report.calibration.sections import Section, TextTable
+from venn_admit.service.report.calibration.steps import Steps
+from venn_admit.service.report.calibration.wording import advice_text, heading, sections, settings_text
 
 
-def calibration_tables(report: CalibrationReport) -> RenderableType:
-    """The whole report; what to do next comes last, where it is seen."""
-    advice = Group(Text("What to do next", style="bold"), *(Text(line, style="yellow") for line in advice_text(report)))
+def calibration_tables(report: CalibrationReport, steps: Steps) -> RenderableType:
+    """Return the whole report; what to do next comes last, where it is seen."""
+    advice = Group(
+        Text("What to do next", style="bold"), *(Text(line, style="yellow") for line in advice_text(report, steps))
+    )
     parts = [
         Group(Text(heading(report), style="bold"), Text(settings_text(report))),
         *map(_section, sections(report)),

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from service.core.monitoring.drift import QUANTILES, OutcomeCounts, Shift
-from service.core.monitoring.traffic import Comparison, Traffic
-from service.core.types import Reason
-from service.report.calibration.advice import accuracy_text
-from service.report.calibration.contents import CalibrationReport
-from service.report.calibration.sections import Section, TextTable, ratio_text
-from service.report.evaluation.wording import share_text
+from venn_admit.service.core.monitoring.drift import QUANTILES, OutcomeCounts, Shift
+from venn_admit.service.core.monitoring.traffic import Comparison, Traffic
+from venn_admit.service.core.types import Reason
+from venn_admit.service.report.calibration.advice import accuracy_text
+from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.report.calibration.sections import Section, TextTable, ratio_text
+from venn_admit.service.report.evaluation.wording import share_text
 
 SHOWN_CALIBRATIONS = 5
 """So many of those that decided are named, the newest."""

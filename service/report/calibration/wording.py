@@ -7,14 +7,15 @@ from math import isfinite
 
 import numpy as np
 
-from service.core.monitoring.discrepancies import LEVEL, Discrepancies, growth_p_value
-from service.core.monitoring.label_budget import Shortfall
-from service.core.types import FloatArray, IntArray, Split
-from service.report.calibration.advice import advice
-from service.report.calibration.contents import CalibrationReport
-from service.report.calibration.sections import Section, TextTable, ratio_text
-from service.report.calibration.traffic_wording import traffic_section
-from service.report.evaluation.wording import SIDE_BY_SIDE, share_text, shorten
+from venn_admit.service.core.monitoring.discrepancies import LEVEL, Discrepancies, growth_p_value
+from venn_admit.service.core.monitoring.label_budget import Shortfall
+from venn_admit.service.core.types import FloatArray, IntArray, Split
+from venn_admit.service.report.calibration.advice import advice
+from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.report.calibration.sections import Section, TextTable, ratio_text
+from venn_admit.service.report.calibration.steps import Steps
+from venn_admit.service.report.calibration.traffic_wording import traffic_section
+from venn_admit.service.report.evaluation.wording import SIDE_BY_SIDE, share_text, shorten
 
 SHOWN_CLASSES = 3
 """So many classes have columns of their own; of more, those with the fewest points in mc."""
@@ -54,9 +55,9 @@ def sections(report: CalibrationReport) -> list[Section]:
     ]
 
 
-def advice_text(report: CalibrationReport) -> list[str]:
-    """What to do next, or that nothing is."""
-    if found := advice(report):
+def advice_text(report: CalibrationReport, steps: Steps) -> list[str]:
+    """Return what to do next, or that there is nothing to do."""
+    if found := advice(report, steps):
         return found
     checked = ["no labels wait to be taken up"]
     if report.agreement.at_fit is not None:

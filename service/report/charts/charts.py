@@ -11,13 +11,14 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure, FigureBase
 
-from service.report.charts.drawing import draw_coverage, draw_heatmap, draw_reliability
-from service.report.charts.drawn_methods import draw_methods
-from service.report.charts.drawn_tables import draw_accuracy, draw_covered, draw_partitions, draw_selective
-from service.report.charts.fonts import PAGE_FONTS, drawing_fonts, with_drawable_names
-from service.report.evaluation.dataset import DatasetReport
-from service.report.evaluation.verdicts import answer, headline
-from service.report.evaluation.wording import extent, left_out
+from venn_admit.service.report.charts.drawing import draw_coverage, draw_heatmap, draw_reliability
+from venn_admit.service.report.charts.drawn_methods import draw_methods
+from venn_admit.service.report.charts.drawn_tables import draw_table
+from venn_admit.service.report.charts.fonts import PAGE_FONTS, drawing_fonts, with_drawable_names
+from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.tables import evaluation_tables
+from venn_admit.service.report.evaluation.verdicts import answer, headline
+from venn_admit.service.report.evaluation.wording import extent, left_out
 
 TITLES = {
     "methods": "Share correct among singletons against the share admitted",
@@ -25,6 +26,10 @@ TITLES = {
     "reliability": "Lower and upper probability against observed share correct",
     "heatmap": "Accuracy of the KNN by q and d",
 }
+
+
+SHEET_WIDTH = 17.0
+"""Inches of the sheet with everything."""
 
 
 def methods_figure(report: DatasetReport) -> Figure:
@@ -50,26 +55,32 @@ def heatmap_figure(report: DatasetReport) -> Figure:
 def summary_figure(report: DatasetReport) -> Figure:
     """The charts and the tables on one sheet."""
     with drawing_fonts():
-        figure = Figure(figsize=(17, 30), layout="constrained")
+        figure = Figure(figsize=(SHEET_WIDTH, 32), layout="constrained")
         words = (f"{report.name}: {extent(report)}", left_out(report), answer(report), headline(report))
         figure.suptitle("\n".join(filter(None, words)), fontsize=12.5, parse_math=False)
-        sheets: Any = figure.subfigures(5, 1, height_ratios=(5.8, 4.8, 6.6, 5.8, 5.6), hspace=0.02)
+        sheets: Any = figure.subfigures(5, 1, height_ratios=(5.8, 4.8, 6.0, 5.8, 8.0), hspace=0.02)
         beside: Any = sheets[3].subfigures(1, 2, wspace=0.03)
         below: Any = sheets[4].subfigures(1, 2, wspace=0.03)
-        tables: Any = below[1].subfigures(2, 1, height_ratios=(1.9, 1), hspace=0.02)
-        contents = (
-            (sheets[0], draw_methods, TITLES["methods"]),
-            (sheets[1], draw_selective, "Share correct among singletons (admitted points)"),
-            (sheets[2], draw_covered, "What the sets cover"),
-            (beside[0], draw_coverage, TITLES["coverage"]),
-            (beside[1], draw_reliability, TITLES["reliability"]),
-            (below[0], draw_heatmap, TITLES["heatmap"]),
-            (tables[0], draw_partitions, "Partitions of the KNN by q and d, over all and per true class"),
-            (tables[1], draw_accuracy, "Accuracy of every prediction, over all and per true class"),
+        right: Any = below[1].subfigures(2, 1, height_ratios=(1.7, 1), hspace=0.02)
+        charts = (
+            (sheets[0], draw_methods, "methods"),
+            (beside[0], draw_coverage, "coverage"),
+            (beside[1], draw_reliability, "reliability"),
+            (below[0], draw_heatmap, "heatmap"),
         )
-        for part, draw, title in contents:
+        for part, draw, name in charts:
             draw(part, report)
-            part.suptitle(title, fontsize=12, fontweight="bold")
+            part.suptitle(TITLES[name], fontsize=12, fontweight="bold")
+        tables = evaluation_tables(report)
+        places = (
+            (sheets[1], tables.selective, SHEET_WIDTH),
+            (sheets[2], tables.covered, SHEET_WIDTH),
+            (right[0], tables.partitions, SHEET_WIDTH / 2),
+            (right[1], tables.accuracy, SHEET_WIDTH / 2),
+        )
+        for part, table, inches in places:
+            draw_table(part, table, inches)
+            part.suptitle(table.title, fontsize=12, fontweight="bold")
     return figure
 
 

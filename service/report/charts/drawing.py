@@ -14,10 +14,10 @@ from matplotlib.figure import FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
-from service.core.evaluation.coverage_bands import CoverageBand
-from service.core.evaluation.curves import CoverageCurve, Reliability
-from service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict
-from service.report.charts.marks import (
+from venn_admit.service.core.evaluation.coverage_bands import CoverageBand
+from venn_admit.service.core.evaluation.curves import CoverageCurve, Reliability
+from venn_admit.service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict
+from venn_admit.service.report.charts.marks import (
     FEW_ALPHA,
     FEW_MARK_COLOUR,
     FEW_MARK_SIZE,
@@ -27,8 +27,8 @@ from service.report.charts.marks import (
     verdict_mark,
     verdict_marks,
 )
-from service.report.evaluation.dataset import RECOMMENDED, DatasetReport
-from service.report.evaluation.wording import few_text, match_bin_names, share_text, shorten, target_text
+from venn_admit.service.report.evaluation.dataset import RECOMMENDED, DatasetReport
+from venn_admit.service.report.evaluation.wording import few_text, match_bin_names, share_text, shorten, target_text
 
 CLASS_LOOKS: tuple[tuple[str, LineStyleType], ...] = (
     ("#0072B2", "-"),

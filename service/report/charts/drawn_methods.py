@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 from matplotlib.lines import Line2D
 
-from service.core.evaluation.measures import MethodMeasures
-from service.core.evaluation.tallies import Tally, Verdict
-from service.report.charts.drawing import TARGET_COLOUR, VENN_LOOKS
-from service.report.charts.marks import (
+from venn_admit.service.core.evaluation.measures import MethodMeasures
+from venn_admit.service.core.evaluation.tallies import Tally, Verdict
+from venn_admit.service.report.charts.drawing import TARGET_COLOUR, VENN_LOOKS
+from venn_admit.service.report.charts.marks import (
     FEW_ALPHA,
     FEW_MARK_COLOUR,
     FEW_MARK_SIZE,
@@ -20,8 +20,8 @@ from service.report.charts.marks import (
     few_mark,
     name_series,
 )
-from service.report.evaluation.dataset import KNN, DatasetReport
-from service.report.evaluation.wording import MARKS, PREDICTED, TRUE, few_text, kind_tallies, target_text
+from venn_admit.service.report.evaluation.dataset import KNN, DatasetReport
+from venn_admit.service.report.evaluation.wording import MARKS, PREDICTED, TRUE, few_text, kind_tallies, target_text
 
 METHOD_LOOKS = {
     KNN: ("black", "D"),

@@ -7,7 +7,7 @@ from functools import cache
 import matplotlib as mpl
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 
-from service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.dataset import DatasetReport
 
 FAMILIES = (
     "DejaVu Sans",  # comes with matplotlib

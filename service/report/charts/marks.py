@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 from matplotlib.lines import Line2D
 
-from service.core.evaluation.tallies import Verdict
+from venn_admit.service.core.evaluation.tallies import Verdict
 
 FEW_MARK_COLOUR = "#8a8a8a"
 FEW_MARK_SIZE, FEW_ALPHA = 4, 0.55

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import numpy as np
 
-from service.core.evaluation.coverage_bands import CoverageBand, coverage_bands
-from service.core.evaluation.curves import (
+from venn_admit.service.core.evaluation.coverage_bands import CoverageBand, coverage_bands
+from venn_admit.service.core.evaluation.curves import (
     AccuracyGrid,
     CoverageCurve,
     Reliability,
@@ -17,17 +17,22 @@ from service.core.evaluation.curves import (
     default_match_bins,
     reliability,
 )
-from service.core.evaluation.measures import (
+from venn_admit.service.core.evaluation.measures import (
     ClassTallies,
     MethodMeasures,
     PointAccuracy,
     measure_method,
     point_accuracy,
 )
-from service.core.evaluation.points import EvaluationPoints, PartitionTable, partition_table, standard_methods
-from service.core.evaluation.tallies import Tally, Verdict
-from service.core.types import CalibratorSettings
-from service.errors import InvalidInputError
+from venn_admit.service.core.evaluation.points import (
+    EvaluationPoints,
+    PartitionTable,
+    partition_table,
+    standard_methods,
+)
+from venn_admit.service.core.evaluation.tallies import Tally, Verdict
+from venn_admit.service.core.types import CalibratorSettings
+from venn_admit.service.errors import InvalidInputError
 
 KNN = "KNN"
 RECOMMENDED = "Venn-ADMIT weighted"

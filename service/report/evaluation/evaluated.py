@@ -3,8 +3,8 @@
 from datetime import UTC
 from typing import Any
 
-from service.report.evaluation.dataset import EvaluatedCalibration
-from service.report.evaluation.wording import edge_names
+from venn_admit.service.report.evaluation.dataset import EvaluatedCalibration
+from venn_admit.service.report.evaluation.wording import edge_names
 
 
 def calibration_text(calibration: EvaluatedCalibration, neighbour_count: int) -> str:

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from typing import Any
 
-from service.core.evaluation.curves import Reliability
-from service.core.evaluation.measures import ClassTallies, MethodMeasures, PointAccuracy
-from service.core.evaluation.points import PartitionCell
-from service.core.evaluation.tallies import Tally
-from service.report.evaluation.dataset import DatasetReport
-from service.report.evaluation.evaluated import calibration_payload
-from service.report.evaluation.verdicts import answer, class_gap, class_verdicts, headline, overall_verdict
-from service.report.evaluation.wording import left_out
+from venn_admit.service.core.evaluation.curves import Reliability
+from venn_admit.service.core.evaluation.measures import ClassTallies, MethodMeasures, PointAccuracy
+from venn_admit.service.core.evaluation.points import PartitionCell
+from venn_admit.service.core.evaluation.tallies import Tally
+from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.evaluated import calibration_payload
+from venn_admit.service.report.evaluation.verdicts import answer, class_gap, class_verdicts, headline, overall_verdict
+from venn_admit.service.report.evaluation.wording import left_out
 
 CORRECT, COVERED = "share_correct", "share_covered"
 """What the share of a tally is called, by what it is of."""

@@ -1,227 +1,229 @@
-"""Tables for a terminal of 100 columns or more: accuracy, partitions, what is admitted, what the sets cover."""
+"""The tables of one evaluation set: what is admitted, what the sets cover, accuracy, partitions."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from math import isnan
 
-from rich import box
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
-from service.core.evaluation.points import PartitionCell
-from service.core.evaluation.tallies import Tally
-from service.report.evaluation.dataset import DatasetReport
-from service.report.evaluation.verdict_view import STYLES, verdict_view
-from service.report.evaluation.wording import (
+from venn_admit.service.core.evaluation.measures import MethodMeasures, PointAccuracy
+from venn_admit.service.core.evaluation.points import PartitionCell
+from venn_admit.service.core.evaluation.tallies import Tally, Verdict
+from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.table import (
+    NONE_MARK,
+    Cell,
+    Column,
+    ColumnGroup,
+    EvaluationTable,
+    Note,
+    Row,
+)
+from venn_admit.service.report.evaluation.wording import (
     FEW_MARK,
-    ONE_LINE,
     PREDICTED,
     SETS_NOTE,
     SIDE_BY_SIDE,
-    SIZES_ACROSS,
-    SIZES_ON_ONE_LINE,
     TRUE,
-    accuracy_cells,
     accuracy_note,
     few_text,
     hidden_classes,
     interval_note,
     interval_text,
-    judged_share,
-    judged_text,
     kind_tallies,
-    legend,
-    method_label,
     parameters_text,
     share_text,
-    shorten,
     size_name,
     size_strata,
     size_tally,
-    tally_text,
+    target_text,
 )
 
-WIDE, NARROW = 13, 9
-"""Characters of a class name over cells of one line, and over stacked cells."""
+GROUPS = {
+    TRUE: ColumnGroup(TRUE, "per true class"),
+    PREDICTED: ColumnGroup(PREDICTED, "per predicted class"),
+}
+SET_SIZE = ColumnGroup("sets", "per set size")
 
 
-def report_tables(report: DatasetReport) -> RenderableType:
-    """The verdict on one evaluation set under its name, then all its tables."""
-    parts: list[RenderableType] = [
-        verdict_view(report),
-        *selective_tables(report),
-        coverage_table(report),
-        *size_tables(report),
-        accuracy_table(report),
-        partition_view(report),
-    ]
-    return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts))
+@dataclass(frozen=True, slots=True)
+class EvaluationTables:
+    """All tables of one evaluation set."""
+
+    selective: EvaluationTable
+    covered: EvaluationTable
+    accuracy: EvaluationTable
+    partitions: EvaluationTable
 
 
-def accuracy_table(report: DatasetReport) -> RenderableType:
+def evaluation_tables(report: DatasetReport) -> EvaluationTables:
+    """Every table, whose classes are those that the report shows."""
+    return EvaluationTables(_selective(report), _covered(report), _accuracy(report), _partitions(report))
+
+
+def _selective(report: DatasetReport) -> EvaluationTable:
+    """Share correct among singletons, methods as rows."""
+    shown, kinds = report.shown_classes(), (TRUE, PREDICTED)
+
+    def cells(row: MethodMeasures) -> tuple[Cell, ...]:
+        measured = row.singletons
+        tallies = [measured.overall, *(kind_tallies(measured, kind)[c] for kind in kinds for c in shown)]
+        return tuple(_judged(tally, report) for tally in tallies)
+
+    return EvaluationTable(
+        "Share correct among singletons (admitted points)",
+        ("method",),
+        (Column("all"), *(column for kind in kinds for column in _classes(report, kind))),
+        tuple(_method_row(row, cells(row)) for row in report.methods),
+        _notes(
+            (f"Cells: share correct, (n/N), below {interval_note(report)}.",),
+            _legend(report, "correct"),
+            (parameters_text(report),),
+            (hidden_classes(report, shown),),
+        ),
+    )
+
+
+def _covered(report: DatasetReport) -> EvaluationTable:
+    """Share of sets that hold the label, over all, per class and by size, and their mean size; methods as rows."""
+    shown, strata = report.shown_classes(), size_strata(report)
+    kinds = (TRUE, PREDICTED) if len(shown) <= SIDE_BY_SIDE else (TRUE,)
+
+    def cells(row: MethodMeasures) -> tuple[Cell, ...]:
+        measured = row.coverage
+        tallies = [measured.overall, *(kind_tallies(measured, kind)[c] for kind in kinds for c in shown)]
+        return (
+            *(_judged(tally, report, portion=False) for tally in tallies),
+            Cell(f"{row.mean_size:.2f}"),
+            *(_judged(size_tally(row, stratum), report) for stratum in strata),
+        )
+
+    return EvaluationTable(
+        "What the sets cover",
+        ("method",),
+        (
+            Column("all"),
+            *(column for kind in kinds for column in _classes(report, kind)),
+            Column("mean size", SET_SIZE),
+            *(Column(size_name(stratum), SET_SIZE) for stratum in strata),
+        ),
+        tuple(_method_row(row, cells(row)) for row in report.methods),
+        _notes(
+            (f"Cells: share of sets that hold the label, by size also (n/N), below {interval_note(report)}.",),
+            _legend(report, "covered"),
+            (SETS_NOTE,),
+            (hidden_classes(report, shown),),
+        ),
+    )
+
+
+def _accuracy(report: DatasetReport) -> EvaluationTable:
     """Accuracy and F0.5 of the network, the KNN and the localizer, over all and per true class."""
     shown = report.shown_classes()
-    table = _table()
-    table.add_column("prediction", no_wrap=True)
-    table.add_column("accuracy", justify="right")
-    table.add_column("F0.5 macro", justify="right")
-    _class_columns(table, report, shown, NARROW)
-    for row in report.accuracy:
-        table.add_row(row.name, *(_plain_cell(*cell) for cell in accuracy_cells(row.accuracy, shown)))
-    return _titled(
-        "Accuracy of every prediction, over all and per true class",
-        table,
-        f"Below each figure: {accuracy_note(report)}.  {FEW_MARK} {few_text(report)}.",
-        hidden_classes(report, shown),
-    )
 
-
-def partition_view(report: DatasetReport) -> RenderableType:
-    """Threshold, accuracy and n/N of the KNN for every q by d partition, over all and per true class."""
-    shown = report.shown_classes()
-    one_line = len(shown) <= SIDE_BY_SIDE
-    table = _table()
-    table.add_column("q", no_wrap=True)
-    table.add_column("d", no_wrap=True)
-    table.add_column("all", justify="right", no_wrap=True)
-    _class_columns(table, report, shown, WIDE if one_line else NARROW)
-    previous = ""
-    for row in report.partitions.rows:
-        if previous not in ("", row.matches):
-            table.add_section()
-        cells = (row.overall, *(row.per_class[c] for c in shown))
-        table.add_row(
-            "" if row.matches == previous else row.matches,
-            row.distances.replace(">=", "≥"),
-            *(_partition_cell(cell, " " if one_line else "\n") for cell in cells),
+    def cells(measured: PointAccuracy) -> tuple[Cell, ...]:
+        overall, per_class = measured.tallies.overall, measured.tallies.per_true_class
+        return (
+            _plain(overall.share, overall.interval, overall.is_few),
+            _plain(measured.f_half_macro, measured.f_half_interval, overall.is_few),
+            *(_plain(per_class[c].share, per_class[c].interval, per_class[c].is_few) for c in shown),
         )
-        previous = row.matches
-    return _titled(
-        "Partitions by q (matching neighbours) and d (distance to training), over all and per true class",
-        table,
-        f"Cells: threshold ({float(report.alpha):g}-quantile of the KNN's probability of the true class), "
-        "accuracy, (n/N).\n"
-        f"K = {report.neighbour_count}, median of d = {report.partitions.median:.4g};  "
-        f"{FEW_MARK} {few_text(report)},  - none.",
-        hidden_classes(report, shown),
+
+    return EvaluationTable(
+        "Accuracy of every prediction, none rejected",
+        ("prediction",),
+        (Column("accuracy"), Column("F0.5"), *_classes(report, TRUE)),
+        tuple(Row((row.name,), cells(row.accuracy)) for row in report.accuracy),
+        _notes(
+            (f"Cells: accuracy, below {accuracy_note(report)}.",),
+            (
+                "F0.5 weighs precision over recall and is the mean over the classes. "
+                f"{FEW_MARK}: {few_text(report)}; {NONE_MARK}: none.",
+            ),
+            (hidden_classes(report, shown),),
+        ),
     )
 
 
-def selective_tables(report: DatasetReport) -> list[RenderableType]:
-    """Share correct among singletons, methods as rows; one table, or one a kind of class where C > 2."""
-    shown = report.shown_classes()
-    title = "Share correct among singletons (admitted points)"
-    captions = (
-        f"Cells: share correct, (n/N), below {interval_note(report)}.\n{legend(report)}.",
-        parameters_text(report),
-        hidden_classes(report, shown),
-    )
-    if len(shown) <= SIDE_BY_SIDE:
-        return [_titled(title, _selective_table(report, (TRUE, PREDICTED)), *captions)]
-    return [
-        _titled(f"{title}, per true class", _selective_table(report, (TRUE,))),
-        _titled(f"{title}, per predicted class", _selective_table(report, (PREDICTED,)), *captions),
-    ]
+def _partitions(report: DatasetReport) -> EvaluationTable:
+    """Accuracy, n/N and threshold of the KNN for every q by d partition, over all and per true class."""
+    shown, partitions = report.shown_classes(), report.partitions
 
-
-def coverage_table(report: DatasetReport) -> RenderableType:
-    """Share of sets that hold the label and their mean size, over all and per class, methods as rows."""
-    shown = report.shown_classes()
-    kinds = (TRUE, PREDICTED) if len(shown) <= SIDE_BY_SIDE else (TRUE,)
-    table = _table()
-    table.add_column("method", no_wrap=True)
-    table.add_column("all", justify="right", no_wrap=True)
-    for kind in kinds:
-        _class_columns(table, report, shown, NARROW, kind if len(kinds) > 1 else "")
-    for row in report.methods:
-        tallies = [row.coverage.overall, *(kind_tallies(row.coverage, kind)[c] for kind in kinds for c in shown)]
-        table.add_row(
-            Text.assemble(method_label(row.name), (f"\n  mean size {row.mean_size:.2f}", "dim")),
-            *(_judged_cell(judged_share(tally, report), tally, report, "\n") for tally in tallies),
+    def cell(measured: PartitionCell) -> Cell:
+        tally = measured.tally
+        if tally.count == 0:
+            return Cell(few=True)
+        portion = f"({share_text(tally.portion)})"
+        return Cell(
+            share_text(tally.share), portion, share_text(measured.threshold), few=tally.is_few, hint=_counts(tally)
         )
-    return _titled(
-        "What the sets cover" if len(kinds) > 1 else "What the sets cover, over all and per true class",
-        table,
-        f"Cells: share of sets that hold the label, below {interval_note(report)}.\n{legend(report, 'covered')}.",
-        SETS_NOTE,
-        hidden_classes(report, shown),
-    )
 
-
-def size_tables(report: DatasetReport) -> list[RenderableType]:
-    """Coverage by set size, methods as rows; many sizes go on in further tables."""
-    strata = size_strata(report)
-    separator = " " if len(strata) <= SIZES_ON_ONE_LINE else "\n"
-    tables: list[RenderableType] = []
-    for start in range(0, len(strata), SIZES_ACROSS):
-        across = strata[start : start + SIZES_ACROSS]
-        table = _table()
-        table.add_column("method", no_wrap=True)
-        for stratum in across:
-            table.add_column(size_name(stratum), justify="right", no_wrap=True)
-        for row in report.methods:
-            tallies = [size_tally(row, stratum) for stratum in across]
-            table.add_row(
-                Text(method_label(row.name)),
-                *(_judged_cell(judged_text(tally, report), tally, report, separator) for tally in tallies),
+    return EvaluationTable(
+        "Partitions of the KNN by q (matching neighbours) and d (distance to training)",
+        ("q", "d"),
+        (Column("all"), *_classes(report, TRUE)),
+        tuple(
+            Row(
+                (row.matches, row.distances.replace(">=", "≥")),
+                (cell(row.overall), *(cell(row.per_class[c]) for c in shown)),
             )
-        title = "What the sets of each size cover" + (", continued" if start else "")
-        tables.append(
-            _titled(title, table, f"Cells: share of sets that hold the label, (n/N), {interval_note(report)}.")
-        )
-    return tables
+            for row in partitions.rows
+        ),
+        _notes(
+            (
+                f"Cells: accuracy, (n/N), below the threshold, which is the {float(report.alpha):g}-quantile of the "
+                "KNN's probability of the true class.",
+            ),
+            (
+                f"K = {report.neighbour_count}, median of d = {partitions.median:.4g}; {FEW_MARK}: {few_text(report)}; "
+                f"{NONE_MARK}: none.",
+            ),
+            (hidden_classes(report, shown),),
+        ),
+    )
 
 
-def _selective_table(report: DatasetReport, kinds: tuple[str, ...]) -> Table:
-    shown = report.shown_classes()
-    one_line = len(shown) <= ONE_LINE
-    table = _table()
-    table.add_column("method", no_wrap=True)
-    for kind in kinds:
-        _class_columns(table, report, shown, WIDE if one_line else NARROW, kind if len(kinds) > 1 else "")
-    table.add_column("all", justify="right", no_wrap=True)
-    separator = " " if one_line else "\n"
-    for row in report.methods:
-        tallies = [*(kind_tallies(row.singletons, kind)[c] for kind in kinds for c in shown), row.singletons.overall]
-        table.add_row(
-            Text(method_label(row.name)),
-            *(_judged_cell(judged_text(tally, report, separator), tally, report, "\n") for tally in tallies),
-        )
-    return table
+def _classes(report: DatasetReport, kind: str) -> list[Column]:
+    return [Column(report.class_names[c], GROUPS[kind]) for c in report.shown_classes()]
 
 
-def _table() -> Table:
-    return Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+def _method_row(measured: MethodMeasures, cells: tuple[Cell, ...]) -> Row:
+    """A "q = K" variant stands under its method, where it says only how it differs."""
+    return Row((measured.name,), cells, "and q = K" if measured.name.endswith(", q = K") else "")
 
 
-def _titled(title: str, table: Table, *captions: str) -> RenderableType:
-    # Outside the table, so that the words wrap at the terminal and not at a narrow table.
-    return Group(Text(title, style="bold"), table, *(Text(words, style="dim") for words in captions if words))
+def _judged(tally: Tally, report: DatasetReport, *, portion: bool = True) -> Cell:
+    """Share, n/N if asked for, and interval."""
+    verdict = tally.verdict(report.alpha)
+    if tally.count == 0:
+        return Cell(verdict=verdict, few=True, hint=_counts(tally))
+    beside = f"({share_text(tally.portion)})" if portion else ""
+    return Cell(
+        share_text(tally.share), beside, interval_text(tally.interval), verdict, tally.is_few, hint=_counts(tally)
+    )
 
 
-def _class_columns(table: Table, report: DatasetReport, shown: Sequence[int], width: int, kind: str = "") -> None:
-    for c in shown:
-        name = shorten(report.class_names[c], width)
-        table.add_column(Text(f"{kind}\n{name}" if kind else name), justify="right", no_wrap=True)
-
-
-def _judged_cell(figures: str, tally: Tally, report: DatasetReport, separator: str) -> Text:
-    """Figures in the colour of the verdict and, after `separator`, the interval."""
-    text = Text(figures, style="dim" if tally.is_few else STYLES[tally.verdict(report.alpha)])
-    return Text.assemble(text, (f"{separator}{interval_text(tally.interval)}", "dim")) if tally.count else text
-
-
-def _plain_cell(share: float, interval: tuple[float, float], few: bool) -> Text:
+def _plain(share: float, interval: tuple[float, float], few: bool) -> Cell:
+    """A figure that nothing is promised of, and its interval."""
     if isnan(share):
-        return Text("-", style="dim")
-    figure = f"{FEW_MARK} {share_text(share)}" if few else share_text(share)
-    return Text.assemble((figure, "dim" if few else ""), (f"\n{interval_text(interval)}", "dim"))
+        return Cell(few=True)
+    return Cell(share_text(share), "", interval_text(interval), few=few)
 
 
-def _partition_cell(cell: PartitionCell, separator: str) -> Text:
-    if cell.tally.count == 0:
-        return Text("-", style="dim")
-    figures = f"{share_text(cell.threshold)} {tally_text(cell.tally)}".replace(" ", separator)
-    few = cell.tally.is_few
-    return Text(f"{FEW_MARK} {figures}" if few else figures, style="dim" if few else "")
+def _counts(tally: Tally) -> str:
+    documents = "" if tally.documents is None else f" of {tally.documents} documents"
+    return f"{tally.correct} of {tally.count} points{documents}; N = {tally.total}"
+
+
+def _legend(report: DatasetReport, what: str) -> Note:
+    """What the marks of a judged cell mean; what: that the share is of, such as "correct"."""
+    target = target_text(report)
+    return (
+        Verdict.MET,
+        f": the interval lies at or above {target} {what}; ",
+        Verdict.MISSED,
+        ": it lies below; ",
+        Verdict.CANNOT_TELL,
+        f": it contains {target}, or {few_text(report)}; {NONE_MARK}: none.",
+    )
+
+
+def _notes(*notes: Note) -> tuple[Note, ...]:
+    return tuple(note for note in notes if any(note))

@@ -4,10 +4,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from service.core.evaluation.tallies import Verdict
-from service.report.evaluation.dataset import DatasetReport
-from service.report.evaluation.evaluated import calibration_text
-from service.report.evaluation.verdicts import (
+from venn_admit.service.core.evaluation.tallies import Verdict
+from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.evaluated import calibration_text
+from venn_admit.service.report.evaluation.verdicts import (
     CANNOT_TELL_NOTE,
     NONE_ADMITTED,
     answer,
@@ -17,7 +17,7 @@ from service.report.evaluation.verdicts import (
     overall_verdict,
     settling,
 )
-from service.report.evaluation.wording import (
+from venn_admit.service.report.evaluation.wording import (
     MARKS,
     PREDICTED,
     extent,

@@ -3,9 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from service.core.evaluation.tallies import Tally, Verdict
-from service.report.evaluation.dataset import RECOMMENDED, DatasetReport
-from service.report.evaluation.wording import share_text, target_text
+from venn_admit.service.core.evaluation.tallies import Tally, Verdict
+from venn_admit.service.report.evaluation.dataset import RECOMMENDED, DatasetReport
+from venn_admit.service.report.evaluation.wording import share_text, target_text
 
 CANNOT_TELL_NOTE = (
     "“Cannot tell” means that the 95 % interval of the share contains the target, or that there are too few points "

@@ -1,26 +1,20 @@
 """The words and figures that the terminal, the charts and the page have in common."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import accumulate, pairwise
 from math import isnan
 from unicodedata import east_asian_width
 
-from service.core.evaluation.curves import AccuracyGrid
-from service.core.evaluation.measures import ClassTallies, MethodMeasures, PointAccuracy
-from service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict
-from service.report.evaluation.dataset import RECOMMENDED, DatasetReport
+from venn_admit.service.core.evaluation.curves import AccuracyGrid
+from venn_admit.service.core.evaluation.measures import ClassTallies, MethodMeasures
+from venn_admit.service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict
+from venn_admit.service.report.evaluation.dataset import RECOMMENDED, DatasetReport
 
 TRUE, PREDICTED = "true class", "predicted as"
 """The two kinds of class a share is shown for, as headings."""
 
 SIDE_BY_SIDE = 2
 """Up to so many classes, both kinds share one table."""
-
-ONE_LINE = 4
-"""Up to so many classes, a judged cell keeps its two figures on one line."""
-
-SIZES_ON_ONE_LINE, SIZES_ACROSS = 3, 5
-"""Up to so many set sizes, a cell keeps all its figures on one line; a table has at most so many sizes."""
 
 SETS_NOTE = (
     "The KNN's sets hold its prediction alone. What Venn-ADMIT rejects it says nothing about: such a point counts "
@@ -48,15 +42,6 @@ def share_text(share: float) -> str:
     return f"{share:.3f}".removeprefix("0")
 
 
-def tally_text(tally: Tally) -> str:
-    """Share correct and, in brackets, n/N.
-
-    >>> tally_text(Tally(73, 75, 500))
-    '.973 (.150)'
-    """
-    return f"{share_text(tally.share)} ({share_text(tally.portion)})"
-
-
 def interval_text(interval: tuple[float, float]) -> str:
     """The ends of an interval, rounded to three digits, without leading zeros.
 
@@ -68,27 +53,9 @@ def interval_text(interval: tuple[float, float]) -> str:
     return "-".join("1.00" if end >= 0.9995 else f"{end:.3f}".removeprefix("0") for end in interval)
 
 
-def judged_share(tally: Tally, report: DatasetReport) -> str:
-    """Mark and share of a cell; a dash without points."""
-    if tally.count == 0:
-        return "-"
-    return f"{MARKS[tally.verdict(report.alpha)]} {share_text(tally.share)}"
-
-
-def judged_text(tally: Tally, report: DatasetReport, separator: str = " ") -> str:
-    """Mark, share and n/N of a cell, n/N after `separator`; a dash without points."""
-    share = judged_share(tally, report)
-    return f"{share}{separator}({share_text(tally.portion)})" if tally.count else share
-
-
-def accuracy_cells(measured: PointAccuracy, shown: Sequence[int]) -> list[tuple[float, tuple[float, float], bool]]:
-    """Figure, interval and whether it is of too few: accuracy, macro F0.5, accuracy of the shown true classes."""
-    overall, per_class = measured.tallies.overall, [measured.tallies.per_true_class[c] for c in shown]
-    return [
-        (overall.share, overall.interval, overall.is_few),
-        (measured.f_half_macro, measured.f_half_interval, overall.is_few),
-        *((tally.share, tally.interval, tally.is_few) for tally in per_class),
-    ]
+def note_text(part: str | Verdict) -> str:
+    """A part of a note as text: of a verdict, its mark and its words."""
+    return f"{MARKS[part]} {part.words}" if isinstance(part, Verdict) else part
 
 
 def kind_tallies(measured: ClassTallies, kind: str) -> tuple[Tally, ...]:
@@ -117,15 +84,6 @@ def size_name(stratum: tuple[int, int]) -> str:
     return f"size {least}" if least == most else f"sizes {least}-{most}"
 
 
-def method_label(name: str) -> str:
-    """The name of a method; a "q = K" variant stands under its method and says only how it differs.
-
-    >>> method_label("Venn-ADMIT weighted, q = K")
-    '  and q = K'
-    """
-    return "  and q = K" if name.endswith(", q = K") else name
-
-
 def shorten(name: str, width: int) -> str:
     """The name, cut with an ellipsis to `width` columns, of which a wide character, as in Chinese, takes two.
 
@@ -147,16 +105,6 @@ def _columns(character: str) -> int:
 def target_text(report: DatasetReport) -> str:
     """1 - alpha, in as few digits as it has."""
     return f"{report.target.normalize():f}"
-
-
-def legend(report: DatasetReport, what: str = "correct") -> str:
-    """What the marks of a judged cell mean; what: that the share is of, such as "correct"."""
-    met, missed, open_ = (f"{mark} {verdict.words}" for verdict, mark in MARKS.items())
-    target = target_text(report)
-    return (
-        f"{met}: the interval lies at or above {target} {what},  {missed}: it lies below,\n"
-        f"{open_}: it contains {target}, or {few_text(report)},  - none"
-    )
 
 
 def few_text(report: DatasetReport) -> str:

@@ -7,9 +7,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from service.report.calibration.contents import CalibrationReport
-from service.report.calibration.wording import advice_text, heading, sections, settings_text
-from service.report.charts.charts import to_svg
+from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.report.calibration.steps import Steps
+from venn_admit.service.report.calibration.wording import advice_text, heading, sections, settings_text
+from venn_admit.service.report.charts.charts import to_svg
 
 # Right singletons at the bottom; colours of Okabe & Ito (2008), and greys for what is rejected at once.
 PARTS = (
@@ -52,10 +53,10 @@ def partitions_figure(report: CalibrationReport) -> Figure:
     return figure
 
 
-def render_calibration(report: CalibrationReport) -> str:
+def render_calibration(report: CalibrationReport, steps: Steps) -> str:
     """HTML of the page; the same report gives the same text, and every name is escaped."""
     environment = Environment(
-        loader=PackageLoader("service.report"),
+        loader=PackageLoader("venn_admit.service.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -66,16 +67,16 @@ def render_calibration(report: CalibrationReport) -> str:
         heading=heading(report),
         settings=settings_text(report),
         sections=sections(report),
-        advice=advice_text(report),
+        advice=advice_text(report, steps),
         # Safe: matplotlib escapes the text it draws, to_svg the label.
         chart=Markup(svg),  # noqa: S704
         caption=CAPTION,
     )
 
 
-def write_calibration_page(report: CalibrationReport, folder: Path) -> Path:
+def write_calibration_page(report: CalibrationReport, steps: Steps, folder: Path) -> Path:
     """Write index.html into a folder, which is made where it is missing."""
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "index.html"
-    page.write_text(render_calibration(report), encoding="utf-8")
+    page.write_text(render_calibration(report, steps), encoding="utf-8")
     return page

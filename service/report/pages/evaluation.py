@@ -6,8 +6,8 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from service.core.evaluation.tallies import Verdict
-from service.report.charts.charts import (
+from venn_admit.service.core.evaluation.tallies import Verdict
+from venn_admit.service.report.charts.charts import (
     coverage_figure,
     heatmap_figure,
     methods_figure,
@@ -15,8 +15,10 @@ from service.report.charts.charts import (
     save_charts,
     to_svg,
 )
-from service.report.evaluation.dataset import RECOMMENDED, DatasetReport
-from service.report.evaluation.verdicts import (
+from venn_admit.service.report.evaluation.dataset import RECOMMENDED, DatasetReport
+from venn_admit.service.report.evaluation.table import NONE_MARK
+from venn_admit.service.report.evaluation.tables import evaluation_tables
+from venn_admit.service.report.evaluation.verdicts import (
     CANNOT_TELL_NOTE,
     NONE_ADMITTED,
     answer,
@@ -26,28 +28,14 @@ from service.report.evaluation.verdicts import (
     overall_verdict,
     settling,
 )
-from service.report.evaluation.wording import (
-    FEW_MARK,
-    MARKS,
-    PREDICTED,
-    SETS_NOTE,
-    SIDE_BY_SIDE,
-    TRUE,
-    accuracy_cells,
-    accuracy_note,
+from venn_admit.service.report.evaluation.wording import (
     extent,
-    few_text,
     hidden_classes,
     interval_note,
     interval_text,
-    kind_tallies,
     left_out,
-    parameters_text,
+    note_text,
     share_text,
-    size_name,
-    size_strata,
-    size_tally,
-    target_text,
 )
 
 FIGURES = {
@@ -93,46 +81,37 @@ def render_page(
     The same arguments give the same text. Every name is escaped.
     """
     environment = Environment(
-        loader=PackageLoader("service.report"),
+        loader=PackageLoader("venn_admit.service.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"share": share_text, "interval": interval_text, "size": size_name}
+    environment.filters |= {"share": share_text, "interval": interval_text, "note": note_text}
+    environment.tests["verdict"] = lambda part: isinstance(part, Verdict)
     environment.globals |= {
         word.__name__: word
         for word in (
-            accuracy_cells,
-            accuracy_note,
             answer,
             class_gap,
             class_verdicts,
             extent,
-            few_text,
             headline,
             hidden_classes,
-            interval_note,
-            kind_tallies,
             left_out,
             overall_verdict,
-            parameters_text,
             settling,
-            size_strata,
-            size_tally,
-            target_text,
         )
     }
     return environment.get_template("page.html.j2").render(
         title=title,
         facts=facts,
-        reports=[(report, _charts(report, f"set{number}")) for number, report in enumerate(reports, start=1)],
+        reports=[
+            (report, _charts(report, f"set{number}"), evaluation_tables(report))
+            for number, report in enumerate(reports, start=1)
+        ],
         next_steps=next_steps,
-        kinds=(TRUE, PREDICTED),
-        side_by_side=SIDE_BY_SIDE,
-        sets_note=SETS_NOTE,
-        marks=MARKS,
-        few_mark=FEW_MARK,
+        none_mark=NONE_MARK,
         none_admitted=NONE_ADMITTED,
         cannot_tell_note=CANNOT_TELL_NOTE,
         verdicts=Verdict,

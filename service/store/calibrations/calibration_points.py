@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from service.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
-from service.core.types import CalibrationPoints, IntArray, Split
-from service.store.database.binary_copy import (
+from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
+from venn_admit.service.core.types import CalibrationPoints, IntArray, Split
+from venn_admit.service.store.database.binary_copy import (
     BOOL,
     FLOAT8,
     INT4,
@@ -21,8 +21,8 @@ from service.store.database.binary_copy import (
     copy_out_whole,
     driver_cursor,
 )
-from service.store.database.engine import connect
-from service.store.database.statements import copy_query, statement
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.database.statements import copy_query, statement
 
 
 @dataclass(frozen=True, slots=True)

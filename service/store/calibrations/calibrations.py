@@ -11,14 +11,22 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, Row
 
-from service.core.calibrators.bands import BandRadius
-from service.core.calibrators.snapshot_rows import CalibrationRows
-from service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
-from service.errors import NotFoundError, NotReadyError
-from service.store.calibrations.calibration_points import ChangedRows, delete_unheld, write_changes
-from service.store.database.binary_copy import BOOL, FLOAT8, INT4, INT8, FixedColumn, copy_out_whole, driver_cursor
-from service.store.database.statements import copy_query, statement, stream
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.core.calibrators.bands import BandRadius
+from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows
+from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
+from venn_admit.service.errors import Code, NotFoundError, NotReadyError
+from venn_admit.service.store.calibrations.calibration_points import ChangedRows, delete_unheld, write_changes
+from venn_admit.service.store.database.binary_copy import (
+    BOOL,
+    FLOAT8,
+    INT4,
+    INT8,
+    FixedColumn,
+    copy_out_whole,
+    driver_cursor,
+)
+from venn_admit.service.store.database.statements import copy_query, statement, stream
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +192,9 @@ def latest(connection: Connection, classifier: Classifier) -> Calibration:
         latest_id = connection.execute(statement("calibrations.latest_calibration"), of_classifier).scalar_one_or_none()
         if latest_id is None:
             raise NotReadyError(
-                f"classifier {classifier.name!r} has no calibration yet: run `venn-admit calibrate {classifier.name}`"
+                f"classifier {classifier.name!r} has no calibration yet: calibrate it first",
+                code=Code.NOT_CALIBRATED,
+                classifier=classifier.name,
             )
         found = _read(connection, latest_id)
         if found is not None:
@@ -196,7 +206,12 @@ def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -
     """Return a snapshot of a classifier; NotFoundError if it has none with this id."""
     found = _read(connection, calibration_id)
     if found is None or found.classifier_id != classifier.id:
-        raise NotFoundError(f"classifier {classifier.name!r} has no calibration {calibration_id}")
+        raise NotFoundError(
+            f"classifier {classifier.name!r} has no calibration {calibration_id}",
+            code=Code.UNKNOWN_CALIBRATION,
+            classifier=classifier.name,
+            calibration=calibration_id,
+        )
     return found
 
 

@@ -5,11 +5,11 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from service.core.types import CalibratorSettings
-from service.errors import NotFoundError
-from service.store.calibrations.calibrations import settings_of
-from service.store.database.statements import statement
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.core.types import CalibratorSettings
+from venn_admit.service.errors import Code, NotFoundError
+from venn_admit.service.store.calibrations.calibrations import settings_of
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,12 @@ def by_id(connection: Connection, classifier: Classifier, calibrator_id: int) ->
     for calibrator in found:
         if calibrator.id == calibrator_id:
             return calibrator
-    known = ", ".join(str(calibrator.id) for calibrator in found)
+    known = ", ".join(str(calibrator.id) for calibrator in found) or "none yet; calibrate it first"
     raise NotFoundError(
-        f"classifier {classifier.name!r} has no setting {calibrator_id}; known: "
-        + (known or f"none yet; make one with `venn-admit calibrate {classifier.name}`")
+        f"classifier {classifier.name!r} has no setting {calibrator_id}; known: {known}",
+        code=Code.UNKNOWN_SETTING if found else Code.NO_SETTING,
+        classifier=classifier.name,
+        setting=calibrator_id,
     )
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import psycopg
 from sqlalchemy import Connection
 
-from service.errors import DatabaseError
+from venn_admit.service.errors import DatabaseError
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 ByteMatrix = npt.NDArray[np.uint8]

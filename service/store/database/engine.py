@@ -12,9 +12,9 @@ import psycopg
 import sqlalchemy
 from sqlalchemy import URL, Connection, Engine, exc, make_url
 
-from service.errors import DatabaseError, InvalidInputError
-from service.secrets import MASK, mask
-from service.store.database.statements import statement
+from venn_admit.service.errors import Code, DatabaseError, InvalidInputError
+from venn_admit.service.secrets import MASK, mask
+from venn_admit.service.store.database.statements import statement
 
 SEARCH_PATH = "venn_admit,public"
 MINIMAL_SERVER = 15
@@ -23,18 +23,19 @@ MINIMAL_PGVECTOR = (0, 7)
 _DRIVER = "postgresql+psycopg"
 _ALIASES = ("postgresql", "postgres", _DRIVER)
 
+_UPGRADE = "upgrade the schema of the database"
 # What a reader can do about an error, by SQLSTATE or a class of them (PostgreSQL documentation, appendix A).
 _ADVICE = {
     "08": "check that it runs, and check host, user, password and database name in VENN_ADMIT_DATABASE_URL",
     "22": "the value does not fit its column; check the input",
     "23": "the input contradicts what is stored, or another program wrote to the tables",
     "25P03": "the session was idle for too long inside a transaction; try again",
-    "3F000": "run `venn-admit db upgrade`",
+    "3F000": _UPGRADE,
     "40": "another process interfered; try again",
     "42501": "grant the database user the privilege, or name another user in VENN_ADMIT_DATABASE_URL",
-    "42P01": "run `venn-admit db upgrade`",
-    "42703": "run `venn-admit db upgrade`",
-    "42883": "run `venn-admit db upgrade`",
+    "42P01": _UPGRADE,
+    "42703": _UPGRADE,
+    "42883": _UPGRADE,
     "53100": "free space on the server's disk",
     "53200": "give the server more memory, or set a lower VENN_ADMIT_WORKER_CONCURRENCY",
     "53300": "raise the server's max_connections, or set a lower VENN_ADMIT_WORKER_CONCURRENCY",
@@ -65,7 +66,7 @@ def database_url(settings: DatabaseSettings) -> str:
     """Return the URL of the server that the settings name, or of the embedded one, which is started if necessary."""
     if settings.database_url is not None:
         return settings.database_url
-    from service.store.embedded.users import start_embedded  # not needed with a server of one's own
+    from venn_admit.service.store.embedded.users import start_embedded  # not needed with a server of one's own
 
     return start_embedded(settings.home)
 
@@ -200,9 +201,11 @@ def _database_error(engine: Engine, error: BaseException) -> DatabaseError:
     said = words if primary else " / ".join(line.strip() for line in words.splitlines()[:3])
     if not state and isinstance(error, psycopg.OperationalError):
         state = "08"  # libpq's own errors carry no SQLSTATE
-    happened = "cannot be reached" if state.startswith(_UNREACHABLE) else "refused a statement"
+    reached = not state.startswith(_UNREACHABLE)
+    happened = "refused a statement" if reached else "cannot be reached"
     advice = next((_ADVICE[key] for key in (state, state[:3], state[:2]) if key in _ADVICE), _ADVICE_ELSE)
-    return DatabaseError(f"the database {_name(engine)} {happened}: {said}; {advice}")
+    code = Code.SCHEMA_MISMATCH if advice == _UPGRADE else Code.DATABASE if reached else Code.DATABASE_UNREACHABLE
+    return DatabaseError(f"the database {_name(engine)} {happened}: {said}; {advice}", code=code)
 
 
 def _name(engine: Engine) -> str:

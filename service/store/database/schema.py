@@ -6,11 +6,11 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
-from service.errors import NotReadyError
-from service.resources import bundled_folder
-from service.store.database.engine import connect, create_engine, wrap_driver_errors
-from service.store.database.statements import statement
-from service.store.database.tables import SCHEMA
+from venn_admit.service.errors import Code, NotReadyError
+from venn_admit.service.resources import bundled_folder
+from venn_admit.service.store.database.engine import connect, create_engine, wrap_driver_errors
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.database.tables import SCHEMA
 
 
 def alembic_config() -> Config:
@@ -67,15 +67,16 @@ def require_usable(engine: Engine) -> None:
         return
     if not _is_newer(current):
         raise NotReadyError(
-            f"the database schema is at revision {current or 'none'}, this program needs {head}: "
-            "run `venn-admit db upgrade`"
+            f"the database schema is at revision {current or 'none'}, this program needs {head}: upgrade the schema",
+            code=Code.SCHEMA_OUTDATED,
         )
     with connect(engine) as connection:
         oldest: str = connection.execute(statement("server.oldest_program")).scalar_one()
     if oldest > head:  # numbered with leading zeros, so text has the order of numbers
         raise NotReadyError(
             f"the database schema is at revision {current}, which needs a program of revision {oldest} or newer; this "
-            f"one is of revision {head}: install the newer version"
+            f"one is of revision {head}: install the newer version",
+            code=Code.PROGRAM_OUTDATED,
         )
 
 

@@ -15,7 +15,7 @@ _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 @cache
 def _file(name: str) -> dict[str, str]:
-    source = resources.files("service.store").joinpath("sql", f"{name}.sql").read_text("utf-8")
+    source = resources.files("venn_admit.service.store").joinpath("sql", f"{name}.sql").read_text("utf-8")
     _, *parts = _NAME.split(source)
     return {statement: body.strip().removesuffix(";") for statement, body in zip(parts[::2], parts[1::2], strict=True)}
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from service.core.types import Split
-from service.store.database.statements import statement
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.core.types import Split
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 @dataclass(slots=True)

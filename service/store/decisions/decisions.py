@@ -7,13 +7,23 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row
 
-from service.core.calibrators.venn_admit.decide import Decisions
-from service.core.types import Approximation, IntArray, Reason, Split
-from service.errors import NotFoundError
-from service.store.database.binary_copy import BOOL, FLOAT8, INT4, INT8, TEXT, Array, Bits, copy_in, driver_cursor
-from service.store.database.statements import statement, stream
-from service.store.exemplars.classifiers import Classifier
-from service.store.work.jobs import Job
+from venn_admit.service.core.calibrators.venn_admit.decide import Decisions
+from venn_admit.service.core.types import Approximation, IntArray, Reason, Split
+from venn_admit.service.errors import Code, NotFoundError
+from venn_admit.service.store.database.binary_copy import (
+    BOOL,
+    FLOAT8,
+    INT4,
+    INT8,
+    TEXT,
+    Array,
+    Bits,
+    copy_in,
+    driver_cursor,
+)
+from venn_admit.service.store.database.statements import statement, stream
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.work.jobs import Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +158,11 @@ def by_id(connection: Connection, decision_id: int) -> Row[Any]:
     """Return a decision as it is stored, with its classifier's name; NotFoundError if it does not exist."""
     row = connection.execute(statement("decisions.decision_by_id"), {"decision_id": decision_id}).one_or_none()
     if row is None:
-        raise NotFoundError(f"there is no decision {decision_id}; name the classifier and the row's id instead")
+        raise NotFoundError(
+            f"there is no decision {decision_id}; name the classifier and the row's id instead",
+            code=Code.UNKNOWN_DECISION,
+            decision=decision_id,
+        )
     return row
 
 
@@ -159,5 +173,10 @@ def newest(connection: Connection, classifier: Classifier, external_id: str) -> 
         statement("decisions.newest_decision"), parameters
     ).scalar_one_or_none()
     if decision_id is None:
-        raise NotFoundError(f"classifier {classifier.name!r} has decided on no exemplar with the id {external_id!r}")
+        raise NotFoundError(
+            f"classifier {classifier.name!r} has decided on no exemplar with the id {external_id!r}",
+            code=Code.UNKNOWN_EXEMPLAR,
+            classifier=classifier.name,
+            exemplar=external_id,
+        )
     return decision_id

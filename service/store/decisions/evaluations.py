@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Connection
 
-from service.core.types import Approximation, BoolArray, Float32Array, FloatArray, IntArray
-from service.store.calibrations.calibrations import Calibration
-from service.store.database.binary_copy import (
+from venn_admit.service.core.types import Approximation, BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.service.store.calibrations.calibrations import Calibration
+from venn_admit.service.store.database.binary_copy import (
     BOOL,
     FLOAT8,
     INT4,
@@ -17,8 +17,8 @@ from service.store.database.binary_copy import (
     copy_out_whole,
     driver_cursor,
 )
-from service.store.database.statements import copy_query, statement
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.database.statements import copy_query, statement
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 @dataclass(frozen=True, slots=True, eq=False)

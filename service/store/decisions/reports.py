@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row
 
-from service.core.monitoring.discrepancies import Discrepancies, discrepancies_of_documents
-from service.core.monitoring.drift import DecidedPoints
-from service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
-from service.core.types import Approximation, Reason, Split
-from service.store.calibrations.calibrations import Calibration
-from service.store.database.binary_copy import (
+from venn_admit.service.core.monitoring.discrepancies import Discrepancies, discrepancies_of_documents
+from venn_admit.service.core.monitoring.drift import DecidedPoints
+from venn_admit.service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
+from venn_admit.service.core.types import Approximation, Reason, Split
+from venn_admit.service.store.calibrations.calibrations import Calibration
+from venn_admit.service.store.database.binary_copy import (
     BOOL,
     FLOAT8,
     INT4,
@@ -23,8 +23,8 @@ from service.store.database.binary_copy import (
     copy_out_whole,
     driver_cursor,
 )
-from service.store.database.statements import copy_query, statement, stream
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.database.statements import copy_query, statement, stream
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 RECENT = 10_000
 """The number of exemplars of recent traffic that a report reads. A share of them is accurate to a hundredth, and

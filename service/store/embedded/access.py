@@ -18,7 +18,7 @@ from typing import Any
 
 import platformdirs
 
-from service.errors import DatabaseError
+from venn_admit.service.errors import DatabaseError
 
 INSTEAD = "or set VENN_ADMIT_DATABASE_URL to a Postgres server (15 or newer, with pgvector)"
 HOME_FOR_ROOT = Path("/var/lib/venn-admit")  # the default of the settings for root

@@ -1,6 +1,6 @@
 """The Postgres of one data folder: created, configured, started and stopped with the wheel's programs.
 
-It is called under the lock of service.store.embedded.users, by one process at a time.
+It is called under the lock of venn_admit.service.store.embedded.users, by one process at a time.
 """
 
 import hashlib
@@ -19,8 +19,8 @@ from pathlib import Path
 import platformdirs
 import psutil
 
-from service.errors import DatabaseError
-from service.store.embedded.access import (
+from venn_admit.service.errors import DatabaseError
+from venn_admit.service.store.embedded.access import (
     INSTEAD,
     let_through,
     make_private,

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from service.errors import DatabaseError
-from service.store.embedded.access import INSTEAD, make_home
-from service.store.embedded.server import Server, is_server, run_server, stop_server
+from venn_admit.service.errors import DatabaseError
+from venn_admit.service.store.embedded.access import INSTEAD, make_home
+from venn_admit.service.store.embedded.server import Server, is_server, run_server, stop_server
 
 # A start takes a few seconds; recovery after a crash takes longer.
 _SILENT_SECONDS = 2.0

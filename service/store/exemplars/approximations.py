@@ -7,8 +7,16 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row
 
-from service.core.types import Approximation, BoolArray, FloatArray, IntArray, KnnParameters, Split, TrainingEpoch
-from service.store.database.binary_copy import (
+from venn_admit.service.core.types import (
+    Approximation,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    KnnParameters,
+    Split,
+    TrainingEpoch,
+)
+from venn_admit.service.store.database.binary_copy import (
     FLOAT8,
     INT4,
     INT8,
@@ -19,9 +27,9 @@ from service.store.database.binary_copy import (
     copy_out_whole,
     driver_cursor,
 )
-from service.store.database.statements import copy_query, statement, stream
-from service.store.exemplars import support
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.database.statements import copy_query, statement, stream
+from venn_admit.service.store.exemplars import support
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,8 +9,8 @@ from uuid import UUID
 from sqlalchemy import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
-from service.errors import ConflictError, NotFoundError
-from service.store.database.statements import statement
+from venn_admit.service.errors import Code, ConflictError, NotFoundError
+from venn_admit.service.store.database.statements import statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,9 @@ def create(
 
 
 def _name_taken(name: str) -> ConflictError:
-    return ConflictError(f"a classifier named {name!r} exists already; choose another name")
+    return ConflictError(
+        f"a classifier named {name!r} exists already; choose another name", code=Code.NAME_TAKEN, classifier=name
+    )
 
 
 def rename(connection: Connection, classifier: Classifier, name: str) -> None:
@@ -94,8 +96,12 @@ def by_name(connection: Connection, name: str) -> Classifier:
         row = connection.execute(statement("classifiers.classifier_by_name"), {"name": name}).one_or_none()
     if row is None:
         names = connection.execute(statement("classifiers.classifier_names")).scalars().all()
-        known = ", ".join(names) if names else "none yet; make one with `venn-admit create`"
-        raise NotFoundError(f"no classifier is named {name!r}; known: {known}")
+        known = ", ".join(names) if names else "none yet; create one"
+        raise NotFoundError(
+            f"no classifier is named {name!r}; known: {known}",
+            code=Code.UNKNOWN_CLASSIFIER if names else Code.NO_CLASSIFIER,
+            classifier=name,
+        )
     return _classifier(row)
 
 

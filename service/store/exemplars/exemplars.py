@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row
 
-from service.core.content import content_digest
-from service.core.types import Float32Array, IntArray, Split
-from service.errors import ConflictError, InvalidInputError
-from service.store.database.binary_copy import (
+from venn_admit.service.core.content import content_digest
+from venn_admit.service.core.types import Float32Array, IntArray, Split
+from venn_admit.service.errors import ConflictError, InvalidInputError
+from venn_admit.service.store.database.binary_copy import (
     BOOL,
     BYTEA,
     INT4,
@@ -27,9 +27,9 @@ from service.store.database.binary_copy import (
     copy_out_whole,
     driver_cursor,
 )
-from service.store.database.statements import copy_query, statement, stream
-from service.store.exemplars.classifiers import Classifier
-from service.store.exemplars.labels import LabelEvent, append_events, record
+from venn_admit.service.store.database.statements import copy_query, statement, stream
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.labels import LabelEvent, append_events, record
 
 # What `described` returns of an exemplar: external_id, network_predicted, attributes.
 DescribedExemplar = Row[Any]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Connection
 
-from service.core.types import IntArray, Split
-from service.store.database.binary_copy import INT4, INT8, TEXT, copy_in, driver_cursor
-from service.store.database.statements import statement
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.core.types import IntArray, Split
+from venn_admit.service.store.database.binary_copy import INT4, INT8, TEXT, copy_in, driver_cursor
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 @dataclass(frozen=True, slots=True)

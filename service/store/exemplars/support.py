@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection
 
-from service.core.types import IntArray
-from service.errors import ConflictError
-from service.store.database.statements import statement
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.core.types import IntArray
+from venn_admit.service.errors import ConflictError
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 class SupportChangedError(ConflictError):

@@ -19,12 +19,12 @@ from typing import TypeVar
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from service.core.types import Float32Array, IntArray, Support
-from service.errors import DatabaseError, NotReadyError
-from service.store.calibrations.calibrations import Calibration
-from service.store.database.engine import connect, consistent_view
-from service.store.exemplars import exemplars, support
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.core.types import Float32Array, IntArray, Support
+from venn_admit.service.errors import DatabaseError, NotReadyError
+from venn_admit.service.store.calibrations.calibrations import Calibration
+from venn_admit.service.store.database.engine import connect, consistent_view
+from venn_admit.service.store.exemplars import exemplars, support
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 _BLOCK_BYTES = 32 << 20
 # The bytes of rows that the server packs into one value; beyond this, it requests memory anew for each value.

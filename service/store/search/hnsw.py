@@ -8,11 +8,11 @@ from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import Column, Connection, Engine, Index, MetaData, Table, cast
 from sqlalchemy.schema import CreateIndex, DropIndex
 
-from service.errors import ConflictError, InvalidInputError, NotFoundError, NotReadyError
-from service.store.database.engine import connect
-from service.store.database.statements import statement
-from service.store.database.tables import SCHEMA
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.errors import Code, ConflictError, InvalidInputError, NotFoundError, NotReadyError
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.database.tables import SCHEMA
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 # pgvector's limit for the type vector.
 DIMENSION_LIMIT = 2000
@@ -57,7 +57,9 @@ def create(engine: Engine, classifier: Classifier, *, m: int, ef_construction: i
         if found is not None:
             raise ConflictError(
                 f"classifier {classifier.name!r} has an HNSW index, m = {found.m}, ef_construction = "
-                f"{found.ef_construction}; to make another, drop it first"
+                f"{found.ef_construction}; to make another, drop it first",
+                code=Code.INDEX_EXISTS,
+                classifier=classifier.name,
             )
         index = _index(classifier, m=m, ef_construction=ef_construction)
         connection.execute(DropIndex(index, if_exists=True))
@@ -71,7 +73,11 @@ def drop(engine: Engine, classifier: Classifier) -> None:
     """Remove the index, complete or not; NotFoundError if there is none."""
     with _unlimited(engine) as connection:
         if connection.execute(statement("hnsw.index"), {"index": _name(classifier)}).one_or_none() is None:
-            raise NotFoundError(f"classifier {classifier.name!r} has no HNSW index")
+            raise NotFoundError(
+                f"classifier {classifier.name!r} has no HNSW index",
+                code=Code.UNKNOWN_INDEX,
+                classifier=classifier.name,
+            )
         connection.execute(DropIndex(_index(classifier), if_exists=True))
 
 
@@ -88,8 +94,9 @@ def prefer(connection: Connection, classifier: Classifier, ef_search: int) -> No
     parameters = {"index": _name(classifier), "ef_search": ef_search}
     if not connection.execute(statement("hnsw.prefer"), parameters).one().indexed:
         raise NotReadyError(
-            f"classifier {classifier.name!r} has no HNSW index: make it with `venn-admit index create "
-            f"{classifier.name}`, or search exactly"
+            f"classifier {classifier.name!r} has no HNSW index: create it, or search exactly",
+            code=Code.INDEX_MISSING,
+            classifier=classifier.name,
         )
 
 

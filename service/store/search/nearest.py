@@ -1,6 +1,6 @@
 """The nearest training exemplars of one vector: exactly, by pgvector and a certificate, or by an HNSW index.
 
-In both cases pgvector proposes candidates by float32 arithmetic, and the distances of `service.core` rank them.
+In both cases pgvector proposes candidates by float32 arithmetic, and the distances of the core rank them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,13 +15,22 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 from sqlalchemy import Connection
 
-from service.core.neighbours.distances import euclidean_distances, greatest_float32_distance, least_distance
-from service.core.types import Float32Array, FloatArray, IntArray, Neighbours, Support
-from service.errors import InvalidInputError, NotReadyError
-from service.store.database.binary_copy import FLOAT8, INT4, INT8, Array, FixedColumn, Vector, copy_out, driver_cursor
-from service.store.database.statements import copy_query
-from service.store.exemplars.classifiers import Classifier
-from service.store.search import hnsw
+from venn_admit.service.core.neighbours.distances import euclidean_distances, greatest_float32_distance, least_distance
+from venn_admit.service.core.types import Float32Array, FloatArray, IntArray, Neighbours, Support
+from venn_admit.service.errors import Code, InvalidInputError, NotReadyError
+from venn_admit.service.store.database.binary_copy import (
+    FLOAT8,
+    INT4,
+    INT8,
+    Array,
+    FixedColumn,
+    Vector,
+    copy_out,
+    driver_cursor,
+)
+from venn_admit.service.store.database.statements import copy_query
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search import hnsw
 
 # Candidates beyond K: enough for the gap behind the K-th distance to exceed the rounding of float32.
 MARGIN = 8
@@ -50,7 +59,7 @@ class NearestExemplars:
 
 
 def exact_nearest(connection: Connection, classifier: Classifier, vector: Float32Array) -> NearestExemplars:
-    """Return the K nearest: ids and distances of `service.core.neighbours.search.exact_neighbours`, bit for bit.
+    """Return the K nearest: ids and distances as `core.neighbours.search.exact_neighbours` has them, bit for bit.
 
     vector: (D,) float32, finite. The transaction should be REPEATABLE READ, because this may take two statements.
     Raises InvalidInputError for another vector, and NotReadyError if there are fewer than K training exemplars.
@@ -63,7 +72,9 @@ def exact_nearest(connection: Connection, classifier: Classifier, vector: Float3
     if count < k:
         raise NotReadyError(
             f"classifier {classifier.name!r} has {count} training exemplars, its KNN needs at least K = {k}: "
-            "ingest more with --split train"
+            "ingest more",
+            code=Code.TOO_FEW_TRAINING_EXEMPLARS,
+            classifier=classifier.name,
         )
     near = _rank(classifier, vector, [candidates])
     # By float32 arithmetic, what was cut off is at least as far as the farthest that was not.

@@ -36,8 +36,7 @@ WHERE
         FROM calibration
         WHERE
             calibration.calibrator_id = point.calibrator_id
-            AND calibration.number >= point.valid_from
-            AND calibration.number < point.valid_until
+            AND is_in_snapshot_v1(calibration.number, point.valid_from, point.valid_until)
     );
 
 -- name: vacuum_points

@@ -127,8 +127,7 @@ FROM calibration_point
 WHERE
     calibrator_id = :calibrator_id
     AND split = :split
-    AND valid_from <= :number
-    AND (valid_until IS NULL OR valid_until > :number)
+    AND is_in_snapshot_v1(:number, valid_from, valid_until)
 ORDER BY bin, distance, exemplar_id;
 
 -- name: export_calibration
@@ -146,8 +145,7 @@ FROM calibration_point AS point
 INNER JOIN exemplar ON point.exemplar_id = exemplar.id
 WHERE
     point.calibrator_id = :calibrator_id
-    AND point.valid_from <= :number
-    AND (point.valid_until IS NULL OR point.valid_until > :number)
+    AND is_in_snapshot_v1(:number, point.valid_from, point.valid_until)
 ORDER BY point.exemplar_id;
 
 -- name: lock_old_calibrations

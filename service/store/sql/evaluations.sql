@@ -9,8 +9,7 @@ SELECT
         WHERE
             point.calibrator_id = :calibrator_id
             AND point.exemplar_id = wanted.exemplar_id
-            AND point.valid_from <= :number
-            AND (point.valid_until IS NULL OR point.valid_until > :number)
+            AND is_in_snapshot_v1(:number, point.valid_from, point.valid_until)
     ) AS is_seen
 FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
 INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id

@@ -71,8 +71,7 @@ FULL JOIN (
     FROM calibration_point
     WHERE
         calibrator_id = :calibrator_id
-        AND valid_from <= :number
-        AND (valid_until IS NULL OR valid_until > :number)
+        AND is_in_snapshot_v1(:number, valid_from, valid_until)
 ) AS point
     ON held.id = point.exemplar_id;
 
@@ -192,8 +191,7 @@ SELECT
         WHERE
             point.calibrator_id = calibration.calibrator_id
             AND point.exemplar_id = wanted.exemplar_id
-            AND point.valid_from <= calibration.number
-            AND (point.valid_until IS NULL OR point.valid_until > calibration.number)
+            AND is_in_snapshot_v1(calibration.number, point.valid_from, point.valid_until)
     ) AS is_seen
 FROM wanted
 INNER JOIN calibration ON wanted.calibration_id = calibration.id

@@ -8,12 +8,12 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy import Connection, Row
 
-from service.core.types import IntArray
-from service.errors import NotFoundError
-from service.store.database.binary_copy import INT4, INT8, copy_in, driver_cursor
-from service.store.database.statements import statement
-from service.store.exemplars import support
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.core.types import IntArray
+from venn_admit.service.errors import Code, NotFoundError
+from venn_admit.service.store.database.binary_copy import INT4, INT8, copy_in, driver_cursor
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.exemplars import support
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 # The longest time that a chunk waits after it fails, before it is tried again.
 MAX_RETRY_SECONDS = 60.0
@@ -143,7 +143,7 @@ def claim(connection: Connection, job_id: int, ordinal: int, *, worker: str, lea
 def by_id(connection: Connection, job_id: int) -> Job:
     row = connection.execute(statement("jobs.job"), {"job_id": job_id}).one_or_none()
     if row is None:
-        raise NotFoundError(f"there is no job {job_id}")
+        raise NotFoundError(f"there is no job {job_id}", code=Code.UNKNOWN_JOB, job=job_id)
     return Job(**row._mapping)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from service.store.database.statements import statement
+from venn_admit.service.store.database.statements import statement
 
 
 def put(connection: Connection, queue: str, message: dict[str, Any]) -> None:

@@ -5,11 +5,11 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from service.core.types import CalibratorSettings, Split
-from service.store.calibrations import calibrations
-from service.store.database.statements import statement
-from service.store.exemplars import classifiers
-from service.store.exemplars.classifiers import Classifier
+from venn_admit.service.core.types import CalibratorSettings, Split
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 # The foundations of a snapshot: a change in one of these makes it out of date.
 CALIBRATION_SPLITS = frozenset({Split.TRAIN, Split.MC, Split.VP})

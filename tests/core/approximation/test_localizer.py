@@ -12,31 +12,35 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.approximation import localizer
-from service.core.approximation.localizer import (
+from venn_admit.service.core.approximation import localizer
+from venn_admit.service.core.approximation.localizer import (
     FLOAT64_SUPPORT,
     category_weight,
     localizer_logits,
     pairwise_distances,
 )
-from service.core.types import BoolArray, Float32Array, FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 SEEDS = st.integers(0, 2**32 - 1)
 LENGTHS = [1, 2, 7, 128, 384, 1000]
 
-# Prints a digest of results at several vector lengths, for a process with another number of threads.
+# Prints digests of results at several vector lengths, forwards and backwards, for a process with another number of
+# threads or other kernels.
 DIGEST_PROGRAM = """
 import hashlib
-from service.core.approximation import localizer
-from tests.core.approximation.test_localizer import all_results, make_points
-digest = hashlib.sha256()
+from venn_admit.service.core.approximation import localizer
+from tests.core.approximation.test_localizer import all_results, make_points, make_windows
+forwards, backwards = hashlib.sha256(), hashlib.sha256()
 for localizer.FLOAT64_SUPPORT in (2**15, 0):
     for length in (7, 384, 1000):
-        for result in all_results(*make_points(length)):
-            digest.update(result.tobytes())
-print(digest.hexdigest())
+        queries, support = make_points(length)
+        windows = make_windows(len(queries), len(support))
+        for digest, step in ((forwards, 1), (backwards, -1)):
+            for result in all_results(queries[::step], support, tuple(bounds[::step] for bounds in windows)):
+                digest.update(result[::step].tobytes())
+print(forwards.hexdigest(), backwards.hexdigest())
 """
 
 
@@ -63,8 +67,10 @@ def make_windows(query_count: int, support_count: int) -> tuple[IntArray, IntArr
     return bounds[:, 0], bounds[:, 1]
 
 
-def all_results(queries: Float32Array, support: Float32Array) -> tuple[FloatArray, FloatArray, FloatArray]:
-    low, high = make_windows(len(queries), len(support))
+def all_results(
+    queries: Float32Array, support: Float32Array, windows: tuple[IntArray, IntArray] | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    low, high = make_windows(len(queries), len(support)) if windows is None else windows
     knn_logits = np.random.default_rng(0).standard_normal((len(support), 3))
     return (
         category_weight(queries, support, low, high, 0.7),
@@ -156,6 +162,13 @@ def clustered_points() -> tuple[Float32Array, Float32Array]:
     return queries, support
 
 
+@pytest.fixture
+def _float32_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products in float32 even if this processor's kernels round them by place."""
+    monkeypatch.setattr(localizer, "rows_are_alike", lambda *_: True)
+
+
+@pytest.mark.usefixtures("_float32_products")
 def test_a_large_support_is_weighed_in_float32() -> None:
     queries, support = clustered_points()
     rng = np.random.default_rng(3)
@@ -172,6 +185,7 @@ def test_a_large_support_is_weighed_in_float32() -> None:
     assert np.abs(found / expected - 1).max() > 1e-9  # or float64 was at work, whose time this is about
 
 
+@pytest.mark.usefixtures("_float32_products")
 def test_queries_too_far_for_float32_are_weighed_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
     queries, support = clustered_points()
     queries[::2] += 30
@@ -199,21 +213,33 @@ def test_bits_do_not_depend_on_the_batch(length: int) -> None:
         np.testing.assert_array_equal(pairwise_distances(part, support), distances[rows])
 
 
-def test_bits_do_not_depend_on_blas_threads() -> None:
+@pytest.mark.parametrize("kernels", ["", "Haswell", "Sandybridge"])
+def test_bits_depend_neither_on_blas_threads_nor_on_the_place_in_a_batch(kernels: str) -> None:
+    """kernels: of the processors whose OpenBLAS kernels are used; empty: those for this one."""
     root = Path(__file__).parents[3]
     digests = set()
     for threads in ("1", "4"):
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "PYTHONPATH": str(root)}
         finished = subprocess.run(
             [sys.executable, "-c", DIGEST_PROGRAM],
-            env=environment,
+            env=environment | ({"OPENBLAS_CORETYPE": kernels} if kernels else {}),
             cwd=root,
             capture_output=True,
             text=True,
             check=True,
         )
-        digests.add(finished.stdout)
+        digests.update(finished.stdout.split())
     assert len(digests) == 1
+
+
+def test_a_product_that_rounds_by_place_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As OpenBLAS' float32 kernel for Haswell: every other six rows are summed in another order."""
+    queries, support = make_points(7)
+    low, high = make_windows(len(queries), len(support))
+    expected = category_weight(queries, support, low, high, 0.7)
+    monkeypatch.setattr(localizer, "FLOAT64_SUPPORT", 0)
+    monkeypatch.setattr(localizer, "rows_are_alike", lambda dtype, *_: dtype == np.float64)
+    np.testing.assert_array_equal(category_weight(queries, support, low, high, 0.7), expected)
 
 
 @pytest.mark.usefixtures("_precision")

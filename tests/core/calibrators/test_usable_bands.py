@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.core.calibrators.settings import make_settings
-from service.core.calibrators.usable_bands import (
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.calibrators.usable_bands import (
     COARSE_BINS,
     UsableShares,
     coarse_bins,
     smallest_in_band,
     usable_shares,
 )
-from service.core.types import CalibrationPoints, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.types import CalibrationPoints, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 K = 25
 

@@ -11,22 +11,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.approximation.knn import network_prediction, nonconformity, softmax
-from service.core.comparison import local as local_conformal
-from service.core.comparison import split as split_conformal
-from service.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores, uniform_draws
-from service.core.comparison.adaptive_tuning import tuned_rules, tuning_part
-from service.core.comparison.local import local_thresholds
-from service.core.comparison.methods import (
+from venn_admit.service.core.approximation.knn import network_prediction, nonconformity, softmax
+from venn_admit.service.core.comparison import local as local_conformal
+from venn_admit.service.core.comparison import split as split_conformal
+from venn_admit.service.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores, uniform_draws
+from venn_admit.service.core.comparison.adaptive_tuning import tuned_rules, tuning_part
+from venn_admit.service.core.comparison.local import local_thresholds
+from venn_admit.service.core.comparison.methods import (
     ComparisonCalibration,
     ComparisonMethods,
     ComparisonPoints,
     comparison_methods,
 )
-from service.core.comparison.split import conformal_threshold, sets_within
-from service.core.comparison.temperature import fit_temperature
-from service.core.types import BoolArray, Float32Array, FloatArray, IntArray
-from service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.core.comparison.split import conformal_threshold, sets_within
+from venn_admit.service.core.comparison.temperature import fit_temperature
+from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError, NotReadyError
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 ALPHA = Decimal("0.1")

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.documents import Documents
-from service.core.evaluation.measures import MethodMeasures, measure_method, point_accuracy
-from service.core.evaluation.tallies import Tally
-from service.core.types import BoolArray, IntArray, MethodSets
-from service.errors import InvalidInputError
+from venn_admit.service.core.documents import Documents
+from venn_admit.service.core.evaluation.measures import MethodMeasures, measure_method, point_accuracy
+from venn_admit.service.core.evaluation.tallies import Tally
+from venn_admit.service.core.types import BoolArray, IntArray, MethodSets
+from venn_admit.service.errors import InvalidInputError
 
 CLASSES = 3
 

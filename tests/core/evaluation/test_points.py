@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.evaluation.measures import measure_method
-from service.core.evaluation.points import EvaluationPoints, check_points, partition_table, standard_methods
-from service.core.evaluation.tallies import Tally
-from service.core.types import MethodSets
-from service.errors import InvalidInputError
+from venn_admit.service.core.evaluation.measures import measure_method
+from venn_admit.service.core.evaluation.points import EvaluationPoints, check_points, partition_table, standard_methods
+from venn_admit.service.core.evaluation.tallies import Tally
+from venn_admit.service.core.types import MethodSets
+from venn_admit.service.errors import InvalidInputError
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "sentiment.npz"
 ALPHA = Decimal("0.1")

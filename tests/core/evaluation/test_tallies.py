@@ -8,9 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.documents import Documents
-from service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Grouping, Tally, Verdict, tally_groupings, wilson_interval
-from service.errors import InvalidInputError
+from venn_admit.service.core.documents import Documents
+from venn_admit.service.core.evaluation.tallies import (
+    MINIMUM_TO_JUDGE,
+    Grouping,
+    Tally,
+    Verdict,
+    tally_groupings,
+    wilson_interval,
+)
+from venn_admit.service.errors import InvalidInputError
 
 ALPHA = Decimal("0.1")
 NORMAL_QUANTILE = 1.959963984540054

@@ -5,11 +5,11 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import assume, given
 
-from service.core.calibrators.bands import bin_of
-from service.core.calibrators.settings import make_settings
-from service.core.monitoring.partitions import DISTANCE_GROUPS, CalibrationPartitions, calibration_partitions
-from service.core.types import CalibrationPoints
 from tests.core.scenarios import Scenario, admit_index, scenarios, sets_of
+from venn_admit.service.core.calibrators.bands import bin_of
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.monitoring.partitions import DISTANCE_GROUPS, CalibrationPartitions, calibration_partitions
+from venn_admit.service.core.types import CalibrationPoints
 
 
 def partitions_of(scenario: Scenario) -> CalibrationPartitions:

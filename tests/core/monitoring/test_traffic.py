@@ -6,13 +6,13 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from service.core.calibrators.bands import band_radius
-from service.core.calibrators.settings import make_settings
-from service.core.calibrators.venn_admit.sets import AdmitIndex
-from service.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
-from service.core.documents import Documents
-from service.core.monitoring.drift import DecidedPoints
-from service.core.monitoring.traffic import (
+from venn_admit.service.core.calibrators.bands import band_radius
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
+from venn_admit.service.core.documents import Documents
+from venn_admit.service.core.monitoring.drift import DecidedPoints
+from venn_admit.service.core.monitoring.traffic import (
     Accuracy,
     Share,
     SharePair,
@@ -22,7 +22,7 @@ from service.core.monitoring.traffic import (
     redecide,
     traffic,
 )
-from service.core.types import Approximation, BoolArray, CalibrationPoints, FloatArray, IntArray
+from venn_admit.service.core.types import Approximation, BoolArray, CalibrationPoints, FloatArray, IntArray
 
 K = 5
 SETTINGS = make_settings(2, K, kappa=30, bin_edges=(0, 3))

@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from service.core.calibrators.bands import BandRadius
-from service.core.calibrators.settings import make_settings
-from service.core.calibrators.snapshot_rows import join_rows, rows_of_split
-from service.core.types import BoolArray, CalibrationPoints, IntArray, KnnParameters, Split
-from service.errors import InvalidInputError, NotFoundError, NotReadyError
-from service.flows.calibration.calibrate import calibrate, request_approximations
-from service.flows.exemplars.export import Export
-from service.store.calibrations import calibrations
-from service.store.calibrations.calibration_points import ChangedRows
-from service.store.calibrations.calibrations import Calibration
-from service.store.database.engine import connect, transaction
-from service.store.database.statements import statement
-from service.store.exemplars import approximations, classifiers
 from tests.plans.plans import explain, kinds, scans
 from tests.running import Bench, Golden
+from venn_admit.service.core.calibrators.bands import BandRadius
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.calibrators.snapshot_rows import join_rows, rows_of_split
+from venn_admit.service.core.types import BoolArray, CalibrationPoints, IntArray, KnnParameters, Split
+from venn_admit.service.errors import InvalidInputError, NotFoundError, NotReadyError
+from venn_admit.service.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.service.flows.exemplars.export import Export
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.calibration_points import ChangedRows
+from venn_admit.service.store.calibrations.calibrations import Calibration
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.exemplars import approximations, classifiers
 
 EDGE = Golden("edge")
 POINTS = 1000  # of mc and vp together
@@ -312,7 +312,7 @@ class TestWhatCountsAsAChange:
 class TestRefusals:
     def test_before_the_fit(self, bench: Bench) -> None:
         bench.create("edge", dimension=8, class_count=3, neighbour_count=5)
-        with pytest.raises(NotReadyError, match="no KNN parameters yet: run `venn-admit fit edge` first"):
+        with pytest.raises(NotReadyError, match="no KNN parameters yet: fit it first"):
             calibrated(bench)
 
     def test_before_the_approximations(self, edge: Bench) -> None:

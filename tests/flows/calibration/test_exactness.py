@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from sqlalchemy import Engine
 
-from service.core.types import KnnParameters
-from service.errors import NotReadyError
-from service.flows.decisions.replay import replay
-from service.flows.exemplars.label import label
 from tests.from_scratch import current_points, store_again, stored_exemplars
 from tests.running import Arrays, Bench
+from venn_admit.service.core.types import KnnParameters
+from venn_admit.service.errors import NotReadyError
+from venn_admit.service.files.label_sources import LabelFile
+from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.flows.exemplars.label import label
 
 DIMENSION, CLASSES, K = 3, 2, 4
 PARAMETERS = KnnParameters(beta=np.array([0.1, -0.2]), gamma=np.array([0.3, 0.4]), eta=1.5)
@@ -95,7 +96,7 @@ class Life(RuleBasedStateMachine):
         lines = [f"{one},{'' if number is None else number}" for one, number in zip(ids, labels, strict=True)]
         path.write_text("\n".join(["external_id,label", *lines]) + "\n")
         if ids:
-            label(self.bench.engine, self.name, path, **{"selection": "random", "retract": False, **options})
+            label(self.bench.engine, self.name, LabelFile(path), **{"selection": "random", "retract": False, **options})
 
     @rule(seed=seeds, n=few)
     def more_training_exemplars(self, seed: int, n: int) -> None:

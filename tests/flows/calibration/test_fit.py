@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.core.types import KnnParameters, TrainingEpoch
-from service.errors import InvalidInputError, NotReadyError
-from service.flows.calibration.fit import Fitted, fit, request_neighbours
-from service.store.database.engine import create_engine
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Arrays, Bench, Golden
+from venn_admit.service.core.types import KnnParameters, TrainingEpoch
+from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.flows.calibration.fit import Fitted, fit, request_neighbours
+from venn_admit.service.store.database.engine import create_engine
 
 
 def real_data(file: str) -> Arrays:

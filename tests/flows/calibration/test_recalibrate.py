@@ -5,12 +5,6 @@ from typing import Any
 
 import pytest
 
-from service.flows.calibration.recalibrate import RecalibrationOutcome
-from service.flows.exemplars.export import Export
-from service.flows.exemplars.label import label
-from service.store.calibrations import calibrations
-from service.store.database.engine import connect, transaction
-from service.store.exemplars import classifiers
 from tests.flows.recalibration import (
     EDGE,
     QUIET,
@@ -25,6 +19,13 @@ from tests.flows.recalibration import (
     snapshots,
 )
 from tests.running import Bench
+from venn_admit.service.files.label_sources import LabelFile
+from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome
+from venn_admit.service.flows.exemplars.export import Export
+from venn_admit.service.flows.exemplars.label import label
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import classifiers
 
 
 class TestRequests:
@@ -44,7 +45,7 @@ class TestRequests:
         edge.score("edge", edge.folder / "score.npz")
         path = edge.folder / "labels.csv"
         path.write_text(f"external_id,label\nscore-0,{(int(EDGE['score_y'][0]) + 1) % 3}\n")
-        assert label(edge.engine, "edge", path, selection="selected", retract=False).corrected == 1
+        assert label(edge.engine, "edge", LabelFile(path), selection="selected", retract=False).corrected == 1
         more(edge, "fit", split="knn")
         assert edge.rows(REQUEST) == []
 
@@ -67,7 +68,7 @@ class TestRequests:
         path = edge.folder / "labels.csv"
         path.write_text("external_id,label\nvp-0,1\nvp-1,1\nnobody,1\n")
         with pytest.raises(Exception, match="nobody"):
-            label(edge.engine, "edge", path, selection="random", retract=False)
+            label(edge.engine, "edge", LabelFile(path), selection="random", retract=False)
         assert edge.rows(REQUEST) == []
 
 

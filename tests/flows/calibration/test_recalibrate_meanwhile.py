@@ -10,17 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.core.calibrators.bands import band_radius
-from service.core.calibrators.settings import make_settings
-from service.core.types import Split
-from service.flows.calibration.calibrate import calibrate
-from service.flows.calibration.recalibrate import RecalibrationOutcome, Step, recalibrate_step, retry_and_list
-from service.flows.computing import chunk_runner
-from service.flows.jobs.control import cancel
-from service.store.calibrations import calibrations
-from service.store.database.engine import consistent_view, transaction
-from service.store.exemplars import classifiers
-from service.store.search.array_cache import ArrayCache
 from tests.flows.recalibration import (
     EDGE,
     QUIET,
@@ -35,6 +24,22 @@ from tests.flows.recalibration import (
     snapshots,
 )
 from tests.running import Bench, ChunkLimits
+from venn_admit.service.core.calibrators.bands import band_radius
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.types import Split
+from venn_admit.service.flows.calibration.calibrate import calibrate
+from venn_admit.service.flows.calibration.recalibrate import (
+    RecalibrationOutcome,
+    Step,
+    recalibrate_step,
+    retry_and_list,
+)
+from venn_admit.service.flows.computing import chunk_runner
+from venn_admit.service.flows.jobs.control import cancel
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.database.engine import consistent_view, transaction
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.search.array_cache import ArrayCache
 
 
 @contextmanager
@@ -48,7 +53,7 @@ def during_snapshots(event: Callable[[], object], monkeypatch: pytest.MonkeyPatc
         return band_radius(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr("service.flows.calibration.calibrate.band_radius", interrupted)
+        patch.setattr("venn_admit.service.flows.calibration.calibrate.band_radius", interrupted)
         yield
     assert not events
 

@@ -1,15 +1,15 @@
 """Old snapshots: which are kept, and that those read as they were."""
 
-from service.core.calibrators.settings import make_settings
-from service.flows.calibration.calibrate import calibrate
-from service.flows.calibration.recalibrate import RecalibrationOutcome
-from service.flows.decisions.replay import replay
-from service.flows.exemplars.export import Export
-from service.store.calibrations import calibrations
-from service.store.database.engine import connect
-from service.store.exemplars import classifiers
 from tests.flows.recalibration import EDGE, QUIET, Due, age, give, outcomes, points, snapshots
 from tests.running import Bench
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.flows.calibration.calibrate import calibrate
+from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome
+from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.flows.exemplars.export import Export
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.exemplars import classifiers
 
 
 class TestRetention:

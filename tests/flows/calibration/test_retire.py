@@ -6,16 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import text
 
-from service.errors import ConflictError, NotFoundError
-from service.flows.calibration.recalibrate import RecalibrationOutcome, retry_and_list
-from service.flows.calibration.retire import retire
-from service.flows.decisions.replay import replay
-from service.store.calibrations import calibrations, calibrators
-from service.store.calibrations.calibrators import Calibrator
-from service.store.database.engine import connect, transaction
-from service.store.exemplars import classifiers
 from tests.flows.recalibration import EDGE, REQUEST, WAIT, Due, age, give, more, only_request, outcomes, snapshots
 from tests.running import Bench
+from venn_admit.service.errors import ConflictError, NotFoundError
+from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome, retry_and_list
+from venn_admit.service.flows.calibration.retire import retire
+from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.store.calibrations import calibrations, calibrators
+from venn_admit.service.store.calibrations.calibrators import Calibrator
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import classifiers
 
 TRIED, IN_USE = 1, 2
 WAITING = """
@@ -125,11 +125,11 @@ def test_what_was_made_under_it_stays(tried: Bench) -> None:
 
 
 def test_refusals(tried: Bench) -> None:
-    with pytest.raises(ConflictError, match=r"setting 2 of 'edge' is in use.*`venn-admit calibrate edge`"):
+    with pytest.raises(ConflictError, match=r"setting 2 of 'edge' is in use.*calibrating under it"):
         retire(tried.engine, "edge", IN_USE)
     with pytest.raises(NotFoundError, match="'edge' has no setting 3; known: 2, 1"):
         retire(tried.engine, "edge", 3)
     EDGE.prepare(tried, "other")
-    with pytest.raises(NotFoundError, match="'other' has no setting 1; known: none yet; make one with"):
+    with pytest.raises(NotFoundError, match="'other' has no setting 1; known: none yet; calibrate it first"):
         retire(tried.engine, "other", TRIED)
     assert [one.retired_at for one in settings(tried).values()] == [None, None]

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.core.splits import assign_splits
-from service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
-from service.flows.calibration.fit import Fitted
-from service.flows.decisions.replay import replay
-from service.store.database.engine import create_engine
 from tests import reference
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Arrays, Bench
+from venn_admit.service.core.splits import assign_splits
+from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from venn_admit.service.flows.calibration.fit import Fitted
+from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.store.database.engine import create_engine
 
 DIGITS = EXAMPLES.parent / "digits"
 CLASS_COUNT = 10

@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from service.core.approximation.knn import nonconformity
-from service.core.types import BoolArray, FloatArray
-from service.flows.calibration.calibrate import Calibrated
-from service.flows.exemplars.export import Export, export
-from service.store.database.engine import create_engine
 from tests.conftest import fresh_database
 from tests.running import Bench, Golden, Scores, column
+from venn_admit.service.core.approximation.knn import nonconformity
+from venn_admit.service.core.types import BoolArray, FloatArray
+from venn_admit.service.flows.calibration.calibrate import Calibrated
+from venn_admit.service.flows.exemplars.export import Export, export
+from venn_admit.service.store.database.engine import create_engine
 
 CLASSIFIER = "golden"
 

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from service.core.types import Split
-from service.flows.decisions.replay import replay
-from service.flows.decisions.score_one import PointScorer
-from service.flows.exemplars.catalogue import list_calibrations, list_classifiers, show
-from service.flows.exemplars.export import Export, export
-from service.flows.reporting.report import report
-from service.store.calibrations import calibrations
-from service.store.database.engine import consistent_view, create_engine
-from service.store.exemplars import classifiers
 from tests.flows.recalibration import QUIET, Due, age, give
 from tests.running import Bench
+from venn_admit.service.core.types import Split
+from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.flows.decisions.score_one import PointScorer
+from venn_admit.service.flows.exemplars.catalogue import list_calibrations, list_classifiers, show
+from venn_admit.service.flows.exemplars.export import Export, export
+from venn_admit.service.flows.reporting.report import report
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.database.engine import consistent_view, create_engine
+from venn_admit.service.store.exemplars import classifiers
 
 
 @pytest.fixture

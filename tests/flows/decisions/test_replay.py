@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.errors import NotFoundError
-from service.flows.decisions.replay import replay
-from service.store.database.engine import transaction
 from tests.running import EXAMPLES, Bench, Golden
+from venn_admit.service.errors import NotFoundError
+from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.store.database.engine import transaction
 
 
 def decision_ids(bench: Bench, where: str, limit: int) -> list[int]:

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from service.flows.computing import chunk_runner
-from service.store.exemplars import classifiers
 from tests.counting import Traffic, traffic
 from tests.running import Arrays, Bench, ChunkLimits, Golden
+from venn_admit.service.flows.computing import chunk_runner
+from venn_admit.service.store.exemplars import classifiers
 
 D, C, K = 16, 2, 3
 COPY_FRAME = 19 + 2  # header and trailer

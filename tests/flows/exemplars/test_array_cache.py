@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.core.types import Float32Array
-from service.errors import NotReadyError
-from service.store.calibrations import calibrations
-from service.store.database.engine import connect
-from service.store.exemplars import classifiers
-from service.store.search.array_cache import ArrayCache
 from tests.running import Bench
+from venn_admit.service.core.types import Float32Array
+from venn_admit.service.errors import NotReadyError
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.search.array_cache import ArrayCache
 
 
 @pytest.fixture

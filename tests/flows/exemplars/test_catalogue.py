@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Row
 
-from service.flows.exemplars.catalogue import list_calibrations
-from service.store.calibrations import calibrations
 from tests.flows.recalibration import EDGE
 from tests.running import Bench
+from venn_admit.service.flows.exemplars.catalogue import list_calibrations
+from venn_admit.service.store.calibrations import calibrations
 
 
 def test_calibrations_are_of_the_settings_that_are_listed(edge: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.core.content import content_digest
-from service.core.splits import assign_splits
-from service.errors import ConflictError, DatabaseError, InvalidInputError, NotFoundError
-from service.flows.exemplars.export import Export
-from service.flows.exemplars.ingest import ingest
-from service.store.database.engine import create_engine, transaction
-from service.store.exemplars import classifiers, exemplars
 from tests.running import EXAMPLES, Arrays, Bench
+from venn_admit.service.core.content import content_digest
+from venn_admit.service.core.splits import assign_splits
+from venn_admit.service.errors import ConflictError, DatabaseError, InvalidInputError, NotFoundError
+from venn_admit.service.files.sources import FileSource
+from venn_admit.service.flows.exemplars.export import Export
+from venn_admit.service.flows.exemplars.ingest import ingest
+from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.service.store.exemplars import classifiers, exemplars
 
 ROWS, DIMENSION = 300, 4
 TABLES = ("exemplar", "exemplar_vector", "label_event")
@@ -258,15 +259,15 @@ class TestAtOnce:
         impatient = create_engine(database, lock_timeout_seconds=2)
         with transaction(bench.engine) as connection:
             exemplars.lock_ingestion(connection, classifiers.by_name(connection, "small"))
-            assert ingest(impatient, other.name, path, "train", on_rows=lambda _: None).new == ROWS
+            assert ingest(impatient, other.name, FileSource(path), "train").new == ROWS
             with pytest.raises(DatabaseError, match="another process held the lock"):
-                ingest(impatient, "small", path, "train", on_rows=lambda _: None)
+                ingest(impatient, "small", FileSource(path), "train")
         impatient.dispose()
 
 
 def test_progress_is_told_as_it_goes(bench: Bench) -> None:
     told: list[int] = []
-    ingest(bench.engine, "small", bench.write("rows.npz", sample(rows=9000)), "train", on_rows=told.append)
+    ingest(bench.engine, "small", FileSource(bench.write("rows.npz", sample(rows=9000))), "train", on_rows=told.append)
     assert told == [8192, 808]
 
 

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.core.splits import assign_splits
-from service.errors import InvalidInputError, NotFoundError
-from service.flows.exemplars.label import LabelResult, label
 from tests.running import EXAMPLES, Arrays, Bench
+from venn_admit.service.core.splits import assign_splits
+from venn_admit.service.errors import InvalidInputError, NotFoundError
+from venn_admit.service.files.label_sources import LabelFile
+from venn_admit.service.flows.exemplars.label import LabelResult, label
 
 IDS = tuple(f"tweet-{row}" for row in range(400))
 CURRENT = """
@@ -53,7 +54,7 @@ def give(
     path = bench.folder / "labels.csv"
     lines = [f"{external_id},{'' if number is None else number}" for external_id, number in labels.items()]
     path.write_text("\n".join(["external_id,label", *lines]) + "\n")
-    return label(bench.engine, "reviews", path, selection=selection, retract=retract)
+    return label(bench.engine, "reviews", LabelFile(path), selection=selection, retract=retract)
 
 
 def state(bench: Bench, external_id: str) -> tuple[str, int | None]:

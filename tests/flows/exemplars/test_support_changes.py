@@ -3,16 +3,17 @@
 import numpy as np
 import pytest
 
-from service.errors import ConflictError, InvalidInputError
-from service.flows.calibration.approximate import Approximated, approximate_points
-from service.flows.calibration.calibrate import request_approximations
-from service.flows.computing import chunk_runner
-from service.flows.decisions.replay import replay
-from service.flows.exemplars.label import LabelResult, label
-from service.store.database.engine import connect, transaction
-from service.store.exemplars import approximations, classifiers
-from service.store.exemplars.support import SupportChangedError
 from tests.running import EXAMPLES, Bench, ChunkLimits, chunk_ordinals
+from venn_admit.service.errors import ConflictError, InvalidInputError
+from venn_admit.service.files.label_sources import LabelFile
+from venn_admit.service.flows.calibration.approximate import Approximated, approximate_points
+from venn_admit.service.flows.calibration.calibrate import request_approximations
+from venn_admit.service.flows.computing import chunk_runner
+from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.flows.exemplars.label import LabelResult, label
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import approximations, classifiers
+from venn_admit.service.store.exemplars.support import SupportChangedError
 
 # A row that was written anew has another xmin.
 WRITTEN = """
@@ -47,7 +48,7 @@ def give(bench: Bench, lines: list[tuple[str, int | None]], **options: bool | st
     return label(
         bench.engine,
         "reviews",
-        path,
+        LabelFile(path),
         selection=str(asked["selection"]),
         retract=bool(asked["retract"]),
         join_train=bool(asked["join_train"]),

@@ -12,22 +12,23 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 import pytest
+import structlog
 from sqlalchemy import Engine, Row
 
-from service import broker
-from service.core.calibrators.settings import make_settings
-from service.flows.calibration.calibrate import request_approximations
-from service.flows.computing import chunk_runner, job_kinds
-from service.flows.exemplars.export import Export
-from service.flows.jobs import chunks, control
-from service.flows.jobs.chunks import ChunkRunner
-from service.flows.jobs.leases import renewed_lease
-from service.store.database.engine import at_once, transaction
-from service.store.exemplars.classifiers import Classifier
-from service.store.search.array_cache import ArrayCache, CachedSupport
-from service.store.work import jobs
 from tests.running import EXAMPLES, Bench, ChunkLimits, Golden, chunk_ordinals
 from tests.workers.processes import wait_until
+from venn_admit.service import broker
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.flows.calibration.calibrate import request_approximations
+from venn_admit.service.flows.computing import chunk_runner, job_kinds
+from venn_admit.service.flows.exemplars.export import Export
+from venn_admit.service.flows.jobs import chunks, control
+from venn_admit.service.flows.jobs.chunks import ChunkRunner
+from venn_admit.service.flows.jobs.leases import renewed_lease
+from venn_admit.service.store.database.engine import at_once, transaction
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search.array_cache import ArrayCache, CachedSupport
+from venn_admit.service.store.work import jobs
 
 EXPIRED = ChunkLimits(lease_seconds=0)
 
@@ -464,7 +465,7 @@ class TestAProcessThatIsStopped:
                 with at_once(edge.engine) as connection:
                     claim = jobs.claim(connection, job_id, 0, worker="slow", lease_seconds=1)
                 assert claim is not None
-                with renewed_lease(edge.engine, claim, 0.06):
+                with renewed_lease(edge.engine, claim, 0.06, structlog.get_logger()):
                     wait_until(lambda: bool(free), "the lease is renewed")
             case _:
                 control.relay(edge.engine, broker.make_app("memory://", queue="none", task_seconds=60), job_id)

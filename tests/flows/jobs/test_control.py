@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 from sqlalchemy import Row
 
-from service import broker
-from service.errors import JobError, NotFoundError
-from service.flows.computing import chunk_runner, job_kinds
-from service.flows.jobs import control
-from service.flows.jobs.chunks import ChunkRunner
-from service.flows.jobs.control import cancel, reopen
-from service.store.database.engine import connect
-from service.store.work import jobs
 from tests.running import Bench, ChunkLimits
+from venn_admit.service import broker
+from venn_admit.service.errors import JobError, NotFoundError
+from venn_admit.service.flows.computing import chunk_runner, job_kinds
+from venn_admit.service.flows.jobs import control
+from venn_admit.service.flows.jobs.chunks import ChunkRunner
+from venn_admit.service.flows.jobs.control import cancel, reopen
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.work import jobs
 
 NOTHING_WORKS = ChunkLimits(max_attempts=0)
 

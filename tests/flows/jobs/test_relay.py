@@ -5,11 +5,11 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
-from service.store.database.binary_copy import driver_cursor
-from service.store.database.engine import transaction
-from service.store.exemplars import classifiers, support
-from service.store.work import jobs
 from tests.running import Bench
+from venn_admit.service.store.database.binary_copy import driver_cursor
+from venn_admit.service.store.database.engine import transaction
+from venn_admit.service.store.exemplars import classifiers, support
+from venn_admit.service.store.work import jobs
 
 CHUNKS = [0, 1, 2]
 

@@ -5,18 +5,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.core.evaluation.tallies import Tally
-from service.errors import InvalidInputError, NotReadyError
-from service.files.output.exports import finite_json
-from service.flows.reporting.evaluate import (
+from tests.running import EXAMPLES, METHODS, Arrays, Bench
+from venn_admit.service.core.evaluation.tallies import Tally
+from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.files.output.exports import finite_json
+from venn_admit.service.files.sources import FileSource
+from venn_admit.service.flows.reporting.evaluate import (
     EvaluationRequest,
     evaluate,
     request_evaluation_of_decisions,
-    request_evaluation_of_file,
+    request_evaluation_of_source,
 )
-from service.report.evaluation.dataset import DatasetReport
-from service.report.evaluation.payload import report_payload
-from tests.running import EXAMPLES, METHODS, Arrays, Bench
+from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.payload import report_payload
 
 HELD_OUT_ROWS = 16_000
 
@@ -29,13 +30,8 @@ def tweets(start: int = 0, stop: int = 300) -> Arrays:
 
 
 def request_file(reviews: Bench, path: Path, calibration_id: int | None = None) -> EvaluationRequest:
-    return request_evaluation_of_file(
-        reviews.engine,
-        "reviews",
-        path,
-        calibration_id=calibration_id,
-        chunk_rows=128,
-        on_rows=lambda _: None,
+    return request_evaluation_of_source(
+        reviews.engine, "reviews", FileSource(path), calibration_id=calibration_id, chunk_rows=128
     )
 
 
@@ -88,13 +84,8 @@ def test_the_same_report_in_whatever_order_the_data_came(reviews: Bench, tmp_pat
     other.adopt("again")
     other.calibrate("again", kappa=100)
     backwards = {name: values[::-1] for name, values in tweets().items()}
-    request = request_evaluation_of_file(
-        other.engine,
-        "again",
-        other.write("tweets.npz", backwards),
-        calibration_id=None,
-        chunk_rows=77,
-        on_rows=lambda _: None,
+    request = request_evaluation_of_source(
+        other.engine, "again", FileSource(other.write("tweets.npz", backwards)), calibration_id=None, chunk_rows=77
     )
     assert figures(run(other, request)) == figures(report)
 

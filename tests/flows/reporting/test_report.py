@@ -4,20 +4,22 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from service.core.monitoring.discrepancies import discrepancies_of_documents
-from service.core.monitoring.drift import kolmogorov_smirnov
-from service.core.types import KnnParameters, Reason, Split, TrainingEpoch
-from service.errors import NotFoundError, NotReadyError
-from service.flows.exemplars.export import Export
-from service.flows.exemplars.label import label
-from service.flows.reporting.report import report as flow
-from service.report.calibration.advice import advice
-from service.report.calibration.contents import CalibrationReport
-from service.store.database.engine import transaction
-from service.store.decisions import reports
-from service.store.exemplars import approximations, classifiers
-from service.store.exemplars.approximations import FitRecord
 from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS, Arrays, Bench, Golden
+from venn_admit.service.cli.steps import COMMANDS
+from venn_admit.service.core.monitoring.discrepancies import discrepancies_of_documents
+from venn_admit.service.core.monitoring.drift import kolmogorov_smirnov
+from venn_admit.service.core.types import KnnParameters, Reason, Split, TrainingEpoch
+from venn_admit.service.errors import NotFoundError, NotReadyError
+from venn_admit.service.files.label_sources import LabelFile
+from venn_admit.service.flows.exemplars.export import Export
+from venn_admit.service.flows.exemplars.label import label
+from venn_admit.service.flows.reporting.report import report as flow
+from venn_admit.service.report.calibration.advice import advice
+from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.store.database.engine import transaction
+from venn_admit.service.store.decisions import reports
+from venn_admit.service.store.exemplars import approximations, classifiers
+from venn_admit.service.store.exemplars.approximations import FitRecord
 
 COUNT = 600
 IDS = [f"tweet-{row}" for row in range(COUNT)]
@@ -36,7 +38,7 @@ def give_labels(bench: Bench, rows: range, *, selection: str = "random") -> None
     path = bench.folder / "labels.csv"
     truth = tweets()["y"]
     path.write_text("\n".join(["external_id,label", *(f"{IDS[row]},{truth[row]}" for row in rows)]) + "\n")
-    label(bench.engine, "reviews", path, selection=selection, retract=False)
+    label(bench.engine, "reviews", LabelFile(path), selection=selection, retract=False)
 
 
 def adopt_as_fitted(bench: Bench, knn: KnnParameters, *, dev_count: int, dev_discrepancies: int) -> None:
@@ -84,12 +86,12 @@ def test_labels_that_came_since_are_counted_until_they_calibrate(scored: Bench) 
     found = report(scored)
     changes = found.changes
     assert (changes.arrived, changes.changed, changes.left) == (joined, 0, 0)
-    assert any("`venn-admit calibrate reviews --kappa 100`" in line for line in advice(found))
+    assert any("`venn-admit calibrate reviews --kappa 100`" in line for line in advice(found, COMMANDS))
 
     scored.calibrate("reviews", kappa=100)
     now = report(scored)
     assert now.changes.total == 0
-    assert not any("labelled points arrived" in line for line in advice(now))
+    assert not any("labelled points arrived" in line for line in advice(now, COMMANDS))
     # What the snapshot before decided is recent traffic all the same, labels or none.
     assert now.traffic is not None
     assert now.traffic.decided_by == {1: COUNT}
@@ -100,7 +102,7 @@ def test_labels_that_came_since_are_counted_until_they_calibrate(scored: Bench) 
     old = report(scored, calibration_id=1)
     assert not old.snapshot.is_current
     assert old.changes == changes
-    assert advice(old) == ["This calibration is retired: `venn-admit report reviews` shows what is current."]
+    assert advice(old, COMMANDS) == ["This calibration is retired: `venn-admit report reviews` shows the current one."]
 
 
 def test_corrections_and_labels_taken_back(reviews: Bench) -> None:
@@ -108,7 +110,7 @@ def test_corrections_and_labels_taken_back(reviews: Bench) -> None:
     path = reviews.folder / "labels.csv"
     lines = [f"{row.external_id},{1 - row.label if number < 3 else ''}" for number, row in enumerate(points)]
     path.write_text("\n".join(["external_id,label", *lines]) + "\n")
-    label(reviews.engine, "reviews", path, selection="random", retract=True)
+    label(reviews.engine, "reviews", LabelFile(path), selection="random", retract=True)
     changes = report(reviews).changes
     assert (changes.arrived, changes.changed, changes.left, changes.total) == (0, 3, 2, 5)
 
@@ -179,9 +181,9 @@ class TestRecentTraffic:
         reviews.score("reviews", reviews.write("test.npz", arrays))
         found = report(reviews)
         assert found.traffic is not None
-        assert advice(found) == []
+        assert advice(found, COMMANDS) == []
         reviews.score("reviews", reviews.write("tweets.npz", tweets() | {"y": np.full(COUNT, -1)}))
-        (unlike,) = advice(report(reviews))
+        (unlike,) = advice(report(reviews), COMMANDS)
         assert unlike.startswith("Recent traffic is unlike vp: the distributions of q differ by")
         assert "would be admitted, of vp" in unlike
 
@@ -189,7 +191,7 @@ class TestRecentTraffic:
         reviews.calibrate("reviews", kappa=1000)
         found = report(reviews)
         assert (found.partitions.usable.sum(), found.admitted_of_vp) == (0, 0)
-        (rejected,) = advice(found)
+        (rejected,) = advice(found, COMMANDS)
         assert rejected.startswith("Nearly everything is rejected: .000 of vp lie in usable bands")
         assert "`venn-admit calibrate reviews --kappa 300 --q-bins 0,1,6,16,25` would leave" in rejected
 
@@ -201,11 +203,11 @@ class TestRecentTraffic:
         wrong = [f"{IDS[row]},{1 - int(decision[row])}" for row in admitted]
         path = reviews.folder / "wrong.csv"
         path.write_text("\n".join(["external_id,label", *wrong]) + "\n")
-        label(reviews.engine, "reviews", path, selection="random", retract=False)
+        label(reviews.engine, "reviews", LabelFile(path), selection="random", retract=False)
         found = report(reviews)
         assert found.traffic is not None
         assert (found.traffic.accuracy[0].right, found.traffic.accuracy[0].points) == (0, len(admitted))
-        assert advice(found)[0].startswith("Admitted predictions are wrong too often")
+        assert advice(found, COMMANDS)[0].startswith("Admitted predictions are wrong too often")
 
     def test_only_so_many_points_are_read_evenly(self, scored: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(reports, "RECENT", 400)
@@ -296,7 +298,7 @@ class TestDiscrepancies:
         assert not agreement.grown(agreement.scored)
         assert agreement.held_out.differing == self.differing(scored, "'mc', 'vp'") > 0
         assert (agreement.scored.differing, agreement.scored.points) == (self.differing(scored, "'scored'"), COUNT)
-        assert not any("KNN and network differ" in line for line in advice(report(scored)))
+        assert not any("KNN and network differ" in line for line in advice(report(scored), COMMANDS))
 
     def test_after_a_fit_there_is_nothing_to_advise(self, reviews: Bench) -> None:
         record = reviews.fit("reviews").record
@@ -307,18 +309,18 @@ class TestDiscrepancies:
             record.dev_discrepancies,
             record.dev_count,
         )
-        assert advice(found) == []
+        assert advice(found, COMMANDS) == []
 
     def test_a_fit_is_advised_where_they_have_grown(self, reviews: Bench) -> None:
         skewed = KnnParameters(REVIEW_PARAMETERS.beta + np.array([0.0, 0.5]), REVIEW_PARAMETERS.gamma, 4.7)
         adopt_as_fitted(reviews, skewed, dev_count=800, dev_discrepancies=22)
-        (before,) = advice(report(reviews))
+        (before,) = advice(report(reviews), COMMANDS)
         assert "Newer KNN parameters" in before
         reviews.calibrate("reviews", kappa=100)
         found = report(reviews)
         assert found.agreement.held_out.share > 0.05
         assert found.agreement.grown(found.agreement.held_out)
-        (found_advice,) = advice(found)
+        (found_advice,) = advice(found, COMMANDS)
         assert "on mc and vp" in found_advice
         assert "`venn-admit fit reviews`" in found_advice
 
@@ -327,16 +329,16 @@ class TestDiscrepancies:
         held_out = report(reviews).agreement.held_out
         adopt_as_fitted(reviews, REVIEW_PARAMETERS, dev_count=held_out.points, dev_discrepancies=held_out.differing)
         reviews.calibrate("reviews", kappa=100)
-        assert advice(report(reviews)) == []
+        assert advice(report(reviews), COMMANDS) == []
         reviews.score("reviews", reviews.write("tweets.npz", tweets() | {"y": np.full(COUNT, -1)}))
-        _, found_advice = advice(report(reviews))
+        _, found_advice = advice(report(reviews), COMMANDS)
         assert "on scored exemplars" in found_advice
         assert "label a random sample of them, then `venn-admit fit reviews`" in found_advice
 
 
 def test_before_the_first_calibration(bench: Bench) -> None:
     Golden("edge").prepare(bench, "edge")
-    with pytest.raises(NotReadyError, match="has no calibration yet: run `venn-admit calibrate edge`"):
+    with pytest.raises(NotReadyError, match="has no calibration yet: calibrate it first"):
         report(bench, "edge")
 
 

@@ -14,9 +14,10 @@ from matplotlib.collections import FillBetweenPolyCollection, LineCollection
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
-from service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Verdict
-from service.report.charts import fonts
-from service.report.charts.charts import (
+from tests.report.samples import ALPHA, SCRIPTS, made_points
+from venn_admit.service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Verdict
+from venn_admit.service.report.charts import fonts
+from venn_admit.service.report.charts.charts import (
     CHARTS,
     coverage_figure,
     heatmap_figure,
@@ -26,9 +27,8 @@ from service.report.charts.charts import (
     save_png,
     to_svg,
 )
-from service.report.charts.fonts import PAGE_FONTS, with_drawable_names
-from service.report.evaluation.dataset import DatasetReport, build_dataset_report
-from tests.report.samples import ALPHA, SCRIPTS, made_points
+from venn_admit.service.report.charts.fonts import PAGE_FONTS, with_drawable_names
+from venn_admit.service.report.evaluation.dataset import DatasetReport, build_dataset_report
 
 Build = Callable[[list[tuple[int, int, int]]], DatasetReport]
 

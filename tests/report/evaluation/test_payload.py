@@ -8,13 +8,13 @@ from math import inf
 
 import pytest
 
-from service.core.calibrators.settings import make_settings
-from service.core.evaluation.measures import ClassTallies
-from service.core.evaluation.tallies import Tally
-from service.files.output.exports import finite_json
-from service.report.evaluation.dataset import DatasetReport, EvaluatedCalibration
-from service.report.evaluation.payload import report_payload
 from tests.report.samples import ALPHA, HOSTILE_NAMES, PARAMETERS
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.evaluation.measures import ClassTallies
+from venn_admit.service.core.evaluation.tallies import Tally
+from venn_admit.service.files.output.exports import finite_json
+from venn_admit.service.report.evaluation.dataset import DatasetReport, EvaluatedCalibration
+from venn_admit.service.report.evaluation.payload import report_payload
 
 KINDS = ("per_true_class", "per_predicted_class", "all")
 

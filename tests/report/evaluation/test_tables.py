@@ -1,196 +1,105 @@
-"""The terminal tables, as a terminal of 100 columns shows them."""
+"""The terminal, the figure and the page show the cells of one model, all of them and no others."""
 
-from collections.abc import Callable
+import re
+from html import unescape
 from io import StringIO
 
 import pytest
-from rich.cells import cell_len
+from matplotlib.figure import Figure
+from matplotlib.table import Table
 from rich.console import Console
 
-from service.core.evaluation.tallies import Tally
-from service.report.evaluation.dataset import RECOMMENDED, DatasetReport
-from service.report.evaluation.tables import report_tables
-from service.report.evaluation.verdicts import CANNOT_TELL_NOTE, answer, class_gap, headline
-from service.report.evaluation.wording import (
-    interval_text,
-    judged_share,
-    judged_text,
-    method_label,
-    share_text,
-    size_strata,
-    size_tally,
-    tally_text,
-)
+from venn_admit.service.report.charts.drawn_tables import draw_table
+from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.table import Cell, EvaluationTable
+from venn_admit.service.report.evaluation.tables import evaluation_tables
+from venn_admit.service.report.evaluation.terminal import table_view
+from venn_admit.service.report.evaluation.wording import note_text
+from venn_admit.service.report.pages.evaluation import render_page
 
-WIDTH = 100
-SINGLETONS, COVERED, OF_SIZES = "Share correct among singletons", "What the sets cover", "What the sets of each size"
-GREEN = "\x1b[32m"
+REPORTS = ["compared", "of_few_documents", "hostile", "ten_classes", "many_scripts"]
 
 
-def shown(report: DatasetReport, *, colour: bool = False) -> str:
-    output = StringIO()
-    Console(file=output, width=WIDTH, force_terminal=colour, color_system="standard" if colour else None).print(
-        report_tables(report)
+def tables_of(report: DatasetReport) -> list[EvaluationTable]:
+    tables = evaluation_tables(report)
+    return [tables.selective, tables.covered, tables.accuracy, tables.partitions]
+
+
+def words(cells: list[Cell]) -> list[str]:
+    """What is read in some cells: marks and figures in any order."""
+    return sorted(f"{cell.figures()} {cell.below}".strip() for cell in cells)
+
+
+def figures(text: str) -> list[str]:
+    """The marks, figures and dashes of a text, sorted."""
+    return sorted(re.findall(r"(?<![^\s])(?:[✓✗?]|\(?[<>]?\d*\.\d+(?:-\d*\.\d+)?\)?|-)(?![^\s])", text))
+
+
+@pytest.mark.parametrize("which", REPORTS)
+def test_the_three_renderings_hold_the_same_cells(which: str, request: pytest.FixtureRequest) -> None:
+    report: DatasetReport = request.getfixturevalue(which)
+    page = render_page("T", {}, [report])
+    for table in tables_of(report):
+        cells = [cell for row in table.rows for cell in row.cells]
+        assert all(len(row.cells) == len(table.columns) for row in table.rows)
+        expected = words(cells)
+        assert words_of_page(page, table) == expected
+        assert words_of_figure(table) == expected
+        assert figures_of_terminal(table) == figures(" ".join(expected))
+
+
+@pytest.mark.parametrize("which", REPORTS)
+def test_the_three_renderings_say_the_same_below_the_cells(which: str, request: pytest.FixtureRequest) -> None:
+    report: DatasetReport = request.getfixturevalue(which)
+    page = plain(render_page("T", {}, [report]))
+    for table in tables_of(report):
+        figure = Figure(figsize=(17, 5))
+        draw_table(figure, table, 17)
+        drawn = " ".join(figure.axes[0].texts[-1].get_text().split())
+        terminal = " ".join(on_terminal(table).split())
+        for note in table.notes:
+            said = " ".join("".join(map(note_text, note)).split())
+            assert said in drawn
+            assert said in terminal
+            assert said in page
+
+
+def words_of_page(page: str, table: EvaluationTable) -> list[str]:
+    start = page.index(f"<caption>{table.title}</caption>")
+    rows = page[start : page.index("</table>", start)]
+    return sorted(plain(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", rows, flags=re.DOTALL))
+
+
+def plain(html: str) -> str:
+    """What is seen of some HTML."""
+    seen = re.sub(r'<span class="unseen">[^<]*</span>', "", html)
+    return " ".join(unescape(re.sub(r"<[^>]*>", "", seen)).split())
+
+
+def words_of_figure(table: EvaluationTable) -> list[str]:
+    figure = Figure(figsize=(17, 5))
+    draw_table(figure, table, 17)
+    drawn = next(child for child in figure.axes[0].get_children() if isinstance(child, Table))
+    cells = drawn.get_celld().items()
+    return sorted(
+        " ".join(cell.get_text().get_text().split()) for (line, column), cell in cells if line > 0 and column >= 0
     )
+
+
+def on_terminal(table: EvaluationTable) -> str:
+    output = StringIO()
+    Console(file=output, width=100).print(table_view(table))
     return output.getvalue()
 
 
-def line_of(text: str, name: str) -> str:
-    """The line of the first table that starts with this name."""
-    tables = text[text.index(SINGLETONS) :]
-    return next(line for line in tables.splitlines() if line.strip().startswith(name))
-
-
-def body(text: str, title: str) -> list[str]:
-    """The lines of the table with this title, from under its rule to the blank line after it."""
-    lines = text[text.index(title) :].splitlines()
-    start = next(i for i, line in enumerate(lines) if "──" in line) + 1
-    return lines[start : next(i for i, line in enumerate(lines) if i > start and not line.strip())]
-
-
-def in_order(line: str, parts: list[str]) -> bool:
-    places = line.split()
-    return places[-len(" ".join(parts).split()) :] == " ".join(parts).split()
-
-
-@pytest.mark.parametrize("which", ["sentiment", "compared", "of_documents"])
-def test_every_figure_of_two_classes_is_on_the_page_uncut(which: str, request: pytest.FixtureRequest) -> None:
-    report: DatasetReport = request.getfixturevalue(which)
-    text = shown(report)
-    assert "…" not in text
-    assert max(len(line.rstrip()) for line in text.splitlines()) <= WIDTH
-    for row in report.methods:
-        admitted, covered = row.singletons, row.coverage
-        for tally in (*admitted.per_true_class, *admitted.per_predicted_class, admitted.overall):
-            assert judged_text(tally, report) in text
-        for tally in (*covered.per_true_class, *covered.per_predicted_class, covered.overall):
-            assert judged_share(tally, report) in text
-    for partition in report.partitions.rows:
-        for cell in (*partition.per_class, partition.overall):
-            assert f"{share_text(cell.threshold)} {tally_text(cell.tally)}" in text
-    assert "true class" in text
-    assert "predicted as" in text
-    assert " ".join(headline(report).split()) in " ".join(text.split())
-
-
-@pytest.mark.parametrize("which", ["compared", "of_documents"])
-def test_the_interval_of_a_share_stands_below_it(which: str, request: pytest.FixtureRequest) -> None:
-    report: DatasetReport = request.getfixturevalue(which)
-    text = shown(report)
-    selective, covered = body(text, SINGLETONS), body(text, COVERED)
-    assert len(selective) == len(covered) == 2 * len(report.methods)
-    for i, row in enumerate(report.methods):
-        for lines, measured, cell in ((selective, row.singletons, judged_text), (covered, row.coverage, judged_share)):
-            classes = [*measured.per_true_class, *measured.per_predicted_class]
-            tallies = [*classes, measured.overall] if lines is selective else [measured.overall, *classes]
-            assert lines[2 * i].strip().startswith(method_label(row.name).strip())
-            assert in_order(lines[2 * i], [cell(tally, report) for tally in tallies])
-            assert in_order(lines[2 * i + 1], [interval_text(tally.interval) for tally in tallies])
-        assert f"mean size {row.mean_size:.2f}" in covered[2 * i + 1]
-
-
-def test_coverage_by_set_size(compared: DatasetReport) -> None:
-    lines = body(shown(compared), OF_SIZES)
-    assert len(lines) == len(compared.methods)
-
-    def cell(tally: Tally) -> str:
-        return f"{judged_text(tally, compared)} {interval_text(tally.interval)}" if tally.count else "-"
-
-    for line, row in zip(lines, compared.methods, strict=True):
-        assert in_order(line, [cell(size_tally(row, stratum)) for stratum in size_strata(compared)])
-    assert lines[0].rstrip().endswith(" -")
-
-
-def test_sizes_beyond_one_table_go_on_in_the_next(ten_classes: DatasetReport) -> None:
-    text = shown(ten_classes)
-    assert "…" not in text
-    assert max(len(line.rstrip()) for line in text.splitlines()) <= WIDTH
-    assert f"{OF_SIZES} cover, continued" in text
-    for size in range(1, 11):
-        assert f"size {size} " in text
-
-
-def test_the_interval_is_named(compared: DatasetReport, of_documents: DatasetReport) -> None:
-    assert shown(compared).count("95 % Wilson intervals") == 4
-    assert "resampled documents" not in shown(compared)
-    assert shown(of_documents).count("95 % intervals from 100 resampled documents") == 4
-    assert "Wilson" not in shown(of_documents)
-
-
-def test_parameters_and_rows_left_out_are_said(compared: DatasetReport) -> None:
-    text = " ".join(shown(compared).split())
-    assert "temperature 0.697; RAPS size k_reg 2, lambda 0.01." in text
-    assert "12 rows are left out" in text
-
-
-def test_variants_stand_under_their_method(sentiment: DatasetReport) -> None:
-    text = shown(sentiment)
-    lines = [line.strip() for line in text[text.index(SINGLETONS) :].splitlines()]
-    weighted = next(i for i, line in enumerate(lines) if line.startswith(RECOMMENDED) and "(" in line)
-    assert lines[weighted + 2].startswith("and q = K")
-
-
-def test_many_classes_fit_and_say_what_is_left_out(hostile: DatasetReport) -> None:
-    text = shown(hostile)
-    assert max(len(line.rstrip()) for line in text.splitlines()) <= WIDTH
-    assert "6 of 8 classes shown" in text
-    assert "per predicted class" in text
-    assert "a" * 20 not in text
-
-
-def test_wide_characters_take_two_columns(many_scripts: DatasetReport) -> None:
-    text = shown(many_scripts)
-    assert max(cell_len(line.rstrip()) for line in text.splitlines()) <= WIDTH
-    assert "正面的评…" in text
-    assert "Rechtssc…" in text
-
-
-def test_names_are_not_read_as_markup(hostile: DatasetReport) -> None:
-    text = shown(hostile)
-    assert "<i>$set$: 160 labelled points" in text
-    assert "[red]sea…" in text
-    assert "<b>$x [red]1 & $2." in text
-    assert "\x1b[31msea" not in shown(hostile, colour=True)
-
-
-def test_cells_are_coloured_and_marked(two_class_report: Callable[..., DatasetReport]) -> None:
-    # True rare 12 of 22, true common 95 of 95, predicted rare 12 of 12; both kinds over all 107 of 117.
-    report = two_class_report([(0, 0, 12), (0, 1, 10), (1, 1, 95)])
-    row = line_of(shown(report, colour=True), RECOMMENDED)
-    assert "\x1b[1;31m✗ .545 (.188)" in row
-    assert f"{GREEN}✓ 1.00 (.812)" in row
-    assert "? 1.00 (.103)" in row.replace("\x1b[0m", "")
-    assert "? .915 (1.00)" in row.replace("\x1b[0m", "")
-
-
-def test_the_verdict_comes_first(two_class_report: Callable[..., DatasetReport]) -> None:
-    report = two_class_report([(0, 0, 12), (0, 1, 1), (1, 1, 95), (1, -1, 10)])
-    text = shown(report)
-    words = " ".join(text.split())
-    before = words[: words.index(SINGLETONS)]
-    assert words.startswith(f"made: 118 labelled points {answer(report)}")
-    for line in ("? cannot tell rare 1.00 of 12", "✓ met common .990 of 96"):
-        assert line in before
-    assert "about 23 more points would settle it" in before
-    assert headline(report) in before
-    assert CANNOT_TELL_NOTE in before
-    assert len(text[: text.index(SINGLETONS)].splitlines()) < 15
-    settled = two_class_report([(0, 0, 60), (1, 1, 95)])
-    assert CANNOT_TELL_NOTE not in " ".join(shown(settled).split())
-
-
-def test_shares_of_few_documents_are_never_green(of_few_documents: DatasetReport) -> None:
-    text = shown(of_few_documents, colour=True)
-    assert GREEN not in text
-    assert "\x1b[2m? 1.00 (1.00)" in line_of(text, RECOMMENDED)
-    plain = shown(of_few_documents)
-    for lines in (body(plain, SINGLETONS)[::2], body(plain, COVERED)[::2], body(plain, "Accuracy of every")[::2]):
-        assert all(line.count("? 1.00") >= 4 for line in lines)
-    assert line_of(plain, "any q").count("?") == 3
-
-
-def test_the_gap_between_true_and_predicted_is_said(two_class_report: Callable[..., DatasetReport]) -> None:
-    report = two_class_report([(0, 0, 12), (0, 1, 5), (1, 1, 95)])
-    assert class_gap(report) in " ".join(shown(report).split())
-    fine = two_class_report([(0, 0, 12), (1, 1, 95)])
-    assert "true class rare" not in " ".join(shown(fine).split())
+def figures_of_terminal(table: EvaluationTable) -> list[str]:
+    """Of the rows of every part, which stand between a rule and the next title or note."""
+    lines, shown, within = on_terminal(table).splitlines(), [], False
+    for line in lines:
+        if "───" in line:
+            within = True
+        elif line and not line.startswith(" "):
+            within = False
+        elif within:
+            shown.append(line)
+    return figures(" ".join(shown))

@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from service.errors import DatabaseError
-from service.store.database.binary_copy import (
+from tests.conftest import fresh_database
+from venn_admit.service.errors import DatabaseError
+from venn_admit.service.store.database.binary_copy import (
     BOOL,
     BYTEA,
     FLOAT8,
@@ -34,8 +35,7 @@ from service.store.database.binary_copy import (
     driver_cursor,
     encode_rows,
 )
-from service.store.database.engine import connect, create_engine
-from tests.conftest import fresh_database
+from venn_admit.service.store.database.engine import connect, create_engine
 
 WIDTH = 3
 BITS = 11  # more than a byte

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, Engine, make_url, text
 
-from service.errors import ConflictError, DatabaseError, InvalidInputError
-from service.store.database.engine import (
+from venn_admit.service.errors import ConflictError, DatabaseError, InvalidInputError
+from venn_admit.service.store.database.engine import (
     _problem_of_server,
     check_server,
     connect,
@@ -21,7 +21,7 @@ from service.store.database.engine import (
     database_url,
     transaction,
 )
-from service.store.embedded.users import stop_embedded
+from venn_admit.service.store.embedded.users import stop_embedded
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def test_a_refused_statement_is_told_with_advice_and_without_its_values(engine: 
         connection.execute(text("SELECT * FROM nowhere WHERE name = :name"), {"name": "a secret value"})
     message = str(caught.value)
     assert f"/{engine.url.database}" in message
-    assert 'refused a statement: relation "nowhere" does not exist; run `venn-admit db upgrade`' in message
+    assert 'refused a statement: relation "nowhere" does not exist; upgrade the schema of the database' in message
     assert "a secret value" not in message
     assert caught.value.__cause__ is not None
 
@@ -185,7 +185,7 @@ def test_all_connections_in_use_is_told(engine: Engine, monkeypatch: pytest.Monk
 FORK = """
 import os, sys
 from sqlalchemy import text
-from service.store.database.engine import create_engine, transaction
+from venn_admit.service.store.database.engine import create_engine, transaction
 engine = create_engine(sys.argv[1])
 def say_who_serves():
     with transaction(engine) as connection:
@@ -215,7 +215,7 @@ def test_the_server_at_hand_serves(engine: Engine) -> None:
 
 
 def test_a_server_with_an_old_pgvector_is_refused_by_name(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.store.database.engine.MINIMAL_PGVECTOR", (1000,))
+    monkeypatch.setattr("venn_admit.service.store.database.engine.MINIMAL_PGVECTOR", (1000,))
     with (
         connect(engine) as connection,
         pytest.raises(DatabaseError, match=rf"/{engine.url.database}.* cannot be used: its pgvector is "),

@@ -2,9 +2,9 @@
 
 from sqlalchemy import Engine, text
 
-from service.store.database.engine import connect, transaction
-from service.store.exemplars import exemplars
 from tests.store.exemplars.test_exemplars import make_classifier
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import exemplars
 
 ROWS = 10_000
 INSERTED = f"""

@@ -16,15 +16,15 @@ import psutil
 import psycopg
 import pytest
 
-from service.errors import DatabaseError
-from service.store.embedded.users import start_embedded, stop_embedded
+from venn_admit.service.errors import DatabaseError
+from venn_admit.service.store.embedded.users import start_embedded, stop_embedded
 
 REPOSITORY = Path(__file__).parents[3]
 
 USE_UNTIL_CLOSED = """
 import sys
 from pathlib import Path
-from service.store.embedded.users import start_embedded
+from venn_admit.service.store.embedded.users import start_embedded
 print(start_embedded(Path(sys.argv[1])), flush=True)
 sys.stdin.read()
 """
@@ -33,7 +33,7 @@ sys.stdin.read()
 FORK = """
 import os, sys
 from pathlib import Path
-from service.store.embedded.users import start_embedded
+from venn_admit.service.store.embedded.users import start_embedded
 url = start_embedded(Path(sys.argv[1]))
 child = os.fork()
 if child == 0:
@@ -267,7 +267,7 @@ def test_a_home_that_cannot_be_written_is_named(home: Path, monkeypatch: pytest.
     def open_on_a_read_only_file_system(_home: Path) -> int:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr("service.store.embedded.users._share", open_on_a_read_only_file_system)
+    monkeypatch.setattr("venn_admit.service.store.embedded.users._share", open_on_a_read_only_file_system)
     assert f"{home}: {os.strerror(errno.EROFS)}; set VENN_ADMIT_HOME" in refusal(home)
 
 
@@ -312,7 +312,7 @@ def test_a_start_that_fails_names_the_log_and_what_it_says(home: Path, capfd: py
 
 
 def test_an_initialisation_that_fails_says_why(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.store.embedded.server._LOCALE", "xx_XX")
+    monkeypatch.setattr("venn_admit.service.store.embedded.server._LOCALE", "xx_XX")
     assert "did not start: initdb: error: invalid locale" in refusal(home)
     assert not (home / "postgres").exists()
 

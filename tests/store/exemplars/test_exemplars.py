@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from service.core.content import content_digest
-from service.core.types import Float32Array, Split
-from service.errors import ConflictError, DatabaseError
-from service.store.database.engine import connect, create_engine, transaction
-from service.store.exemplars import classifiers, exemplars
-from service.store.exemplars.classifiers import Classifier
-from service.store.exemplars.exemplars import IncomingExemplars, StoredExemplars
 from tests.conftest import fresh_database
+from venn_admit.service.core.content import content_digest
+from venn_admit.service.core.types import Float32Array, Split
+from venn_admit.service.errors import ConflictError, DatabaseError
+from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.service.store.exemplars import classifiers, exemplars
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.exemplars import IncomingExemplars, StoredExemplars
 
 DIMENSION = 3
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine, text
 
-from service.core.neighbours.search import exact_neighbours
-from service.core.types import Float32Array
-from service.errors import ConflictError, InvalidInputError, NotFoundError, NotReadyError
-from service.store.database.engine import connect, create_engine, transaction
-from service.store.search import hnsw
-from service.store.search.hnsw import DIMENSION_LIMIT
-from service.store.search.nearest import exact_nearest, hnsw_nearest
 from tests.conftest import fresh_database
 from tests.store.search.test_nearest import make_classifier, store_support
+from venn_admit.service.core.neighbours.search import exact_neighbours
+from venn_admit.service.core.types import Float32Array
+from venn_admit.service.errors import ConflictError, InvalidInputError, NotFoundError, NotReadyError
+from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.service.store.search import hnsw
+from venn_admit.service.store.search.hnsw import DIMENSION_LIMIT
+from venn_admit.service.store.search.nearest import exact_nearest, hnsw_nearest
 
 ROWS, DIMENSION, K = 3000, 24, 10
 
@@ -93,7 +93,7 @@ def test_what_an_interrupted_attempt_left_is_no_index_and_is_replaced(engine: En
         )
     with connect(engine) as connection:
         assert hnsw.find(connection, classifier) is None
-        with pytest.raises(NotReadyError, match="venn-admit index create interrupted"):
+        with pytest.raises(NotReadyError, match="has no HNSW index: create it"):
             hnsw_nearest(connection, classifier, vectors(1)[0], K)
     assert hnsw.create(engine, classifier, m=4, ef_construction=8).m == 4
 

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from service.core.neighbours.search import exact_neighbours
-from service.core.types import Float32Array, IntArray, Split
-from service.errors import InvalidInputError, NotReadyError
-from service.store.database.engine import connect, create_engine, transaction
-from service.store.exemplars import classifiers
-from service.store.exemplars.classifiers import Classifier
-from service.store.search.nearest import MARGIN, NearestExemplars, exact_nearest
 from tests.conftest import fresh_database
 from tests.running import Golden
 from tests.store.exemplars.test_exemplars import rows, store
+from venn_admit.service.core.neighbours.search import exact_neighbours
+from venn_admit.service.core.types import Float32Array, IntArray, Split
+from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search.nearest import MARGIN, NearestExemplars, exact_nearest
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from service.core.calibrators.bands import bin_of
-from service.core.calibrators.venn_abers.places import ScorePlaces
-from service.core.calibrators.venn_abers.steps import ScoreGroups, Steps, plain_steps
-from service.core.calibrators.venn_abers.weighted_steps import WeightedLower
-from service.core.checks import check_classes, check_lengths
-from service.core.types import BoolArray, FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.calibrators.bands import bin_of
+from venn_admit.service.core.calibrators.venn_abers.places import ScorePlaces
+from venn_admit.service.core.calibrators.venn_abers.steps import ScoreGroups, Steps, plain_steps
+from venn_admit.service.core.calibrators.venn_abers.weighted_steps import WeightedLower
+from venn_admit.service.core.checks import check_classes, check_lengths
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,13 +6,13 @@ from math import sqrt
 
 import numpy as np
 
-from service.core.calibrators.venn_abers.cells import ScoredPoints, VennAbersIndex
-from service.core.calibrators.venn_abers.decide import reaches_threshold
-from service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
-from service.core.checks import check_lengths
-from service.core.splits import hash_keys
-from service.core.types import BoolArray, FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints, VennAbersIndex
+from venn_admit.service.core.calibrators.venn_abers.decide import reaches_threshold
+from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
+from venn_admit.service.core.checks import check_lengths
+from venn_admit.service.core.splits import hash_keys
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 FOLD_COUNT = 5
 

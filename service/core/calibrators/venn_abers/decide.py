@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import numpy as np
 
-from service.core.calibrators.venn_abers.cells import Bounds
-from service.core.checks import check_classes, check_lengths
-from service.core.types import BoolArray, FloatArray, IntArray, Reason, Selection
+from venn_admit.service.core.calibrators.venn_abers.cells import Bounds
+from venn_admit.service.core.checks import check_classes, check_lengths
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray, Reason, Selection
 
 
 def reaches_threshold(lower: FloatArray, predicted: IntArray, thresholds: tuple[Decimal, ...]) -> BoolArray:

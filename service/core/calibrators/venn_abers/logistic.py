@@ -6,8 +6,8 @@ the rows come nor the number of threads changes the result.
 
 import numpy as np
 
-from service.core.types import BoolArray, FloatArray, IntArray
-from service.errors import NotReadyError
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.service.errors import NotReadyError
 
 _GRADIENT = 1e-10
 _MOST_STEPS = 200

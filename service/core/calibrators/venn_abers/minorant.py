@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.core.types import BoolArray, IntArray
+from venn_admit.service.core.types import BoolArray, IntArray
 
 # A pass over all points is worth its cost while it removes at least this share of them.
 _WORTHWHILE = 1 / 16

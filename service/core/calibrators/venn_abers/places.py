@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from service.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
 
 
 def stable_cell_order(cell: IntArray) -> IntArray:

@@ -9,12 +9,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from service.core.approximation.knn import network_prediction
-from service.core.calibrators.venn_abers.logistic import fit_logistic, linear, row_order, sigmoid
-from service.core.calibrators.venn_abers.scores import FEATURES, network_score, reliability_features
-from service.core.checks import check_classes, check_lengths
-from service.core.types import Approximation, BoolArray, Float32Array, FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.approximation.knn import network_prediction
+from venn_admit.service.core.calibrators.venn_abers.logistic import fit_logistic, linear, row_order, sigmoid
+from venn_admit.service.core.calibrators.venn_abers.scores import FEATURES, network_score, reliability_features
+from venn_admit.service.core.checks import check_classes, check_lengths
+from venn_admit.service.core.types import Approximation, BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 LEAST_POINTS = 50
 LEAST_OF_EACH = 5

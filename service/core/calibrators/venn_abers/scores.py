@@ -5,10 +5,10 @@ Every number of a point has the same bits whatever batch it is in and wherever i
 
 import numpy as np
 
-from service.core.approximation.knn import network_prediction, softmax
-from service.core.checks import check_lengths
-from service.core.types import Approximation, Float32Array, FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.approximation.knn import network_prediction, softmax
+from venn_admit.service.core.checks import check_lengths
+from venn_admit.service.core.types import Approximation, Float32Array, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 FEATURES = (
     "logit of the network's probability",

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
-from service.core.calibrators.settings import check_alpha, check_bin_edges, check_thresholds
-from service.errors import InvalidInputError
+from venn_admit.service.core.calibrators.settings import check_alpha, check_bin_edges, check_thresholds
+from venn_admit.service.errors import InvalidInputError
 
 
 class ScoreKind(StrEnum):

@@ -24,9 +24,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from service.core.calibrators.venn_abers.minorant import CumulativePoints, Minorant, first_where_not
-from service.core.calibrators.venn_abers.places import stable_cell_order
-from service.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.service.core.calibrators.venn_abers.minorant import CumulativePoints, Minorant, first_where_not
+from venn_admit.service.core.calibrators.venn_abers.places import stable_cell_order
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.core.calibrators.venn_abers.minorant import CumulativePoints, Minorant, first_where_not
-from service.core.calibrators.venn_abers.steps import ScoreGroups
-from service.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.service.core.calibrators.venn_abers.minorant import CumulativePoints, Minorant, first_where_not
+from venn_admit.service.core.calibrators.venn_abers.steps import ScoreGroups
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

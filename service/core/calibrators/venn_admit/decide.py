@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.core.approximation.localizer import category_weight
-from service.core.calibrators.venn_admit.sets import AdmitIndex
-from service.core.calibrators.venn_admit.venn import VennIndex, select, venn_probabilities
-from service.core.types import (
+from venn_admit.service.core.approximation.localizer import category_weight
+from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex, select, venn_probabilities
+from venn_admit.service.core.types import (
     AdmitSets,
     Approximation,
     CalibratorSettings,

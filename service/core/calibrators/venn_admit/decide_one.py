@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from service.core.calibrators.venn_admit.decide import Decisions
-from service.core.calibrators.venn_admit.sets import admit_sets
-from service.core.calibrators.venn_admit.venn import select, venn_probabilities
-from service.core.types import AdmitSets, Approximation, CalibratorSettings, FloatArray, IntArray
+from venn_admit.service.core.calibrators.venn_admit.decide import Decisions
+from venn_admit.service.core.calibrators.venn_admit.sets import admit_sets
+from venn_admit.service.core.calibrators.venn_admit.venn import select, venn_probabilities
+from venn_admit.service.core.types import AdmitSets, Approximation, CalibratorSettings, FloatArray, IntArray
 
 CategoryWeight = Callable[[AdmitSets], FloatArray]
 

@@ -8,13 +8,13 @@ For each class c, over the n_c points of the band in `mc` with true label c:
 
 import numpy as np
 
-from service.core.approximation.knn import softmax
-from service.core.calibrators.bands import WindowIndex, bin_of, check_calibration_points
-from service.core.calibrators.order_statistics import OrderStatistics
-from service.core.checks import check_lengths
-from service.core.conformal import conformal_rank
-from service.core.types import AdmitSets, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
-from service.errors import InvalidInputError
+from venn_admit.service.core.approximation.knn import softmax
+from venn_admit.service.core.calibrators.bands import WindowIndex, bin_of, check_calibration_points
+from venn_admit.service.core.calibrators.order_statistics import OrderStatistics
+from venn_admit.service.core.checks import check_lengths
+from venn_admit.service.core.conformal import conformal_rank
+from venn_admit.service.core.types import AdmitSets, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 BLOCK_BYTES = 64 * 2**20
 TEMPORARY_BYTES = 6 * 8  # for each point and class

@@ -12,10 +12,10 @@ from decimal import Decimal
 
 import numpy as np
 
-from service.core.calibrators.bands import WindowIndex, bin_of, check_calibration_points
-from service.core.calibrators.upweights import upweights
-from service.core.checks import check_lengths
-from service.core.types import (
+from venn_admit.service.core.calibrators.bands import WindowIndex, bin_of, check_calibration_points
+from venn_admit.service.core.calibrators.upweights import upweights
+from venn_admit.service.core.checks import check_lengths
+from venn_admit.service.core.types import (
     AdmitSets,
     BoolArray,
     CalibrationPoints,

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-from service.core.calibrators.venn_abers.cells import ScoredPoints
-from service.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
 
 
 def isotonic_value(

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.calibrators.venn_abers.cells import Bounds, ScoredPoints, VennAbersIndex, bounds_at_step
-from service.core.types import BoolArray, FloatArray
-from service.errors import InvalidInputError
 from tests.core.calibrators.venn_abers.isotonic import Case, bounds_of, cases, draw_points
+from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, ScoredPoints, VennAbersIndex, bounds_at_step
+from venn_admit.service.core.types import BoolArray, FloatArray
+from venn_admit.service.errors import InvalidInputError
 
 SEEDS = st.integers(0, 2**32 - 1)
 

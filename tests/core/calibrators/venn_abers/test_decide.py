@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.calibrators.venn_abers.cells import Bounds
-from service.core.calibrators.venn_abers.decide import reaches_threshold, select
-from service.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
-from service.core.types import Reason
-from service.errors import InvalidInputError
+from venn_admit.service.core.calibrators.venn_abers.cells import Bounds
+from venn_admit.service.core.calibrators.venn_abers.decide import reaches_threshold, select
+from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
+from venn_admit.service.core.types import Reason
+from venn_admit.service.errors import InvalidInputError
 
 
 def test_defaults() -> None:

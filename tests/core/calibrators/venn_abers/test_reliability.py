@@ -8,13 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from service.core.approximation.knn import network_prediction
-from service.core.calibrators.venn_abers.logistic import fit_logistic, row_order
-from service.core.calibrators.venn_abers.reliability import ReliabilityModel, fit_reliability, reliability_score
-from service.core.calibrators.venn_abers.scores import network_score
-from service.core.types import Approximation, BoolArray, Float32Array, FloatArray, IntArray
-from service.errors import InvalidInputError
 from tests.core.calibrators.venn_abers.test_scores import made_up
+from venn_admit.service.core.approximation.knn import network_prediction
+from venn_admit.service.core.calibrators.venn_abers.logistic import fit_logistic, row_order
+from venn_admit.service.core.calibrators.venn_abers.reliability import (
+    ReliabilityModel,
+    fit_reliability,
+    reliability_score,
+)
+from venn_admit.service.core.calibrators.venn_abers.scores import network_score
+from venn_admit.service.core.types import Approximation, BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 NEIGHBOURS = 5
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.approximation.knn import softmax
-from service.core.calibrators.settings import make_settings
-from service.core.calibrators.venn_admit import sets as admit
-from service.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
-from service.core.conformal import conformal_rank
-from service.core.types import AdmitSets, Approximation
-from service.errors import InvalidInputError
 from tests import reference
 from tests.core.scenarios import Scenario, admit_index, make_view, reordered, scenarios, sets_of, with_labels
+from venn_admit.service.core.approximation.knn import softmax
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.calibrators.venn_admit import sets as admit
+from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
+from venn_admit.service.core.conformal import conformal_rank
+from venn_admit.service.core.types import AdmitSets, Approximation
+from venn_admit.service.errors import InvalidInputError
 
 ALPHAS = st.decimals("0.000001", "0.999999", places=6)
 

@@ -1,0 +1,1 @@
+"""What record batches of Arrow hold, and what of it is taken."""

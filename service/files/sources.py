@@ -1,0 +1,199 @@
+"""Where exemplars come from: a file, a table of Arrow, or arrays in memory."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from venn_admit.service.files import count_rows, read_exemplars
+from venn_admit.service.files.arrow.batches import check_schema, to_batch
+from venn_admit.service.files.arrow.sizes import affordable_batches
+from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET, batch_bytes
+from venn_admit.service.files.label_values import ClassNumbers
+from venn_admit.service.files.records import Attributes, ExemplarBatch, Layout, input_error, make_batch
+
+_BATCH_ROWS = 8192
+
+
+class ExemplarSource(Protocol):
+    """Exemplars that can be read once, in batches; `str` of it is what messages call it."""
+
+    @property
+    def name(self) -> str:
+        """What is recorded as the source of the exemplars."""
+        ...
+
+    def count_rows(self) -> int | None:
+        """Return the number of rows if it is known before they are read. InvalidInputError as for `batches`."""
+        ...
+
+    def batches(self, *, dimension: int, class_count: int, class_names: Sequence[str]) -> Iterator[ExemplarBatch]:
+        """Yield batches of checked rows for a classifier.
+
+        Args:
+            dimension: D, the length of a vector r.
+            class_count: C, the number of logits f.
+            class_names: Names that labels may use instead of numbers; may be empty.
+
+        Raises:
+            InvalidInputError: The content is not as it must be; the message names the row (counted from 0) and column.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """A file, .npz or .parquet. memory_budget: bytes that reading it may take."""
+
+    path: Path
+    memory_budget: int = DEFAULT_MEMORY_BUDGET
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    def count_rows(self) -> int:
+        return count_rows(self.path)
+
+    def batches(self, *, dimension: int, class_count: int, class_names: Sequence[str]) -> Iterator[ExemplarBatch]:
+        return read_exemplars(
+            self.path,
+            dimension=dimension,
+            class_count=class_count,
+            class_names=class_names,
+            memory_budget=self.memory_budget,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrowSource:
+    """A table or a stream of record batches, with the columns that a Parquet file of exemplars has.
+
+    Attributes:
+        name: What it is called, in messages too.
+        data: The table, or a reader of record batches, which is read once.
+        memory_budget: Bytes that reading it may take, beside the data themselves.
+    """
+
+    name: str
+    data: pa.Table | pa.RecordBatchReader
+    memory_budget: int = DEFAULT_MEMORY_BUDGET
+
+    def __str__(self) -> str:
+        return self.name
+
+    def count_rows(self) -> int | None:
+        return self.data.num_rows if isinstance(self.data, pa.Table) else None
+
+    def batches(self, *, dimension: int, class_count: int, class_names: Sequence[str]) -> Iterator[ExemplarBatch]:
+        layout = Layout(self.name, dimension, class_count, ClassNumbers(class_count, class_names), self.memory_budget)
+        check_schema(layout, self.data.schema)
+        limit = batch_bytes(self.memory_budget)
+        first_row = 0
+        for part in self.data.to_batches() if isinstance(self.data, pa.Table) else self.data:
+            for start in range(0, part.num_rows, _BATCH_ROWS):
+                for batch in affordable_batches(self.name, part.slice(start, _BATCH_ROWS), first_row, limit):
+                    yield to_batch(layout, first_row, batch)
+                    first_row += batch.num_rows
+        if not first_row:
+            raise input_error(self.name, "table", "at least one row", 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArraySource:
+    """Arrays in memory, a row an exemplar.
+
+    Attributes:
+        name: What it is called, in messages too.
+        vectors: (n, D), r, of any float type.
+        logits: (n, C), f(x), of any float type.
+        labels: (n,), class numbers with -1 or NaN for an unknown label, or n class names with None; None if unknown.
+        ids: n texts or integers; None for ids that follow from the content.
+        documents: n texts or integers, None for an exemplar of no document; None if no exemplar has one.
+        attributes: Further columns of n values each.
+        memory_budget: Bytes that reading may take, beside the arrays themselves.
+    """
+
+    name: str
+    vectors: npt.NDArray[Any]
+    logits: npt.NDArray[Any]
+    labels: npt.NDArray[Any] | Sequence[object] | None = None
+    ids: Sequence[object] | None = None
+    documents: Sequence[object] | None = None
+    attributes: Mapping[str, Sequence[Any]] | None = None
+    memory_budget: int = DEFAULT_MEMORY_BUDGET
+
+    def __str__(self) -> str:
+        return self.name
+
+    def count_rows(self) -> int:
+        return len(self.vectors)
+
+    def batches(self, *, dimension: int, class_count: int, class_names: Sequence[str]) -> Iterator[ExemplarBatch]:
+        self._check(dimension, class_count)
+        layout = Layout(
+            self.name,
+            dimension,
+            class_count,
+            ClassNumbers(class_count, class_names),
+            self.memory_budget,
+            vector="vectors",
+            label="labels",
+            external_id="ids",
+            document_id="documents",
+        )
+        row_bytes = (dimension + class_count) * np.dtype(np.float64).itemsize
+        size = max(1, min(_BATCH_ROWS, batch_bytes(self.memory_budget) // row_bytes))
+        for first in range(0, len(self.vectors), size):
+            rows = slice(first, first + size)
+            labels = None if self.labels is None else self.labels[rows]
+            yield make_batch(
+                layout,
+                first,
+                vectors=self.vectors[rows],
+                logits=self.logits[rows],
+                labels=labels.tolist() if isinstance(labels, np.ndarray) and labels.dtype.kind not in "iuf" else labels,
+                external_ids=self._texts("ids", self.ids, rows),
+                document_ids=self._texts("documents", self.documents, rows),
+                attributes=None if not self.attributes else _transposed(self.attributes, rows),
+            )
+
+    def _check(self, dimension: int, class_count: int) -> None:
+        """Raise InvalidInputError unless every array has the shape that it must have."""
+        for name, values, width in (("vectors", self.vectors, dimension), ("logits", self.logits, class_count)):
+            if values.ndim != 2 or values.shape[1] != width:
+                raise input_error(self.name, name, f"shape (n, {width})", values.shape)
+            if values.dtype.kind != "f":
+                raise input_error(self.name, name, "an array of floats", values.dtype, "cast it")
+        columns = {"logits": self.logits, "labels": self.labels, "ids": self.ids, "documents": self.documents}
+        for name, column in {**columns, **(self.attributes or {})}.items():
+            if column is not None and len(column) != len(self.vectors):
+                raise input_error(self.name, name, f"{len(self.vectors)} rows, as many as vectors has", len(column))
+        if not len(self.vectors):
+            raise input_error(self.name, "vectors", "at least one row", 0)
+
+    def _texts(self, column: str, values: Sequence[object] | None, rows: slice) -> list[str | None] | None:
+        if values is None:
+            return None
+        texts = []
+        for row, value in enumerate(_plain_list(values[rows]), start=rows.start):
+            if not (value is None or isinstance(value, (str, int))) or isinstance(value, bool):
+                raise input_error(self.name, f"row {row}, {column}", "a text or an integer", repr(value))
+            texts.append(None if value is None else str(value))
+        return texts
+
+
+def _transposed(columns: Mapping[str, Sequence[Any]], rows: slice) -> Iterator[Attributes]:
+    lists = [_plain_list(column[rows]) for column in columns.values()]
+    return (dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True))
+
+
+def _plain_list(values: Any) -> list[Any]:
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)

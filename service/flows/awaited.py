@@ -1,0 +1,225 @@
+"""The use cases that need a job, from the request to the result, for shells that wait for it.
+
+Each records the job, has the shell see it through, and computes what follows from it.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlalchemy import Engine
+
+from venn_admit.service.core.calibrators.usable_bands import UsableShares
+from venn_admit.service.files.sources import ExemplarSource
+from venn_admit.service.flows.calibration import fit as fitting
+from venn_admit.service.flows.calibration.calibrate import Calibrated, SettingsOf, request_approximations
+from venn_admit.service.flows.calibration.calibrate import calibrate as take_calibration
+from venn_admit.service.flows.calibration.fit import Fitted, OnEpoch, request_neighbours
+from venn_admit.service.flows.calibration.recalibrate import Step, recalibrate_step, retry_and_list
+from venn_admit.service.flows.calibration.usable_bands import compare_settings
+from venn_admit.service.flows.decisions.score import ScoreRequest, request_score
+from venn_admit.service.flows.exemplars.ingest import Ingested
+from venn_admit.service.flows.exemplars.ingest import ingest as take_exemplars
+from venn_admit.service.flows.reporting import evaluate as evaluation
+from venn_admit.service.flows.reporting.evaluate import request_evaluation_of_decisions, request_evaluation_of_source
+from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.service.store.work.recalibrations import RecalibrationRequest
+
+
+class Shell(Protocol):
+    """What a use case needs of the shell that runs it: that jobs are seen through, and that somebody may watch."""
+
+    def show(self, what: str, total: int | None = None) -> None:
+        """Show what is done from now on, and of how many rows if that is known."""
+        ...
+
+    def advance(self, rows: int) -> None:
+        """Show that so many rows more are done."""
+        ...
+
+    def run_job(self, job_id: int, what: str) -> None:
+        """See a recorded job through: have workers compute it and wait, or compute it. what: what the job does.
+
+        Raises:
+            JobError: The job failed.
+        """
+        ...
+
+
+def fit(engine: Engine, cache: ArrayCache, name: str, *, chunk_rows: int, shell: Shell, on_epoch: OnEpoch) -> Fitted:
+    """Find the neighbours that a fit needs, fit the KNN and the localizer on them, and make the result current.
+
+    Args:
+        engine: The database.
+        cache: Of its training exemplars.
+        name: The classifier's name.
+        chunk_rows: Rows of a chunk of the job.
+        shell: Sees the job through.
+        on_epoch: Is given the model (`knn`, `localizer`) and each line of its training log.
+
+    Raises:
+        NotReadyError: Data are missing.
+        JobError: The job failed.
+    """
+    shell.run_job(request_neighbours(engine, name, chunk_rows=chunk_rows), "Searching neighbours")
+    shell.show("Fitting")
+    return fitting.fit(engine, cache, name, on_epoch=on_epoch)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NearlyNothingUsable:
+    """A calibration that was not made, because nearly every point would be rejected, with what others would leave."""
+
+    classifier: Classifier
+    shares: UsableShares
+
+
+def calibrate(
+    engine: Engine,
+    name: str,
+    settings_of: SettingsOf,
+    *,
+    chunk_rows: int,
+    shell: Shell,
+    keep: int | None,
+    reason: str,
+    even_if_nearly_nothing_is_usable: bool,
+) -> Calibrated | NearlyNothingUsable:
+    """Bring the approximations of mc and vp up to date, take a snapshot of them, and make it current.
+
+    Args:
+        engine: The database.
+        name: The classifier's name.
+        settings_of: Gives the settings for the classifier, or raises InvalidInputError.
+        chunk_rows: Rows of a chunk of the job.
+        shell: Sees the job through.
+        keep: How many snapshots of the setting are kept, beside those that decisions or jobs refer to; None: all.
+        reason: Why it is made, as it is kept with the snapshot.
+        even_if_nearly_nothing_is_usable: Whether a setting that leaves nearly nothing to admit is stored all the same.
+
+    Raises:
+        NotReadyError: Data or parameters are missing.
+        JobError: The job failed.
+    """
+    shell.run_job(request_approximations(engine, name, settings_of, chunk_rows=chunk_rows), "Approximating")
+    if not even_if_nearly_nothing_is_usable:
+        shell.show("Counting usable bands")
+        classifier, shares = compare_settings(engine, name, settings_of)
+        if shares.nearly_nothing:
+            return NearlyNothingUsable(classifier, shares)
+    shell.show("Calibrating")
+    return take_calibration(engine, name, settings_of, reason=reason, keep=keep)
+
+
+def recalibrate(
+    engine: Engine,
+    name: str | None,
+    *,
+    chunk_rows: int,
+    shell: Shell,
+    keep: int | None,
+) -> list[tuple[RecalibrationRequest, Step | None]]:
+    """Serve all requests for a recalibration at once, each to its snapshot or to what prevents it.
+
+    Args:
+        engine: The database.
+        name: A classifier's name; None: all.
+        chunk_rows: Rows of a chunk of a job.
+        shell: Sees jobs through.
+        keep: As for `calibrate`.
+
+    Returns:
+        The requests with their last steps; None if another process made the snapshot.
+    """
+    served = []
+    for request in retry_and_list(engine, name):
+        shell.show(f"Recalibrating {request.classifier.name}")
+        step = _step(engine, request, chunk_rows, keep)
+        while step is not None and step.calibrated is None and step.error is None:
+            if step.job_id is not None:
+                shell.run_job(step.job_id, f"Approximating {request.classifier.name}")
+            step = _step(engine, request, chunk_rows, keep)
+        served.append((request, step))
+    return served
+
+
+def _step(engine: Engine, request: RecalibrationRequest, chunk_rows: int, keep: int | None) -> Step | None:
+    return recalibrate_step(
+        engine, request, chunk_rows=chunk_rows, quiet_seconds=0, wait_seconds=0, keep=keep, wait=True
+    )
+
+
+def ingest(engine: Engine, name: str, source: ExemplarSource, split: str, *, shell: Shell) -> Ingested:
+    """Store exemplars whose labels calibrate; arguments and errors are those of `exemplars.ingest`."""
+    shell.show(f"Ingesting {source.name}", source.count_rows())
+    return take_exemplars(engine, name, source, split, on_rows=shell.advance)
+
+
+def score(
+    engine: Engine,
+    name: str,
+    source: ExemplarSource,
+    *,
+    weighted: bool,
+    require_full_match: bool,
+    calibration_id: int | None,
+    chunk_rows: int,
+    shell: Shell,
+) -> ScoreRequest:
+    """Store exemplars and decide on each; arguments and errors are those of `request_score`, and of the job."""
+    shell.show(f"Storing {source.name}", source.count_rows())
+    request = request_score(
+        engine,
+        name,
+        source,
+        weighted=weighted,
+        require_full_match=require_full_match,
+        calibration_id=calibration_id,
+        chunk_rows=chunk_rows,
+        on_rows=shell.advance,
+    )
+    shell.run_job(request.job_id, f"Scoring {source.name}" + ("" if weighted else ", plain"))
+    return request
+
+
+def evaluate(
+    engine: Engine,
+    cache: ArrayCache,
+    name: str,
+    source: ExemplarSource | None,
+    *,
+    title: str | None,
+    calibration_id: int | None,
+    chunk_rows: int,
+    shell: Shell,
+) -> DatasetReport:
+    """Decide on labelled exemplars, and compare what each method admits of them and how often it is right.
+
+    Args:
+        engine: The database.
+        cache: Of its arrays.
+        name: The classifier's name.
+        source: The exemplars; None: all labelled ones that the calibration has decided on.
+        title: What the report calls them; None: the name of the source, or the calibration.
+        calibration_id: The snapshot to use; None: the current one.
+        chunk_rows: Rows of a chunk of the job.
+        shell: Sees the job through.
+
+    Raises:
+        InvalidInputError: There is nothing labelled, or the snapshot was made with all that is.
+        NotReadyError: There is no calibration yet.
+        JobError: The job failed.
+    """
+    if source is None:
+        request = request_evaluation_of_decisions(engine, name, calibration_id=calibration_id, chunk_rows=chunk_rows)
+    else:
+        shell.show(f"Storing {source.name}", source.count_rows())
+        request = request_evaluation_of_source(
+            engine, name, source, calibration_id=calibration_id, chunk_rows=chunk_rows, on_rows=shell.advance
+        )
+    shown = title or (f"calibration {request.calibration_id}" if source is None else source.name)
+    if request.job_id is not None:
+        shell.run_job(request.job_id, f"Scoring {shown}")
+    shell.show("Comparing the methods")
+    return evaluation.evaluate(engine, cache, request, shown)

@@ -1,0 +1,37 @@
+"""A job computed by the process that waits for it, beside workers if there are any."""
+
+import time
+
+from sqlalchemy import Engine
+
+from venn_admit.service.errors import JobError
+from venn_admit.service.flows.jobs.chunks import ChunkRunner
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.work import jobs
+
+# How long to wait before looking again for a chunk that nobody has.
+POLL_SECONDS = 0.2
+_OVER = ("done", "failed")
+
+
+def compute_job(engine: Engine, runner: ChunkRunner, job_id: int) -> None:
+    """Compute a job's chunks until the job is over; chunks that a worker has are left to it.
+
+    Args:
+        engine: The database.
+        runner: Computes chunks.
+        job_id: The job.
+
+    Raises:
+        JobError: The job failed or was cancelled.
+    """
+    while True:
+        with connect(engine) as connection:
+            progress = jobs.progress(connection, job_id)
+            open_chunks = [row.chunk for row in jobs.chunks(connection, job_id) if row.state not in _OVER]
+        if progress.state != "running":
+            break
+        if not sum(runner.run(job_id, ordinal) for ordinal in open_chunks):
+            time.sleep(POLL_SECONDS)
+    if progress.state != "done":
+        raise JobError(f"job {job_id} {progress.state}: {progress.error or 'no reason was given'}")

@@ -1,0 +1,264 @@
+"""The Python package, as a program would use it, and beside the command line: both give the same, to the last bit."""
+
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+import venn_admit
+from tests.cli import samples
+from tests.cli.program import Program
+from tests.files.samples import Columns, write_parquet
+
+SETTINGS: dict[str, Any] = {"alpha": "0.2", "kappa": 10, "q_bins": (0, 1)}
+
+
+def arrays(columns: Columns, *, with_labels: bool = True) -> dict[str, Any]:
+    given = {"vectors": columns["vector"], "logits": columns["logits"], "ids": columns["external_id"]}
+    return given | ({"labels": columns["label"]} if with_labels else {})
+
+
+def create(connection: venn_admit.Connection) -> venn_admit.Classifier:
+    return connection.create(samples.NAME, samples.CLASS_NAMES, dimension=samples.DIMENSION, neighbours=samples.K)
+
+
+@pytest.fixture
+def connection(database: str, tmp_path: Path) -> Iterator[venn_admit.Connection]:
+    with venn_admit.connect(database, home=tmp_path / "home") as connection:
+        yield connection
+
+
+@pytest.fixture
+def calibrated(connection: venn_admit.Connection) -> venn_admit.Classifier:
+    classifier = create(connection)
+    classifier.ingest(**arrays(samples.train()), split="train")
+    classifier.ingest(**arrays(samples.held_out()))
+    classifier.fit()
+    classifier.calibrate(**SETTINGS)
+    return classifier
+
+
+def test_it_decides_as_the_command_line_does(calibrated: venn_admit.Classifier, database: str, tmp_path: Path) -> None:
+    columns = samples.scored()
+    decisions = calibrated.score(**arrays(columns, with_labels=False))
+    assert decisions.column("external_id").to_pylist() == columns["external_id"].tolist()
+    admitted = decisions.column("decided_class").to_pylist()
+    assert 0 < sum(name is not None for name in admitted) < samples.SCORED_ROWS
+
+    program = Program({"VENN_ADMIT_DATABASE_URL": database, "VENN_ADMIT_HOME": str(tmp_path / "home")})
+    file, out = samples.save(tmp_path, "scored.npz", columns), tmp_path / "scores.parquet"
+    assert program("score", samples.NAME, file, "--out", out).code == 0
+    assert pq.read_table(out).equals(decisions)
+
+
+def test_one_at_a_time_decides_as_many_at_once(calibrated: venn_admit.Classifier) -> None:
+    columns = samples.scored()
+    decisions = calibrated.score(**arrays(columns, with_labels=False)).to_pylist()
+    for row in range(0, samples.SCORED_ROWS, 10):
+        one = calibrated.decide(columns["vector"][row])
+        expected = decisions[row]
+        assert (one.admitted, one.predicted, one.reason) == (
+            expected["decided_class"],
+            expected["predicted_class"],
+            expected["reason"],
+        )
+        assert (one.lower, one.upper, one.match_count, one.distance) == tuple(
+            expected[name] for name in ("lower", "upper", "q", "d")
+        )
+        assert one.calibration == expected["calibration"]
+        assert len(one.neighbours) == samples.K
+        assert [near.distance for near in one.neighbours] == sorted(near.distance for near in one.neighbours)
+
+
+@pytest.mark.parametrize("form", ["path", "table", "reader", "pandas", "tensors"])
+def test_exemplars_in_any_form(connection: venn_admit.Connection, tmp_path: Path, form: str) -> None:
+    classifier, columns = create(connection), samples.held_out()
+    path = write_parquet(tmp_path / "held-out.parquet", columns)
+    table = pq.read_table(path)
+    match form:
+        case "path":
+            done = classifier.ingest(str(path))
+        case "table":
+            done = classifier.ingest(table)
+        case "reader":
+            done = classifier.ingest(table.to_reader(max_chunksize=100))
+        case "pandas":
+            done = classifier.ingest(pd.DataFrame({name: list(values) for name, values in columns.items()}))
+        case _:
+            done = classifier.ingest(
+                vectors=torch.from_numpy(columns["vector"]).requires_grad_(),
+                logits=torch.from_numpy(columns["logits"]),
+                labels=torch.from_numpy(columns["label"]),
+                ids=columns["external_id"],
+            )
+    assert (done.rows, done.new, sum(done.new_per_split.values())) == (samples.HELD_OUT_ROWS,) * 3
+    assert classifier.ingest(**arrays(columns)).new == 0  # the same content, whatever form it came in
+
+
+def test_labels_arrive(calibrated: venn_admit.Classifier) -> None:
+    columns = samples.scored()
+    calibrated.score(**arrays(columns, with_labels=False))
+    names = dict(zip(columns["external_id"].tolist(), columns["label"].tolist(), strict=True))
+    first, *others = names.items()
+    done = calibrated.label(dict([first]))
+    assert (done.rows, done.new, done.recalibrations_due) == (1, 1, 1)
+    frame = pd.DataFrame(others, columns=["external_id", "label"])
+    frame["label"] = [samples.CLASS_NAMES[number] for number in frame["label"]]
+    assert calibrated.label(frame).new == samples.SCORED_ROWS - 1
+    (second,) = calibrated.recalibrate()
+    assert second == 2
+    assert calibrated.recalibrate() == []
+    assert calibrated.decide(columns["vector"][0]).calibration == second
+
+
+def test_evaluations_and_reports(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
+    evaluation = calibrated.evaluate(**arrays(samples.scored()), source="fresh colours")
+    figures = evaluation.to_dict()
+    assert "fresh colours" in str(evaluation)
+    assert json.loads(json.dumps(figures)) is not None
+    page = evaluation.write(tmp_path / "evaluation")
+    assert page.read_text().startswith("<!doctype html>")
+    assert (tmp_path / "evaluation" / "evaluation.json").is_file()
+    again = calibrated.evaluate()  # what was decided on
+    assert again.to_dict()["methods"] == figures["methods"]
+
+    report = calibrated.report()
+    assert "What to do next" in str(report)
+    assert report.to_dict()
+    assert report.write(tmp_path / "report").is_file()
+
+
+def test_what_is_stored_is_found_again(calibrated: venn_admit.Classifier, connection: venn_admit.Connection) -> None:
+    (found,) = connection.classifiers()
+    assert repr(found) == repr(connection.classifier(samples.NAME)) == repr(calibrated)
+    assert (found.name, found.classes, found.dimension) == (samples.NAME, samples.CLASS_NAMES, samples.DIMENSION)
+    with pytest.raises(venn_admit.NotFoundError, match="other"):
+        connection.classifier("other")
+
+
+def test_nothing_is_printed(
+    calibrated: venn_admit.Classifier, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="venn_admit"):
+        calibrated.score(**arrays(samples.scored(), with_labels=False))
+    assert capfd.readouterr() == ("", "")
+    assert "Scoring arrays" in caplog.text
+    assert "chunk is done (job" in caplog.text
+
+
+def test_what_is_stored_can_be_exported(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
+    calibrated.score(**arrays(samples.scored(), with_labels=False))
+    assert calibrated.export("unlabelled", tmp_path / "unlabelled.parquet") == samples.SCORED_ROWS
+    assert calibrated.export("parameters", tmp_path / "parameters.json") == 1
+    with pytest.raises(venn_admit.InvalidInputError, match=r"what: expected exemplars, .* got 'all'"):
+        calibrated.export("all", tmp_path / "all.parquet")
+
+
+def test_advice_names_calls(calibrated: venn_admit.Classifier, connection: venn_admit.Connection) -> None:
+    other = connection.create("other", ["a", "b"], dimension=2)
+    with pytest.raises(venn_admit.NotReadyError) as refusal:
+        other.calibrate()
+    assert refusal.value.__notes__ == ["call classifier.fit()"]
+    columns = samples.exemplars("later", 40, seed=4)
+    calibrated.ingest(**arrays(columns))
+    assert '`classifier.calibrate(kappa=10, q_bins=[0, 1], alpha="0.2")`' in " ".join(str(calibrated.report()).split())
+
+
+class TestRefusals:
+    def test_the_default_kappa_that_leaves_nothing(self, connection: venn_admit.Connection) -> None:
+        classifier = create(connection)
+        classifier.ingest(**arrays(samples.train()), split="train")
+        classifier.ingest(**arrays(samples.held_out()))
+        classifier.fit()
+        with pytest.raises(
+            venn_admit.NotReadyError, match=r"no calibration was stored: .* classifier.calibrate\(kappa=\d+"
+        ) as refusal:
+            classifier.calibrate()
+        assert "--" not in str(refusal.value)
+        with pytest.raises(venn_admit.NotReadyError, match="no calibration"):
+            classifier.decide(samples.scored()["vector"][0])
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({}, "expected data, or vectors and logits; vectors and logits are missing"),
+            ({"vectors": np.zeros((1, 8))}, "logits are missing"),
+            ({"data": "x.npz", "labels": [1]}, "expected either data or arrays, got both: data and labels"),
+            ({"data": 3}, "expected a path, a pyarrow Table .* got a int"),
+            ({"data": pa.table({"vector": [[0.0]]})}, "table: columns: expected one named 'logits'"),
+        ],
+    )
+    def test_what_holds_no_exemplars(
+        self, connection: venn_admit.Connection, given: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(venn_admit.InvalidInputError, match=message):
+            create(connection).ingest(**given)
+
+    @pytest.mark.parametrize(
+        ("vector", "message"),
+        [
+            (np.zeros(3), r"vector: expected shape \(8,\), got \(3,\)"),
+            (np.full(8, np.inf), r"vector\[0\]: expected a finite number"),
+            ([0.0] * 7 + [1e60], r"vector\[7\]: expected a finite number that float32 can hold"),
+        ],
+    )
+    def test_a_vector_that_is_none(self, calibrated: venn_admit.Classifier, vector: Any, message: str) -> None:
+        with pytest.raises(venn_admit.InvalidInputError, match=message):
+            calibrated.decide(vector)
+
+    def test_a_float_alpha_is_the_decimal_that_it_prints_as(self, calibrated: venn_admit.Classifier) -> None:
+        assert str(calibrated.calibrate(alpha=0.2, kappa=10, q_bins=[0, 1]).alpha) == "0.2"
+        with pytest.raises(venn_admit.InvalidInputError, match="alpha: expected a decimal number"):
+            calibrated.calibrate(alpha="a tenth")
+
+    def test_a_setting_that_is_none(self) -> None:
+        with pytest.raises(venn_admit.InvalidInputError, match=r"VENN_ADMIT_MEMORY_BUDGET_MB: .*16"):
+            venn_admit.connect(memory_budget_mb=1)
+
+    def test_a_database_without_our_schema(self, empty_database: str, tmp_path: Path) -> None:
+        with pytest.raises(venn_admit.NotReadyError) as refusal:
+            venn_admit.connect(empty_database, home=tmp_path)
+        assert refusal.value.__notes__ == ["call venn_admit.connect(..., migrate=True)"]
+        with venn_admit.connect(empty_database, home=tmp_path, migrate=True) as connection:
+            assert connection.classifiers() == []
+
+    def test_a_job_that_fails_says_why(
+        self, calibrated: venn_admit.Classifier, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object, **__: object) -> None:
+            raise ArithmeticError("out of luck")
+
+        monkeypatch.setenv("VENN_ADMIT_RETRY_SECONDS", "0")
+        monkeypatch.setattr("venn_admit.service.flows.decisions.score.decide", fail)
+        with pytest.raises(venn_admit.JobError, match="ArithmeticError: out of luck"):
+            calibrated.score(**arrays(samples.scored(), with_labels=False))
+
+
+def test_every_public_name_is_there_and_none_is_imported_early() -> None:
+    assert all(getattr(venn_admit, name) is not None for name in venn_admit.__all__)
+    with pytest.raises(AttributeError, match="nothing"):
+        venn_admit.nothing  # noqa: B018
+    program = "import sys, venn_admit; print(sorted(name for name in sys.modules if name.startswith('venn_admit')))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "['venn_admit']\n"
+
+
+def test_deciding_imports_no_torch(calibrated: venn_admit.Classifier, database: str, tmp_path: Path) -> None:
+    program = (
+        "import sys, numpy, venn_admit\n"
+        f"with venn_admit.connect({database!r}, home={str(tmp_path / 'home')!r}) as connection:\n"
+        f"    connection.classifier({calibrated.name!r}).decide(numpy.zeros({samples.DIMENSION}))\n"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

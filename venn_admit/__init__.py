@@ -1,0 +1,75 @@
+"""Admit or reject each prediction of a classifier, so that the admitted ones of every class hold a target accuracy.
+
+    import venn_admit
+
+    with venn_admit.connect() as connection:
+        classifier = connection.create("reviews", ["negative", "positive"], dimension=128)
+        classifier.ingest(vectors=train_r, logits=train_f, labels=train_y, split="train")
+        classifier.ingest(vectors=held_r, logits=held_f, labels=held_y)
+        classifier.fit()
+        classifier.calibrate(kappa=100)
+        decisions = classifier.score(vectors=new_r, logits=new_f)  # a pyarrow.Table, a row for each of yours
+
+Everything runs in this process, on the Postgres that comes with the package or on a server, and is the same as what the
+command `venn-admit` does. `venn_admit.service` and `venn_admit.workers` are the program itself and no interface.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from venn_admit.classifier import Classifier
+    from venn_admit.connection import Connection, connect
+    from venn_admit.results import Calibration, Decision, Evaluation, Fit, Ingestion, Labelling, Neighbour, Report
+    from venn_admit.service.errors import (
+        BrokerError,
+        ConflictError,
+        DatabaseError,
+        InvalidInputError,
+        JobError,
+        NotFoundError,
+        NotReadyError,
+        OutdatedError,
+        VennAdmitError,
+    )
+
+__version__ = "0.2.0"
+
+__all__ = [
+    "BrokerError",
+    "Calibration",
+    "Classifier",
+    "ConflictError",
+    "Connection",
+    "DatabaseError",
+    "Decision",
+    "Evaluation",
+    "Fit",
+    "Ingestion",
+    "InvalidInputError",
+    "JobError",
+    "Labelling",
+    "Neighbour",
+    "NotFoundError",
+    "NotReadyError",
+    "OutdatedError",
+    "Report",
+    "VennAdmitError",
+    "connect",
+]
+
+_HOMES = {
+    "Classifier": "classifier",
+    "Connection": "connection",
+    "connect": "connection",
+    **dict.fromkeys(
+        ("Calibration", "Decision", "Evaluation", "Fit", "Ingestion", "Labelling", "Neighbour", "Report"), "results"
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used: the command line, which is below this package, starts faster without."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'service.errors')}"), name)

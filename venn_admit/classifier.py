@@ -1,0 +1,442 @@
+"""A classifier: its data, its calibrations, and the decisions on its predictions."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from venn_admit.advice import advising, refusal
+from venn_admit.inputs import exemplar_source, label_source, vector_of
+from venn_admit.results import Calibration, Decision, Evaluation, Fit, Ingestion, Labelling, Report, decision_of
+from venn_admit.service.core.calibrators.settings import make_settings, parse_decimal
+from venn_admit.service.core.types import CalibratorSettings
+from venn_admit.service.errors import NotReadyError
+from venn_admit.service.files.sources import ExemplarSource
+from venn_admit.service.flows.decisions.decide_row import decide_vector
+from venn_admit.service.flows.exemplars import label as labels_flow
+from venn_admit.service.flows.exemplars.export import check_export
+from venn_admit.service.flows.exemplars.export import export as export_file
+from venn_admit.service.flows.reporting import report as report_flow
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.shell import ProcessShell
+
+
+class Classifier:
+    """A classifier that is stored. It is made by `Connection.create` or `Connection.classifier`.
+
+    Data are given in one of two forms. Either `data`, which is the path of an .npz or .parquet file, a pyarrow Table or
+    RecordBatchReader, or a pandas or polars DataFrame, with the columns that such a file has: `vector`, `logits`, and
+    optionally `label`, `external_id`, `document_id`, `attributes` and any others. Or arrays: `vectors` (n, D) and
+    `logits` (n, C), NumPy arrays or tensors, with `labels`, `ids`, `documents` and `attributes` (columns by name, or a
+    DataFrame) of n values each. Without ids, each exemplar gets one that follows from its content.
+    """
+
+    def __init__(self, runtime: Runtime, stored: classifiers.Classifier) -> None:
+        """Use a runtime that is open, and a classifier that is stored."""
+        self._runtime = runtime
+        self._stored = stored
+        self._shell = ProcessShell(runtime)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Classifier {self.name!r}: {len(self.classes)} classes, D = {self.dimension}, "
+            f"K = {self._stored.neighbour_count}>"
+        )
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._stored.name
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of its C classes, in the order of the logits."""
+        return self._stored.class_names
+
+    @property
+    def dimension(self) -> int:
+        """D, the length of a vector."""
+        return self._stored.dimension
+
+    @advising()
+    def ingest(
+        self,
+        data: Any = None,
+        *,
+        split: str = "held-out",
+        vectors: Any = None,
+        logits: Any = None,
+        labels: Any = None,
+        ids: Any = None,
+        documents: Any = None,
+        attributes: Any = None,
+        source: str | None = None,
+    ) -> Ingestion:
+        """Store labelled exemplars: all of them, or none if one is refused. Storing them again is a no-op.
+
+        Args:
+            data: A file or table, as the class describes it.
+            split: `train` for what the network was trained on; `held-out` for labelled data that it has not seen,
+                a random sample of the traffic, which is divided by a hash; or `knn`, `mc`, `vp` for data that were
+                divided before.
+            vectors: (n, D) floats, the network's last hidden layer, r.
+            logits: (n, C) floats, f(x).
+            labels: n class numbers or class names.
+            ids: n texts or integers.
+            documents: n texts or integers, None for an exemplar of no document; exemplars of one document, such as the
+                tokens of a sentence, stay in one split.
+            attributes: Columns of n values each, kept with the exemplars and shown with decisions.
+            source: A name to be recorded with them; by default that of the file.
+
+        Raises:
+            InvalidInputError: A row is not as it must be; the message names it.
+            ConflictError: A row contradicts what is stored.
+        """
+        from venn_admit.service.flows import awaited
+
+        given = self._source(
+            data,
+            source,
+            vectors=vectors,
+            logits=logits,
+            labels=labels,
+            ids=ids,
+            documents=documents,
+            attributes=attributes,
+        )
+        done = awaited.ingest(self._runtime.engine, self.name, given, split, shell=self._shell)
+        per_split = {str(split): count for split, count in done.new_per_split.items()}
+        return Ingestion(done.rows, done.new, per_split, done.recalibrations)
+
+    @advising()
+    def label(
+        self,
+        labels: Any,
+        *,
+        selection: str = "random",
+        retract: bool = False,
+        join_train: bool = False,
+        source: str | None = None,
+    ) -> Labelling:
+        """Record labels that arrived for stored exemplars; `recalibrate` takes them up.
+
+        Args:
+            labels: A mapping of ids to class numbers or names; or a table with the columns `external_id`, `label` and
+                optionally `selection`, as the path of a .csv or .parquet file, a pyarrow Table or a DataFrame.
+            selection: How the rows were chosen: `random` ones calibrate, `selected` ones, chosen by somebody or by a
+                rule, never do.
+            retract: Whether a missing label takes the stored one back.
+            join_train: Whether the exemplars, whose labels are selected, train the KNN.
+            source: A name to be recorded with them; by default that of the file.
+
+        Raises:
+            InvalidInputError: A row is not as it must be.
+            NotFoundError: An id is not stored.
+            ConflictError: An exemplar calibrates and would train.
+        """
+        done = labels_flow.label(
+            self._runtime.engine,
+            self.name,
+            label_source(labels, name=source, memory_budget=self._runtime.memory_budget),
+            selection=selection,
+            retract=retract,
+            join_train=join_train,
+        )
+        joined = {str(split): count for split, count in done.joined.items()}
+        return Labelling(
+            done.rows, done.new, done.corrected, done.retracted, done.unchanged, joined, done.recalibrations
+        )
+
+    @advising()
+    def fit(self) -> Fit:
+        """Fit the approximation of the network by its nearest training exemplars, and the localizer.
+
+        Raises:
+            NotReadyError: Data are missing.
+        """
+        from venn_admit.service.flows import awaited
+
+        done = awaited.fit(
+            self._runtime.engine,
+            self._runtime.cache,
+            self.name,
+            chunk_rows=self._runtime.settings.chunk_rows,
+            shell=self._shell,
+            on_epoch=lambda _model, _line: None,
+        )
+        record, parameters = done.record, done.parameters
+        return Fit(record.dev_discrepancies, record.dev_count, parameters.knn.eta, parameters.eta_loc)
+
+    @advising()
+    def calibrate(
+        self,
+        *,
+        alpha: Decimal | str | float = "0.1",
+        delta: float = 1.0,
+        kappa: int | None = None,
+        q_bins: Sequence[int] | None = None,
+        thresholds: Sequence[Decimal | str | float] | None = None,
+    ) -> Calibration:
+        """Calibrate on the held-out data, and make the result what new decisions are made by.
+
+        kappa and q_bins may be chosen by the labels of split mc, but never by those of split vp.
+
+        Args:
+            alpha: Error level in (0, 1). A float stands for the decimal that it prints as.
+            delta: Band radius in standard deviations of d; inf for bands of q alone.
+            kappa: Least number of points of each class in a band; 1000 by default, unless that leaves nearly nothing
+                to admit.
+            q_bins: Lower edges of the bins of q, the first of them 0; by default every q is a bin of its own.
+            thresholds: Least lower probability for each predicted class, at least 1 - alpha, which is the default.
+
+        Raises:
+            InvalidInputError: A setting is out of range.
+            NotReadyError: Data or the fit are missing; or the default kappa leaves nearly nothing to admit: the
+                message proposes others. Nothing is stored then.
+        """
+        from venn_admit.service.flows import awaited
+
+        asked: dict[str, Any] = {"alpha": parse_decimal("alpha", str(alpha)), "delta": delta}
+        if kappa is not None:
+            asked["kappa"] = kappa
+        if q_bins is not None:
+            asked["bin_edges"] = tuple(q_bins)
+        if thresholds is not None:
+            asked["thresholds"] = tuple(parse_decimal("thresholds", str(threshold)) for threshold in thresholds)
+
+        def settings_of(classifier: classifiers.Classifier) -> CalibratorSettings:
+            return make_settings(classifier.class_count, classifier.neighbour_count, **asked)
+
+        done = awaited.calibrate(
+            self._runtime.engine,
+            self.name,
+            settings_of,
+            chunk_rows=self._runtime.settings.chunk_rows,
+            shell=self._shell,
+            keep=self._runtime.settings.keep_calibrations,
+            reason="asked for in Python",
+            even_if_nearly_nothing_is_usable=kappa is not None,
+        )
+        if isinstance(done, awaited.NearlyNothingUsable):
+            raise NotReadyError(refusal(done))
+        return Calibration(
+            id=done.calibration_id,
+            alpha=done.settings.alpha,
+            delta=done.settings.delta,
+            kappa=done.settings.kappa,
+            q_bins=done.settings.bin_edges,
+            mc_points=done.mc_count,
+            vp_points=done.vp_count,
+            usable_share=done.usable_count / done.vp_count,
+            singleton_share=done.singleton_count / done.vp_count,
+        )
+
+    @advising()
+    def recalibrate(self) -> list[int]:
+        """Recalibrate if labels or data have arrived since, under every setting in use; the new calibrations' ids.
+
+        Raises:
+            NotReadyError: A setting cannot be recalibrated; the message says why.
+        """
+        from venn_admit.service.flows import awaited
+
+        served = awaited.recalibrate(
+            self._runtime.engine,
+            self.name,
+            chunk_rows=self._runtime.settings.chunk_rows,
+            shell=self._shell,
+            keep=self._runtime.settings.keep_calibrations,
+        )
+        steps = [step for _, step in served if step is not None]
+        errors = [step.error for step in steps if step.error is not None]
+        if errors:
+            raise NotReadyError(f"{len(errors)} of {len(served)} recalibrations of {self.name!r} failed: {errors[0]}")
+        return [step.calibrated.calibration_id for step in steps if step.calibrated is not None]
+
+    @advising()
+    def score(
+        self,
+        data: Any = None,
+        *,
+        weighted: bool = True,
+        require_full_match: bool = False,
+        calibration: int | None = None,
+        vectors: Any = None,
+        logits: Any = None,
+        labels: Any = None,
+        ids: Any = None,
+        documents: Any = None,
+        attributes: Any = None,
+        source: str | None = None,
+        out: str | PathLike[str] | None = None,
+    ) -> pa.Table:
+        """Decide on each of many predictions, and store the decisions.
+
+        Args:
+            data: A file or table, as the class describes it.
+            weighted: Whether probabilities are weighted towards calibration points near to the point, which rejects
+                more of what is unlike the calibration data.
+            require_full_match: Whether predictions with q < K are rejected.
+            calibration: The id of a calibration; by default the current one.
+            vectors: As for `ingest`.
+            logits: As for `ingest`.
+            labels: As for `ingest`; they serve evaluation alone.
+            ids: As for `ingest`.
+            documents: As for `ingest`.
+            attributes: As for `ingest`.
+            source: As for `ingest`.
+            out: A .parquet or .csv file to write the decisions to as well.
+
+        Returns:
+            A row for each exemplar, in their order. `decided_class` is the admitted class, or null if the prediction
+            is rejected; `reason` says why. `lower` and `upper` bound the probability that `predicted_class` is right.
+
+        Raises:
+            InvalidInputError: A row is not as it must be.
+            NotReadyError: There is no calibration yet.
+        """
+        from venn_admit.service.flows import awaited
+        from venn_admit.service.flows.decisions.score import read_scores, write_scores
+
+        given = self._source(
+            data,
+            source,
+            vectors=vectors,
+            logits=logits,
+            labels=labels,
+            ids=ids,
+            documents=documents,
+            attributes=attributes,
+        )
+        request = awaited.score(
+            self._runtime.engine,
+            self.name,
+            given,
+            weighted=weighted,
+            require_full_match=require_full_match,
+            calibration_id=calibration,
+            chunk_rows=self._runtime.settings.chunk_rows,
+            shell=self._shell,
+        )
+        if out is not None:
+            write_scores(self._runtime.engine, request.job_id, Path(out))
+        return read_scores(self._runtime.engine, request.job_id)
+
+    @advising()
+    def decide(self, vector: Any, *, weighted: bool = True, require_full_match: bool = False) -> Decision:
+        """Decide on one prediction at once, by the current calibration; nothing is stored.
+
+        Args:
+            vector: (D,) floats.
+            weighted: As for `score`.
+            require_full_match: As for `score`.
+
+        Raises:
+            InvalidInputError: The vector has another length, or holds what is not finite.
+            NotReadyError: There is no calibration yet.
+        """
+        found = decide_vector(
+            self._runtime.engine,
+            self._runtime.point_scorer,
+            self.name,
+            vector_of(vector, self.dimension),
+            weighted=weighted,
+            require_full_match=require_full_match,
+        )
+        return decision_of(found, self.classes)
+
+    @advising()
+    def evaluate(
+        self,
+        data: Any = None,
+        *,
+        calibration: int | None = None,
+        vectors: Any = None,
+        logits: Any = None,
+        labels: Any = None,
+        ids: Any = None,
+        documents: Any = None,
+        attributes: Any = None,
+        source: str | None = None,
+    ) -> Evaluation:
+        """Compare what each method admits of labelled data, and how often it is right.
+
+        Args:
+            data: A file or table, as the class describes it; without data or arrays, everything labelled that the
+                calibration has decided on.
+            calibration: As for `score`.
+            vectors: As for `ingest`.
+            logits: As for `ingest`.
+            labels: As for `ingest`.
+            ids: As for `ingest`.
+            documents: As for `ingest`.
+            attributes: As for `ingest`.
+            source: What the report calls the data; by default the file's name.
+
+        Raises:
+            InvalidInputError: A row is not as it must be, or there is nothing labelled.
+            NotReadyError: There is no calibration yet.
+        """
+        from venn_admit.service.flows import awaited
+
+        columns = {
+            "vectors": vectors,
+            "logits": logits,
+            "labels": labels,
+            "ids": ids,
+            "documents": documents,
+            "attributes": attributes,
+        }
+        everything = data is None and all(column is None for column in columns.values())
+        given = None if everything else self._source(data, source, **columns)
+        found = awaited.evaluate(
+            self._runtime.engine,
+            self._runtime.cache,
+            self.name,
+            given,
+            title=source,
+            calibration_id=calibration,
+            chunk_rows=self._runtime.settings.chunk_rows,
+            shell=self._shell,
+        )
+        return Evaluation(self.name, source or ("its decisions" if given is None else given.name), found)
+
+    @advising()
+    def report(self, *, calibration: int | None = None) -> Report:
+        """Show how a calibration stands: partitions, drift, discrepancies, the labels it lacks, and what to do next.
+
+        Args:
+            calibration: The id of a calibration; by default the current one.
+
+        Raises:
+            NotReadyError: There is no calibration yet.
+        """
+        return Report(report_flow.report(self._runtime.engine, self.name, calibration_id=calibration))
+
+    @advising()
+    def export(self, what: str, out: str | PathLike[str], *, calibration: int | None = None) -> int:
+        """Write what is stored to a file.
+
+        Args:
+            what: `exemplars`, `neighbours`, `approximations`, `calibration`, `parameters`, or `unlabelled`, which is
+                recent traffic without labels in random order.
+            out: The file: .json for parameters, otherwise .parquet or .csv.
+            calibration: The id of a calibration; by default the current one.
+
+        Returns:
+            The number of rows.
+
+        Raises:
+            InvalidInputError: There is no such thing, or the file cannot be written.
+            NotReadyError: It does not exist yet.
+        """
+        path = Path(out)
+        kind = check_export(what, path)
+        return export_file(self._runtime.engine, self.name, kind, path, calibration_id=calibration)
+
+    def _source(self, data: Any, name: str | None, **columns: Any) -> ExemplarSource:
+        return exemplar_source(data, columns, name=name, memory_budget=self._runtime.memory_budget)
