@@ -95,7 +95,7 @@ def category_weight(
 
     centre = _centre(support)
     if len(support) <= FLOAT64_SUPPORT or not (
-        1 / FLOAT32_ETA <= eta_loc <= FLOAT32_ETA and _rows_are_alike(queries.shape[1], np.float32)
+        1 / FLOAT32_ETA <= eta_loc <= FLOAT32_ETA and _rows_are_alike(queries.shape[1], "float32")
     ):
         return _float64_weight(queries, support, centre, window_low, window_high, eta_loc)
     near = _reach(queries, support, centre) <= FLOAT32_REACH * eta_loc
@@ -105,7 +105,7 @@ def category_weight(
     return weight
 
 
-def _rows_are_alike(length: int, dtype: type[np.floating[Any]]) -> bool:
+def _rows_are_alike(length: int, dtype: str) -> bool:
     """Whether the place of a query in its tile leaves the products of vectors of this length alone."""
     inner = length + 2  # the norms are part of the factors
     return all(

@@ -5,17 +5,16 @@ in one order and the next six in another. Its float64 kernels, and those for AVX
 """
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 
 @cache
-def rows_are_alike(dtype: type[np.floating[Any]], rows: int, inner: int, columns: int) -> bool:
+def rows_are_alike(dtype: str, rows: int, inner: int, columns: int) -> bool:
     """Return whether equal rows of a product of this shape come out equal, by one product of random numbers.
 
     Args:
-        dtype: Of the factors.
+        dtype: Of the factors, such as `float32`.
         rows: Of the left factor.
         inner: Columns of the left factor, rows of the right.
         columns: Of the right factor.

@@ -238,7 +238,7 @@ def test_a_product_that_rounds_by_place_is_noticed(monkeypatch: pytest.MonkeyPat
     low, high = make_windows(len(queries), len(support))
     expected = category_weight(queries, support, low, high, 0.7)
     monkeypatch.setattr(localizer, "FLOAT64_SUPPORT", 0)
-    monkeypatch.setattr(localizer, "rows_are_alike", lambda dtype, *_: dtype == np.float64)
+    monkeypatch.setattr(localizer, "rows_are_alike", lambda dtype, *_: dtype == "float64")
     np.testing.assert_array_equal(category_weight(queries, support, low, high, 0.7), expected)
 
 
