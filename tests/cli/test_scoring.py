@@ -253,7 +253,11 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
     assert first.startswith(f"scored: {SCORED_ROWS} labelled points")
     assert re.search(r"Calibration 1, made 20\d\d-.* UTC: alpha 0.2, thresholds 0.8, kappa 10, delta 1, ", first)
     assert "predicted class" in first
-    assert "Accuracy of every prediction" not in first
+    assert "Accuracy of every prediction" not in told.stdout
+    assert told.stdout.endswith("More tables: add --details; with charts, as a page: add --out FOLDER.\n")
+    detailed = own_calibrated("evaluate", NAME, scored_file, "--details").stdout
+    for title in ("What the sets cover", "Accuracy of every prediction", "Partitions by q"):
+        assert title in detailed
 
 
 def test_the_page_says_which_calibration_was_evaluated(own_calibrated: Program, scored_file: Path) -> None:

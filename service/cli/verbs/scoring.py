@@ -169,6 +169,9 @@ def evaluate(
         Path | None, typer.Option(help="Folder for the report: an HTML page, its charts as PNG, and JSON.")
     ] = None,
     calibration: Calibration = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Also print what the sets cover, accuracies, and partitions by q and d.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Compare what each method admits of labelled data, and how often it is right."""
@@ -187,7 +190,9 @@ def evaluate(
     if as_json:
         print_result(True, payload)
     else:
-        output.print(report_tables(result))
+        output.print(report_tables(result, details=details))
+        if not details and out is None:
+            print_result(False, {}, "More tables: add --details; with charts, as a page: add --out FOLDER.")
     if out is not None:
         from venn_admit.service.files.output.exports import write_json
         from venn_admit.service.files.output.places import filling

@@ -46,16 +46,16 @@ WIDE, NARROW = 13, 9
 """Characters of a class name over cells of one line, and over stacked cells."""
 
 
-def report_tables(report: DatasetReport) -> RenderableType:
-    """The verdict on one evaluation set under its name, then all its tables."""
-    parts: list[RenderableType] = [
-        verdict_view(report),
-        *selective_tables(report),
-        coverage_table(report),
-        *size_tables(report),
-        accuracy_table(report),
-        partition_view(report),
-    ]
+def report_tables(report: DatasetReport, *, details: bool = False) -> RenderableType:
+    """Return the verdict on one evaluation set under its name and the share correct among what each method admits.
+
+    Args:
+        report: What was measured.
+        details: Whether tables of coverage, accuracy and partitions follow.
+    """
+    parts: list[RenderableType] = [verdict_view(report), *selective_tables(report)]
+    if details:
+        parts += [coverage_table(report), *size_tables(report), accuracy_table(report), partition_view(report)]
     return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts))
 
 
