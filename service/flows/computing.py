@@ -1,4 +1,4 @@
-"""What a worker computes of a chunk, for each kind of job there is."""
+"""What a worker computes for a chunk, by the kind of job."""
 
 from sqlalchemy import Engine
 
@@ -9,10 +9,10 @@ from venn_admit.service.store.search.array_cache import ArrayCache
 
 
 def job_kinds(engine: Engine, cache: ArrayCache) -> dict[str, ComputeChunk]:
-    """Every kind of job, by the name that the database has for it."""
+    """Return the functions that compute chunks, by the name of the kind of job in the database."""
     return {"approximate": ApproximateChunks(engine, cache), "score": ScoreChunks(engine, cache)}
 
 
 def chunk_runner(engine: Engine, cache: ArrayCache, settings: ChunkSettings, *, worker: str) -> ChunkRunner:
-    """A runner of chunks of every kind; worker: how this process is named in the chunks that it claims."""
+    """Return a runner of chunks of every kind; worker: the name of this process in the chunks that it claims."""
     return ChunkRunner(engine, job_kinds(engine, cache), settings, worker=worker)
