@@ -91,11 +91,12 @@ def options(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Exit codes: 0 done; 2 bad input; 3 not found; 4 not ready; 5 database; 6 job.
 
-    arguments: those after the program's name; None: this process's, whose signals are then handled here too.
+    Args:
+        arguments: Those after the program's name; None: those of this process, whose signals are then handled too.
     """
     if arguments is None:
         interruption.raise_on_request_to_end()
-    # NumPy's products here are of small tiles: on cores that are shared, each thread would mostly wait for the others.
+    # NumPy multiplies small tiles here: on shared cores, each further thread would mostly wait for the others.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         app(args=arguments, prog_name=app.info.name)
@@ -103,10 +104,10 @@ def main(arguments: list[str] | None = None) -> None:
         _show_traceback()
         typer.secho(f"error: {shown_lines(advised(error))}", err=True, fg=typer.colors.RED)
         sys.exit(error.exit_code)
-    except Exception as error:  # nobody foresaw it
+    except Exception as error:  # a fault of the program
         _show_traceback()
         said = shown_lines(_masked(f"{type(error).__name__}: {error}"))
-        typer.secho(f"error: {said}; a fault of this program's: --debug before the verb shows where", err=True)
+        typer.secho(f"error: {said}; this is a fault of the program: --debug before the verb shows where", err=True)
         sys.exit(VennAdmitError.exit_code)
     finally:
         interruption.ignore_further_requests()

@@ -23,7 +23,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON
 # DEL and C1; separators of lines; embeddings, overrides and isolates of bidirectional text; lone surrogates.
 _BEYOND_C0 = "\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 _CONTROLS = re.compile(f"[\x00-\x1f{_BEYOND_C0}]")
-# What is laid out already has tabs and line breaks of its own.
+# Text that is laid out already contains tabs and line breaks.
 _CONTROLS_IN_LAYOUT = re.compile(f"[\x00-\x08\x0b-\x1f{_BEYOND_C0}]")
 
 
@@ -59,7 +59,7 @@ class _Terminal(Console):
 # The largest integer that the database takes as the limit of a list.
 LARGEST_LIMIT = 2**31 - 1
 
-# Wide enough for the tables where there is no terminal to ask.
+# If there is no terminal whose width could be asked for, tables get 120 columns.
 output = _Terminal(width=None if sys.stdout.isatty() else 120)
 messages = _Terminal(stderr=True)
 

@@ -1,4 +1,4 @@
-"""What a verb works with: the settings, the database brought up, the broker, and workers of its own if need be."""
+"""What a verb works with: the settings, a running database, the broker, and a worker that it starts if it needs one."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,12 +21,12 @@ from venn_admit.service.store.work.jobs import Progress
 
 @dataclass(frozen=True)
 class Session(Runtime):
-    """The runtime of one run of a verb, which has workers of its own if there are no others."""
+    """The runtime of one run of a verb, which starts a worker if there is none."""
 
     _own: list[OwnWorker] = field(default_factory=list)  # the one started here, if any
 
     def require_worker(self) -> None:
-        """Raise DatabaseError where a job would find no worker and none could be started: before it is recorded."""
+        """Raise DatabaseError, before a job is recorded, if there is no worker and none could be started."""
         if not live_workers(self.engine):
             self.require_home()
 
@@ -47,9 +47,15 @@ class Session(Runtime):
         return FileSource(file, self.memory_budget)
 
     def run_job(self, job_id: int, on_progress: Callable[[Progress], None], on_wait: OnWait = lambda _: None) -> None:
-        """Wait for a job; where no worker is there to compute it, start one and stop it afterwards.
+        """Wait for a job; if there is no worker to compute it, start one and stop it afterwards.
 
-        on_wait: is told what the job waits for, None while it moves. Raises as `await_job`.
+        Args:
+            job_id: The job.
+            on_progress: Called with the progress of the job.
+            on_wait: Called with what the job waits for, or None while it advances.
+
+        Raises:
+            JobError: As `await_job`.
         """
         if progress(self.engine, job_id).state == "done":
             return
@@ -66,11 +72,11 @@ class Session(Runtime):
 
     @contextmanager
     def workers(self) -> Iterator[Callable[[], str | None]]:
-        """See to it that there is a worker; yields a check that it stays so, to be called while waiting.
+        """Make sure that there is a worker, and yield a check to be called while waiting.
 
-        Where none of those that were running takes messages, the check starts one here; it says what is awaited until
-        one does, and raises JobError where that one ended. Within such a block another one has the workers of the
-        first.
+        If no running worker takes messages, the check starts one. It returns what is awaited until a worker takes
+        messages, and raises JobError if the worker that it started has ended. A block within another uses the worker
+        of the outer one.
         """
         outer = bool(self._own)
         try:
@@ -94,9 +100,10 @@ class Session(Runtime):
 
 
 def open_session(*, migrate: bool | None = None) -> Session:
-    """Connect, and see that the database has our schema.
+    """Connect, and make sure that the database has the schema of this program.
 
-    migrate: bring the schema up to date; None: only that of the embedded Postgres, which is ours alone.
+    Args:
+        migrate: Whether to upgrade the schema; None: only that of the embedded Postgres, which nobody else uses.
     """
     session = Session.start(get_settings())
     session.open_schema(migrate=migrate)
@@ -104,7 +111,7 @@ def open_session(*, migrate: bool | None = None) -> Session:
 
 
 def connect_unchecked() -> Session:
-    """Connect, and see that the server can serve; its schema may be any."""
+    """Connect, and make sure that the server is usable, whatever its schema."""
     session = Session.start(get_settings())
     session.check_server()
     return session

@@ -1,4 +1,4 @@
-"""A worker as a process, and beat: how they are started, and a worker that a verb starts for itself."""
+"""How a worker and beat are started as processes, and the worker that a verb starts."""
 
 import atexit
 import os
@@ -22,7 +22,7 @@ KEPT_LOGS = 10
 
 
 def worker_command(concurrency: int | None) -> list[str]:
-    """The command that runs a Celery worker with as many processes, one a CPU where None is given."""
+    """Return the command that runs a Celery worker with that many processes; None: one per CPU."""
     # Workers tell each other nothing: what they need to know is in the database.
     alone = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     options = ["--loglevel", "INFO", "-n", f"venn-admit-{os.getpid()}@%h"]
@@ -30,17 +30,17 @@ def worker_command(concurrency: int | None) -> list[str]:
 
 
 def beat_command(home: Path) -> list[str]:
-    """The command that runs Celery's beat, which keeps in a file in the home when it last sent what."""
+    """Return the command that runs Celery's beat, which keeps the times of its messages in a file in the home."""
     return [*_celery("beat"), "--loglevel", "INFO", "--schedule", str(home / "beat-schedule")]
 
 
 def _celery(command: str) -> list[str]:
-    # Without the current folder among those that Python imports from: it may have a module of our name.
+    # -P: Python must not import from the current folder, which may have a module of the same name.
     return [sys.executable, "-P", "-m", "venn_admit.workers", command]
 
 
 def worker_environment() -> dict[str, str]:
-    """Ours, with the code that runs here, and one thread for each process of a worker: they are as many as CPUs."""
+    """Return this environment with the code that runs here, and one thread per process: there is a process per CPU."""
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     environment = {**os.environ, **one_thread}
     code = str(Path(venn_admit.__file__).parents[1])
@@ -50,10 +50,10 @@ def worker_environment() -> dict[str, str]:
 
 
 class OwnWorker:
-    """A worker that ends with this process, however that ends: it holds the other end of the worker's stdin."""
+    """A worker that ends when this process does, because this process holds the other end of the worker's stdin."""
 
     def __init__(self, home: Path, concurrency: int | None) -> None:
-        """Start it; it is up some seconds later. Raises DatabaseError if its log cannot be written."""
+        """Start the worker, which takes some seconds. Raises DatabaseError if its log cannot be written."""
         self._log = home / "logs" / f"worker-{os.getpid()}.log"
         try:
             output = _open_log(self._log)
@@ -68,18 +68,18 @@ class OwnWorker:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=worker_environment() | {"VENN_ADMIT_STOP_WITH_STDIN": "true"},
-                start_new_session=True,  # Ctrl-C is for us: we stop it in good order
+                start_new_session=True,  # Ctrl-C reaches this process alone, which stops the worker in good order
             )
         self._deadline = time.monotonic() + START_SECONDS
         atexit.register(self._end)
 
     @property
     def is_deaf(self) -> bool:
-        """Whether it ended because it took no messages any more."""
+        """Whether the worker ended because it no longer took messages."""
         return self._process.poll() == DEAF_EXIT_CODE
 
     def check(self, live_workers: int) -> None:
-        """Raise JobError where it ended, or is not among the live workers in time."""
+        """Raise JobError if the worker ended, or did not become live in time."""
         if self._process.poll() is not None:
             tail = self._log.read_text(errors="replace").splitlines()[-5:]
             raise JobError(
@@ -88,10 +88,10 @@ class OwnWorker:
         if live_workers:
             self._deadline = float("inf")
         elif time.monotonic() > self._deadline:
-            raise JobError(f"no worker came up within {START_SECONDS:.0f} s; see {self._log}")
+            raise JobError(f"no worker started within {START_SECONDS:.0f} s; see {self._log}")
 
     def stop(self) -> None:
-        """Let it finish what it computes now, and end; this process waits for that when it ends itself."""
+        """Let the worker finish its chunk and end; this process waits for that before it ends."""
         assert self._process.stdin is not None
         self._process.stdin.close()
 
@@ -105,14 +105,14 @@ class OwnWorker:
 
 
 def _open_log(path: Path) -> BinaryIO:
-    """A new log that only its owner can read; of older ones, those of ended commands, the last few are kept."""
+    """Open a new log that only its owner can read, and delete all but the last few logs of commands that have ended."""
     make_home(path.parents[1])
     path.parent.mkdir(mode=0o700, exist_ok=True)
     older = sorted(path.parent.glob("worker-*.log"), key=_time_of_change, reverse=True)
     for log in older[KEPT_LOGS:]:
         if not psutil.pid_exists(int(log.stem.removeprefix("worker-"))):
             log.unlink(missing_ok=True)
-    path.unlink(missing_ok=True)  # of another process of that number, with a mode of its own
+    path.unlink(missing_ok=True)  # left by another process with this number, perhaps with another mode
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 

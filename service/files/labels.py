@@ -164,11 +164,23 @@ def _csv_batches(path: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
         null_values=[""],
     )
     options = pa_csv.ReadOptions(block_size=_CSV_BLOCK_BYTES, use_threads=False)
-    with (
-        reading(path, "CSV file", pa.ArrowException, ValueError),
-        pa_csv.open_csv(path, read_options=options, convert_options=convert) as batches,
-    ):
-        yield from batches
+    refused: list[pa_csv.InvalidRow] = []
+
+    def refuse(row: pa_csv.InvalidRow) -> str:
+        refused.append(row)
+        return "error"
+
+    with reading(path, "CSV file", pa.ArrowException, ValueError):
+        try:
+            parse = pa_csv.ParseOptions(invalid_row_handler=refuse)
+            with pa_csv.open_csv(path, read_options=options, parse_options=parse, convert_options=convert) as batches:
+                yield from batches
+        except pa.ArrowInvalid as error:
+            if not refused:
+                raise
+            row = refused[0]  # Arrow counts from 1, and the line of names too
+            expected = f"{row.expected_columns} values"
+            raise input_error(path, f"row {row.number - 2}", expected, row.actual_columns) from error
 
 
 def _wanted(place: Place, names: list[str]) -> list[str]:

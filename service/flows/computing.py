@@ -1,4 +1,4 @@
-"""What a worker computes of a chunk, for each kind of job there is."""
+"""What a worker computes for a chunk, by the kind of job."""
 
 from sqlalchemy import Engine
 from structlog.typing import FilteringBoundLogger
@@ -10,7 +10,7 @@ from venn_admit.service.store.search.array_cache import ArrayCache
 
 
 def job_kinds(engine: Engine, cache: ArrayCache) -> dict[str, ComputeChunk]:
-    """Every kind of job, by the name that the database has for it."""
+    """Return the functions that compute chunks, by the name of the kind of job in the database."""
     return {"approximate": ApproximateChunks(engine, cache), "score": ScoreChunks(engine, cache)}
 
 
@@ -22,5 +22,5 @@ def chunk_runner(
     worker: str,
     log: FilteringBoundLogger | None = None,
 ) -> ChunkRunner:
-    """A runner of chunks of every kind; worker and log are as for `ChunkRunner`."""
+    """Return a runner of chunks of every kind; worker and log are as for `ChunkRunner`."""
     return ChunkRunner(engine, job_kinds(engine, cache), settings, worker=worker, log=log)

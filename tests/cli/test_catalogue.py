@@ -2,16 +2,27 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
+from decimal import Decimal
+from io import StringIO
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
+from rich.console import Console
 
 from tests.cli import samples
 from tests.cli.conftest import CALIBRATION, copied
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_NAMES, DIMENSION, HELD_OUT_ROWS, NAME, SCORED_ROWS, TRAIN_ROWS, K
 from tests.cli.test_jobs import interrupted
+from venn_admit.service.cli.shown.catalogue_tables import classifiers_table
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.types import Split
+from venn_admit.service.flows.exemplars.catalogue import Listed
+from venn_admit.service.store.calibrations.calibrators import Calibrator
+from venn_admit.service.store.decisions.catalogue import Counts
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 SPLITS = ("train", "knn", "mc", "vp", "scored")
 DOCUMENTS = 7
@@ -54,9 +65,18 @@ class TestList:
     def test_people_see_a_line_a_classifier(self, busy: Program) -> None:
         told = busy("list").stdout
         (line,) = (line.split() for line in told.splitlines() if NAME in line)
-        assert line[:4] == [NAME, str(len(CLASS_NAMES)), str(DIMENSION), str(K)]
-        assert (line[4], line[8], line[-1]) == (str(TRAIN_ROWS), str(SCORED_ROWS + 5), "1")
-        assert "2, alpha 0.1, 20" in told
+        assert line[:5] == [NAME, str(len(CLASS_NAMES)), str(TRAIN_ROWS), f"{HELD_OUT_ROWS:,}", str(SCORED_ROWS + 5)]
+        assert line[-2:] == ["2", "1"]
+
+    def test_it_fits_into_80_columns(self) -> None:
+        now, share = datetime.now(UTC), Decimal("0.1")
+        classifier = Classifier(1, "sentiment-demo", ("a", "b"), 16_000, 25, share, share, 0, uuid4(), 1, 1, now)
+        counts = Counts(dict.fromkeys(Split, 99_999), dict.fromkeys(Split, 99_999), 12)
+        in_use = Calibrator(1, make_settings(2, 25, alpha=Decimal("0.025")), True, None, 123_456, now, 9, 9, None, None)
+        shown = StringIO()
+        Console(file=shown, width=80).print(classifiers_table([Listed(classifier, counts, in_use)]))
+        (line,) = (line for line in shown.getvalue().splitlines() if classifier.name in line)
+        assert line.split() == ["sentiment-demo", "2", "99,999", "299,997", "99,999", "499,995", "123456", "12"]
 
     def test_one_that_is_not_calibrated_and_none(self, program: Program) -> None:
         assert "There is no classifier yet" in program("list").stdout

@@ -36,7 +36,7 @@ def test_the_demo_shows_every_method_on_both_sets(demonstrated: tuple[Program, O
     for title in SETS.values():
         assert title in outcome.stdout
     methods = ("ADMIT", "APS", "RAPS size", "LocalConf_BASE", "Venn-ADMIT plain", "Venn-ADMIT weighted")
-    for words in ("network", "localizer", "q = 0", "q = K", *methods):
+    for words in ("predicted as", "q = K", *methods):
         assert outcome.stdout.count(words) >= 2, words
     assert "What to try next" in outcome.stdout
     folder = session_folder / "demo-report"

@@ -184,7 +184,7 @@ def test_show_says_until_when_a_chunk_waits(own_calibrated: Program, scored_file
 
 
 def test_no_job_yet(program: Program) -> None:
-    assert program("jobs", "list").stdout == "No job yet.\n"
+    assert program("jobs", "list").stdout == "There are no jobs yet.\n"
     assert program("jobs", "list", "--json").result == {"jobs": []}
 
 

@@ -55,8 +55,8 @@ def test_label_tells_people(scored: Program, tmp_path: Path) -> None:
     first = scored("label", NAME, labels(tmp_path, range(50)))
     assert first.code == 0
     assert "labels.csv: 50 labels, 50 new, 0 corrected, 0 retracted, 0 unchanged." in first.stdout
-    assert "Exemplars that calibrate from now on: 50 (knn " in first.stdout
-    assert f"A recalibration is due: `venn-admit recalibrate {NAME}`, or wait for beat." in first.stdout
+    assert "Exemplars that now calibrate: 50 (knn " in first.stdout
+    assert f"A recalibration is due: run `venn-admit recalibrate {NAME}`, or leave it to beat." in first.stdout
     corrected = scored("label", NAME, labels(tmp_path, range(40), shift=1)).stdout
     assert "0 new, 40 corrected" in corrected
     back = scored("label", NAME, labels(tmp_path, range(30), empty=True), "--retract").stdout
@@ -65,7 +65,7 @@ def test_label_tells_people(scored: Program, tmp_path: Path) -> None:
     selected = scored("label", NAME, labels(tmp_path, range(30)), "--selection", "selected").stdout
     assert "30 new" in selected
     assert "Labels kept for evaluation alone, because selected exemplars never calibrate: 30." in selected
-    assert "from now on" not in selected
+    assert "that now" not in selected
     assert "recalibrat" not in selected
     with nothing_stored(scored):
         again = scored("label", NAME, labels(tmp_path, range(30)), "--selection", "selected").stdout
@@ -109,7 +109,7 @@ def test_what_is_refused_records_nothing(scored: Program, tmp_path: Path) -> Non
 
 def test_selected_exemplars_join_the_training_data(scored: Program, tmp_path: Path) -> None:
     told = scored("label", NAME, labels(tmp_path, range(20)), "--selection", "selected", "--join-train")
-    assert "Exemplars that train the KNN from now on: 20." in told.stdout
+    assert "Exemplars that now train the KNN: 20." in told.stdout
     assert scored("recalibrate", NAME).code == 0
     relabelled = tmp_path / "relabelled.csv"
     relabelled.write_text(f"external_id,label\ntrain-0,{(samples.train()['label'][0] + 1) % 3}\ntrain-1,\n")
@@ -127,10 +127,10 @@ def test_known_labels_that_are_put_to_use(own_calibrated: Program, tmp_path: Pat
     path = samples.save(tmp_path, "scored.npz", samples.scored())
     assert own_calibrated("score", NAME, path, "--out", tmp_path / "scores.parquet").code == 0
     told = own_calibrated("label", NAME, labels(tmp_path, range(60)))
-    assert "labels.csv: 60 labels, 0 new, 0 corrected, 0 retracted, 0 unchanged, 60 stored before and put to use" in (
+    assert "labels.csv: 60 labels, 0 new, 0 corrected, 0 retracted, 0 unchanged, 60 stored before and used now" in (
         told.stdout
     )
-    assert "Exemplars that calibrate from now on: 60 (knn " in told.stdout
+    assert "Exemplars that now calibrate: 60 (knn " in told.stdout
     more = own_calibrated("label", NAME, labels(tmp_path, range(80)), "--json").result
     assert (more["put_to_use"], more["unchanged"], sum(more["joined"].values())) == (20, 60, 20)
 
@@ -141,7 +141,7 @@ def test_selected_labels_of_exemplars_that_calibrate(scored: Program, tmp_path: 
     again = labels(tmp_path, range(50))
     told = scored("label", NAME, again, "--selection", "selected")
     assert "labels.csv: 50 labels, 10 new, 0 corrected, 0 retracted, 40 unchanged." in told.stdout
-    assert "go on calibrating, because they were drawn at random earlier: 40. To take them out, run" in told.stdout
+    assert "still calibrate, because they were drawn at random earlier: 40. To take them out, run" in told.stdout
     assert scored("label", NAME, labels(tmp_path, range(50), empty=True), "--retract").code == 0
     result = scored("label", NAME, labels(tmp_path, range(50)), "--selection", "selected", "--json").result
     assert (result["new"], result["kept_for_evaluation"], result["selected_and_calibrating"]) == (50, 50, 0)

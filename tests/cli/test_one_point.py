@@ -1,6 +1,7 @@
 """`decide` on one row at once, and `index`: what searching by an HNSW index changes."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -10,6 +11,7 @@ from tests.cli import samples
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_NAMES, NAME, SCORED_ROWS, K
 from tests.files.samples import SUFFIXES
+from venn_admit.service.cli.shown.decision_tables import print_decision
 
 FIELDS = (
     "predicted",
@@ -60,6 +62,29 @@ def test_decide_shows_why(calibrated: Program, files: Path) -> None:
     shown = calibrated("decide", NAME, files / "scored.npz", "--row", 3).stdout
     for expected in ("scored-3, calibration 1", "q, matching neighbours", "points in band", "train-", *CLASS_NAMES):
         assert expected in shown
+
+
+def test_decide_says_of_a_rejection_what_there_is_none_of(capsys: pytest.CaptureFixture[str]) -> None:
+    """A rejected point has no decision and maybe no probability, and an admitted one no reason to show."""
+    fields: dict[str, Any] = {
+        **dict.fromkeys(("predicted", "match_count", "category_size"), 0),
+        **dict.fromkeys(("distance", "upweight"), 0.5),
+        **dict.fromkeys(("lower", "upper", "decision"), None),
+        "reason": "band below kappa",
+        "admit_set": "11",
+        "band_size": [0, 3],
+        "threshold": [0.9, 0.9],
+        "logits": [1.0, 2.0],
+    }
+    print_decision("one", ("red", "green"), fields, np.zeros(2, np.int64), [])
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "decision none (rejected)" in lines
+    assert "reason of rejection band below kappa" in lines
+    assert "lower probability not computed" in lines
+    print_decision("one", ("red", "green"), {**fields, "decision": 1, "reason": None}, np.zeros(2, np.int64), [])
+    told = capsys.readouterr().out
+    assert "green" in told
+    assert "reason of rejection" not in told
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

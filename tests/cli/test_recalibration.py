@@ -62,7 +62,7 @@ def test_labels_and_data_are_taken_up_under_every_setting(own_calibrated: Progra
 
 def test_people_are_told(own_calibrated: Program, tmp_path: Path) -> None:
     said = own_calibrated("ingest", NAME, more(tmp_path), "--split", "held-out").stdout
-    assert f"A recalibration is due: `venn-admit recalibrate {NAME}`, or wait for beat." in said
+    assert f"A recalibration is due: run `venn-admit recalibrate {NAME}`, or leave it to beat." in said
     said = own_calibrated("recalibrate").stdout
     assert f"{NAME} (alpha 0.2, delta 1, kappa 10): calibration 2 is current; for held-out data, " in said
 
@@ -76,7 +76,7 @@ def test_what_cannot_be_served_says_why_and_may_be_tried_again(own_calibrated: P
         outcome = own_calibrated("recalibrate", NAME)
         if split == "mc":
             assert outcome.code == 4
-            assert f"error: 1 of 1 recalibrations could not be made: {NAME}: split mc" in outcome.stderr
+            assert f"error: 1 of 1 recalibrations failed: {NAME}: split mc" in outcome.stderr
             assert "not recalibrated." in outcome.stdout
         else:
             assert outcome.code == 0

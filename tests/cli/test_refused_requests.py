@@ -188,7 +188,7 @@ def test_calibrate_with_one_class(program: Program, tmp_path: Path, split: str) 
         check_refusal(
             program("calibrate", NAME),
             NOT_READY,
-            f"split {split} of '{NAME}' holds class 1 alone: expected at least two classes",
+            f"split {split} of '{NAME}' holds only class 1: expected at least two classes",
         )
 
 

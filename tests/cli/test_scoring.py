@@ -197,7 +197,10 @@ def test_rows_in_use_are_scored_with_a_warning(own_calibrated: Program, tmp_path
     assert in_use["train"] == 7
     assert sum(in_use.values()) == 47
     calibrating = ", ".join(f"{split} {in_use[split]}" for split in ("knn", "mc", "vp") if split in in_use)
-    assert "warning: the rows include exemplars that are in use: training 7 (each is its own nearest" in outcome.stderr
+    assert (
+        "warning: some rows are exemplars that the classifier was made with: training 7 (each is its own nearest"
+        in outcome.stderr
+    )
     assert f"calibration 40 ({calibrating}; their own labels bear on the result). They are in" in outcome.stderr
     assert len((tmp_path / "scores.csv").read_text().splitlines()) == 48
 
@@ -207,7 +210,7 @@ def test_kappa_above_every_band(own_calibrated: Program, scored_file: Path) -> N
     least = outcome.result["largest_usable_kappa"]
     assert 1 < least < 1000
     assert outcome.result["vp_in_usable_bands"] == outcome.result["vp_singletons"] == 0
-    assert "warning: kappa 1000 is above every band, so everything will be rejected: " in outcome.stderr
+    assert "warning: no band holds 1000 points of every class, so everything will be rejected: " in outcome.stderr
     assert f"--kappa {least} would leave some" in outcome.stderr
 
     result, rows = score(own_calibrated, scored_file)
@@ -253,7 +256,11 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
     assert first.startswith(f"scored: {SCORED_ROWS} labelled points")
     assert re.search(r"Calibration 1, made 20\d\d-.* UTC: alpha 0.2, thresholds 0.8, kappa 10, delta 1, ", first)
     assert "predicted class" in first
-    assert "Accuracy of every prediction" not in first
+    assert "Accuracy of every prediction" not in told.stdout
+    assert told.stdout.endswith("More tables: add --details; with charts, as a page: add --out FOLDER.\n")
+    detailed = own_calibrated("evaluate", NAME, scored_file, "--details").stdout
+    for title in ("What the sets cover", "Accuracy of every prediction", "Partitions by q"):
+        assert title in detailed
 
 
 def test_the_page_says_which_calibration_was_evaluated(own_calibrated: Program, scored_file: Path) -> None:

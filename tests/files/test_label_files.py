@@ -101,7 +101,8 @@ def test_an_empty_label_takes_one_back_where_that_is_asked_for(tmp_path: Path) -
         ("id,label\na,1\n", "columns: expected"),
         ("external_id,label,label\na,1,1\n", "columns: expected"),
         ("external_id,label\n", "table: expected at least one row"),
-        ("external_id,label\na\n", "expected a readable CSV file"),
+        ("external_id,label\na\n", "row 0: expected 2 values, got 1"),
+        ("external_id,label\na,1\nb,2\nc,0,red\n", "row 2: expected 2 values, got 3"),
         ("external_id;label\na;1\n", "columns: expected .*; separate them by commas"),
         ("", "columns: expected .*, got none"),
     ],
@@ -128,9 +129,11 @@ def test_parquet_is_refused(tmp_path: Path, columns: dict[str, Any], saying: str
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "labels.txt").write_text("external_id,label\n")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and no more")
+    (tmp_path / "latin1.csv").write_bytes("external_id,label\né,1\n".encode("latin-1"))
     for name, saying in (
         ("labels.txt", "a name ending in .csv or .parquet, got '.txt'"),
         ("broken.parquet", "expected a readable parquet file"),
+        ("latin1.csv", "expected a readable CSV file"),
         ("missing.csv", "no such file"),
     ):
         with pytest.raises(InvalidInputError, match=saying):

@@ -77,7 +77,7 @@ def test_a_worker_that_does_not_come_up_is_not_waited_for_forever(
 ) -> None:
     start_instead(monkeypatch, "import sys; sys.stdin.read()")
     monkeypatch.setattr(worker_process, "START_SECONDS", 0.5)
-    with pytest.raises(JobError, match="no worker came up within"):
+    with pytest.raises(JobError, match="no worker started within"):
         session.run_job(request_score(engine, tmp_path), lambda _: None)
 
 

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from venn_admit.service.cli.shown.rows import cell, table
-from venn_admit.service.core.types import CalibratorSettings, Split
+from venn_admit.service.core.types import HELD_OUT_SPLITS, CalibratorSettings, Split
 from venn_admit.service.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
 from venn_admit.service.store.calibrations.calibrators import Calibrator
 
@@ -16,16 +16,17 @@ _MOST_EDGES = 6
 
 
 def classifiers_table(found: list[Listed]) -> RenderableType:
-    columns = ("classifier", "classes", "D", "K", *Split, "labels", "calibration in use", "running jobs")
+    """Return a table with a line per classifier, of 80 columns for names and counts of usual length."""
+    columns = ("classifier", "classes", "train", "held-out", "scored", "labels", "calibration", "jobs")
     rows = [
         (
             one.classifier.name,
             one.classifier.class_count,
-            one.classifier.dimension,
-            one.classifier.neighbour_count,
-            *(one.counts.exemplars[split] for split in Split),
+            one.counts.exemplars[Split.TRAIN],
+            sum(one.counts.exemplars[split] for split in HELD_OUT_SPLITS),
+            one.counts.exemplars[Split.SCORED],
             sum(one.counts.labelled.values()),
-            None if one.in_use is None else _calibration_text(one.in_use),
+            None if one.in_use is None else str(one.in_use.calibration_id),
             one.counts.running_jobs,
         )
         for one in found
@@ -71,10 +72,6 @@ def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
 def setting_text(settings: CalibratorSettings) -> str:
     """A setting in brief, as people tell it from others."""
     return f"alpha {settings.alpha}, delta {settings.delta:g}, kappa {settings.kappa}"
-
-
-def _calibration_text(setting: Calibrator) -> str:
-    return f"{setting.calibration_id}, alpha {setting.settings.alpha}, {cell(setting.calibrated_at)}"
 
 
 def _data(found: Shown) -> Iterator[RenderableType]:

@@ -48,6 +48,13 @@ def named_classes(fields: Mapping[str, Any], class_names: Sequence[str]) -> dict
     }
 
 
+def _fact(field: str, value: Any, class_names: Sequence[str]) -> Any:
+    """A field as people read it; probabilities exist only for a prediction that was given a category."""
+    if value is None:
+        return "none (rejected)" if field == "decision" else "not computed"
+    return class_names[value] if field in ("predicted", "decision") else value
+
+
 def print_decision(
     title: str,
     class_names: Sequence[str],
@@ -58,10 +65,8 @@ def print_decision(
     """Print the tables; fields: of `venn_admit.service.flows.decisions.fields`. category_counts: (C,) int64."""
     facts = Table(title=cell(title), title_justify="left", box=None, show_header=False)
     for field, words in _FIELDS.items():
-        value = fields[field]
-        if value is not None and field in ("predicted", "decision"):
-            value = class_names[value]
-        facts.add_row(words, cell("-" if value is None else value))
+        if field != "reason" or fields[field] is not None:
+            facts.add_row(words, cell(_fact(field, fields[field], class_names)))
     output.print(facts)
 
     evidence = Table(title="Evidence per class", title_justify="left")

@@ -25,7 +25,7 @@ def times(summary: JobRow) -> str:
 
 
 def jobs_table(jobs: Sequence[JobRow]) -> Table:
-    """Errors have a column if there are any; which chunks failed, and how often, `jobs show` says."""
+    """Return a table with a column of errors if there are any; `jobs show` says which chunks failed, and how often."""
     columns = ["job", "classifier", "kind", "state", "rows done", "rows", "asked for", "finished", "took"]
     rows = [
         [
@@ -48,7 +48,7 @@ def jobs_table(jobs: Sequence[JobRow]) -> Table:
 
 
 def chunks_table(chunks: Sequence[ChunkRow], names: tuple[str, ...]) -> Table:
-    """These columns, and until when chunks wait and what failed where there is such a thing."""
+    """Return a table of these columns, and of waiting times and errors if there are any."""
     shown = [*names, *(name for name in ("not_before", "error") if any(getattr(chunk, name) for chunk in chunks))]
     rows = [tuple(getattr(chunk, name) for name in shown) for chunk in chunks]
     return table([name.replace("_", " ") for name in shown], rows)

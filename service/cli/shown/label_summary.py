@@ -22,20 +22,20 @@ def payload(done: LabelResult) -> dict[str, Any]:
 
 
 def lines(file: Path, done: LabelResult) -> list[str]:
-    """For people; of what did not happen there is no line."""
+    """Return lines for people; what did not happen has no line."""
     recorded = [f"{count:,} {what}" for what, count in _recorded(done).items()]
     if done.put_to_use:
-        recorded.append(f"{done.put_to_use:,} stored before and put to use now")
+        recorded.append(f"{done.put_to_use:,} stored before and used now")
     calibrating = {split: done.joined[split] for split in HELD_OUT_SPLITS if split in done.joined}
     where = ", ".join(f"{split} {count:,}" for split, count in calibrating.items())
     said = [
-        (sum(calibrating.values()), "Exemplars that calibrate from now on: {} (" + where + ")."),
-        (done.joined.get(Split.TRAIN, 0), "Exemplars that train the KNN from now on: {}."),
+        (sum(calibrating.values()), "Exemplars that now calibrate: {} (" + where + ")."),
+        (done.joined.get(Split.TRAIN, 0), "Exemplars that now train the KNN: {}."),
         (done.left, "Exemplars no longer in use: {}."),
         (done.kept, "Labels kept for evaluation alone, because selected exemplars never calibrate: {}."),
         (
             done.still_calibrating,
-            "Exemplars labelled as selected that go on calibrating, because they were drawn at random earlier: {}. To "
+            "Exemplars labelled as selected that still calibrate, because they were drawn at random earlier: {}. To "
             "take them out, run `venn-admit label NAME FILE --retract` with an empty label for each, then label "
             "them as selected.",
         ),

@@ -1,4 +1,4 @@
-"""`venn-admit replay`: what a decision rests on, and whether it comes out the same today."""
+"""`venn-admit replay`: what a decision rests on, and whether it is the same when computed again."""
 
 from typing import Any
 
@@ -37,4 +37,4 @@ def print_replayed(decision_id: int, replayed: Replayed) -> None:
     title = f"Decision {decision_id} on {replayed.external_id}, calibration {replayed.calibration_id}"
     print_decision(title, replayed.classifier.class_names, replayed.stored, replayed.category_counts, _near(replayed))
     if not replayed.differing:
-        output.print("Computed again from its snapshot, it is the same in every field.")
+        output.print("Computed again from its snapshot, the decision is the same in every field.")

@@ -59,6 +59,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str |
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
+        collapse_padding=True,
     )
     kept = list(rows)
     for place, column in enumerate(columns):

@@ -1,4 +1,4 @@
-"""What `score` says of a job's decisions: admitted per class, rejected per reason, and rows that are in use."""
+"""What `score` says of a job's decisions: admitted per class, rejected per reason, and rows seen before."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -74,8 +74,8 @@ def warn_of_rows_in_use(summary: ScoreSummary) -> None:
         kinds.append(f"calibration {sum(calibrating.values()):,} ({where}; their own labels bear on the result)")
     if kinds:
         warn(
-            f"the rows include exemplars that are in use: {', '.join(kinds)}. They are in the output, but decisions on "
-            "them are optimistic; judge by rows that the classifier has not seen."
+            f"some rows are exemplars that the classifier was made with: {', '.join(kinds)}. They are in the output, "
+            "but decisions on them are optimistic: judge by rows that the classifier has not seen."
         )
 
 

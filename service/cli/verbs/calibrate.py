@@ -24,7 +24,9 @@ def register(app: typer.Typer) -> None:
 def calibrate(
     name: Name,
     alpha: Annotated[str, typer.Option(help="Error level in (0, 1), exact decimal.")] = "0.1",
-    delta: Annotated[float, typer.Option(help="Band radius in standard deviations of d; inf: bands of q alone.")] = 1.0,
+    delta: Annotated[
+        float, typer.Option(help="Band radius in standard deviations of d; inf: bands depend on q only.")
+    ] = 1.0,
     kappa: Annotated[
         int | None,
         typer.Option(
@@ -42,7 +44,7 @@ def calibrate(
         ),
     ] = None,
     q_bins: Annotated[
-        str | None, typer.Option(help="Lower edges of bins of q, such as 0,1,6,16,25; default: every q its own.")
+        str | None, typer.Option(help="Lower edges of bins of q, such as 0,1,6,16,25; default: one bin for each q.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -91,9 +93,9 @@ def calibrate(
         hint = (
             f"--kappa {done.largest_kappa} would leave some; coarser --q-bins or a larger --delta would leave more"
             if done.largest_kappa
-            else "every band lacks a class altogether; try coarser --q-bins or a larger --delta, or ingest more"
+            else "every band lacks at least one class; try coarser --q-bins or a larger --delta, or ingest more"
         )
-        warn(f"kappa {done.settings.kappa} is above every band, so everything will be rejected: {hint}.")
+        warn(f"no band holds {done.settings.kappa} points of every class, so everything will be rejected: {hint}.")
     print_result(
         as_json,
         {
@@ -115,13 +117,13 @@ def calibrate(
         f"{done.settings.kappa}, omega {done.radius.omega:.4g}; points: {done.mc_count:,} mc, {done.vp_count:,} vp.",
         f"Of vp, {done.usable_count / done.vp_count:.1%} lie in bands with enough points, "
         f"{done.singleton_count / done.vp_count:.1%} have a singleton set; {done.changed.opened:,} rows written.",
-        "Of these, a prediction is admitted if its lower probability reaches the threshold, so fewer will be: `report` "
-        "and `score` say how many.",
+        "A prediction with a singleton set is admitted if its lower probability also reaches the threshold, so fewer "
+        "will be; `report` and `score` say how many.",
     )
 
 
 def _refuse(found: "NearlyNothingUsable", as_json: bool) -> NoReturn:
-    """Raise NotReadyError, below a table of what other settings leave usable."""
+    """Print what other settings leave usable, and raise NotReadyError."""
     from venn_admit.service.cli.shown.usable_table import refusal, usable_payload, usable_table
 
     if as_json:

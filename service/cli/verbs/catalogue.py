@@ -35,7 +35,7 @@ def list_classifiers(as_json: Json = False) -> None:
     elif found:
         output.print(classifiers_table(found))
     else:
-        output.print("There is no classifier yet: make one with `venn-admit create`.")
+        output.print("There is no classifier yet: create one with `venn-admit create`.")
 
 
 def show(name: Name, as_json: Json = False) -> None:
@@ -86,7 +86,7 @@ def retire(
     setting: Annotated[int, typer.Argument(help="Id of a setting, from `venn-admit calibrations NAME`.")],
     as_json: Json = False,
 ) -> None:
-    """Stop keeping a setting's calibration current; calibrating with the same options brings it back.
+    """Stop recalibrating a setting; calibrating with the same options brings it back.
 
     Its calibrations and the decisions made with them stay. The setting in use cannot be retired.
     """
@@ -99,7 +99,7 @@ def retire(
     print_result(
         as_json,
         {"classifier": name, **setting_payload(retired)},
-        f"Setting {setting} of {name} ({setting_text(retired.settings)}) is retired: it is not recalibrated any more. "
+        f"Setting {setting} of {name} ({setting_text(retired.settings)}) is retired: it will not be recalibrated. "
         "Calibrating with the same options brings it back.",
     )
 

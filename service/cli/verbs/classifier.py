@@ -22,8 +22,8 @@ def register(app: typer.Typer) -> None:
 def create(
     name: Name,
     classes: Annotated[str, typer.Option(help="Names of the classes in order, such as negative,positive.")],
-    dim: Annotated[int, typer.Option(help="D, the length of an exemplar vector; up to 16000.")],
-    k: Annotated[int, typer.Option(help="K, the neighbours of the KNN approximation.")] = 25,
+    dim: Annotated[int, typer.Option(help="D, the length of an exemplar vector, at most 16000.")],
+    k: Annotated[int, typer.Option(help="K, the number of neighbours of the KNN approximation.")] = 25,
     seed: Annotated[int, typer.Option(help="Seed of the split hash and of training.")] = 0,
     as_json: Json = False,
 ) -> None:
@@ -45,11 +45,13 @@ def ingest(
     file: Annotated[Path, typer.Argument(help="Exemplars, .npz or .parquet.")],
     split: Annotated[
         str,
-        typer.Option(help="train; held-out, which is divided by hash; or knn, mc, vp for data divided before."),
+        typer.Option(
+            help="train; held-out, which a hash divides into knn, mc and vp; or one of these if your data are divided."
+        ),
     ],
     as_json: Json = False,
 ) -> None:
-    """Store labelled exemplars from a file: all of them, or, if one of them is refused, none.
+    """Store labelled exemplars from a file: all of them, or none if one is refused.
 
     Rows without ids get one from their content, so re-ingesting a file is a no-op, whatever its name.
     """
@@ -88,17 +90,20 @@ def label(
     selection: Annotated[
         str,
         typer.Option(
-            help="How the rows were chosen, where the file has no such column: random, which calibrate, or "
-            "selected by someone or by a rule, which never do."
+            help="How the rows were chosen, if the file has no such column: random labels calibrate; labels selected "
+            "by a person or a rule never do."
         ),
     ] = "random",
-    retract: Annotated[bool, typer.Option("--retract", help="Let an empty label take the stored one back.")] = False,
+    retract: Annotated[bool, typer.Option("--retract", help="Let an empty label retract the stored one.")] = False,
     join_train: Annotated[
-        bool, typer.Option("--join-train", help="Let the exemplars, whose labels are selected, train the KNN.")
+        bool,
+        typer.Option(
+            "--join-train", help="Add the exemplars, whose labels must be selected, to the training exemplars."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Record labels that came for stored exemplars; the next recalibration takes them up."""
+    """Record labels of stored exemplars; the next recalibration uses them."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.cli.shown import label_summary
     from venn_admit.service.files.label_sources import LabelFile
@@ -124,15 +129,19 @@ def label(
 
 
 def _due(name: str, recalibrations: int) -> list[str]:
-    """The line that says so where calibrators are out of date."""
-    return [f"A recalibration is due: `venn-admit recalibrate {name}`, or wait for beat."] if recalibrations else []
+    """Return a line that says so if calibrations are out of date."""
+    return (
+        [f"A recalibration is due: run `venn-admit recalibrate {name}`, or leave it to beat."] if recalibrations else []
+    )
 
 
 def fit(
     name: Name,
     parameters: Annotated[
         Path | None,
-        typer.Option(help="Take parameters from this file, as `export --what parameters` writes it, and fit nothing."),
+        typer.Option(
+            help="Use the parameters in this file, written by `export --what parameters`, instead of fitting."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -185,11 +194,11 @@ def export(
     what: Annotated[
         str,
         typer.Option(
-            help="exemplars, neighbours, approximations, calibration, parameters, or unlabelled, which is recent "
-            "traffic without labels in random order."
+            help="exemplars, neighbours, approximations, calibration, parameters, or unlabelled: recent traffic "
+            "without labels, in random order."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Where to: .json for parameters, else .parquet or .csv.")],
+    out: Annotated[Path, typer.Option(help="The file to write: .json for parameters, otherwise .parquet or .csv.")],
     calibration: Annotated[int | None, typer.Option(help="Id of a calibration; default: the current one.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -201,7 +210,7 @@ def export(
     kind = check_export(what, out)
     rows = flow(open_session().engine, name, kind, out, calibration_id=calibration)
     nothing = (
-        ["Every exemplar of recent traffic, which is the newest score requests, has a label: score newer traffic."]
+        ["Every exemplar of the newest score requests has a label already: score newer traffic."]
         if kind is Export.UNLABELLED and not rows
         else []
     )

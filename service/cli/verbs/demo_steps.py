@@ -35,20 +35,20 @@ SETS = {"test": "test, other film reviews", "ood": "ood, tweets instead of revie
 
 
 def run(out: Path) -> None:
-    """Ingest, fit, calibrate, score `test` and `ood`, and show what each method admits; once more adds nothing."""
+    """Ingest, fit, calibrate, score `test` and `ood`, and show what each method admits; a second run adds nothing."""
     data = bundled_folder("examples") / "sentiment_small"
     make_report_folder(out)
     session = open_session()
     output.print(
-        "Film reviews and tweets, good or bad: a small network reads them, and is right in 84 to 88 of 100 cases. "
-        "Which of its predictions can be acted on, so that at least 90 of 100 are right in every class?\n"
+        "A small network reads film reviews and tweets, and tells good from bad: it is right in 84 to 88 of 100 cases. "
+        "Which of its predictions can you act on, so that at least 90 of 100 are right in every class?\n"
     )
     with session.workers():
         _step("1. Register the classifier, store its training exemplars and labelled held-out data in Postgres")
         try:
             classifier_commands.create(NAME, "negative,positive", 128)
         except ConflictError:
-            output.print(f"Classifier {NAME} is there from an earlier run, with its data.")
+            output.print(f"Classifier {NAME} and its data are there from an earlier run.")
         classifier_commands.ingest(NAME, data / "train.npz", "train")
         classifier_commands.ingest(NAME, data / "valid.npz", "held-out")
         _step("2. Approximate the network by its nearest training exemplars")
@@ -85,7 +85,7 @@ def _step(title: str) -> None:
 
 
 def _as_started() -> str:
-    """How to call this program from here: it may be in a virtual environment that is not active."""
+    """Return how this program is called from here: its virtual environment may not be active."""
     return PROGRAM if shutil.which(PROGRAM) else sys.argv[0]
 
 

@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
     index = typer.Typer(
         cls=_Verbs,
         no_args_is_help=True,
-        help="Make, audit or drop the HNSW index for approximate searches by `decide`.",
+        help="Create, show, audit or drop the HNSW index, which `decide` can search instead of all exemplars.",
     )
     for verb in (create, show, audit, drop):
         index.command()(verb)
@@ -45,13 +45,13 @@ def register(app: typer.Typer) -> None:
 
 def create(
     name: Name,
-    m: Annotated[int, typer.Option(help="Links of a vector, 2 to 100.")] = 16,
+    m: Annotated[int, typer.Option(help="Number of links of each vector, 2 to 100.")] = 16,
     ef_construction: Annotated[
         int, typer.Option(help="Candidates considered for the links of a vector, 2 m to 1000.")
     ] = 64,
     as_json: Json = False,
 ) -> None:
-    """Make the HNSW index of a classifier's training vectors."""
+    """Create the HNSW index on a classifier's training vectors."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.flows.decisions.hnsw_index import create_index
 
@@ -77,7 +77,7 @@ def audit(
     ] = EF_SEARCHES,
     as_json: Json = False,
 ) -> None:
-    """Compare searches by the HNSW index with exact searches, and the decisions that follow."""
+    """Compare searches by the HNSW index with exact searches, and the decisions that result."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.flows.decisions.audit_hnsw import audit as flow
 
@@ -91,7 +91,7 @@ def audit(
 
 
 def drop(name: Name, as_json: Json = False) -> None:
-    """Remove the HNSW index; searches are exact again."""
+    """Drop the HNSW index; searches are exact again."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.flows.decisions.hnsw_index import drop_index
 
@@ -122,7 +122,7 @@ def _numbers(given: str) -> list[int]:
 def _print_audits(name: str, count: int, audits: "list[SearchAudit]") -> None:
     from rich.table import Table
 
-    title = f"{name}: {count:,} stored points searched by the index, against exactly; % of points that differ"
+    title = f"{name}: index searches of {count:,} stored points against exact ones; share of points that differ"
     table = Table(title=cell(title), title_justify="left")
     for column in ("ef_search", "recall", "nearest", "q", "d", "prediction", "set", "decision", "p50", "p99"):
         table.add_column(column, justify="right")

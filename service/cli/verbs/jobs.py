@@ -15,7 +15,7 @@ JobId = Annotated[int, typer.Argument(help="Id of a job, from `venn-admit jobs l
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program, as `jobs`."""
-    jobs = typer.Typer(no_args_is_help=True, help="See what work was asked for and how far it is; cancel or resume it.")
+    jobs = typer.Typer(no_args_is_help=True, help="List, show, cancel and resume jobs.")
     jobs.command(name="list", context_settings=LIMIT_OPTION)(list_jobs)
     for verb in (show, cancel, resume):
         jobs.command()(verb)
@@ -39,7 +39,7 @@ def list_jobs(
     elif rows:
         output.print(jobs_table(rows))
     else:
-        output.print("No job yet.")
+        output.print("There are no jobs yet.")
 
 
 def show(
@@ -47,7 +47,7 @@ def show(
     chunks: Annotated[bool, typer.Option("--chunks", help="List every chunk.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show one job: how far it is and, for the chunks in each state, how many, their attempts and the first error."""
+    """Show one job: its progress, and the number, attempts and first error of the chunks in each state."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.cli.shown.job_tables import chunks_table, headline, times
     from venn_admit.service.cli.shown.rows import plain
@@ -85,7 +85,7 @@ def resume(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """See a job through: one that was interrupted, failed or cancelled goes on from what is not done."""
+    """Finish a job that was interrupted, failed or cancelled; what is done already is not computed again."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.cli.shown.job_tables import headline
     from venn_admit.service.cli.shown.rows import plain

@@ -1,4 +1,4 @@
-"""The verb `recalibrate`: what waits to be recalibrated, at once."""
+"""The verb `recalibrate`: all recalibrations that are due, at once."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 def recalibrate(
     name: Annotated[str | None, typer.Argument(help="A classifier; default: all.")] = None, as_json: Json = False
 ) -> None:
-    """Recalibrate at once if labels or data have arrived since, under every setting that is not retired."""
+    """Recalibrate now, under every setting that is not retired, if labels or data have arrived."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.flows.awaited import recalibrate as flow
 
@@ -39,13 +39,15 @@ def recalibrate(
     print_result(
         as_json,
         {"recalibrations": results},
-        *([_line(result) for result in results] or ["Nothing to do: no label or data have come since."]),
+        *(
+            [_line(result) for result in results]
+            or ["Nothing to do: no labels or data have arrived since the last calibration."]
+        ),
     )
     failed = [result for result in results if result["error"]]
     if failed:
         raise NotReadyError(
-            f"{len(failed)} of {len(results)} recalibrations could not be made: {failed[0]['classifier']}: "
-            f"{failed[0]['error']}"
+            f"{len(failed)} of {len(results)} recalibrations failed: {failed[0]['classifier']}: {failed[0]['error']}"
         )
 
 

@@ -1,4 +1,4 @@
-"""`venn-admit report`: how a calibration stands."""
+"""`venn-admit report`: the state of a calibration."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +22,7 @@ def report(
     out: Annotated[Path | None, typer.Option(help="Folder for the report as an HTML page and JSON.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show how a calibration stands: partitions, drift, discrepancies, and the labels it lacks."""
+    """Show the state of a calibration: partitions, drift, discrepancies, and which labels it lacks."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.cli.steps import COMMANDS
     from venn_admit.service.flows.reporting.report import report as flow

@@ -114,6 +114,9 @@ def evaluate(
         Path | None, typer.Option(help="Folder for the report: an HTML page, its charts as PNG, and JSON.")
     ] = None,
     calibration: Calibration = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Also print what the sets cover, accuracies, and partitions by q and d.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Compare what each method admits of labelled data, and how often it is right."""
@@ -128,7 +131,9 @@ def evaluate(
     if as_json:
         print_result(True, report_payload(result))
     else:
-        output.print(report_tables(result))
+        output.print(report_tables(result, details=details))
+        if not details and out is None:
+            print_result(False, {}, "More tables: add --details; with charts, as a page: add --out FOLDER.")
     if out is not None:
         from venn_admit.service.flows.reporting.folders import write_evaluation
 

@@ -1,7 +1,7 @@
-"""Neighbours and KNN approximations of stored points: what is missing is computed, what is there is used.
+"""Neighbours and KNN approximations of stored points: what is stored is used, and what is missing is computed.
 
-Where the training exemplars have changed since a point's neighbours were stored, only those added are searched, and
-the point's list is merged with them; only a list that holds an exemplar that was removed is searched anew.
+If training exemplars were added since a point's neighbours were stored, only those are searched, and the point's list
+is merged with them; a list that holds an exemplar that was removed is searched again as a whole.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from venn_admit.service.store.search.array_cache import ArrayCache, CachedSuppor
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Approximated:
-    """Points with neighbours and, where parameters were given, their approximation, at a support version.
+    """Points with neighbours and, if parameters were given, their approximation, at a support version.
 
     classifier: as it was then. exemplar_ids: (n,) int64. new_neighbours: the lists that are new or changed.
     changed_ids: points whose list, or a label in it, changed, int64. approximation: of all n points, in order, or
@@ -40,7 +40,7 @@ class Approximated:
     new_rows: IntArray
 
     def apply(self, connection: Connection) -> None:
-        """Store what is new; SupportChangedError where the training exemplars are others by now."""
+        """Store what is new; SupportChangedError if the training exemplars have changed."""
         support.lock_for_results(connection, self.classifier)
         if len(self.changed_ids):
             approximations.delete_outdated_approximations(connection, self.classifier, self.changed_ids)
@@ -57,7 +57,7 @@ class Approximated:
 
 
 def require_support(connection: Connection, classifier: Classifier) -> None:
-    """Raise NotReadyError where there are fewer than K training exemplars."""
+    """Raise NotReadyError if there are fewer than K training exemplars."""
     count = exemplars.split_counts(connection, classifier)[Split.TRAIN]
     if count < classifier.neighbour_count:
         raise NotReadyError(
@@ -71,10 +71,10 @@ def require_support(connection: Connection, classifier: Classifier) -> None:
 def points_to_approximate(
     connection: Connection, classifier: Classifier, splits: list[Split], parameters: StoredParameters | None
 ) -> IntArray:
-    """The points that a job must compute so that all neighbour lists are up to date; ascending ids, int64.
+    """Return the points that a job must compute so that all neighbour lists are up to date; ascending ids, int64.
 
-    Besides, those of some splits that have no approximation under the parameters, or no neighbours where none are
-    given.
+    Among them are the points of these splits that have no approximation under the parameters, or no neighbours if no
+    parameters are given.
     """
     missing = (
         approximations.without_neighbours(connection, classifier, splits)
@@ -93,10 +93,18 @@ def approximate_points(
     *,
     memory_budget: int,
 ) -> Approximated:
-    """Neighbours of n points, and their approximation under the parameters given.
+    """Return the neighbours of n points, and their approximation under the parameters if they are given.
 
-    exemplar_ids: (n,) int64, each once. memory_budget: bytes of temporaries of the search. Raises
-    SupportChangedError where the training exemplars are no longer those that `classifier` was read with.
+    Args:
+        engine: The database.
+        cache: The arrays of training exemplars.
+        classifier: The classifier, as it was read.
+        exemplar_ids: (n,) int64, distinct.
+        parameters: Of the KNN; None: only neighbours.
+        memory_budget: Bytes that temporary arrays of the search may take.
+
+    Raises:
+        SupportChangedError: The training exemplars have changed since `classifier` was read.
     """
     # One view of what is stored and of the training exemplars it was computed from.
     with consistent_view(engine) as connection:
@@ -137,13 +145,13 @@ def approximate_points(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ApproximateChunks:
-    """Computes the chunks of a job that brings neighbours and approximations up to date."""
+    """Computes the chunks of jobs that bring neighbours and approximations up to date."""
 
     engine: Engine
     cache: ArrayCache
 
     def __call__(self, work: ChunkWork) -> Approximated:
-        """Neighbours of a chunk's exemplars, and their approximation if the job names parameters."""
+        """Return the neighbours of a chunk's exemplars, and their approximation if the job names parameters."""
         parameters = None
         if work.job.knn_parameters_id is not None:
             with connect(self.engine) as connection:
@@ -163,7 +171,7 @@ class _Search:
     memory_budget: int
 
     def among_all(self, exemplar_ids: IntArray) -> StoredNeighbours:
-        """The neighbours of some points, (n, K)."""
+        """Return the neighbours of n points, (n, K)."""
         found = self._nearest(exemplar_ids, self.support.vectors)
         return self._stored(exemplar_ids, found)
 
@@ -219,7 +227,7 @@ class _Search:
 
 
 def neighbours_in_order(stored: StoredNeighbours, exemplar_ids: IntArray, support: CachedSupport) -> Neighbours:
-    """The lists of the points asked for, in that order, with rows of the support in place of ids."""
+    """Return the lists of these points, in this order, with rows of the support in place of ids."""
     rows = positions(stored.exemplar_ids, exemplar_ids)
     return Neighbours(
         indices=np.searchsorted(support.ids, stored.neighbour_ids[rows]), distances=stored.distances[rows]
@@ -227,6 +235,6 @@ def neighbours_in_order(stored: StoredNeighbours, exemplar_ids: IntArray, suppor
 
 
 def positions(ids: IntArray, wanted: IntArray) -> IntArray:
-    """Where each wanted id stands among distinct ids, all of which are there; (len(wanted),) int64."""
+    """Return the position of each wanted id among distinct ids, which contain them all; (len(wanted),) int64."""
     sorter = np.argsort(ids)
     return sorter[np.searchsorted(ids, wanted, sorter=sorter)].astype(np.int64)

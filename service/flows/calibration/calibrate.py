@@ -32,8 +32,8 @@ class Calibrated:
     """A new snapshot.
 
     usable_count: points of vp whose band holds at least kappa points of every class. largest_kappa: the
-    largest that leaves any, 0 where every band of vp lacks a class altogether. left_out: points of mc and vp that
-    wait for the next snapshot, because they came while their approximations were computed.
+    largest that leaves any, 0 if every band of vp lacks at least one class. left_out: points of mc and vp that wait for
+    the next snapshot, because they arrived while approximations were computed.
     """
 
     calibrator_id: int
@@ -52,7 +52,7 @@ class Calibrated:
 def request_approximations(
     engine: Engine, name: str, settings_of: SettingsOf, *, chunk_rows: int, send: Send | None = None
 ) -> int:
-    """Submit the job that brings mc and vp up to date under the current parameters; its key.
+    """Submit the job that brings mc and vp up to date under the current parameters, and return its key.
 
     send: as for `submit_job`. Raises as `calibrate` does for settings, and NotReadyError before the first fit.
     """
@@ -65,9 +65,9 @@ def request_approximations(
 
 
 def lacking_points(connection: Connection, classifier: Classifier) -> tuple[IntArray, StoredParameters]:
-    """Held-out points without an up-to-date approximation, and the parameters it is to be of.
+    """Return the held-out points without an up-to-date approximation, and the parameters to approximate them with.
 
-    Raises NotReadyError before the first fit, and where mc or vp hold too little to calibrate with.
+    Raises NotReadyError before the first fit, and if mc or vp hold too little to calibrate with.
     """
     parameters = require_parameters(connection, classifier)
     require_support(connection, classifier)
@@ -83,7 +83,7 @@ def add_approximation_job(
     *,
     chunk_rows: int,
 ) -> int:
-    """Record the job that approximates these points; its key."""
+    """Record the job that approximates these points, and return its key."""
     return submission.add_job(
         classifier,
         kind="approximate",
@@ -97,11 +97,19 @@ def add_approximation_job(
 def calibrate(
     engine: Engine, name: str, settings_of: SettingsOf, *, reason: str, keep: int | None = None
 ) -> Calibrated:
-    """Compute a snapshot from one view of the data and make it current, and its setting the one in use.
+    """Compute a snapshot from one view of the data, make it current, and put its setting in use.
 
-    Readers keep the snapshot before until then. settings_of: gives the settings for the classifier, or raises
-    InvalidInputError. keep: how many snapshots of the setting to keep, beside those that decisions or jobs refer to;
-    None: all. Raises NotReadyError where data or approximations lack. Nothing is stored then.
+    Readers use the previous snapshot until then.
+
+    Args:
+        engine: The database.
+        name: The classifier.
+        settings_of: Returns the settings for the classifier, or raises InvalidInputError.
+        reason: Why the snapshot is made; it is stored.
+        keep: How many snapshots of the setting to keep, beside those that decisions or jobs refer to; None: all.
+
+    Raises:
+        NotReadyError: Data or approximations are missing; nothing is stored.
     """
     with transaction(engine) as guard:
         classifier = classifiers.by_name(guard, name)
@@ -122,21 +130,21 @@ def take_snapshot(
     calibrator_id: int | None = None,
     leave_out: bool = False,
 ) -> Calibrated:
-    """Make a snapshot, and settle what follows from it: the request it serves, and which older ones are kept.
+    """Make a snapshot, mark the request that it serves as served, and delete older ones that need not be kept.
 
-    guard: a transaction that holds the calibrator's lock. calibrator_id: None to make the setting the one in use,
-    and to add it where it is new. leave_out: whether points without an approximation wait for the next snapshot;
-    else they raise OutdatedError, as training data that changed do always. Raises NotReadyError where data lack.
+    guard: a transaction that holds the calibrator's lock. calibrator_id: None to put the setting in use, and to add
+    it if it is new. leave_out: whether points without an approximation wait for the next snapshot; otherwise they raise
+    OutdatedError, as changed training data always do. Raises NotReadyError if data are missing.
     """
-    # Read before the data are, so that a request that comes in between is not taken for served.
+    # Read before the data, so that a request that arrives in between does not count as served.
     requested_at = recalibrations.requested_at(guard, classifier, settings)
-    # A transaction of its own: the view of the data that it takes must not be older than the lock.
+    # A second transaction, because its view of the data must not be older than the lock.
     with connect(guard.engine) as connection:
         connection.execution_options(isolation_level="REPEATABLE READ")
         with connection.begin():
             classifier = classifiers.by_id(connection, classifier.id)
             calibrated = _calibrate(connection, classifier, settings, calibrator_id, reason, leave_out=leave_out)
-    # Of this one no statement sees less than what is committed, requests and decisions of meanwhile included.
+    # Each statement of the first transaction sees all that is committed, later requests and decisions included.
     if requested_at is not None:
         recalibrations.serve(guard, calibrated.calibrator_id, requested_at, whole=not calibrated.left_out)
     if keep is not None:
@@ -147,7 +155,7 @@ def take_snapshot(
 def vacuum_changed(engine: Engine, calibrated: Calibrated) -> None:
     """Make the rows of a snapshot quick to read, once the transactions that wrote it and guarded it are over.
 
-    One that is open still would keep the new rows from being taken for visible to all.
+    While one of them is open, the new rows cannot be marked as visible to all.
     """
     if calibrated.changed.opened or calibrated.changed.closed:
         vacuum_points(engine)
@@ -168,8 +176,8 @@ def _calibrate(
     outdated = approximations.outdated_neighbours(connection, classifier)
     if len(outdated) or (len(left_out) and not leave_out):
         raise OutdatedError(
-            f"{len(left_out) + len(outdated)} points of {classifier.name!r} arrived or changed meanwhile and have no "
-            "approximation yet: run the calibration again",
+            f"{len(left_out) + len(outdated)} points of {classifier.name!r} arrived or changed during the calibration "
+            "and have no approximation yet: run it again",
             code=Code.CHANGED_DURING_CALIBRATION,
             classifier=classifier.name,
         )
@@ -210,7 +218,7 @@ def _calibrate(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SetBlock:
-    """A block of vp with its ADMIT sets; logits, which are large, are gone."""
+    """A block of vp with its ADMIT sets, without the logits, which are large."""
 
     rows: CalibrationRows
     smallest_class_count: IntArray
@@ -255,13 +263,13 @@ def require_parameters(connection: Connection, classifier: Classifier) -> Stored
 
 
 def require_radius(mc: CalibrationPoints, settings: CalibratorSettings) -> BandRadius:
-    """The radius of the bands; NotReadyError where there is none, or it is 0."""
+    """Return the radius of the bands; NotReadyError if there is none, or if it is 0."""
     radius = band_radius(mc, settings.delta)
     if radius.omega == 0:
         raise NotReadyError(
-            "s_hat is 0: all points of mc that have q > 0 and are predicted right lie at the same distance to "
-            "training, so a band would hold exactly equal distances alone; see whether the vectors are what they "
-            "should be, or calibrate by q alone, with an infinite delta",
+            "s_hat is 0: all points of mc that have q > 0 and are predicted correctly lie at the same distance to "
+            "training, so a band would hold equal distances only; check whether the vectors are the right ones, or "
+            "calibrate by q alone, with an infinite delta",
             code=Code.EQUAL_DISTANCES,
         )
     return radius
@@ -271,7 +279,7 @@ def _require_classes(connection: Connection, classifier: Classifier) -> None:
     for split in (Split.MC, Split.VP):
         classes = exemplars.split_classes(connection, classifier, split)
         if len(classes) < 2:
-            held = f"class {classes[0]} alone" if classes else "no labelled exemplar"
+            held = f"only class {classes[0]}" if classes else "no labelled exemplar"
             raise NotReadyError(
                 f"split {split} of {classifier.name!r} holds {held}: expected at least two classes; "
                 "ingest more held-out data",
@@ -298,7 +306,7 @@ def _points(block: approximations.LabelledApproximations) -> CalibrationPoints:
 def read_points(
     connection: Connection, classifier: Classifier, split: Split, parameters: StoredParameters
 ) -> tuple[IntArray, CalibrationPoints]:
-    """Ids and points of a split, in order of ingestion, without their logits."""
+    """Return ids and points of a split, in order of ingestion, without their logits."""
     ids, points = [], []
     for block in approximations.split_blocks(connection, classifier, split, parameters.id, _block_rows(classifier)):
         ids.append(block.exemplar_ids)

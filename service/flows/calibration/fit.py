@@ -1,4 +1,4 @@
-"""Fitting the KNN approximation and the localizer, or taking parameters that were fitted elsewhere."""
+"""Fitting the KNN approximation and the localizer, or adopting parameters that were fitted elsewhere."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,16 +25,16 @@ OnEpoch = Callable[[str, TrainingEpoch], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """The new current parameters, and how they came about."""
+    """The new current parameters, and the record of their fit."""
 
     parameters: StoredParameters
     record: FitRecord
 
 
 def request_neighbours(engine: Engine, name: str, *, chunk_rows: int, send: Send | None = None) -> int:
-    """Submit the job that finds the neighbours a fit needs; its key. Raises NotReadyError if data lack.
+    """Submit the job that finds the neighbours a fit needs, and return its key.
 
-    send: as for `submit_job`.
+    send: as for `submit_job`. Raises NotReadyError if data are missing.
     """
     with submit_job(engine, send) as submission:
         connection = submission.connection
@@ -101,7 +101,7 @@ def fit(engine: Engine, cache: ArrayCache, name: str, *, on_epoch: OnEpoch) -> F
 
 
 def adopt_parameters(engine: Engine, name: str, knn: KnnParameters, eta_loc: float) -> StoredParameters:
-    """Make given parameters current, such as an export wrote for another database."""
+    """Make given parameters current, such as those that another database exported."""
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         _check_given(classifier, knn, eta_loc)
@@ -112,7 +112,7 @@ def _check_given(classifier: Classifier, knn: KnnParameters, eta_loc: float) -> 
     for symbol, values in (("beta", knn.beta), ("gamma", knn.gamma)):
         if values.shape != (classifier.class_count,) or not np.isfinite(values).all():
             raise InvalidInputError(
-                f"{symbol}: expected {classifier.class_count} finite numbers, one a class of {classifier.name!r}, "
+                f"{symbol}: expected {classifier.class_count} finite numbers, one per class of {classifier.name!r}, "
                 f"got {values.tolist()}"
             )
     for symbol, value in (("eta", knn.eta), ("eta_loc", eta_loc)):

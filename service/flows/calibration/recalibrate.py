@@ -1,4 +1,4 @@
-"""Recalibration by requests: labels and data that arrive are gathered, and each calibrator is kept current."""
+"""Recalibration by requests: labels and data that arrive accumulate, and each calibrator is kept current."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -50,11 +50,18 @@ class Step:
 def recalibrate_due(
     engine: Engine, app: Celery, *, chunk_rows: int, quiet_seconds: float, wait_seconds: float, keep: int | None
 ) -> list[Step]:
-    """Take every request that is due a step further; the steps that led somewhere.
+    """Take every request that is due one step further, and return the steps that changed something.
 
-    quiet_seconds, wait_seconds: a request is due when none came for so long, or so long after the first. keep: as in
-    `calibrate`. A calibrator that another process is at is left to it. A database's error with one is logged, and the
-    others go on.
+    A calibrator that another process works on is left to it. If the database fails for one request, the error is
+    logged and the others go on.
+
+    Args:
+        engine: The database.
+        app: The Celery application to send jobs by.
+        chunk_rows: Rows of a chunk.
+        quiet_seconds: A request is due once no other has come for this long,
+        wait_seconds: or this long after the first.
+        keep: As for `calibrate`.
     """
     with connect(engine) as connection:
         requests = recalibrations.due(connection, quiet_seconds=quiet_seconds, wait_seconds=wait_seconds)
@@ -73,7 +80,7 @@ def recalibrate_due(
                 send=lambda job_id: relay(engine, app, job_id),
             )
         except DatabaseError:
-            request_log.exception("recalibration went wrong")
+            request_log.exception("recalibration failed")
             continue
         if step is None or step.outcome == RecalibrationOutcome.RUNNING:
             continue
@@ -83,7 +90,7 @@ def recalibrate_due(
 
 
 def retry_and_list(engine: Engine, name: str | None) -> list[RecalibrationRequest]:
-    """All requests of a classifier, or of all, to be served at once; those that could not be are tried again."""
+    """Return all requests of a classifier, or of all classifiers, as due now; those that failed are tried again."""
     with transaction(engine) as connection:
         classifier_id = None if name is None else classifiers.by_name(connection, name).id
         recalibrations.retry(connection, classifier_id)
@@ -103,8 +110,9 @@ def recalibrate_step(
 ) -> Step | None:
     """Take a request a step further: submit its job, or, once that is done, make the snapshot.
 
-    wait: whether for another process that calibrates under the same setting. send: as for `submit_job`. The result is
-    None if the request is served or not due any more or, without waiting, if another process is at it.
+    wait: whether to wait for another process that calibrates under the same setting. send: as for `submit_job`. The
+    result is None if the request has been served or is no longer due or, without waiting, if another process works on
+    it.
     """
     with submit_job(engine, send) as submission:
         guard = submission.connection
@@ -112,7 +120,7 @@ def recalibrate_step(
             calibrations.lock_calibrator(guard, request.classifier, request.settings)
         elif not calibrations.try_lock_calibrator(guard, request.classifier, request.settings):
             return None
-        # Again: whoever had the lock may have served it.
+        # Read again, because the process that had the lock may have served it.
         found = recalibrations.due(
             guard, quiet_seconds=quiet_seconds, wait_seconds=wait_seconds, calibrator_id=request.calibrator_id
         )
@@ -131,7 +139,7 @@ def _next_step(submission: Submission, request: RecalibrationRequest, *, chunk_r
         recalibrations.await_job(guard, request.calibrator_id, None)
         return Step(request, RecalibrationOutcome.OUTDATED)
     except (NotReadyError, JobError) as error:
-        # It rests: tried again at every look it would go wrong every time, and record a job each.
+        # It is not tried again by itself: it would fail at every look, and record a job each time.
         recalibrations.fail(guard, request, str(error))
         return Step(request, RecalibrationOutcome.FAILED, error=str(error))
 
@@ -177,6 +185,6 @@ def _log(request_log: structlog.stdlib.BoundLogger, step: Step) -> None:
             rows_opened=changed.opened,
         )
     elif step.error is not None:
-        request_log.warning("recalibration cannot be made", error=step.error)
+        request_log.warning("recalibration is not possible", error=step.error)
     else:
         request_log.info("recalibration is under way", outcome=str(step.outcome), job=step.job_id)

@@ -1,4 +1,4 @@
-"""Retiring a setting: its calibrations and decisions stay, and it is recalibrated no longer."""
+"""Retiring a setting: its calibrations and decisions stay, but it is no longer recalibrated."""
 
 from sqlalchemy import Engine
 
@@ -10,15 +10,16 @@ from venn_admit.service.store.exemplars import classifiers
 
 
 def retire(engine: Engine, name: str, calibrator_id: int) -> Calibrator:
-    """Keep a setting of a classifier current no longer; retiring it again changes nothing.
+    """Stop recalibrating a setting; retiring it again changes nothing, and calibrating under it brings it back.
 
-    `calibrate` with the same settings brings it back. Raises NotFoundError for a name or number that is not stored,
-    ConflictError for the setting in use: what arrives would no longer reach the decisions made under it.
+    Raises:
+        NotFoundError: The name or number is not stored.
+        ConflictError: The setting is in use; decisions under it would no longer follow the data.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         setting = calibrators.by_id(connection, classifier, calibrator_id)
-        # Whoever is calibrating under it finishes first, and may have put it in use by then.
+        # A process that calibrates under it finishes first, and may have put it in use by then.
         calibrations.lock_calibrator(connection, classifier, setting.settings)
         if calibrators.by_id(connection, classifier, calibrator_id).is_in_use:
             raise ConflictError(

@@ -1,4 +1,4 @@
-"""What settings leave in usable bands, to be seen before one of them is calibrated."""
+"""How many points settings leave in usable bands, to compare them before calibrating under one."""
 
 from sqlalchemy import Engine
 
@@ -13,8 +13,8 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 def compare_settings(engine: Engine, name: str, settings_of: SettingsOf) -> tuple[Classifier, UsableShares]:
     """Shares of usable points of mc under the settings asked for and under others; nothing is written.
 
-    The approximations of mc must be there, as after the job of `request_approximations`. Raises as `calibrate` does
-    for settings and for data that lack.
+    The approximations of mc must be stored, as the job of `request_approximations` does. Raises as `calibrate` does
+    for invalid settings and missing data.
     """
     with connect(engine) as connection:
         connection.execution_options(isolation_level="REPEATABLE READ")

@@ -56,10 +56,19 @@ class _Searched:
 def audit(
     engine: Engine, cache: ArrayCache, name: str, *, sample: int, ef_searches: Sequence[int]
 ) -> tuple[int, list[SearchAudit]]:
-    """How many points were sampled, and the audit of the exact search and of each ef_search.
+    """Return how many points were sampled, and the audits of the exact search and of each ef_search.
 
-    sample: points, where there are as many that are no training exemplars. Decisions are weighted ones under the
-    current snapshot. Raises NotReadyError before the first calibration, or where there is no HNSW index.
+    Decisions are weighted ones under the current snapshot.
+
+    Args:
+        engine: The database.
+        cache: The arrays of training exemplars.
+        name: The classifier.
+        sample: How many points to search for, if there are as many beside the training exemplars.
+        ef_searches: How many candidates the searches keep.
+
+    Raises:
+        NotReadyError: There is no calibration, no point or no HNSW index.
     """
     if sample < 1:
         raise InvalidInputError(f"expected a sample of at least 1 point, got {sample}")
@@ -70,7 +79,7 @@ def audit(
         if not len(points):
             raise NotReadyError(f"classifier {name!r} has no points to sample: ingest held-out data")
         queries = exemplars.vectors(connection, classifier, points)
-        # Rolled back: then the planner has no preference when it comes to the exact search.
+        # Rolled back, so that the planner's preference for the index does not reach the exact search.
         with connection.begin_nested() as searches:
             by_index = {
                 ef_search: _searched(
@@ -90,7 +99,7 @@ def audit(
 
 
 def _searched(queries: Float32Array, search: Search) -> _Searched:
-    search(queries[0])  # not counted: it plans, and loads what is not in memory
+    search(queries[0])  # not timed, because it plans and loads data into memory
     found, seconds = [], np.empty(len(queries))
     for row, query in enumerate(queries):
         start = time.perf_counter()

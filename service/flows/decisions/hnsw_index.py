@@ -1,4 +1,4 @@
-"""The HNSW index of a classifier, which approximate searches use: find it, make it, remove it."""
+"""Finding, creating and dropping the HNSW index of a classifier, which approximate searches use."""
 
 from sqlalchemy import Engine
 
@@ -10,18 +10,18 @@ from venn_admit.service.store.search.hnsw import HnswIndex
 
 
 def find_index(engine: Engine, name: str) -> HnswIndex | None:
-    """The index, or None if there is none. Raises NotFoundError if there is no such classifier."""
+    """Return the index, or None if there is none. Raises NotFoundError if there is no such classifier."""
     with connect(engine) as connection:
         return hnsw.find(connection, classifiers.by_name(connection, name))
 
 
 def create_index(engine: Engine, name: str, *, m: int, ef_construction: int) -> HnswIndex:
-    """Make the index; m, ef_construction and what is raised are as for `hnsw.create`."""
+    """Create the index; arguments and errors are those of `hnsw.create`."""
     return hnsw.create(engine, _classifier(engine, name), m=m, ef_construction=ef_construction)
 
 
 def drop_index(engine: Engine, name: str) -> None:
-    """Remove the index. Raises NotFoundError if there is none."""
+    """Drop the index. Raises NotFoundError if there is none."""
     hnsw.drop(engine, _classifier(engine, name))
 
 

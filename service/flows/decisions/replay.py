@@ -1,4 +1,4 @@
-"""A stored decision computed once more from its snapshot, with the evidence it rests on."""
+"""Computing a stored decision again from its snapshot, with the evidence that it rests on."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,10 +21,10 @@ from venn_admit.service.store.search.array_cache import ArrayCache, CachedSuppor
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replayed:
-    """What is stored and what comes out now, field by field, and the nearest training exemplars.
+    """What is stored and what is computed now, field by field, and the nearest training exemplars.
 
     differing: the fields that are not equal, bit for bit. category_counts: (C,) int64, points of each label in the
-    category, 0 where the set is no singleton. neighbours: K rows (external_id, network_predicted, attributes), nearest
+    category, 0 if the set is not a singleton. neighbours: K rows (external_id, network_predicted, attributes), nearest
     first; neighbour_labels: (K,) int64, as they were then; distances: (K,) float64.
     """
 
@@ -42,13 +42,13 @@ class Replayed:
 
 
 def newest_decision(engine: Engine, name: str, external_id: str) -> int:
-    """The number of the newest decision on an exemplar; NotFoundError for an unknown classifier or exemplar."""
+    """Return the number of the newest decision on an exemplar; NotFoundError for an unknown classifier or exemplar."""
     with connect(engine) as connection:
         return decisions.newest(connection, classifiers.by_name(connection, name), external_id)
 
 
 def replay(engine: Engine, cache: ArrayCache, decision_id: int) -> Replayed:
-    """Search, approximate and decide again, among the training exemplars and in the snapshot of the time."""
+    """Search, approximate and decide again, with the training exemplars and the snapshot of that time."""
     with connect(engine) as connection:
         row = decisions.by_id(connection, decision_id)
         classifier = classifiers.by_id(connection, row.classifier_id)
@@ -88,10 +88,10 @@ def replay(engine: Engine, cache: ArrayCache, decision_id: int) -> Replayed:
 
 
 def _support_at(engine: Engine, now: CachedSupport, classifier: Classifier, version: int) -> CachedSupport:
-    """The training exemplars as they were at a version: what changed since is taken back, and none is newer."""
+    """Return the training exemplars as they were at a version: later changes are undone, and later ones left out."""
     with connect(engine) as connection:
         changes = support.changes_after(connection, classifier, version)
-        # Newest first, so the oldest change counts; -1 where it was no training exemplar until then.
+        # The newest change comes first, so the oldest counts; -1 means that it was not a training exemplar before.
         label_then = dict(zip(changes.exemplar_ids.tolist(), changes.labels_before.tolist(), strict=True))
         if not label_then:
             rows = int(np.searchsorted(now.ids, version, side="right"))

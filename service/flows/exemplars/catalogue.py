@@ -1,4 +1,4 @@
-"""What is there: every classifier at a glance, one in detail, and the calibrations of one."""
+"""What is stored: every classifier at a glance, one in detail, and the calibrations of one."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.work import jobs
 
-# What `show` shows of jobs and decisions; of how many rows it sums up the decisions.
+# How many jobs and decisions `show` shows, and how many rows its outcomes count.
 _JOBS, _DECISIONS, _SUMMED_ROWS = 5, 5, 1000
 
 
@@ -34,7 +34,7 @@ class Shown:
     """A classifier in detail.
 
     parameters: None before the first fit. settings: retired ones too, the one in use first. jobs: the newest first.
-    decisions: the last few of the newest score job, the last first. outcomes: how many of its last rows were
+    decisions: the last few of the newest score job, newest first. outcomes: how many of its last rows were
     admitted (None) or rejected, by reason.
     """
 
@@ -56,7 +56,7 @@ class ListedCalibrations:
 
 
 def list_classifiers(engine: Engine) -> list[Listed]:
-    """Every classifier, by name."""
+    """Return every classifier, by name."""
     with consistent_view(engine) as connection:
         counts = catalogue.counts(connection)
         return [
@@ -70,13 +70,13 @@ def list_classifiers(engine: Engine) -> list[Listed]:
 
 
 def find(engine: Engine, name: str) -> Classifier:
-    """The classifier of a name. Raises NotFoundError."""
+    """Return the classifier of a name. Raises NotFoundError."""
     with connect(engine) as connection:
         return classifiers.by_name(connection, name)
 
 
 def show(engine: Engine, name: str) -> Shown:
-    """One classifier: its data, parameters, settings, and what was done last. Raises NotFoundError."""
+    """Return one classifier with its data, parameters, settings, newest jobs and decisions. Raises NotFoundError."""
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         decisions = catalogue.last_decisions(connection, classifier, rows=_SUMMED_ROWS)
@@ -92,7 +92,7 @@ def show(engine: Engine, name: str) -> Shown:
 
 
 def list_calibrations(engine: Engine, name: str, *, limit: int) -> ListedCalibrations:
-    """The settings of a classifier and its newest snapshots. Raises NotFoundError."""
+    """Return the settings of a classifier and its newest snapshots. Raises NotFoundError."""
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         return ListedCalibrations(

@@ -1,4 +1,4 @@
-"""A new classifier."""
+"""Registering a classifier."""
 
 from decimal import Decimal
 
@@ -11,7 +11,7 @@ from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
 LONGEST_VECTOR = 16_000  # pgvector's own limit
-MOST_NEIGHBOURS = 10_000  # kept of every exemplar
+MOST_NEIGHBOURS = 10_000  # stored for every exemplar
 _NAME_LENGTH = 100
 
 
@@ -58,6 +58,6 @@ def create(
 
 
 def check_name(name: str) -> None:
-    """Raise InvalidInputError unless a classifier may be called so."""
+    """Raise InvalidInputError unless a classifier may have this name."""
     if not 1 <= len(name) <= _NAME_LENGTH or not name.isprintable() or name != name.strip():
         raise InvalidInputError(f"name: expected 1 to {_NAME_LENGTH} printable characters, got {name!a}")

@@ -1,4 +1,4 @@
-"""What the store holds, as files others can compute with (DESIGN, section 7)."""
+"""Writing what is stored to files that other programs can read."""
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
@@ -51,9 +51,14 @@ def check_export(what: str, out: Path) -> Export:
 
 
 def export(engine: Engine, name: str, what: Export, out: Path, *, calibration_id: int | None = None) -> int:
-    """Write one kind of what is stored of a classifier to `out`; how many rows.
+    """Write one kind of what is stored for a classifier to `out`, and return how many rows.
 
-    calibration_id: the snapshot for `calibration` and `parameters`; None: the current one.
+    Args:
+        engine: The database.
+        name: The classifier.
+        what: What to write.
+        out: The file; it appears complete or not at all.
+        calibration_id: The snapshot for `calibration` and `parameters`; None: the current one.
     """
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
@@ -141,7 +146,7 @@ def _table(
 
 
 def _parameters(connection: Connection, classifier: Classifier, calibration_id: int | None) -> dict[str, Any]:
-    """Those of a calibration; before the first, those of the KNN and the localizer alone."""
+    """The parameters of a calibration; before the first, those of the KNN and the localizer only."""
     current = approximations.current_parameters(connection, classifier)
     if current is None:
         raise NotReadyError(

@@ -1,4 +1,4 @@
-"""Another name for a classifier."""
+"""Renaming a classifier."""
 
 from sqlalchemy import Engine
 
@@ -8,10 +8,12 @@ from venn_admit.service.store.exemplars import classifiers
 
 
 def rename(engine: Engine, name: str, new: str) -> None:
-    """Call a classifier `new` from now on; jobs, caches and decisions refer to it by its key and go on.
+    """Give a classifier the name `new`; jobs, caches and decisions refer to it by its key and are not affected.
 
-    Raises NotFoundError for a name that is not stored, InvalidInputError for one that nobody may have, ConflictError
-    for one that another classifier has.
+    Raises:
+        NotFoundError: No classifier is called `name`.
+        InvalidInputError: `new` is not a valid name.
+        ConflictError: Another classifier is called `new`.
     """
     check_name(new)
     with transaction(engine) as connection:

@@ -1,7 +1,7 @@
 """One chunk of a job: what a worker does when a message wakes it.
 
-Claim, compute, then write results and completion in one transaction, so a chunk is either done or as if it
-had never been touched. Delivered twice, the second finds it claimed or done and leaves.
+It claims the chunk, computes it, and writes results and completion in one transaction, so a chunk is either done or as
+if it had never been touched. If a message is delivered twice, the second finds the chunk claimed or done and leaves.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,12 +21,12 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.exemplars.support import SupportChangedError
 from venn_admit.service.store.work import jobs
 
-# Of a chunk whose training exemplars change while it is computed, before that counts as an attempt gone wrong.
+# How often a chunk is computed whose training exemplars change meanwhile, before that counts as a failed attempt.
 _TRIES = 3
 
 
 class ChunkSettings(Protocol):
-    """What of the settings bears on a chunk."""
+    """The settings that a chunk depends on."""
 
     @property
     def lease_seconds(self) -> int: ...
@@ -65,7 +65,7 @@ ComputeChunk = Callable[[ChunkWork], ChunkResult]
 
 
 class ChunkRunner:
-    """Claims chunks and has them computed, each by what is registered for the kind of its job."""
+    """Claims chunks and computes each by the function that is registered for the kind of its job."""
 
     def __init__(
         self,
@@ -92,9 +92,9 @@ class ChunkRunner:
         self._log = structlog.get_logger() if log is None else log
 
     def run(self, job_id: int, ordinal: int) -> int:
-        """Compute one chunk; return how many of its rows were settled, 0 if it was not free or if it failed.
+        """Compute one chunk, and return how many of its rows were completed: 0 if it was not free or if it failed.
 
-        An error is recorded with the chunk, which is tried again after a while or, after the last attempt, failed.
+        An error is recorded with the chunk, which is tried again after a while; after the last attempt it has failed.
         """
         chunk_log = self._log.bind(job=job_id, chunk=ordinal, worker=self._worker)
         with at_once(self._engine) as connection:
@@ -102,14 +102,14 @@ class ChunkRunner:
                 connection, job_id, ordinal, worker=self._worker, lease_seconds=self._settings.lease_seconds
             )
         if claim is None:
-            chunk_log.info("chunk is finished, waits, or another worker has it")
+            chunk_log.info("chunk is finished or waits, or another worker has it")
             return 0
         chunk_log = chunk_log.bind(classifier=claim.classifier, attempt=claim.attempts)
         try:
             self._check_attempts(claim)
             with renewed_lease(self._engine, claim, self._settings.lease_seconds, chunk_log):
                 finished = self._compute_and_apply(claim)
-        except Exception as error:  # whatever it is, it is kept with the chunk, and other chunks go on
+        except Exception as error:  # any error is recorded with the chunk, and other chunks go on
             with transaction(self._engine) as connection:
                 jobs.begin_writing(connection, claim, lease_seconds=self._settings.lease_seconds)
                 state = jobs.fail(
@@ -119,10 +119,10 @@ class ChunkRunner:
                     max_attempts=self._settings.max_attempts,
                     retry_seconds=self._settings.retry_seconds,
                 )
-            if state is None:  # what it would have written is there by now, which is an error of its own
+            if state is None:  # another worker has written the chunk, which may have caused the error
                 chunk_log.warning("lease was lost, result is dropped", error=str(error))
             else:
-                chunk_log.exception("chunk went wrong", chunk_state=state)
+                chunk_log.exception("chunk failed", chunk_state=state)
             return 0
         if not finished:
             chunk_log.warning("lease was lost, result is dropped")
@@ -131,11 +131,11 @@ class ChunkRunner:
         return claim.end_row - claim.first_row
 
     def _check_attempts(self, claim: jobs.Claim) -> None:
-        """Raise JobError where all attempts are used up: a worker that was killed recorded no error."""
+        """Raise JobError if all attempts are used up, which happens if workers are killed and record no error."""
         if claim.attempts > self._settings.max_attempts:
             raise JobError(
-                f"{self._settings.max_attempts} attempts ended without a result or an error: see in the logs whether "
-                "workers ran out of memory, or raise VENN_ADMIT_CHUNK_SECONDS"
+                f"{self._settings.max_attempts} attempts ended without a result or an error: look in the logs "
+                "whether workers ran out of memory, or raise VENN_ADMIT_CHUNK_SECONDS"
             )
 
     def _compute_and_apply(self, claim: jobs.Claim) -> bool:

@@ -13,22 +13,22 @@ from venn_admit.service.errors import BrokerError, Code, JobError
 from venn_admit.service.store.database.engine import at_once, connect, transaction
 from venn_admit.service.store.work import jobs
 
-# A message that led to no claim for so long is taken for lost, and sent again.
+# A message that has led to no claim after this time counts as lost, and is sent again.
 RESEND_SECONDS = 60.0
-# How often a waiting command looks how far its job is, which is a look-up of the job's own chunks,
+# How often progress is read while waiting, which is a look-up of the chunks of one job,
 POLL_SECONDS = 0.2
-# and how often it sends what got lost and sees that there are workers, which looks at all jobs and sessions.
+# and how often lost messages are sent again and workers are checked, which reads all jobs and sessions.
 CARE_SECONDS = 1.0
-# For how long a job waits for a broker that was reached before.
+# How long a job waits for a broker that was reached before.
 BROKER_PATIENCE_SECONDS = 120.0
 
 OnProgress = Callable[[jobs.Progress], None]
-# Called with what a job waits for; None while it moves.
+# Called with what a job waits for; None while it advances.
 OnWait = Callable[[str | None], None]
 
 
 def relay(engine: Engine, app: Celery, job_id: int | None = None, resend_seconds: float = RESEND_SECONDS) -> int:
-    """Send messages for the open chunks that none is under way for; how many were sent.
+    """Send a message for each open chunk that has none under way, and return how many were sent.
 
     The chunks are marked as sent first: a crash in between leaves a message to be sent again, and a message
     sent twice does nothing the second time. Raises BrokerError; the chunks count as not sent then.
@@ -47,7 +47,12 @@ def relay(engine: Engine, app: Celery, job_id: int | None = None, resend_seconds
 
 
 def cancel(engine: Engine, job_id: int) -> None:
-    """End a running job: no further chunk is taken up. Raises NotFoundError, or JobError where it is over."""
+    """End a running job: no further chunk of it is claimed.
+
+    Raises:
+        NotFoundError: There is no such job.
+        JobError: The job is over.
+    """
     with transaction(engine) as connection:
         job = jobs.by_id(connection, job_id)
         if not jobs.cancel(connection, job_id):
@@ -59,7 +64,7 @@ def cancel(engine: Engine, job_id: int) -> None:
 
 
 def reopen(engine: Engine, job_id: int) -> None:
-    """Let a job that failed or was cancelled go on; one that is running or done is left as it is.
+    """Let a job that failed or was cancelled continue; one that is running or done stays as it is.
 
     Failed chunks are tried as if for the first time. Raises NotFoundError.
     """
@@ -70,14 +75,14 @@ def reopen(engine: Engine, job_id: int) -> None:
 
 @contextmanager
 def cancelled_if_unsent(engine: Engine, job_id: int) -> Iterator[None]:
-    """Cancel a job, with the error, where the broker fails in the block and no worker can know of the job yet."""
+    """If the broker fails in the block, cancel the job with that error, unless a worker may know of the job already."""
     try:
         yield
     except BrokerError as error:
         with transaction(engine) as connection:
             cancelled = jobs.cancel_unsent(connection, job_id, error=str(error))
         if cancelled:
-            raise BrokerError(f"job {job_id} was cancelled, for it could not be sent: {error}") from error
+            raise BrokerError(f"job {job_id} could not be sent and was cancelled: {error}") from error
         raise
 
 
@@ -91,17 +96,21 @@ def await_job(
     on_wait: OnWait = lambda _: None,
     least_lease_seconds: float = 0.0,
 ) -> None:
-    """Wait for a job while others compute it, sending again what got lost.
+    """Wait for a job while workers compute it, and send lost messages again.
 
     Args:
-        check_workers: says what is awaited where no worker is there, None where one is; raises where there will be
-            none.
-        on_wait: is told at each look what the job waits for.
-        least_lease_seconds: a worker whose claim on a chunk ends sooner is taken for dead.
+        engine: The database.
+        app: The Celery application to send by.
+        job_id: The job.
+        check_workers: Returns what is awaited if there is no worker, and None if there is one; raises if there will
+            be none.
+        on_progress: Called with the progress at each look.
+        on_wait: Called with what the job waits for at each look.
+        least_lease_seconds: A worker whose claim on a chunk ends sooner is taken for dead.
 
     Raises:
-        JobError: the job failed or was cancelled.
-        BrokerError: the broker cannot be reached, for a while if it was before. A job that was never sent is
+        JobError: The job failed or was cancelled.
+        BrokerError: The broker cannot be reached, or has not been reached for a while. A job that was never sent is
             cancelled.
     """
     with cancelled_if_unsent(engine, job_id):

@@ -1,4 +1,4 @@
-"""Keeping a claim on a chunk as long as the process lives that computes it."""
+"""Keeping a claim on a chunk as long as the process that computes it lives."""
 
 import threading
 from collections.abc import Iterator
@@ -11,15 +11,15 @@ from venn_admit.service.errors import DatabaseError
 from venn_admit.service.store.database.engine import at_once
 from venn_admit.service.store.work import jobs
 
-# A lease outlasts several renewals that fail, and native code that lets no other thread run for a while.
+# A lease outlasts several failed renewals, and native code that blocks other threads for a while.
 RENEWALS_PER_LEASE = 6
-# Of a lease, what is left at least while it is renewed as it should be.
+# The least part of a lease that is left while it is renewed in time.
 LEAST_PART_LEFT = 0.5
 
 
 @contextmanager
 def renewed_lease(engine: Engine, claim: jobs.Claim, lease_seconds: float, log: FilteringBoundLogger) -> Iterator[None]:
-    """Renew a claim while the block runs, by a thread, which stands still or dies with the process."""
+    """Renew a claim while the block runs, in a thread that stops or dies with the process."""
     ended = threading.Event()
     renewing = threading.Thread(
         target=_renew, args=(engine, claim, lease_seconds, ended, log), daemon=True, name="lease renewal"

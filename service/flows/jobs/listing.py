@@ -1,4 +1,4 @@
-"""What jobs there are, how far they are, and who computes them."""
+"""The jobs, their progress, and the workers that compute them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ ChunkRow = Row[Any]
 
 @dataclass(frozen=True, slots=True)
 class ShownJob:
-    """One job in detail. states: its chunks summed up by state; chunks: each of them, if they were asked for."""
+    """One job in detail. states: its chunks counted by state; chunks: each of them, if they were asked for."""
 
     summary: JobRow
     states: Sequence[ChunkRow]
@@ -25,14 +25,14 @@ class ShownJob:
 
 
 def list_jobs(engine: Engine, name: str | None, *, limit: int) -> Sequence[JobRow]:
-    """The newest jobs of a classifier, or of all. Raises NotFoundError."""
+    """Return the newest jobs of a classifier, or of all. Raises NotFoundError."""
     with connect(engine) as connection:
         classifier_id = None if name is None else classifiers.by_name(connection, name).id
         return jobs.summaries(connection, limit=limit, classifier_id=classifier_id)
 
 
 def show_job(engine: Engine, job_id: int, *, with_chunks: bool = False) -> ShownJob:
-    """One job: what it is, how far it is, and its chunks. Raises NotFoundError."""
+    """Return one job, its progress and its chunks. Raises NotFoundError."""
     with connect(engine) as connection:
         jobs.by_id(connection, job_id)
         (summary,) = jobs.summaries(connection, limit=1, job_id=job_id)
@@ -44,12 +44,12 @@ def show_job(engine: Engine, job_id: int, *, with_chunks: bool = False) -> Shown
 
 
 def progress(engine: Engine, job_id: int) -> jobs.Progress:
-    """How far a job is."""
+    """Return the progress of a job."""
     with connect(engine) as connection:
         return jobs.progress(connection, job_id)
 
 
 def live_workers(engine: Engine) -> int:
-    """How many workers are up and take messages."""
+    """Return how many workers are up and take messages."""
     with connect(engine) as connection:
         return jobs.live_workers(connection)

@@ -1,4 +1,4 @@
-"""Asking workers for something: a job is recorded with all that belongs to it, and then sent."""
+"""How work is handed to workers: a job is recorded with everything that belongs to it, and then sent."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ Send = Callable[[int], object]
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """The transaction in which a job is recorded, and the jobs that were recorded and have chunks to send."""
+    """The transaction in which jobs are recorded, and those of them that have chunks to send."""
 
     connection: Connection
     unsent: list[int] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Submission:
         weighted: bool | None = None,
         require_full_match: bool | None = None,
     ) -> int:
-        """Record a job, which is sent once the transaction is committed; as `jobs.add_job`."""
+        """Record a job as `jobs.add_job` does; it is sent once the transaction is committed."""
         job_id = jobs.add_job(
             self.connection,
             classifier,
@@ -55,10 +55,13 @@ class Submission:
 
 @contextmanager
 def submit_job(engine: Engine, send: Send | None) -> Iterator[Submission]:
-    """Within the block a job is recorded, in one transaction; after it the job is sent.
+    """Record jobs in the block, in one transaction, and send them after it.
 
-    send: None leaves that to whoever waits for the job, or to the sweeper. A failure of the block stores nothing; one
-    of `send` leaves the job recorded.
+    If the block fails, nothing is stored; if `send` fails, the jobs stay recorded.
+
+    Args:
+        engine: The database.
+        send: Sends a job; None leaves that to whoever waits for the job, or to the sweeper.
     """
     with transaction(engine) as connection:
         submission = Submission(connection)

@@ -22,10 +22,16 @@ LEAST_HEAD = 9
 """Columns that the name of a class may take over narrower cells."""
 
 
-def report_tables(report: DatasetReport) -> RenderableType:
-    """The verdict on one evaluation set under its name, then all its tables."""
+def report_tables(report: DatasetReport, *, details: bool = False) -> RenderableType:
+    """Return the verdict on one evaluation set under its name and the share correct among what each method admits.
+
+    Args:
+        report: What was measured.
+        details: Whether tables of coverage, accuracy and partitions follow.
+    """
     tables = evaluation_tables(report)
-    shown = (tables.selective, tables.covered, tables.accuracy, tables.partitions)
+    further = (tables.covered, tables.accuracy, tables.partitions) if details else ()
+    shown = (tables.selective, *further)
     return Group(Padding(verdict_view(report), (0, 0, 1, 0)), *map(table_view, shown))
 
 

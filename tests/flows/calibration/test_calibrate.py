@@ -316,7 +316,7 @@ class TestRefusals:
             calibrated(bench)
 
     def test_before_the_approximations(self, edge: Bench) -> None:
-        with pytest.raises(NotReadyError, match="1000 points of 'edge' arrived or changed meanwhile"):
+        with pytest.raises(NotReadyError, match="1000 points of 'edge' arrived or changed during the calibration"):
             calibrate(edge.engine, "edge", lambda _: make_settings(3, 5), reason="test")
         assert edge.value("SELECT count(*) FROM calibrator") == 0
 
@@ -329,7 +329,7 @@ class TestRefusals:
             calibrated(bench)
         vp = EDGE.exemplars("vp")
         bench.ingest("edge", bench.write("vp.npz", vp | {"y": np.ones_like(vp["y"])}), "vp")
-        with pytest.raises(NotReadyError, match="split vp of 'edge' holds class 1 alone"):
+        with pytest.raises(NotReadyError, match="split vp of 'edge' holds only class 1"):
             calibrated(bench)
 
 

@@ -220,6 +220,6 @@ class TestFailures:
         with transaction(edge.engine) as connection:
             connection.exec_driver_sql("ALTER TABLE calibration ADD CHECK (calibrator_id <> 1 OR number < 2)")
         assert [step.request.calibrator_id for step in due()] == [other]
-        assert [entry["calibrator"] for entry in logged if entry["event"] == "recalibration went wrong"] == [1]
+        assert [entry["calibrator"] for entry in logged if entry["event"] == "recalibration failed"] == [1]
         assert only_request(edge).calibrator_id == 1
         assert edge.value("SELECT count(*) FROM calibration_point WHERE calibrator_id = 1 AND valid_from = 2") == 0

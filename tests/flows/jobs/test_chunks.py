@@ -271,7 +271,7 @@ class TestErrors:
         assert (found.state, found.attempts, found.not_before) == ("failed", 5, None)
         assert [chunk(edge, job_id, ordinal).state for ordinal in (0, 2)] == ["done", "done"]
         assert (job(edge, job_id).state, job(edge, job_id).error) == ("failed", found.error)
-        errors = [entry for entry in logged if entry["event"] == "chunk went wrong"]
+        errors = [entry for entry in logged if entry["event"] == "chunk failed"]
         assert [entry["attempt"] for entry in errors] == [1, 2, 3, 4, 5]
         assert {(entry["job"], entry["chunk"], entry["classifier"]) for entry in errors} == {(job_id, 1, "edge")}
 

@@ -28,7 +28,7 @@ GREEN = "\x1b[32m"
 def shown(report: DatasetReport, *, colour: bool = False) -> str:
     output = StringIO()
     Console(file=output, width=WIDTH, force_terminal=colour, color_system="standard" if colour else None).print(
-        report_tables(report)
+        report_tables(report, details=True)
     )
     return output.getvalue()
 
@@ -61,6 +61,16 @@ def judged_text(tally: Tally, report: DatasetReport) -> str:
 def in_order(line: str, parts: list[str]) -> bool:
     places = line.split()
     return places[-len(" ".join(parts).split()) :] == " ".join(parts).split()
+
+
+def test_without_details_the_verdict_and_the_main_table_are_shown(compared: DatasetReport) -> None:
+    output = StringIO()
+    Console(file=output, width=WIDTH).print(report_tables(compared))
+    brief, full = output.getvalue(), shown(compared)
+    assert full.startswith(brief.rstrip())
+    assert SINGLETONS in brief
+    assert COVERED not in brief
+    assert len(brief.splitlines()) < len(full.splitlines()) / 2
 
 
 @pytest.mark.parametrize("which", ["sentiment", "compared", "of_documents"])
