@@ -19,7 +19,7 @@ LARGEST_STEP_COUNT = 2000
 
 
 def betting_p_values(
-    differences: FloatArray, bound: FloatArray, known: FloatArray, *, level: float, uniform: float
+    differences: FloatArray, bound: FloatArray, known: FloatArray, *, level: float, uniform: float | FloatArray
 ) -> FloatArray:
     """Test, for each of h statistics, the hypothesis that its mean over documents is at least 0.
 
@@ -37,7 +37,7 @@ def betting_p_values(
         bound: (h,) float64 > 0, the largest value that z counts for, fixed without these documents.
         known: (m, h) float64, the same statistics of other documents, from which v is estimated to begin with.
         level: In (0, 1), the level that the bets aim at; the p-values are valid at every level.
-        uniform: In (0, 1], drawn independently of the differences.
+        uniform: In (0, 1], drawn independently of the differences; one number, or one for each statistic.
 
     Returns:
         (h,) float64 in (0, 1].

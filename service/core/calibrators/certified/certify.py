@@ -14,8 +14,8 @@ from service.core.calibrators.certified.certificate import Certificate, ClassRes
 from service.core.calibrators.certified.evidence import Evidence, documents_needed
 from service.core.calibrators.certified.hypothesis_tests import (
     DocumentTest,
+    boundary_deviation,
     class_p_values,
-    document_variance,
     largest_excess,
 )
 from service.core.calibrators.certified.points import CertificatePoints, canonical, check_points
@@ -167,7 +167,8 @@ def _class_results(mc: Tallies, vp: Tallies, p_values: list[float | None], setti
     mc_admitted, mc_wrong = mc.admitted.sum(axis=0).tolist(), mc.wrong.sum(axis=0).tolist()
     vp_admitted, vp_wrong = vp.admitted.sum(axis=0).tolist(), vp.wrong.sum(axis=0).tolist()
     gain = (setting.alpha * vp.admitted - vp.wrong).mean(axis=0)
-    deviation = np.sqrt(document_variance(vp.admitted, vp.wrong, setting.alpha))
+    deviation = np.std(vp.wrong - setting.alpha * vp.admitted, axis=0, ddof=1)
+    boundary = boundary_deviation(vp.admitted, vp.wrong, setting.alpha)
     bound = largest_excess(mc.admitted, setting.alpha)
     return [
         ClassResult(
@@ -183,6 +184,7 @@ def _class_results(mc: Tallies, vp: Tallies, p_values: list[float | None], setti
             else documents_needed(
                 float(gain[position]),
                 float(deviation[position]),
+                float(boundary[position]),
                 float(bound[position]),
                 level=setting.level,
                 bounded=setting.bounded,

@@ -55,28 +55,31 @@ class Evidence:
         if not self.bounded:
             return errors
         least_p = np.exp(-np.maximum(gain, 0) / bound * self.documents)
-        limits = [-NormalDist().inv_cdf(min(max(p, 1e-300), 1 - 1e-12)) for p in least_p.tolist()]
+        limits = [-NormalDist().inv_cdf(min(max(p, 1e-300), 0.5)) for p in least_p.tolist()]
         return np.minimum(errors, limits)
 
 
-def documents_needed(gain: float, deviation: float, bound: float, *, level: float, bounded: bool) -> int | None:
+def documents_needed(
+    gain: float, deviation: float, boundary: float, bound: float, *, level: float, bounded: bool
+) -> int | None:
     """The number of documents with which a class passes with the chance `POWER`; None if it fails at any number.
 
     Args:
         gain: g of a document, as in `Evidence`.
         deviation: s.
+        boundary: The standard deviation that a test reckons with, that of a class which just falls short.
         bound: b.
         level: 1 - confidence.
         bounded: As in `Evidence`.
 
     Examples:
-        >>> documents_needed(0.05, 0.3, 0.9, level=0.05, bounded=True)
-        223
+        >>> documents_needed(0.04, 0.237, 0.3, 0.9, level=0.05, bounded=True)
+        300
     """
     if gain <= 0:
         return None
-    quantiles = NormalDist().inv_cdf(1 - level) + NormalDist().inv_cdf(POWER)
-    needed = (quantiles * deviation / gain) ** 2
+    quantile = NormalDist().inv_cdf
+    needed = ((quantile(1 - level) * boundary + quantile(POWER) * deviation) / gain) ** 2
     if bounded:
         needed = max(needed, -math.log(level) * bound / gain)
     return math.ceil(needed)

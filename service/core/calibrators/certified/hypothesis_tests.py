@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from service.core.calibrators.certified.betting import betting_p_values
+from service.core.calibrators.certified.betting import VARIANCE_FACTOR, betting_p_values
 from service.core.types import BoolArray, FloatArray, IntArray
 
 
@@ -105,6 +105,19 @@ def document_variance(admitted: IntArray, wrong: IntArray, alpha: float) -> Floa
     least = alpha * (1 - alpha) * admitted.mean(axis=0)
     larger: FloatArray = np.maximum(seen, least)
     return larger
+
+
+def boundary_deviation(admitted: IntArray, wrong: IntArray, alpha: float) -> FloatArray:
+    """The standard deviation of e - alpha a that the finite-sample tests reckon with, (h,) float64.
+
+    Args:
+        admitted: (documents, h) int64.
+        wrong: (documents, h) int64.
+        alpha: The error level.
+    """
+    seen = VARIANCE_FACTOR * np.var(wrong - alpha * admitted, axis=0, ddof=1)
+    deviation: FloatArray = np.sqrt(np.maximum(seen, alpha * (1 - alpha) * admitted.mean(axis=0)))
+    return deviation
 
 
 def binomial_tail(count: int, trials: int, probability: float) -> float:

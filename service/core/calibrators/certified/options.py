@@ -7,7 +7,7 @@ import numpy as np
 from service.core.calibrators.certified.points import CertificatePoints
 from service.core.types import BoolArray, FloatArray, IntArray
 
-LARGEST_OPTION_COUNT = 512
+LARGEST_OPTION_COUNT = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -34,7 +34,7 @@ class Aim:
 
 
 AIMS = (
-    *(Aim(Decimal("0"), errors) for errors in (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0)),
+    *(Aim(Decimal("0"), errors) for errors in (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0)),
     *(Aim(Decimal(part), 0.0) for part in ("0.1", "0.2", "0.3", "0.4", "0.6", "0.8")),
 )
 """The aims by default."""

@@ -12,11 +12,11 @@ import numpy as np
 from service.core.calibrators.certified.options import Options
 from service.core.types import BoolArray, FloatArray, IntArray
 
-STEPS = 200
+STEPS = 100
 """Steps of the subgradient method."""
 
-REPAIRED = 6
-"""How many of the infeasible choices of the dual are made feasible."""
+REPAIRED = 3
+"""How many of the feasible and of the infeasible choices of the dual are taken further."""
 
 TOLERANCE = 1e-9
 """Counts are whole numbers and limits are shares of them: less than this is rounding."""
@@ -91,6 +91,8 @@ def _candidates(admitted: FloatArray, excess: FloatArray, limit: FloatArray, all
         choice = np.argmax(np.where(allowed, value - excess @ multiplier, -np.inf), axis=1)
         over = (excess[rows, choice].sum(axis=0) - limit) / scale
         total = float(value[rows, choice].sum())
+        if not step and (over <= 0).all():
+            return [choice]  # without a price on errors, so that no other choice admits more
         seen[choice.tobytes()] = (float(np.maximum(over, 0).sum()), -total, choice)
         multiplier = np.maximum(0.0, multiplier + 20.0 / (1 + step) ** 0.6 * over)
     ranked = sorted(seen.values(), key=lambda item: (item[0], item[1], item[2].tobytes()))
