@@ -74,7 +74,7 @@ def documents_needed(
 
     Examples:
         >>> documents_needed(0.04, 0.237, 0.3, 0.9, level=0.05, bounded=True)
-        300
+        301
     """
     if gain <= 0:
         return None
