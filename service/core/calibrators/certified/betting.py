@@ -26,7 +26,8 @@ def betting_p_values(
     A gambler starts with wealth 1. Before each document it bets the part b in [0, 1 / bound] of its wealth against the
     hypothesis, and the wealth is multiplied by 1 - b min(z, bound). Under the hypothesis E min(z, bound) >= 0 no bet
     can win on average, whatever it was chosen by beforehand: the wealth is a non-negative supermartingale, so it
-    reaches 1 / p at any time, or uniform / p at the end, with probability at most p.
+    reaches 1 / p at any time, or uniform / p at the end, with probability at most p. The end counts only if nothing was
+    lost, so that no class passes by chance alone.
 
     The bet is the one that in the limit of small bets makes the chance to reach 1 / level by the last document as
     large as any test of that level can (Browne 1999): with a variance v per document, r documents to go and x such that
@@ -57,8 +58,8 @@ def betting_p_values(
         most = np.maximum(most, wealth)
         seen, total = seen + len(batch), total + batch.sum(axis=0)
         squares = squares + np.square(batch).sum(axis=0)
-    with np.errstate(divide="ignore"):
-        return np.minimum(1.0, np.minimum(1 / most, uniform / wealth))
+    at_end = np.divide(uniform, wealth, out=np.ones(width), where=wealth >= 1)
+    return np.minimum(1 / most, at_end)
 
 
 def _reached(most: FloatArray, level: float) -> BoolArray:

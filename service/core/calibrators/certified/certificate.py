@@ -124,7 +124,11 @@ class Certificate:
 
 
 def to_document(certificate: Certificate) -> dict[str, Any]:
-    """Return a certificate as values that JSON can hold; a threshold of null is never."""
+    """Return a certificate as values that JSON can hold; a threshold of null is never.
+
+    Args:
+        certificate: The certificate.
+    """
     return {
         "alpha": str(certificate.alpha),
         "confidence": str(certificate.confidence),
