@@ -1,0 +1,121 @@
+"""The tests of one class: against other libraries, and their properties."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from venn_admit.service.core.calibrators.certified.betting import betting_p_values
+from venn_admit.service.core.calibrators.certified.hypothesis_tests import (
+    DocumentTest,
+    binomial_tail,
+    class_p_values,
+    document_variance,
+    largest_excess,
+)
+from venn_admit.service.core.types import FloatArray, IntArray
+
+ALPHA = 0.1
+
+
+@settings(deadline=None)
+@given(trials=st.integers(0, 60_000), part=st.floats(0, 1), probability=st.floats(0.001, 0.999))
+def test_the_binomial_tail_is_scipys(trials: int, part: float, probability: float) -> None:
+    count = round(part * trials)
+    expected = stats.binom.cdf(count, trials, probability)
+    assert binomial_tail(count, trials, probability) == pytest.approx(expected, rel=1e-7, abs=1e-290)
+
+
+def test_the_binomial_tail_of_nothing_is_one() -> None:
+    assert binomial_tail(0, 0, ALPHA) == 1.0
+
+
+def p_values(
+    admitted: IntArray, wrong: IntArray, *, single_points: bool = False, test: DocumentTest = DocumentTest.FINITE_SAMPLE
+) -> FloatArray:
+    return class_p_values(
+        admitted,
+        wrong,
+        mc_admitted=admitted,
+        mc_wrong=wrong,
+        single_points=single_points,
+        alpha=ALPHA,
+        level=0.05,
+        test=test,
+        generator=np.random.default_rng(3),
+    )
+
+
+def test_single_points_are_tested_by_the_binomial_tail_of_each_class() -> None:
+    admitted = np.array([[1, 0]] * 40 + [[0, 1]] * 40 + [[0, 0]] * 5)
+    wrong = np.zeros_like(admitted)
+    wrong[0, 0] = 1
+    expected = [stats.binom.cdf(1, 40, ALPHA), stats.binom.cdf(0, 40, ALPHA)]
+    assert p_values(admitted, wrong, single_points=True) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("test", DocumentTest)
+@pytest.mark.parametrize("single_points", [True, False])
+def test_a_class_of_which_nothing_is_admitted_has_no_evidence(test: DocumentTest, single_points: bool) -> None:
+    nothing = np.zeros((50, 1), dtype=np.int64)
+    assert p_values(nothing, nothing, single_points=single_points, test=test).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("test", DocumentTest)
+def test_many_right_documents_pass_and_wrong_ones_do_not(test: DocumentTest) -> None:
+    admitted = np.full((200, 2), 4)
+    wrong = np.zeros_like(admitted)
+    wrong[::4, 1] = 4
+    right, failing = p_values(admitted, wrong, test=test)
+    assert right <= 0.05
+    assert failing > 0.5
+
+
+def test_the_asymptotic_test_is_a_score_test_if_errors_are_fewer_than_chance_explains() -> None:
+    admitted = np.full((50, 1), 2)
+    statistic = -ALPHA * 2 * math.sqrt(50) / math.sqrt(ALPHA * (1 - ALPHA) * 2)
+    found = p_values(admitted, np.zeros_like(admitted), test=DocumentTest.ASYMPTOTIC)
+    assert found == pytest.approx([stats.norm.cdf(statistic)])
+
+
+def test_variance_is_over_documents() -> None:
+    admitted = np.array([[4], [4], [4], [4]])
+    wrong = np.array([[0], [4], [0], [4]])
+    assert document_variance(admitted, wrong, ALPHA) == pytest.approx([np.var([0, 4, 0, 4], ddof=1)])
+
+
+def test_a_document_counts_for_at_most_the_excess_of_the_largest_of_mc() -> None:
+    assert largest_excess(np.array([[3, 0], [1, 0]]), ALPHA) == pytest.approx([2.7, 0.9])
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([0.25, 2.0, 1024.0]))
+def test_bets_do_not_depend_on_the_unit(seed: int, scale: float) -> None:
+    rng = np.random.default_rng(seed)
+    differences, known = rng.uniform(-1, 0.9, (60, 2)), rng.uniform(-1, 0.9, (30, 2))
+    bound = np.array([0.9, 0.9])
+    expected = betting_p_values(differences, bound, known, level=0.05, uniform=0.5)
+    scaled = betting_p_values(differences * scale, bound * scale, known * scale, level=0.05, uniform=0.5)
+    np.testing.assert_allclose(scaled, expected)
+
+
+def test_one_document_of_the_largest_excess_can_take_all_that_was_won() -> None:
+    """Ten documents without an error allow for a rare one all wrong: no p-value below .9 ** 10 would be valid."""
+    differences = np.full((10, 1), -ALPHA)
+    p = betting_p_values(differences, np.array([1 - ALPHA]), differences, level=0.05, uniform=1.0)
+    least = (1 + ALPHA / (1 - ALPHA)) ** -10
+    assert p[0] >= least - 1e-12
+
+
+def test_an_oversize_excess_counts_as_the_bound() -> None:
+    rng = np.random.default_rng(0)
+    differences, known = rng.uniform(-1, 0.5, (60, 1)), rng.uniform(-1, 0.5, (30, 1))
+    cut, beyond = differences.copy(), differences.copy()
+    cut[5], beyond[5] = 0.9, 50.0
+    bound = np.array([0.9])
+    assert betting_p_values(beyond, bound, known, level=0.05, uniform=0.5) == pytest.approx(
+        betting_p_values(cut, bound, known, level=0.05, uniform=0.5), abs=0
+    )

@@ -1,0 +1,218 @@
+"""Simulated: a certified policy falls short of its promise in at most eps of the draws of calibration data.
+
+The laws are finite: a point has a predicted class and one of a few values of p0, and is right with a probability that
+belongs to both, so that the share right under any policy is known exactly. The points of a document share their
+outcomes to a degree. In the hard laws the largest admissible share right of one class is just below 1 - alpha.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from venn_admit.service.core.calibrators.certified.betting import betting_p_values
+from venn_admit.service.core.calibrators.certified.certify import certify
+from venn_admit.service.core.calibrators.certified.hypothesis_tests import DocumentTest, binomial_tail, class_p_values
+from venn_admit.service.core.calibrators.certified.points import CertificatePoints
+from venn_admit.service.core.calibrators.certified.policies import Policy
+from venn_admit.service.core.calibrators.certified.tallies import ClassKind
+from venn_admit.service.core.types import FloatArray, IntArray
+
+ALPHA, CONFIDENCE = Decimal("0.1"), Decimal("0.9")
+EPS, ERROR_SHARE = 0.1, 0.1
+LEVELS = np.array([0.95, 0.9, 0.85, 0.8, 0.7, 0.6])
+PREDICTED, BOTH = (ClassKind.PREDICTED,), tuple(ClassKind)
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law of documents.
+
+    weight: (C, 6), the probability of each predicted class and value of p0.
+    right: (C, 6), the probability that such a point is right; a wrong point is of the next class.
+    size, documents: The points of a document, and the documents of `mc` and of `vp`.
+    dependence: The probability that a point takes the uniform number of its document instead of its own.
+    draws: How many draws of both splits are certified.
+    """
+
+    weight: FloatArray
+    right: FloatArray
+    kinds: tuple[ClassKind, ...] = PREDICTED
+    size: int = 1
+    documents: int = 600
+    dependence: float = 0.0
+    draws: int = 1000
+
+    def draw(self, rng: np.random.Generator) -> CertificatePoints:
+        count = self.documents * self.size
+        class_count, level_count = self.weight.shape
+        cell = rng.choice(self.weight.size, count, p=self.weight.ravel())
+        predicted, level = np.divmod(cell, level_count)
+        shared = np.repeat(rng.random(self.documents), self.size)
+        uniform = np.where(rng.random(count) < self.dependence, shared, rng.random(count))
+        label = np.where(uniform < self.right.ravel()[cell], predicted, (predicted + 1) % class_count)
+        return CertificatePoints(LEVELS[level], predicted, label, np.arange(count) // self.size)
+
+    def falls_short(self, policy: Policy) -> bool:
+        """Whether a policy admits fewer than 1 - alpha right of some class of the kinds asked for."""
+        least = np.array([np.inf if value is None else value for value in policy.thresholds])
+        admitted = np.where(least[:, None] <= LEVELS, self.weight, 0.0)
+        wrong = (admitted * (1 - self.right)).sum(axis=1)
+        excess = []
+        if ClassKind.PREDICTED in self.kinds:
+            excess.append(wrong - ERROR_SHARE * admitted.sum(axis=1))
+        if ClassKind.TRUE in self.kinds:
+            missed = np.roll(wrong, 1)
+            right = (admitted * self.right).sum(axis=1)
+            excess.append((1 - ERROR_SHARE) * missed - ERROR_SHARE * right)
+        return bool((np.concatenate(excess) > 1e-12).any())
+
+
+def spread(*frequencies: float) -> FloatArray:
+    return np.outer(frequencies, [0.3, 0.2, 0.15, 0.15, 0.1, 0.1])
+
+
+GRADED = np.array([0.99, 0.95, 0.9, 0.85, 0.7, 0.6])
+BELOW = np.full(6, 0.899)
+LAWS = {
+    "independent": Law(spread(0.5, 0.5), np.array([GRADED, GRADED])),
+    "independent, both kinds": Law(spread(0.5, 0.5), np.array([GRADED, GRADED]), BOTH, documents=400, draws=500),
+    "strongly dependent": Law(spread(0.5, 0.5), np.array([GRADED, GRADED]), size=8, documents=100, dependence=0.7),
+    "a class of 2 %": Law(spread(0.6, 0.38, 0.02), np.array([GRADED, GRADED, GRADED]), documents=1000),
+    "just below": Law(spread(0.5, 0.5), np.array([BELOW, GRADED + 0.01])),
+    "just below, dependent": Law(
+        spread(0.5, 0.5), np.array([BELOW, GRADED + 0.01]), size=8, documents=100, dependence=0.5
+    ),
+    "just below, true class": Law(
+        spread(0.5, 0.5), np.array([np.full(6, 0.891), np.full(6, 0.97)]), (ClassKind.TRUE,), documents=400, draws=200
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAWS)
+def test_a_certified_policy_seldom_falls_short(name: str) -> None:
+    law = LAWS[name]
+    failed = certified = 0
+    for draw in range(law.draws):
+        rng = np.random.default_rng(draw)
+        certificate = certify(
+            law.draw(rng),
+            law.draw(rng),
+            class_count=len(law.weight),
+            alpha=ALPHA,
+            kinds=law.kinds,
+            confidence=CONFIDENCE,
+        )
+        if certificate.policy is not None:
+            certified += 1
+            failed += law.falls_short(certificate.policy)
+    assert failed / law.draws <= EPS + 3 * sqrt(EPS * (1 - EPS) / law.draws)
+    if not name.startswith("just below"):
+        assert certified / law.draws > 0.5
+
+
+REPETITIONS = 10_000
+TEST_LEVEL = 0.05
+
+
+def wrong_points(rng: np.random.Generator, documents: int, size: int, right: float, dependence: float) -> IntArray:
+    """(documents, REPETITIONS), the wrong points of documents: beta-binomial, of a given correlation of two points."""
+    if not dependence:
+        return rng.binomial(size, 1 - right, (documents, REPETITIONS))
+    concentration = 1 / dependence - 1
+    probability = rng.beta((1 - right) * concentration, right * concentration, (documents, REPETITIONS))
+    return rng.binomial(size, probability)
+
+
+def passing_rate(documents: int, size: int, right: float, dependence: float) -> float:
+    """How often a class of which every point is admitted passes the finite-sample test."""
+    rng = np.random.default_rng(documents + size)
+    known, tested = (
+        wrong_points(rng, documents, size, right, dependence).astype(np.float64) - ERROR_SHARE * size for _ in range(2)
+    )
+    p_values = betting_p_values(
+        tested,
+        np.full(REPETITIONS, (1 - ERROR_SHARE) * size),
+        known,
+        level=TEST_LEVEL,
+        uniform=1 - rng.random(REPETITIONS),
+    )
+    return float((p_values <= TEST_LEVEL).mean())
+
+
+SAMPLES = pytest.mark.parametrize(
+    ("documents", "size", "dependence", "least_power"),
+    [
+        (300, 8, 0.1, 0.99),
+        (300, 8, 0.3, 0.97),
+        (300, 8, 0.5, 0.93),
+        (300, 8, 0.9, 0.80),
+        (80, 20, 0.1, 0.77),
+        (80, 20, 0.3, 0.57),
+        (80, 20, 0.6, 0.40),
+        (60, 8, 0.1, 0.50),
+    ],
+)
+
+
+@SAMPLES
+def test_the_finite_sample_test_keeps_its_level_at_the_boundary(
+    documents: int, size: int, dependence: float, least_power: float
+) -> None:
+    rate = passing_rate(documents, size, 1 - ERROR_SHARE, dependence)
+    assert rate <= TEST_LEVEL + 3 * sqrt(TEST_LEVEL * (1 - TEST_LEVEL) / REPETITIONS)
+    assert rate < least_power
+
+
+@pytest.mark.slow
+@SAMPLES
+def test_the_finite_sample_test_has_the_power_that_is_documented(
+    documents: int, size: int, dependence: float, least_power: float
+) -> None:
+    assert passing_rate(documents, size, 0.94, dependence) >= least_power
+
+
+def test_a_rare_document_all_wrong_fools_the_asymptotic_test_only() -> None:
+    """One draw in four holds no such document, and nothing in it tells that the promise fails."""
+    documents, size = 30, 20
+    rng = np.random.default_rng(0)
+
+    def wrong() -> IntArray:
+        lost = rng.random((documents, REPETITIONS)) < 0.043
+        return np.where(lost, size, wrong_points(rng, documents, size, 0.94, 0.0))
+
+    known, tested = wrong(), wrong()
+    admitted = np.full((documents, REPETITIONS), size)
+    assert tested.sum() > ERROR_SHARE * admitted.sum()
+    finite = betting_p_values(
+        tested.astype(np.float64) - ERROR_SHARE * size,
+        np.full(REPETITIONS, (1 - ERROR_SHARE) * size),
+        known.astype(np.float64) - ERROR_SHARE * size,
+        level=TEST_LEVEL,
+        uniform=1 - rng.random(REPETITIONS),
+    )
+    asymptotic = class_p_values(
+        admitted,
+        tested,
+        mc_admitted=admitted,
+        mc_wrong=known,
+        single_points=False,
+        alpha=ERROR_SHARE,
+        level=TEST_LEVEL,
+        test=DocumentTest.ASYMPTOTIC,
+        generator=rng,
+    )
+    assert (finite <= TEST_LEVEL).mean() <= TEST_LEVEL + 3 * sqrt(TEST_LEVEL * (1 - TEST_LEVEL) / REPETITIONS)
+    assert (asymptotic <= TEST_LEVEL).mean() > 0.2
+
+
+def test_the_binomial_test_keeps_its_level_at_the_boundary() -> None:
+    """Exactly: the probabilities of the counts that pass, summed, at every number of points."""
+    for trials in (10, 29, 100, 777):
+        tails = [binomial_tail(count, trials, ERROR_SHARE) for count in range(trials + 1)]
+        passing = [tail for tail in tails if tail <= TEST_LEVEL]
+        assert max(passing, default=0.0) <= TEST_LEVEL
+        assert tails == sorted(tails)
