@@ -4,8 +4,6 @@ from pathlib import Path
 
 from venn_admit.service.errors import InvalidInputError
 
-DEFAULT_MEMORY_BUDGET = 512 << 20
-
 # A Python object with its place in a list or dictionary. Each value is held twice: as it was read, and as checked.
 OBJECT_BYTES = 100
 

@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import UNKNOWN_LABEL, IntArray
 from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET, OBJECT_BYTES, too_large
+from venn_admit.service.files.budget import OBJECT_BYTES, too_large
 from venn_admit.service.files.label_values import ClassNumbers
 from venn_admit.service.files.parquet.limits import object_bytes
 from venn_admit.service.files.parquet.reader import batches_within, open_file

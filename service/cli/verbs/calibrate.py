@@ -91,6 +91,7 @@ def calibrate(
             settings_of,
             reason="asked for on the command line",
             keep=session.settings.keep_calibrations,
+            memory_budget=session.memory_budget,
         )
     if done.usable_count == 0:
         hint = (
@@ -131,7 +132,7 @@ def _stop_if_nearly_nothing_is_usable(session: "Session", name: str, settings_of
     from venn_admit.service.flows.calibration.usable_bands import compare_settings
 
     with messages.status("Counting usable bands"):
-        classifier, shares = compare_settings(session.engine, name, settings_of)
+        classifier, shares = compare_settings(session.engine, name, settings_of, memory_budget=session.memory_budget)
     if not shares.nearly_nothing:
         return
     if as_json:

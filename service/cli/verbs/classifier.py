@@ -159,7 +159,7 @@ def fit(
         def show(model: str, line: TrainingEpoch) -> None:
             status.update(f"Fitting the {model}: epoch {line.epoch}, {line.discrepancies} discrepancies on dev")
 
-        done = flow(session.engine, session.cache, name, on_epoch=show)
+        done = flow(session.engine, session.cache, name, on_epoch=show, memory_budget=session.memory_budget)
     record, knn = done.record, done.parameters.knn
     print_result(
         as_json,

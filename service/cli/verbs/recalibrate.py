@@ -58,6 +58,7 @@ def _serve(session: "Session", request: "RecalibrationRequest") -> "Step | None"
                 quiet_seconds=0,
                 wait_seconds=0,
                 keep=session.settings.keep_calibrations,
+                memory_budget=session.memory_budget,
                 wait=True,
                 send=sender(session),
             )

@@ -156,7 +156,7 @@ def _compare(session: "Session", request: "EvaluationRequest", title: str) -> "D
     if request.job_id is not None:
         run_job_with_progress(session, request.job_id, f"Scoring {title}")
     with messages.status("Comparing the methods"):
-        return flow(session.engine, session.cache, request, title)
+        return flow(session.engine, session.cache, request, title, memory_budget=session.memory_budget)
 
 
 def evaluate(
@@ -229,7 +229,7 @@ def replay(
         assert classifier is not None
         assert external_id is not None
         decision = newest_decision(session.engine, classifier, external_id)
-    replayed = flow(session.engine, session.cache, decision)
+    replayed = flow(session.engine, session.cache, decision, memory_budget=session.memory_budget)
     if as_json:
         print_result(True, replay_payload(decision, replayed))
     else:

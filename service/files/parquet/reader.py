@@ -19,8 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import UNKNOWN_LABEL
-from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET, batch_bytes, too_large
+from venn_admit.service.files.budget import batch_bytes, too_large
 from venn_admit.service.files.parquet.limits import (
     affordable_batches,
     affordable_rows,
