@@ -54,7 +54,8 @@ class Runtime:
             idle_in_transaction_seconds=idle_in_transaction_seconds,
             pool_size=settings.database_pool_size,
         )
-        return cls(settings, url, engine, ArrayCache(settings.home / "cache"))
+        cache = ArrayCache(settings.home / "cache", memory_budget=settings.memory_budget_mb << 20)
+        return cls(settings, url, engine, cache)
 
     def check_server(self) -> None:
         """Raise DatabaseError unless the server can be reached and is recent enough; its schema may be any."""

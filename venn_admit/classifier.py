@@ -167,6 +167,7 @@ class Classifier:
             chunk_rows=self._runtime.settings.chunk_rows,
             shell=self._shell,
             on_epoch=lambda _model, _line: None,
+            memory_budget=self._runtime.memory_budget,
         )
         record, parameters = done.record, done.parameters
         return Fit(record.dev_discrepancies, record.dev_count, parameters.knn.eta, parameters.eta_loc)
@@ -220,6 +221,7 @@ class Classifier:
             keep=self._runtime.settings.keep_calibrations,
             reason="asked for in Python",
             even_if_nearly_nothing_is_usable=kappa is not None,
+            memory_budget=self._runtime.memory_budget,
         )
         if isinstance(done, awaited.NearlyNothingUsable):
             raise NotReadyError(refusal(done))
@@ -250,6 +252,7 @@ class Classifier:
             chunk_rows=self._runtime.settings.chunk_rows,
             shell=self._shell,
             keep=self._runtime.settings.keep_calibrations,
+            memory_budget=self._runtime.memory_budget,
         )
         steps = [step for _, step in served if step is not None]
         errors = [step.error for step in steps if step.error is not None]
@@ -402,6 +405,7 @@ class Classifier:
             calibration_id=calibration,
             chunk_rows=self._runtime.settings.chunk_rows,
             shell=self._shell,
+            memory_budget=self._runtime.memory_budget,
         )
         return Evaluation(self.name, source or ("its decisions" if given is None else given.name), found)
 
@@ -415,7 +419,11 @@ class Classifier:
         Raises:
             NotReadyError: There is no calibration yet.
         """
-        return Report(report_flow.report(self._runtime.engine, self.name, calibration_id=calibration))
+        return Report(
+            report_flow.report(
+                self._runtime.engine, self.name, calibration_id=calibration, memory_budget=self._runtime.memory_budget
+            )
+        )
 
     @advising()
     def export(self, what: str, out: str | PathLike[str], *, calibration: int | None = None) -> int:

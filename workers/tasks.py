@@ -43,5 +43,6 @@ def add_tasks(app: Celery, runtime: Runtime) -> None:
             quiet_seconds=settings.recalibrate_quiet_seconds,
             wait_seconds=settings.recalibrate_wait_seconds,
             keep=settings.keep_calibrations,
+            memory_budget=runtime.memory_budget,
         )
         return len(steps)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.files.label_values import ClassNumbers
 from venn_admit.service.files.npz import reader as npz
 from venn_admit.service.files.parquet import reader as parquet

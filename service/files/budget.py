@@ -7,8 +7,6 @@ from venn_admit.service.errors import InvalidInputError
 # What messages call an input: the path of a file, or words for data that came otherwise.
 Place = Path | str
 
-DEFAULT_MEMORY_BUDGET = 512 << 20
-
 # A Python object with its place in a list or dictionary. Each value is held twice: as it was read, and as checked.
 OBJECT_BYTES = 100
 

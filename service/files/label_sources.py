@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.files.labels import LabelRows, read_label_table, read_labels
 
 

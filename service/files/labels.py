@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import UNKNOWN_LABEL, IntArray
 from venn_admit.service.errors import Code, InvalidInputError
 from venn_admit.service.files.arrow.sizes import object_bytes
 from venn_admit.service.files.arrow.types import is_label, is_name, is_text, to_list
-from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET, OBJECT_BYTES, Place, too_large
+from venn_admit.service.files.budget import OBJECT_BYTES, Place, too_large
 from venn_admit.service.files.label_values import ClassNumbers
 from venn_admit.service.files.parquet.reader import batches_within, open_file
 from venn_admit.service.files.records import check_id, check_is_file, duplicate_ids, input_error, reading

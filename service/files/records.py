@@ -12,9 +12,10 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 import numpy.typing as npt
 
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from venn_admit.service.errors import Code, InvalidInputError
-from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET, Place
+from venn_admit.service.files.budget import Place
 from venn_admit.service.files.default_ids import DefaultIds
 from venn_admit.service.files.label_values import ClassNumbers
 

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.files import count_rows, read_exemplars
 from venn_admit.service.files.arrow.batches import check_schema, to_batch
 from venn_admit.service.files.arrow.sizes import affordable_batches
-from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET, batch_bytes
+from venn_admit.service.files.budget import batch_bytes
 from venn_admit.service.files.label_values import ClassNumbers
 from venn_admit.service.files.records import Attributes, ExemplarBatch, Layout, input_error, make_batch
 

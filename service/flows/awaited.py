@@ -47,7 +47,16 @@ class Shell(Protocol):
         ...
 
 
-def fit(engine: Engine, cache: ArrayCache, name: str, *, chunk_rows: int, shell: Shell, on_epoch: OnEpoch) -> Fitted:
+def fit(
+    engine: Engine,
+    cache: ArrayCache,
+    name: str,
+    *,
+    chunk_rows: int,
+    shell: Shell,
+    on_epoch: OnEpoch,
+    memory_budget: int,
+) -> Fitted:
     """Find the neighbours that a fit needs, fit the KNN and the localizer on them, and make the result current.
 
     Args:
@@ -57,6 +66,7 @@ def fit(engine: Engine, cache: ArrayCache, name: str, *, chunk_rows: int, shell:
         chunk_rows: Rows of a chunk of the job.
         shell: Sees the job through.
         on_epoch: Is given the model (`knn`, `localizer`) and each line of its training log.
+        memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         NotReadyError: Data are missing.
@@ -64,7 +74,7 @@ def fit(engine: Engine, cache: ArrayCache, name: str, *, chunk_rows: int, shell:
     """
     shell.run_job(request_neighbours(engine, name, chunk_rows=chunk_rows), "Searching neighbours")
     shell.show("Fitting")
-    return fitting.fit(engine, cache, name, on_epoch=on_epoch)
+    return fitting.fit(engine, cache, name, on_epoch=on_epoch, memory_budget=memory_budget)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +95,7 @@ def calibrate(
     keep: int | None,
     reason: str,
     even_if_nearly_nothing_is_usable: bool,
+    memory_budget: int,
 ) -> Calibrated | NearlyNothingUsable:
     """Bring the approximations of mc and vp up to date, take a snapshot of them, and make it current.
 
@@ -97,6 +108,7 @@ def calibrate(
         keep: How many snapshots of the setting are kept, beside those that decisions or jobs refer to; None: all.
         reason: Why it is made, as it is kept with the snapshot.
         even_if_nearly_nothing_is_usable: Whether a setting that leaves nearly nothing to admit is stored all the same.
+        memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         NotReadyError: Data or parameters are missing.
@@ -105,11 +117,11 @@ def calibrate(
     shell.run_job(request_approximations(engine, name, settings_of, chunk_rows=chunk_rows), "Approximating")
     if not even_if_nearly_nothing_is_usable:
         shell.show("Counting usable bands")
-        classifier, shares = compare_settings(engine, name, settings_of)
+        classifier, shares = compare_settings(engine, name, settings_of, memory_budget=memory_budget)
         if shares.nearly_nothing:
             return NearlyNothingUsable(classifier, shares)
     shell.show("Calibrating")
-    return take_calibration(engine, name, settings_of, reason=reason, keep=keep)
+    return take_calibration(engine, name, settings_of, reason=reason, keep=keep, memory_budget=memory_budget)
 
 
 def recalibrate(
@@ -119,6 +131,7 @@ def recalibrate(
     chunk_rows: int,
     shell: Shell,
     keep: int | None,
+    memory_budget: int,
 ) -> list[tuple[RecalibrationRequest, Step | None]]:
     """Serve all requests for a recalibration at once, each to its snapshot or to what prevents it.
 
@@ -128,6 +141,7 @@ def recalibrate(
         chunk_rows: Rows of a chunk of a job.
         shell: Sees jobs through.
         keep: As for `calibrate`.
+        memory_budget: As for `calibrate`.
 
     Returns:
         The requests with their last steps; None if another process made the snapshot.
@@ -135,18 +149,27 @@ def recalibrate(
     served = []
     for request in retry_and_list(engine, name):
         shell.show(f"Recalibrating {request.classifier.name}")
-        step = _step(engine, request, chunk_rows, keep)
+        step = _step(engine, request, chunk_rows, keep, memory_budget)
         while step is not None and step.calibrated is None and step.error is None:
             if step.job_id is not None:
                 shell.run_job(step.job_id, f"Approximating {request.classifier.name}")
-            step = _step(engine, request, chunk_rows, keep)
+            step = _step(engine, request, chunk_rows, keep, memory_budget)
         served.append((request, step))
     return served
 
 
-def _step(engine: Engine, request: RecalibrationRequest, chunk_rows: int, keep: int | None) -> Step | None:
+def _step(
+    engine: Engine, request: RecalibrationRequest, chunk_rows: int, keep: int | None, memory_budget: int
+) -> Step | None:
     return recalibrate_step(
-        engine, request, chunk_rows=chunk_rows, quiet_seconds=0, wait_seconds=0, keep=keep, wait=True
+        engine,
+        request,
+        chunk_rows=chunk_rows,
+        quiet_seconds=0,
+        wait_seconds=0,
+        keep=keep,
+        memory_budget=memory_budget,
+        wait=True,
     )
 
 
@@ -193,6 +216,7 @@ def evaluate(
     calibration_id: int | None,
     chunk_rows: int,
     shell: Shell,
+    memory_budget: int,
 ) -> DatasetReport:
     """Decide on labelled exemplars, and compare what each method admits of them and how often it is right.
 
@@ -205,6 +229,7 @@ def evaluate(
         calibration_id: The snapshot to use; None: the current one.
         chunk_rows: Rows of a chunk of the job.
         shell: Sees the job through.
+        memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         InvalidInputError: There is nothing labelled, or the snapshot was made with all that is.
@@ -222,4 +247,4 @@ def evaluate(
     if request.job_id is not None:
         shell.run_job(request.job_id, f"Scoring {shown}")
     shell.show("Comparing the methods")
-    return evaluation.evaluate(engine, cache, request, shown)
+    return evaluation.evaluate(engine, cache, request, shown, memory_budget=memory_budget)

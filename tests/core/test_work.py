@@ -102,9 +102,9 @@ def test_singletons_alone_are_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = rng.standard_normal((200 + count, 5)).astype(np.float32)
     weighed = []
 
-    def counted(queries: Float32Array, *rest: Any) -> FloatArray:
+    def counted(queries: Float32Array, *rest: Any, **options: Any) -> FloatArray:
         weighed.append(queries)
-        return category_weight(queries, *rest)
+        return category_weight(queries, *rest, **options)
 
     monkeypatch.setattr(deciding, "category_weight", counted)
     decided = decide(

@@ -86,6 +86,7 @@ def calibrate(
             keep=session.settings.keep_calibrations,
             reason="asked for on the command line",
             even_if_nearly_nothing_is_usable=kappa is not None,
+            memory_budget=session.memory_budget,
         )
     if isinstance(done, NearlyNothingUsable):
         _refuse(done, as_json)

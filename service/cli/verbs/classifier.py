@@ -171,6 +171,7 @@ def fit(
             chunk_rows=session.settings.chunk_rows,
             shell=shell,
             on_epoch=show,
+            memory_budget=session.memory_budget,
         )
     record, knn = done.record, done.parameters.knn
     print_result(

@@ -34,6 +34,7 @@ def recalibrate(
             chunk_rows=session.settings.chunk_rows,
             shell=shell,
             keep=session.settings.keep_calibrations,
+            memory_budget=session.memory_budget,
         )
     results = [_result(request, step) for request, step in served]
     print_result(

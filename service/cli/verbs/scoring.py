@@ -101,6 +101,7 @@ def evaluate_data(
             calibration_id=calibration,
             chunk_rows=session.settings.chunk_rows,
             shell=shell,
+            memory_budget=session.memory_budget,
         )
 
 
@@ -167,7 +168,7 @@ def replay(
         assert classifier is not None
         assert external_id is not None
         decision = newest_decision(session.engine, classifier, external_id)
-    replayed = flow(session.engine, session.cache, decision)
+    replayed = flow(session.engine, session.cache, decision, memory_budget=session.memory_budget)
     if as_json:
         print_result(True, replay_payload(decision, replayed))
     else:

@@ -6,6 +6,7 @@ docs/PROCEDURE.md, sections 1 and 2. The results of a point have the same bits w
 
 import numpy as np
 
+from venn_admit.service.core.memory import tile_rows
 from venn_admit.service.core.types import (
     Approximation,
     Float32Array,
@@ -16,9 +17,6 @@ from venn_admit.service.core.types import (
     Support,
 )
 from venn_admit.service.errors import InvalidInputError
-
-# Approximate size in bytes of temporaries.
-_BLOCK_BYTES = 32 * 2**20
 
 
 def approximate(neighbours: Neighbours, support: Support, parameters: KnnParameters) -> Approximation:
@@ -154,9 +152,9 @@ def knn_logits(neighbours: Neighbours, support: Support, parameters: KnnParamete
     count, neighbour_count = neighbours.indices.shape
     class_count = support.logits.shape[1]
     logits = np.empty((count, class_count))
-    block_rows = max(1, _BLOCK_BYTES // (8 * (4 * class_count + 2 * neighbour_count)))
-    for start in range(0, count, block_rows):
-        part = slice(start, start + block_rows)
+    step = tile_rows(8 * (4 * class_count + 2 * neighbour_count))
+    for start in range(0, count, step):
+        part = slice(start, start + step)
         weights = neighbour_weights(neighbours.distances[part], parameters.eta)
         # The sum goes neighbour by neighbour, so that its order is the same for every point.
         total = np.zeros((weights.shape[0], class_count))
@@ -214,11 +212,15 @@ def _check_logits(logits: Float32Array | FloatArray) -> None:
             f"expected logits of shape (points, classes) with at least 2 classes, got shape {logits.shape}; "
             "pass one row per point and one column per class"
         )
-    if not np.isfinite(logits).all():
-        row, column = np.argwhere(~np.isfinite(logits))[0]
-        raise InvalidInputError(
-            f"expected finite logits, got {logits[row, column]} in row {row}, column {column}; remove or repair the row"
-        )
+    step = tile_rows(logits.shape[1])  # all logits of the support take a byte each otherwise
+    for start in range(0, len(logits), step):
+        finite = np.isfinite(logits[start : start + step])
+        if not finite.all():
+            row, column = np.argwhere(~finite)[0] + (start, 0)
+            raise InvalidInputError(
+                f"expected finite logits, got {logits[row, column]} in row {row}, column {column}; "
+                "remove or repair the row"
+            )
 
 
 def _check_labels(labels: IntArray, logits: Float32Array | FloatArray) -> None:

@@ -21,14 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from venn_admit.service.core.approximation.products import rows_are_alike
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET, block_rows, tile_rows
 from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray
 from venn_admit.service.errors import InvalidInputError
 
 QUERY_TILE = 64
 SUPPORT_TILE = 1024
 INNER_TILE = 256  # no more than the inner block of OpenBLAS' kernels for processors with AVX
-PANEL_BYTES = 32 * 2**20
-DIFFERENCE_BYTES = 16 * 2**20
 # Below this share of ||x||^2 + ||x_j||^2, a squared distance has lost about four of its sixteen digits to
 # cancellation, or three of the seven of float32, and is computed from the difference of the vectors instead.
 CANCELLATION_SHARE = {np.dtype(np.float64): 1e-4, np.dtype(np.float32): 1e-3}
@@ -65,6 +64,8 @@ def category_weight(
     window_low: IntArray,
     window_high: IntArray,
     eta_loc: float,
+    *,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> FloatArray:
     """Return the localizer's weight of each query's category, psi' = the sum of psi over a window of support rows.
 
@@ -74,6 +75,7 @@ def category_weight(
         window_low: (m,) int64, the first row of each window.
         window_high: (m,) int64, one past the last row; 0 <= low <= high <= n.
         eta_loc: > 0, finite, in the units of the vectors.
+        memory_budget: In bytes.
 
     Returns:
         (m,) float64 in [0, 1]. It is exactly 1 for the whole support and 0 for an empty window, or for one so far away
@@ -97,11 +99,13 @@ def category_weight(
     if len(support) <= FLOAT64_SUPPORT or not (
         1 / FLOAT32_ETA <= eta_loc <= FLOAT32_ETA and _rows_are_alike(queries.shape[1], "float32")
     ):
-        return _float64_weight(queries, support, centre, window_low, window_high, eta_loc)
+        return _float64_weight(queries, support, centre, window_low, window_high, eta_loc, memory_budget)
     near = _reach(queries, support, centre) <= FLOAT32_REACH * eta_loc
     weight = np.empty(len(queries))
     for rows, weigh in ((near, _float32_weight), (~near, _float64_weight)):
-        weight[rows] = weigh(queries[rows], support, centre, window_low[rows], window_high[rows], eta_loc)
+        weight[rows] = weigh(
+            queries[rows], support, centre, window_low[rows], window_high[rows], eta_loc, memory_budget
+        )
     return weight
 
 
@@ -121,7 +125,10 @@ def _reach(queries: Float32Array, support: Float32Array, centre: FloatArray) -> 
         for start in range(0, len(support), SUPPORT_TILE):
             _, norms = _centred(support[start : start + SUPPORT_TILE], centre32, SUPPORT_TILE)
             farthest = max(farthest, float(norms.max()))
-        _, norms = _centred(queries, centre32, len(queries))
+        norms = np.empty((len(queries), 1), np.float32)
+        for start in range(0, len(queries), SUPPORT_TILE):
+            part = queries[start : start + SUPPORT_TILE]
+            norms[start : start + SUPPORT_TILE] = _centred(part, centre32, len(part))[1]
     return np.asarray(np.sqrt(norms[:, 0].astype(np.float64)) + np.sqrt(farthest))
 
 
@@ -132,10 +139,11 @@ def _float64_weight(
     window_low: IntArray,
     window_high: IntArray,
     eta_loc: float,
+    memory_budget: int,
 ) -> FloatArray:
     nearest = np.full(len(queries), np.inf)
     whole, inside = np.zeros((2, len(queries)))
-    for tile in _distance_tiles(queries, support, centre):
+    for tile in _distance_tiles(queries, support, centre, memory_budget):
         rows, count = tile.queries, tile.queries.stop - tile.queries.start
         weights, shrink, nearest[rows] = _weigh(tile.distances, nearest[rows], eta_loc)
         whole[rows] = whole[rows] * shrink + weights.sum(axis=1)[:count]
@@ -151,10 +159,11 @@ def _float32_weight(
     window_low: IntArray,
     window_high: IntArray,
     eta_loc: float,
+    memory_budget: int,
 ) -> FloatArray:
     """As in float64, for distances so short that the weights need not be taken relative to the nearest point's."""
     whole, inside = np.zeros((2, len(queries)))
-    for tile in _distance_tiles(queries, support, centre.astype(np.float32)):
+    for tile in _distance_tiles(queries, support, centre.astype(np.float32), memory_budget):
         rows, count = tile.queries, tile.queries.stop - tile.queries.start
         weights = np.divide(tile.distances, -eta_loc, out=tile.distances)
         np.exp(weights, out=weights)
@@ -172,7 +181,12 @@ def _add_windows(sums: FloatArray, tile: _Tile, weights: _Real, low: IntArray, h
 
 
 def localizer_logits(
-    queries: Float32Array, support: Float32Array, support_knn_logits: FloatArray, eta_loc: float
+    queries: Float32Array,
+    support: Float32Array,
+    support_knn_logits: FloatArray,
+    eta_loc: float,
+    *,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> FloatArray:
     """Return the localizer's own output, sum_j psi_j KNN(x_j), which approximates KNN(x).
 
@@ -181,6 +195,7 @@ def localizer_logits(
         support: (n, D) float32, n >= 1, all of vp.
         support_knn_logits: (n, C) float64, KNN(x_j) of the support.
         eta_loc: > 0, finite, in the units of the vectors.
+        memory_budget: In bytes.
 
     Returns:
         (m, C) float64, averages of the support's logits. They are independent, bit for bit, of the other queries and of
@@ -201,7 +216,7 @@ def localizer_logits(
     whole = np.zeros(len(queries))
     weighted = np.zeros((len(queries), support_knn_logits.shape[1]))
     logits, part = np.empty((2, QUERY_TILE, support_knn_logits.shape[1]))
-    for tile in _distance_tiles(queries, support, _centre(support)):
+    for tile in _distance_tiles(queries, support, _centre(support), memory_budget):
         rows, count = tile.queries, tile.queries.stop - tile.queries.start
         weights, shrink, nearest[rows] = _weigh(tile.distances, nearest[rows], eta_loc)
         whole[rows] = whole[rows] * shrink + weights.sum(axis=1)[:count]
@@ -210,12 +225,15 @@ def localizer_logits(
     return weighted / whole[:, np.newaxis]  # (m, C)
 
 
-def pairwise_distances(queries: Float32Array, support: Float32Array) -> FloatArray:
+def pairwise_distances(
+    queries: Float32Array, support: Float32Array, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
+) -> FloatArray:
     """Return the Euclidean distances, not squared, of all queries to all support rows.
 
     Args:
         queries: (m, D) float32.
         support: (n, D) float32, n >= 1.
+        memory_budget: In bytes, besides the result.
 
     Returns:
         (m, n) float64, in the units of the vectors; exactly 0 for equal vectors. The result alone takes 8 m n bytes:
@@ -226,7 +244,7 @@ def pairwise_distances(queries: Float32Array, support: Float32Array) -> FloatArr
     """
     _check_vectors(queries, support)
     distances = np.empty((len(queries), len(support)))
-    for tile in _distance_tiles(queries, support, _centre(support)):
+    for tile in _distance_tiles(queries, support, _centre(support), memory_budget):
         rows, columns = tile.queries, tile.support
         distances[rows, columns] = tile.distances[: rows.stop - rows.start, : columns.stop - columns.start]
     return distances
@@ -254,19 +272,20 @@ def _weigh(distances: _Real, nearest: FloatArray, eta_loc: float) -> tuple[_Real
     return weights, shrink, updated[:count]
 
 
-def _distance_tiles(queries: Float32Array, support: Float32Array, centre: _Real) -> Iterator[_Tile]:
+def _distance_tiles(queries: Float32Array, support: Float32Array, centre: _Real, memory_budget: int) -> Iterator[_Tile]:
     """Yield all tiles of the distance matrix; the tiles of one query come in the order of the support.
 
     Args:
         queries: (m, D) float32.
         support: (n, D) float32.
         centre: (D,), about the middle of the support; the distances are of its dtype.
+        memory_budget: In bytes; it decides how many tiles of queries share the preparation of a tile of the support.
     """
     # Allocated once: fresh pages would cost as much as the arithmetic.
     squared, part = np.empty((2, QUERY_TILE, SUPPORT_TILE), centre.dtype)
     right = np.empty((support.shape[1] + 2, SUPPORT_TILE), centre.dtype)  # a BLAS is faster in this order
     share = CANCELLATION_SHARE[centre.dtype]
-    panel_rows = max(1, PANEL_BYTES // (8 * queries.shape[1] * QUERY_TILE)) * QUERY_TILE
+    panel_rows = block_rows(memory_budget, 8 * queries.shape[1] * QUERY_TILE) * QUERY_TILE
     for panel_start in range(0, len(queries), panel_rows):
         panel_stop = min(panel_start + panel_rows, len(queries))
         query_starts = range(panel_start, panel_stop, QUERY_TILE)
@@ -303,7 +322,7 @@ def _centred(vectors: Float32Array, centre: _Real, length: int) -> tuple[_Real, 
 def _refine(squared: _Real, cancelled: BoolArray, queries: Float32Array, support: Float32Array) -> None:
     """Replace, in place, the squared distances lost to cancellation by those of the vectors' differences."""
     pair_rows, pair_columns = np.nonzero(cancelled[: len(queries), : len(support)])
-    step = max(1, DIFFERENCE_BYTES // (8 * queries.shape[1]))
+    step = tile_rows(8 * queries.shape[1])
     for start in range(0, len(pair_rows), step):
         rows, columns = pair_rows[start : start + step], pair_columns[start : start + step]
         difference = queries[rows].astype(np.float64) - support[columns]  # (pairs, D)

@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 
 from venn_admit.service.core.checks import check_lengths
-from venn_admit.service.core.comparison.adaptive import AdaptiveRule, LabelScores, set_sizes
+from venn_admit.service.core.comparison.adaptive import BLOCK_ELEMENTS, AdaptiveRule, LabelScores, set_sizes
 from venn_admit.service.core.comparison.split import conformal_threshold
 from venn_admit.service.core.conformal import conformal_rank
 from venn_admit.service.core.splits import hash_keys
@@ -29,8 +29,6 @@ SIZE_PENALTIES = (0.001, 0.01, 0.1, 0.2, 0.5)
 ADAPTIVENESS_PENALTIES = (0.0, 1e-5, 1e-4, 8e-4, 9e-4, 1e-3, 1.5e-3, 2e-3)
 STRATA = (0, 2, 4, 7, 11, 101)
 """Least set sizes of the strata [0,1], [2,3], [4,6], [7,10], [11,100], [101,1000]; the last is open above."""
-
-_BLOCK_ELEMENTS = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +155,7 @@ def _tuning_sizes(
 ) -> IntArray:
     """`set_sizes` of some rows, without copying all their logits at once."""
     sizes = np.empty((len(candidates), len(rows)), dtype=np.int64)
-    step = max(1, _BLOCK_ELEMENTS // logits.shape[1])
+    step = max(1, BLOCK_ELEMENTS // logits.shape[1])
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
         sizes[:, start : start + step] = set_sizes(logits[part], draws[part], temperature, candidates)

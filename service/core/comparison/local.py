@@ -11,10 +11,9 @@ import numpy as np
 
 from venn_admit.service.core.approximation.localizer import QUERY_TILE, pairwise_distances
 from venn_admit.service.core.checks import check_lengths
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.service.core.types import Float32Array, FloatArray, IntArray
 from venn_admit.service.errors import InvalidInputError, NotReadyError
-
-BLOCK_BYTES = 128 * 2**20
 
 
 def local_thresholds(
@@ -25,6 +24,7 @@ def local_thresholds(
     alpha: Decimal,
     eta_loc: float,
     infinite_mass: bool = False,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> FloatArray:
     """Return the smallest calibration score at which the localizer's weights reach 1 - alpha, for each query.
 
@@ -40,8 +40,8 @@ def local_thresholds(
     data that leaves no singleton, which is why it is not the default. The default form guarantees no coverage in finite
     samples.
 
-    A result is independent, bit for bit, of the other queries. The computation goes in blocks of queries, of about 128
-    MiB or, if that is more, 512 bytes per calibration point.
+    A result is independent, bit for bit, of the other queries. The computation goes in blocks of queries, of a
+    share of the budget or, if that is more, 512 bytes per calibration point.
 
     Args:
         queries: (m, D) float32; may be a memory map.
@@ -50,6 +50,7 @@ def local_thresholds(
         alpha: Exact decimal in (0, 1).
         eta_loc: > 0, finite, in the units of the vectors.
         infinite_mass: Whether to use Guan's form.
+        memory_budget: In bytes.
 
     Returns:
         (m,) float64.
@@ -63,10 +64,10 @@ def local_thresholds(
     ordered = np.append(score[order], np.inf)  # (n + 1,)
     confidence = float(1 - Fraction(alpha))
     thresholds = np.empty(len(queries))
-    step = max(1, BLOCK_BYTES // (8 * len(support) * QUERY_TILE)) * QUERY_TILE
+    step = block_rows(memory_budget, 8 * len(support) * QUERY_TILE) * QUERY_TILE
     for start in range(0, len(queries), step):
         rows = slice(start, start + step)
-        places = _places(queries[rows], support, order, confidence, eta_loc, infinite_mass)
+        places = _places(queries[rows], support, order, confidence, eta_loc, infinite_mass, memory_budget)
         thresholds[rows] = ordered[places]
     return thresholds
 
@@ -78,9 +79,10 @@ def _places(
     confidence: float,
     eta_loc: float,
     infinite_mass: bool,
+    memory_budget: int,
 ) -> IntArray:
     """For each of some queries (b,): the first place in `order` (n,) at which the weights suffice, or n."""
-    weights = pairwise_distances(queries, support)  # (b, n)
+    weights = pairwise_distances(queries, support, memory_budget=memory_budget)  # (b, n)
     nearest = weights.min(axis=1)
     # The nearest distance is subtracted, so that no eta_loc is too small; a far point may weigh 0.
     np.subtract(nearest[:, np.newaxis], weights, out=weights)

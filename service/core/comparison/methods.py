@@ -16,6 +16,7 @@ from venn_admit.service.core.comparison.adaptive_tuning import TunedRules, tuned
 from venn_admit.service.core.comparison.local import local_thresholds
 from venn_admit.service.core.comparison.split import conformal_threshold, sets_within
 from venn_admit.service.core.comparison.temperature import fit_temperature
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import Float32Array, FloatArray, IntArray, MethodSets
 from venn_admit.service.errors import InvalidInputError, NotReadyError
 
@@ -92,7 +93,13 @@ class ComparisonMethods:
 
 
 def comparison_methods(
-    calibration: ComparisonCalibration, points: ComparisonPoints, *, alpha: Decimal, eta_loc: float, seed: int
+    calibration: ComparisonCalibration,
+    points: ComparisonPoints,
+    *,
+    alpha: Decimal,
+    eta_loc: float,
+    seed: int,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> ComparisonMethods:
     """Return the sets that each comparison method gives some points, and the parameters of the methods.
 
@@ -104,6 +111,7 @@ def comparison_methods(
         alpha: Exact decimal in (0, 1).
         eta_loc: The localizer's parameter, > 0.
         seed: Of the cut into a part to tune RAPS on and the rest, which keeps points of one key together.
+        memory_budget: In bytes.
 
     Raises:
         InvalidInputError: The arrays do not fit each other, or are out of range.
@@ -112,7 +120,12 @@ def comparison_methods(
     _check(calibration, points)
     parameters = _parameters(calibration, alpha, seed)
     local = local_thresholds(
-        points.vectors, calibration.vectors, calibration.nonconformity, alpha=alpha, eta_loc=eta_loc
+        points.vectors,
+        calibration.vectors,
+        calibration.nonconformity,
+        alpha=alpha,
+        eta_loc=eta_loc,
+        memory_budget=memory_budget,
     )
     predicted = network_prediction(points.network_logits)
 

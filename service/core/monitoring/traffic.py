@@ -16,6 +16,7 @@ from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
 from venn_admit.service.core.documents import Documents
 from venn_admit.service.core.evaluation.tallies import MINIMUM_TO_JUDGE, wilson_interval
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.monitoring.discrepancies import LEVEL
 from venn_admit.service.core.monitoring.drift import (
     DecidedPoints,
@@ -185,12 +186,15 @@ class SnapshotIndex:
     venn: VennIndex
 
 
-def redecide(snapshot: SnapshotIndex, decided: DecidedPoints) -> Decisions | None:
+def redecide(
+    snapshot: SnapshotIndex, decided: DecidedPoints, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
+) -> Decisions | None:
     """Return what plain Venn-ADMIT decides on the comparable points under the snapshot; None if there are none.
 
     Args:
         snapshot: The snapshot.
         decided: Recent traffic.
+        memory_budget: In bytes.
     """
     rows = decided.comparable
     if not rows.any():
@@ -207,6 +211,7 @@ def redecide(snapshot: SnapshotIndex, decided: DecidedPoints) -> Decisions | Non
         neighbour_count=snapshot.neighbour_count,
         require_full_match=False,
         localizer=None,
+        memory_budget=memory_budget,
     )
 
 

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from venn_admit.service.core.memory import tile_rows
 from venn_admit.service.core.neighbours.bounds import DistanceBounds, faster_precision, slices
 from venn_admit.service.core.neighbours.distances import euclidean_distances
 from venn_admit.service.core.types import Float32Array, FloatArray, IntArray
 from venn_admit.service.errors import InvalidInputError
-
-# The size of blocks that stay in the cache.
-_BLOCK_BYTES = 2 * 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +43,7 @@ class NeighbourIndex:
         support = np.asarray(support)
         # Beyond 126 the scale or its inverse would not be a normal float32.
         scale = np.float32(2.0 ** -int(np.clip(np.frexp(max(largest, -smallest))[1], -126, 126)))
-        sample_rows = max(1, min(4096, _BLOCK_BYTES // (4 * support.shape[1])))
+        sample_rows = min(4096, tile_rows(4 * support.shape[1]))
         sample = support[:: -(-len(support) // sample_rows)]
         centre = np.asarray(np.mean(sample, axis=0, dtype=np.float64) * float(scale), dtype=np.float32)
         if precision is None:
@@ -66,7 +64,7 @@ class NeighbourIndex:
             (M,) float64.
         """
         distances = np.empty(rows.size)
-        for part in slices(rows.size, _BLOCK_BYTES // (8 * queries.shape[1])):
+        for part in slices(rows.size, tile_rows(8 * queries.shape[1])):
             distances[part] = euclidean_distances(self.vectors[rows[part]], queries[query_rows[part]])
         return distances
 
@@ -85,7 +83,7 @@ def check_finite(name: str, vectors: Float32Array) -> tuple[float, float]:
         InvalidInputError: A value is not finite; the message names its row and column.
     """
     smallest, largest = 0.0, 0.0
-    for part in slices(len(vectors), _BLOCK_BYTES // (4 * vectors.shape[1])):
+    for part in slices(len(vectors), tile_rows(4 * vectors.shape[1])):
         block = vectors[part]
         low, high = float(np.min(block)), float(np.max(block))
         if not np.isfinite(low) or not np.isfinite(high):

@@ -8,13 +8,12 @@ are scanned again. The result is therefore that of an exact search, whatever the
 import numpy as np
 import torch
 
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.neighbours.bounds import slices
 from venn_admit.service.core.neighbours.candidates import ListSizes, list_candidates, ranks
 from venn_admit.service.core.neighbours.index import NeighbourIndex, check_finite
 from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray, Neighbours
 from venn_admit.service.errors import InvalidInputError, NotReadyError
-
-DEFAULT_MEMORY_BUDGET = 64 * 2**20
 
 # Candidates kept beyond K: enough for the gap behind the K-th distance to exceed the error of the bounds.
 _MARGIN = 16

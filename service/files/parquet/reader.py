@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.files.arrow.batches import DAMAGE, check_schema, to_batch
 from venn_admit.service.files.arrow.sizes import affordable_batches
-from venn_admit.service.files.budget import DEFAULT_MEMORY_BUDGET, batch_bytes, too_large
+from venn_admit.service.files.budget import batch_bytes, too_large
 from venn_admit.service.files.parquet.limits import (
     affordable_rows,
     check_counts,

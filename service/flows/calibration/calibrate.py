@@ -10,6 +10,7 @@ from venn_admit.service.core.approximation.knn import nonconformity
 from venn_admit.service.core.calibrators.bands import BandRadius, band_radius, bin_of
 from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows, join_points, join_rows, rows_of_split
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import HELD_OUT_SPLITS, CalibrationPoints, CalibratorSettings, IntArray, Split
 from venn_admit.service.errors import Code, NotReadyError, OutdatedError
 from venn_admit.service.flows.calibration.approximate import points_to_approximate, require_support
@@ -21,8 +22,6 @@ from venn_admit.service.store.exemplars import approximations, classifiers, exem
 from venn_admit.service.store.exemplars.approximations import StoredParameters
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.work import recalibrations
-
-_BLOCK_BYTES = 64 << 20
 
 SettingsOf = Callable[[Classifier], CalibratorSettings]
 
@@ -95,7 +94,13 @@ def add_approximation_job(
 
 
 def calibrate(
-    engine: Engine, name: str, settings_of: SettingsOf, *, reason: str, keep: int | None = None
+    engine: Engine,
+    name: str,
+    settings_of: SettingsOf,
+    *,
+    reason: str,
+    keep: int | None = None,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> Calibrated:
     """Compute a snapshot from one view of the data, make it current, and put its setting in use.
 
@@ -107,6 +112,7 @@ def calibrate(
         settings_of: Returns the settings for the classifier, or raises InvalidInputError.
         reason: Why the snapshot is made; it is stored.
         keep: How many snapshots of the setting to keep, beside those that decisions or jobs refer to; None: all.
+        memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         NotReadyError: Data or approximations are missing; nothing is stored.
@@ -115,7 +121,7 @@ def calibrate(
         classifier = classifiers.by_name(guard, name)
         settings = settings_of(classifier)
         calibrations.lock_calibrator(guard, classifier, settings)
-        calibrated = take_snapshot(guard, classifier, settings, reason=reason, keep=keep)
+        calibrated = take_snapshot(guard, classifier, settings, reason=reason, keep=keep, memory_budget=memory_budget)
     vacuum_changed(engine, calibrated)
     return calibrated
 
@@ -129,6 +135,7 @@ def take_snapshot(
     keep: int | None,
     calibrator_id: int | None = None,
     leave_out: bool = False,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> Calibrated:
     """Make a snapshot, mark the request that it serves as served, and delete older ones that need not be kept.
 
@@ -143,7 +150,15 @@ def take_snapshot(
         connection.execution_options(isolation_level="REPEATABLE READ")
         with connection.begin():
             classifier = classifiers.by_id(connection, classifier.id)
-            calibrated = _calibrate(connection, classifier, settings, calibrator_id, reason, leave_out=leave_out)
+            calibrated = _calibrate(
+                connection,
+                classifier,
+                settings,
+                calibrator_id,
+                reason,
+                leave_out=leave_out,
+                memory_budget=memory_budget,
+            )
     # Each statement of the first transaction sees all that is committed, later requests and decisions included.
     if requested_at is not None:
         recalibrations.serve(guard, calibrated.calibrator_id, requested_at, whole=not calibrated.left_out)
@@ -169,6 +184,7 @@ def _calibrate(
     reason: str,
     *,
     leave_out: bool,
+    memory_budget: int,
 ) -> Calibrated:
     parameters = require_parameters(connection, classifier)
     require_support(connection, classifier)
@@ -182,11 +198,11 @@ def _calibrate(
             classifier=classifier.name,
         )
     _require_classes(connection, classifier)
-    mc_ids, mc = read_points(connection, classifier, Split.MC, parameters)
+    mc_ids, mc = read_points(connection, classifier, Split.MC, parameters, memory_budget)
     radius = require_radius(mc, settings)
     admit = AdmitIndex(mc, class_count=classifier.class_count, settings=settings, omega=radius.omega)
 
-    vp = _admit_sets_of_vp(connection, classifier, parameters, settings, admit)
+    vp = _admit_sets_of_vp(connection, classifier, parameters, settings, admit, memory_budget)
 
     mc_bins = bin_of(mc.match_count, settings.bin_edges)
     mc_rows = rows_of_split(mc_ids, mc, mc_bins, None, class_count=classifier.class_count)
@@ -231,12 +247,17 @@ def _admit_sets_of_vp(
     parameters: StoredParameters,
     settings: CalibratorSettings,
     admit: AdmitIndex,
+    memory_budget: int,
 ) -> list[_SetBlock]:
     found = []
-    for block in approximations.split_blocks(connection, classifier, Split.VP, parameters.id, _block_rows(classifier)):
+    for block in approximations.split_blocks(connection, classifier, Split.VP, parameters.id, memory_budget):
         approximation = block.approximation
         sets = admit.sets(
-            approximation.logits, approximation.predicted, approximation.match_count, approximation.distance
+            approximation.logits,
+            approximation.predicted,
+            approximation.match_count,
+            approximation.distance,
+            memory_budget=memory_budget,
         )
         bins = bin_of(approximation.match_count, settings.bin_edges)
         found.append(
@@ -288,10 +309,6 @@ def _require_classes(connection: Connection, classifier: Classifier) -> None:
             )
 
 
-def _block_rows(classifier: Classifier) -> int:
-    return max(1, _BLOCK_BYTES // (8 * (classifier.class_count + 8)))
-
-
 def _points(block: approximations.LabelledApproximations) -> CalibrationPoints:
     approximation = block.approximation
     return CalibrationPoints(
@@ -304,11 +321,11 @@ def _points(block: approximations.LabelledApproximations) -> CalibrationPoints:
 
 
 def read_points(
-    connection: Connection, classifier: Classifier, split: Split, parameters: StoredParameters
+    connection: Connection, classifier: Classifier, split: Split, parameters: StoredParameters, memory_budget: int
 ) -> tuple[IntArray, CalibrationPoints]:
     """Return ids and points of a split, in order of ingestion, without their logits."""
     ids, points = [], []
-    for block in approximations.split_blocks(connection, classifier, split, parameters.id, _block_rows(classifier)):
+    for block in approximations.split_blocks(connection, classifier, split, parameters.id, memory_budget):
         ids.append(block.exemplar_ids)
         points.append(_points(block))
     return np.concatenate(ids), join_points(points)

@@ -10,6 +10,7 @@ from venn_admit.service.core.approximation.knn import approximate
 from venn_admit.service.core.approximation.knn_fit import fit_knn
 from venn_admit.service.core.approximation.localizer import pairwise_distances
 from venn_admit.service.core.approximation.localizer_fit import fit_localizer, localizer_rows
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import HELD_OUT_SPLITS, KnnParameters, Neighbours, Split, TrainingEpoch
 from venn_admit.service.errors import Code, InvalidInputError, NotReadyError
 from venn_admit.service.flows.calibration.approximate import neighbours_in_order, points_to_approximate, require_support
@@ -59,10 +60,18 @@ def request_neighbours(engine: Engine, name: str, *, chunk_rows: int, send: Send
         )
 
 
-def fit(engine: Engine, cache: ArrayCache, name: str, *, on_epoch: OnEpoch) -> Fitted:
+def fit(
+    engine: Engine,
+    cache: ArrayCache,
+    name: str,
+    *,
+    on_epoch: OnEpoch,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> Fitted:
     """Fit parameters on the stored neighbours and make them current.
 
-    on_epoch is given the model (`knn`, `localizer`) and each line of its training log.
+    on_epoch is given the model (`knn`, `localizer`) and each line of its training log. memory_budget: bytes that
+    temporary arrays may take, besides what `service.core.memory` says of fits.
     """
     with connect(engine) as connection:
         classifier = classifiers.by_name(connection, name)
@@ -84,7 +93,7 @@ def fit(engine: Engine, cache: ArrayCache, name: str, *, on_epoch: OnEpoch) -> F
         on_epoch=lambda line: on_epoch("knn", line),
     )
     localizer = fit_localizer(
-        pairwise_distances(chosen_vectors, vp_vectors),
+        pairwise_distances(chosen_vectors, vp_vectors, memory_budget=memory_budget),
         approximate(vp_neighbours, support.support, knn_fit.parameters).logits,
         approximate(knn_neighbours, support.support, knn_fit.parameters).logits[chosen],
         document_keys=[knn.document_keys[row] for row in chosen.tolist()],

@@ -7,6 +7,7 @@ import structlog
 from celery import Celery
 from sqlalchemy import Engine
 
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.errors import DatabaseError, JobError, NotReadyError, OutdatedError
 from venn_admit.service.flows.calibration.calibrate import (
     Calibrated,
@@ -47,8 +48,24 @@ class Step:
     error: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """What bounds a step: rows of a chunk, snapshots to keep, and bytes of temporary arrays."""
+
+    chunk_rows: int
+    keep: int | None
+    memory_budget: int
+
+
 def recalibrate_due(
-    engine: Engine, app: Celery, *, chunk_rows: int, quiet_seconds: float, wait_seconds: float, keep: int | None
+    engine: Engine,
+    app: Celery,
+    *,
+    chunk_rows: int,
+    quiet_seconds: float,
+    wait_seconds: float,
+    keep: int | None,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> list[Step]:
     """Take every request that is due one step further, and return the steps that changed something.
 
@@ -62,6 +79,7 @@ def recalibrate_due(
         quiet_seconds: A request is due once no other has come for this long,
         wait_seconds: or this long after the first.
         keep: As for `calibrate`.
+        memory_budget: As for `calibrate`.
     """
     with connect(engine) as connection:
         requests = recalibrations.due(connection, quiet_seconds=quiet_seconds, wait_seconds=wait_seconds)
@@ -76,6 +94,7 @@ def recalibrate_due(
                 quiet_seconds=quiet_seconds,
                 wait_seconds=wait_seconds,
                 keep=keep,
+                memory_budget=memory_budget,
                 wait=False,
                 send=lambda job_id: relay(engine, app, job_id),
             )
@@ -106,6 +125,7 @@ def recalibrate_step(
     wait_seconds: float,
     keep: int | None,
     wait: bool,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
     send: Send | None = None,
 ) -> Step | None:
     """Take a request a step further: submit its job, or, once that is done, make the snapshot.
@@ -124,17 +144,18 @@ def recalibrate_step(
         found = recalibrations.due(
             guard, quiet_seconds=quiet_seconds, wait_seconds=wait_seconds, calibrator_id=request.calibrator_id
         )
-        step = _next_step(submission, found[0], chunk_rows=chunk_rows, keep=keep) if found else None
+        limits = _Limits(chunk_rows, keep, memory_budget)
+        step = _next_step(submission, found[0], limits) if found else None
     if step is not None and step.calibrated is not None:
         vacuum_changed(engine, step.calibrated)
     return step
 
 
-def _next_step(submission: Submission, request: RecalibrationRequest, *, chunk_rows: int, keep: int | None) -> Step:
+def _next_step(submission: Submission, request: RecalibrationRequest, limits: _Limits) -> Step:
     """submission: its transaction holds the calibrator's lock."""
     guard = submission.connection
     try:
-        return _search_or_snapshot(submission, request, chunk_rows=chunk_rows, keep=keep)
+        return _search_or_snapshot(submission, request, limits)
     except OutdatedError:
         recalibrations.await_job(guard, request.calibrator_id, None)
         return Step(request, RecalibrationOutcome.OUTDATED)
@@ -144,16 +165,14 @@ def _next_step(submission: Submission, request: RecalibrationRequest, *, chunk_r
         return Step(request, RecalibrationOutcome.FAILED, error=str(error))
 
 
-def _search_or_snapshot(
-    submission: Submission, request: RecalibrationRequest, *, chunk_rows: int, keep: int | None
-) -> Step:
+def _search_or_snapshot(submission: Submission, request: RecalibrationRequest, limits: _Limits) -> Step:
     guard = submission.connection
     match request.job_state:
         case None:
             lacking, parameters = lacking_points(guard, request.classifier)
             if len(lacking):
                 job_id = add_approximation_job(
-                    submission, request.classifier, lacking, parameters, chunk_rows=chunk_rows
+                    submission, request.classifier, lacking, parameters, chunk_rows=limits.chunk_rows
                 )
                 recalibrations.await_job(guard, request.calibrator_id, job_id)
                 return Step(request, RecalibrationOutcome.STARTED, job_id=job_id)
@@ -167,7 +186,8 @@ def _search_or_snapshot(
         request.classifier,
         request.settings,
         reason=request.reason,
-        keep=keep,
+        keep=limits.keep,
+        memory_budget=limits.memory_budget,
         calibrator_id=request.calibrator_id,
         leave_out=True,
     )

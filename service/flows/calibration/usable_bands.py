@@ -3,6 +3,7 @@
 from sqlalchemy import Engine
 
 from venn_admit.service.core.calibrators.usable_bands import UsableShares, usable_shares
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import Split
 from venn_admit.service.flows.calibration.calibrate import SettingsOf, read_points, require_parameters, require_radius
 from venn_admit.service.store.database.engine import connect
@@ -10,11 +11,13 @@ from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
-def compare_settings(engine: Engine, name: str, settings_of: SettingsOf) -> tuple[Classifier, UsableShares]:
+def compare_settings(
+    engine: Engine, name: str, settings_of: SettingsOf, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
+) -> tuple[Classifier, UsableShares]:
     """Shares of usable points of mc under the settings asked for and under others; nothing is written.
 
     The approximations of mc must be stored, as the job of `request_approximations` does. Raises as `calibrate` does
-    for invalid settings and missing data.
+    for invalid settings and missing data. memory_budget: bytes that temporary arrays may take.
     """
     with connect(engine) as connection:
         connection.execution_options(isolation_level="REPEATABLE READ")
@@ -22,7 +25,7 @@ def compare_settings(engine: Engine, name: str, settings_of: SettingsOf) -> tupl
             classifier = classifiers.by_name(connection, name)
             settings = settings_of(classifier)
             parameters = require_parameters(connection, classifier)
-            _, mc = read_points(connection, classifier, Split.MC, parameters)
+            _, mc = read_points(connection, classifier, Split.MC, parameters, memory_budget)
     shares = usable_shares(
         mc,
         settings,

@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 
 from venn_admit.service.core.approximation.knn import approximate
 from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import Approximation, Float32Array, FloatArray, Neighbours, Support
 from venn_admit.service.errors import InvalidInputError, NotReadyError
 from venn_admit.service.flows.decisions.score import Snapshot, load_snapshot
@@ -54,7 +55,13 @@ class _Searched:
 
 
 def audit(
-    engine: Engine, cache: ArrayCache, name: str, *, sample: int, ef_searches: Sequence[int]
+    engine: Engine,
+    cache: ArrayCache,
+    name: str,
+    *,
+    sample: int,
+    ef_searches: Sequence[int],
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> tuple[int, list[SearchAudit]]:
     """Return how many points were sampled, and the audits of the exact search and of each ef_search.
 
@@ -66,6 +73,7 @@ def audit(
         name: The classifier.
         sample: How many points to search for, if there are as many beside the training exemplars.
         ef_searches: How many candidates the searches keep.
+        memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         NotReadyError: There is no calibration, no point or no HNSW index.
@@ -91,9 +99,9 @@ def audit(
         exact = _searched(queries, partial(nearest.exact_nearest, connection, classifier))
 
     snapshot = load_snapshot(engine, cache, classifier, calibration_id)
-    right = _decided(classifier, snapshot, queries, exact)
+    right = _decided(classifier, snapshot, queries, exact, memory_budget)
     return len(points), [
-        _compare(ef_search, searched, exact, _decided(classifier, snapshot, queries, searched), right)
+        _compare(ef_search, searched, exact, _decided(classifier, snapshot, queries, searched, memory_budget), right)
         for ef_search, searched in [(None, exact), *by_index.items()]
     ]
 
@@ -109,7 +117,7 @@ def _searched(queries: Float32Array, search: Search) -> _Searched:
 
 
 def _decided(
-    classifier: Classifier, snapshot: Snapshot, queries: Float32Array, searched: _Searched
+    classifier: Classifier, snapshot: Snapshot, queries: Float32Array, searched: _Searched, memory_budget: int
 ) -> tuple[Approximation, Decisions]:
     """Approximations of all points and decisions on them, from the neighbours found."""
     distances = np.stack([near.distances for near in searched.found])  # (n, K)
@@ -127,6 +135,7 @@ def _decided(
         neighbour_count=classifier.neighbour_count,
         require_full_match=False,
         localizer=Localizer(snapshot.parameters.eta_loc, queries, snapshot.localizer_vectors),
+        memory_budget=memory_budget,
     )
     return approximation, decided
 

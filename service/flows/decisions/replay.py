@@ -8,6 +8,7 @@ from sqlalchemy import Engine, Row
 
 from venn_admit.service.core.approximation.knn import approximate
 from venn_admit.service.core.calibrators.venn_admit.decide import Localizer, decide
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.neighbours.search import exact_neighbours
 from venn_admit.service.core.types import AdmitSets, Approximation, FloatArray, IntArray, Support
 from venn_admit.service.flows.decisions.fields import decision_fields
@@ -47,7 +48,9 @@ def newest_decision(engine: Engine, name: str, external_id: str) -> int:
         return decisions.newest(connection, classifiers.by_name(connection, name), external_id)
 
 
-def replay(engine: Engine, cache: ArrayCache, decision_id: int) -> Replayed:
+def replay(
+    engine: Engine, cache: ArrayCache, decision_id: int, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
+) -> Replayed:
     """Search, approximate and decide again, with the training exemplars and the snapshot of that time."""
     with connect(engine) as connection:
         row = decisions.by_id(connection, decision_id)
@@ -56,7 +59,7 @@ def replay(engine: Engine, cache: ArrayCache, decision_id: int) -> Replayed:
     snapshot = load_snapshot(engine, cache, classifier, row.calibration_id)
     then = _support_at(engine, cache.support(engine, classifier), classifier, row.support_version)
 
-    found = exact_neighbours(query, then.vectors, classifier.neighbour_count)
+    found = exact_neighbours(query, then.vectors, classifier.neighbour_count, memory_budget=memory_budget)
     approximation = approximate(found, then.support, snapshot.parameters.knn)
     decided = decide(
         snapshot.admit,
@@ -66,6 +69,7 @@ def replay(engine: Engine, cache: ArrayCache, decision_id: int) -> Replayed:
         neighbour_count=classifier.neighbour_count,
         require_full_match=row.require_full_match,
         localizer=Localizer(snapshot.parameters.eta_loc, query, snapshot.localizer_vectors) if row.weighted else None,
+        memory_budget=memory_budget,
     )
 
     computed = decision_fields(approximation, decided)

@@ -175,6 +175,7 @@ def score_points(
         localizer=None
         if queries is None
         else Localizer(snapshot.parameters.eta_loc, queries, snapshot.localizer_vectors),
+        memory_budget=memory_budget,
     )
     return Scored(job, approximated, approximated.approximation, decided)
 

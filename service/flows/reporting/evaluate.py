@@ -18,6 +18,7 @@ from venn_admit.service.core.comparison.methods import (
 )
 from venn_admit.service.core.documents import documents_of
 from venn_admit.service.core.evaluation.points import EvaluationPoints
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import FloatArray, Split
 from venn_admit.service.errors import InvalidInputError, NotReadyError
 from venn_admit.service.files.sources import ExemplarSource
@@ -33,8 +34,6 @@ from venn_admit.service.store.decisions import decisions, evaluations, reports
 from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.search.array_cache import ArrayCache
-
-_BLOCK_ROWS = 16_384
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,10 +96,18 @@ def request_evaluation_of_decisions(
         return _request(submission, classifier, calibration, labelled, f"calibration {calibration.id}", chunk_rows)
 
 
-def evaluate(engine: Engine, cache: ArrayCache, request: EvaluationRequest, title: str) -> DatasetReport:
+def evaluate(
+    engine: Engine,
+    cache: ArrayCache,
+    request: EvaluationRequest,
+    title: str,
+    *,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> DatasetReport:
     """Compare the methods on the points of a request whose job is done; title: what the report calls them.
 
     The comparison methods are calibrated on mc and vp as the snapshot has them, and on knn as it is now.
+    memory_budget: bytes that temporary arrays may take.
     """
     classifier, exemplar_ids = request.classifier, request.labelled.ids
     snapshot = load_snapshot(engine, cache, classifier, request.calibration_id)
@@ -109,7 +116,7 @@ def evaluate(engine: Engine, cache: ArrayCache, request: EvaluationRequest, titl
         rows = evaluations.evaluated_rows(connection, classifier, request.calibration_id, exemplar_ids)
         keys = exemplars.keys(connection, exemplar_ids)
         vectors = exemplars.vectors(connection, classifier, exemplar_ids)
-        calibration_data = _calibration_data(connection, classifier, snapshot)
+        calibration_data = _calibration_data(connection, classifier, snapshot, memory_budget)
         vp_logits = _vp_logits(connection, classifier, snapshot)
         origin = reports.snapshot_origin(connection, snapshot.calibration)
 
@@ -122,6 +129,7 @@ def evaluate(engine: Engine, cache: ArrayCache, request: EvaluationRequest, titl
         neighbour_count=classifier.neighbour_count,
         require_full_match=False,
         localizer=None,
+        memory_budget=memory_budget,
     )
     compared = comparison_methods(
         calibration_data,
@@ -134,12 +142,14 @@ def evaluate(engine: Engine, cache: ArrayCache, request: EvaluationRequest, titl
         alpha=settings.alpha,
         eta_loc=eta_loc,
         seed=classifier.seed,
+        memory_budget=memory_budget,
     )
+    localized = localizer_logits(vectors, snapshot.localizer_vectors, vp_logits, eta_loc, memory_budget=memory_budget)
     points = EvaluationPoints(
         label=rows.label,
         network_predicted=rows.network_predicted,
         predicted=approximation.predicted,
-        localizer_predicted=localizer_logits(vectors, snapshot.localizer_vectors, vp_logits, eta_loc).argmax(axis=1),
+        localizer_predicted=localized.argmax(axis=1),
         match_count=approximation.match_count,
         distance=approximation.distance,
         logits=approximation.logits,
@@ -203,14 +213,16 @@ def _request(
     return EvaluationRequest(classifier, calibration.id, labelled, job_id)
 
 
-def _calibration_data(connection: Connection, classifier: Classifier, snapshot: Snapshot) -> ComparisonCalibration:
+def _calibration_data(
+    connection: Connection, classifier: Classifier, snapshot: Snapshot, memory_budget: int
+) -> ComparisonCalibration:
     """All held-out labelled points, in the order of their external ids: sums round by it."""
     ids, labels, scores = (
         [part.exemplar_ids for part in (snapshot.mc, snapshot.vp)],
         [part.points.label for part in (snapshot.mc, snapshot.vp)],
         [part.points.score for part in (snapshot.mc, snapshot.vp)],
     )
-    for block in approximations.split_blocks(connection, classifier, Split.KNN, snapshot.parameters.id, _BLOCK_ROWS):
+    for block in approximations.split_blocks(connection, classifier, Split.KNN, snapshot.parameters.id, memory_budget):
         ids.append(block.exemplar_ids)
         labels.append(block.labels)
         scores.append(nonconformity(block.approximation.logits, block.labels))

@@ -10,6 +10,7 @@ from venn_admit.service.core.calibrators.venn_admit.decide import Decisions
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.service.core.documents import Documents, documents_of
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.monitoring.discrepancies import Discrepancies
 from venn_admit.service.core.monitoring.drift import DecidedPoints
 from venn_admit.service.core.monitoring.inventory import Inventory, SnapshotChanges
@@ -27,15 +28,17 @@ from venn_admit.service.store.exemplars import classifiers, exemplars
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
-def report(engine: Engine, name: str, *, calibration_id: int | None) -> CalibrationReport:
+def report(
+    engine: Engine, name: str, *, calibration_id: int | None, memory_budget: int = DEFAULT_MEMORY_BUDGET
+) -> CalibrationReport:
     """Everything a report shows, from one view of the data; nothing is written.
 
     calibration_id: the snapshot to report on; None: the current one. Raises NotFoundError for a name or number that
-    is not stored, NotReadyError before the first calibration.
+    is not stored, NotReadyError before the first calibration. memory_budget: bytes that temporary arrays may take.
     """
     with consistent_view(engine) as connection:
         gathered = _gather(connection, name, calibration_id)
-    return _measure(gathered)
+    return _measure(gathered, memory_budget)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +85,7 @@ def _documents(connection: Connection, exemplar_ids: IntArray) -> Documents | No
     return documents_of(exemplars.keys(connection, exemplar_ids).document_keys)
 
 
-def _measure(gathered: _Gathered) -> CalibrationReport:
+def _measure(gathered: _Gathered, memory_budget: int) -> CalibrationReport:
     classifier, calibration, decided = gathered.classifier, gathered.calibration, gathered.decided
     partitions = calibration_partitions(
         gathered.mc.points,
@@ -93,7 +96,7 @@ def _measure(gathered: _Gathered) -> CalibrationReport:
         omega=calibration.radius.omega,
     )
     index = _index(gathered, partitions)
-    redecided = redecide(index, decided)
+    redecided = redecide(index, decided, memory_budget=memory_budget)
     return CalibrationReport(
         classifier=classifier.name,
         class_names=classifier.class_names,

@@ -140,7 +140,7 @@ Values = npt.NDArray[np.generic] | Sequence[bytes | None]
 
 
 # A row matrix is as wide as its longest row; beyond this many bytes, a block is encoded in halves.
-_MATRIX_BUDGET = 64 << 20
+_MATRIX_BYTES = 4 << 20
 
 
 def _width(column: Column, values: Values) -> int:
@@ -197,7 +197,7 @@ def encode_rows(
 ) -> bytes:
     """Return the rows in the binary COPY format, without header and trailer."""
     n = len(next(iter(values.values())))
-    if n > 1 and n * sum(_width(column, values[name]) for name, column in columns.items()) > _MATRIX_BUDGET:
+    if n > 1 and n * sum(_width(column, values[name]) for name, column in columns.items()) > _MATRIX_BYTES:
         halves = (slice(0, n // 2), slice(n // 2, n))
         return b"".join(
             encode_rows(
@@ -305,7 +305,8 @@ def copy_out_whole(
 ) -> dict[str, npt.NDArray[Any]]:
     """Return all rows of `query` as one block, which may be empty; otherwise as `copy_out`."""
     none = {name: column.take(np.zeros(0, dtype=column.wire)) for name, column in columns.items()}
-    blocks = [none, *copy_out(cursor, query, parameters, columns, _BLOCK_ROWS)]
+    block_rows = max(1, min(_BLOCK_ROWS, _BLOCK_BYTES // _row_type(columns).itemsize))
+    blocks = [none, *copy_out(cursor, query, parameters, columns, block_rows)]
     return {name: np.concatenate([block[name] for block in blocks]) for name in columns}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row
 
+from venn_admit.service.core.memory import block_rows
 from venn_admit.service.core.types import (
     Approximation,
     BoolArray,
@@ -241,13 +242,14 @@ def delete_outdated_approximations(connection: Connection, classifier: Classifie
 
 
 def split_blocks(
-    connection: Connection, classifier: Classifier, split: Split, knn_parameters_id: int, block_rows: int
+    connection: Connection, classifier: Classifier, split: Split, knn_parameters_id: int, memory_budget: int
 ) -> Iterator[LabelledApproximations]:
-    """Yield a labelled split in order of ingestion, in blocks."""
+    """Yield a labelled split in order of ingestion, in blocks; memory_budget: bytes for the whole computation."""
     columns: dict[str, FixedColumn] = {"id": INT8, "label": INT4, **_approximation_columns(classifier)}
     parameters = {"classifier_id": classifier.id, "split": split, "knn_parameters_id": knn_parameters_id}
     query = copy_query("approximations.split_approximations")
-    for block in copy_out(driver_cursor(connection), query, parameters, columns, block_rows):
+    rows = block_rows(memory_budget, 8 * (classifier.class_count + 8))
+    for block in copy_out(driver_cursor(connection), query, parameters, columns, rows):
         yield LabelledApproximations(block["id"], block["label"].astype(np.int64), _approximation(block))
 
 

@@ -19,6 +19,7 @@ from typing import TypeVar
 import numpy as np
 from sqlalchemy import Connection, Engine
 
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.service.core.types import Float32Array, IntArray, Support
 from venn_admit.service.errors import DatabaseError, NotReadyError
 from venn_admit.service.store.calibrations.calibrations import Calibration
@@ -26,7 +27,6 @@ from venn_admit.service.store.database.engine import connect, consistent_view
 from venn_admit.service.store.exemplars import exemplars, support
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
-_BLOCK_BYTES = 32 << 20
 # The bytes of rows that the server packs into one value; beyond this, it requests memory anew for each value.
 _PACKED_BYTES = 1 << 16
 # Two, because while workers move on to the newest, some still read the one before.
@@ -47,10 +47,14 @@ class CachedSupport:
 
 
 class ArrayCache:
-    """The cache in one folder. The most recently used entries of each owner are kept, the others deleted."""
+    """The cache in one folder. The most recently used entries of each owner are kept, the others deleted.
 
-    def __init__(self, folder: Path) -> None:
+    memory_budget: bytes; a share of it is copied at a time.
+    """
+
+    def __init__(self, folder: Path, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> None:
         self._folder = folder
+        self._memory_budget = memory_budget
 
     def support(self, engine: Engine, classifier: Classifier) -> CachedSupport:
         """Return the training exemplars as they were when `classifier` was read.
@@ -80,7 +84,7 @@ class ArrayCache:
         """Return the vectors of a snapshot's vp points in the given order, (n_vp, D) float32, mapped read-only."""
 
         def fill(folder: Path) -> None:
-            rows = _block_rows(classifier)
+            rows = block_rows(self._memory_budget, 4 * classifier.dimension)
             with (
                 connect(engine) as connection,
                 _float_rows(folder / "vectors.npy", len(exemplar_ids), classifier.dimension) as append,
@@ -149,10 +153,6 @@ def _used_at(entry: Path) -> int:
         return entry.stat().st_mtime_ns
     except FileNotFoundError:
         return 0
-
-
-def _block_rows(classifier: Classifier) -> int:
-    return max(1, _BLOCK_BYTES // (4 * max(classifier.dimension, classifier.class_count)))
 
 
 def _write_support(connection: Connection, classifier: Classifier, folder: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venn_admit.service.core.approximation import knn as approximation
+from venn_admit.service.core import memory
 from venn_admit.service.core.approximation.knn import (
     approximate,
     knn_logits,
@@ -118,7 +118,7 @@ def test_batches_blocks_and_row_order_change_no_bit(
     for rows in parts:
         assert_same(approximate(rows_of(neighbours, rows), support, parameters), whole, rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(approximation, "_BLOCK_BYTES", block_bytes)
+        patch.setattr(memory, "TILE_BYTES", block_bytes)
         assert_same(approximate(neighbours, support, parameters), whole, slice(None))
 
 

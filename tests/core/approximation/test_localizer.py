@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from venn_admit.service.core import memory
 from venn_admit.service.core.approximation import localizer
 from venn_admit.service.core.approximation.localizer import (
     FLOAT64_SUPPORT,
@@ -68,14 +69,17 @@ def make_windows(query_count: int, support_count: int) -> tuple[IntArray, IntArr
 
 
 def all_results(
-    queries: Float32Array, support: Float32Array, windows: tuple[IntArray, IntArray] | None = None
+    queries: Float32Array,
+    support: Float32Array,
+    windows: tuple[IntArray, IntArray] | None = None,
+    memory_budget: int = memory.DEFAULT_MEMORY_BUDGET,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     low, high = make_windows(len(queries), len(support)) if windows is None else windows
     knn_logits = np.random.default_rng(0).standard_normal((len(support), 3))
     return (
-        category_weight(queries, support, low, high, 0.7),
-        localizer_logits(queries, support, knn_logits, 0.7),
-        pairwise_distances(queries, support),
+        category_weight(queries, support, low, high, 0.7, memory_budget=memory_budget),
+        localizer_logits(queries, support, knn_logits, 0.7, memory_budget=memory_budget),
+        pairwise_distances(queries, support, memory_budget=memory_budget),
     )
 
 
@@ -246,9 +250,8 @@ def test_a_product_that_rounds_by_place_is_noticed(monkeypatch: pytest.MonkeyPat
 def test_bits_do_not_depend_on_memory_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     queries, support = make_points(7)
     expected = all_results(queries, support)
-    monkeypatch.setattr(localizer, "PANEL_BYTES", 1)
-    monkeypatch.setattr(localizer, "DIFFERENCE_BYTES", 1)
-    for result, whole in zip(all_results(queries, support), expected, strict=True):
+    monkeypatch.setattr(memory, "TILE_BYTES", 1)
+    for result, whole in zip(all_results(queries, support, memory_budget=1), expected, strict=True):
         np.testing.assert_array_equal(result, whole)
 
 

@@ -267,7 +267,7 @@ def test_tuning_does_not_depend_on_blocks_or_order(monkeypatch: pytest.MonkeyPat
     logits, label, draws = draw(5, 400, 12, coarse=False)
     tuning = np.random.default_rng(5).random(400) < 0.3
     expected = tuned_rules(logits, draws, label_scores(logits, label, draws, 1.0), tuning, temperature=1.0, alpha=ALPHA)
-    monkeypatch.setattr(adaptive_tuning, "_BLOCK_ELEMENTS", 100)
+    monkeypatch.setattr(adaptive_tuning, "BLOCK_ELEMENTS", 100)
     rows = np.random.default_rng(6).permutation(400)
     scores = label_scores(logits[rows], label[rows], draws[rows], 1.0)
     found = tuned_rules(logits[rows], draws[rows], scores, tuning[rows], temperature=1.0, alpha=ALPHA)

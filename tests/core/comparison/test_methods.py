@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venn_admit.service.core.approximation.knn import network_prediction, nonconformity, softmax
-from venn_admit.service.core.comparison import local as local_conformal
 from venn_admit.service.core.comparison import split as split_conformal
 from venn_admit.service.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores, uniform_draws
 from venn_admit.service.core.comparison.adaptive_tuning import tuned_rules, tuning_part
@@ -153,16 +152,13 @@ def test_local_thresholds_of_far_points() -> None:
     assert local_thresholds(query, support, score, alpha=ALPHA, eta_loc=1e-3, infinite_mass=True).tolist() == [np.inf]
 
 
-@pytest.mark.parametrize("block_bytes", [1, 2**20])
-def test_local_thresholds_do_not_depend_on_the_batch(
-    golden: dict[str, npt.NDArray[Any]], block_bytes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("memory_budget", [1, 2**23])
+def test_local_thresholds_do_not_depend_on_the_batch(golden: dict[str, npt.NDArray[Any]], memory_budget: int) -> None:
     support, score = golden["vp_r"].astype(np.float32), golden["vp_d"]
     queries = golden["score_r"].astype(np.float32)[:150]
     expected = local_thresholds(queries, support, score, alpha=ALPHA, eta_loc=0.6)
-    monkeypatch.setattr(local_conformal, "BLOCK_BYTES", block_bytes)
     for rows in (np.arange(150)[::-1], np.arange(70, 71)):
-        found = local_thresholds(queries[rows], support, score, alpha=ALPHA, eta_loc=0.6)
+        found = local_thresholds(queries[rows], support, score, alpha=ALPHA, eta_loc=0.6, memory_budget=memory_budget)
         np.testing.assert_array_equal(found, expected[rows])
 
 

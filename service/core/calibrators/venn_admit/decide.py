@@ -7,6 +7,7 @@ import numpy as np
 from venn_admit.service.core.approximation.localizer import category_weight
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex, select, venn_probabilities
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import (
     AdmitSets,
     Approximation,
@@ -50,6 +51,7 @@ def decide(
     neighbour_count: int,
     require_full_match: bool,
     localizer: Localizer | None,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> Decisions:
     """Decide on m points. The result of a point does not depend, to the last bit, on the points decided with it.
 
@@ -61,9 +63,10 @@ def decide(
         neighbour_count: K.
         require_full_match: Whether points with q < K are rejected.
         localizer: For weighted probabilities; None for plain ones.
+        memory_budget: In bytes.
     """
     predicted, match_count = approximation.predicted, approximation.match_count
-    sets = admit.sets(approximation.logits, predicted, match_count, approximation.distance)
+    sets = admit.sets(approximation.logits, predicted, match_count, approximation.distance, memory_budget=memory_budget)
     categories = venn.categories(sets.singleton, predicted, match_count, approximation.distance)
     weight = None
     if localizer is not None:
@@ -76,6 +79,7 @@ def decide(
                 categories.low[single],
                 categories.high[single],
                 localizer.eta_loc,
+                memory_budget=memory_budget,
             )
     probabilities = venn_probabilities(sets.singleton, categories.size, categories.correct, weight)
     selection = select(

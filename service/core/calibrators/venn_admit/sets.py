@@ -13,10 +13,10 @@ from venn_admit.service.core.calibrators.bands import WindowIndex, bin_of, check
 from venn_admit.service.core.calibrators.order_statistics import OrderStatistics
 from venn_admit.service.core.checks import check_lengths
 from venn_admit.service.core.conformal import conformal_rank
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET, block_rows, tile_rows
 from venn_admit.service.core.types import AdmitSets, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
 from venn_admit.service.errors import InvalidInputError
 
-BLOCK_BYTES = 64 * 2**20
 TEMPORARY_BYTES = 6 * 8  # for each point and class
 
 
@@ -49,25 +49,37 @@ class AdmitIndex:
         self._windows = WindowIndex(group, points.distance, points.score)
         self._scores = OrderStatistics(points.score[self._windows.order])
 
-    def sets(self, logits: FloatArray, predicted: IntArray, match_count: IntArray, distance: FloatArray) -> AdmitSets:
+    def sets(
+        self,
+        logits: FloatArray,
+        predicted: IntArray,
+        match_count: IntArray,
+        distance: FloatArray,
+        *,
+        memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    ) -> AdmitSets:
         """Return the ADMIT sets of m points, with the band sizes and thresholds that they rest on.
 
-        The computation goes in blocks of classes and of points, within 64 MiB and O(n + m) bytes besides its result.
+        The computation goes in blocks of classes and of points, within the budget and O(n + m) bytes besides its
+        result.
 
         Args:
             logits: (m, C) float64, finite, KNN(x).
             predicted: (m,) int64 in [0, C), yhat.
             match_count: (m,) int64, q.
             distance: (m,) float64, d.
+            memory_budget: In bytes.
 
         Raises:
             InvalidInputError: The arrays have other shapes or values.
         """
         self._check_scored(logits, predicted, match_count, distance)
-        band_size, threshold_score = self._threshold_scores(match_count, distance)
+        band_size, threshold_score = self._threshold_scores(match_count, distance, memory_budget)
         return admit_sets(logits, predicted, band_size, threshold_score, kappa=self._settings.kappa)
 
-    def _threshold_scores(self, match_count: IntArray, distance: FloatArray) -> tuple[IntArray, FloatArray]:
+    def _threshold_scores(
+        self, match_count: IntArray, distance: FloatArray, memory_budget: int
+    ) -> tuple[IntArray, FloatArray]:
         """n_c and the rank-th smallest score, both (m, C), in the band of each point; inf if rank > n_c."""
         shape = (len(distance), self._class_count)
         band_size = np.empty(shape, dtype=np.int64)
@@ -78,7 +90,7 @@ class AdmitIndex:
         # The part that is split off after the last bin is empty.
         for one_bin, rows in zip(present.tolist(), np.split(order, np.cumsum(counts)), strict=False):
             groups = range(one_bin * self._class_count, (one_bin + 1) * self._class_count)
-            step = max(1, BLOCK_BYTES // (TEMPORARY_BYTES * len(rows)))
+            step = block_rows(memory_budget, TEMPORARY_BYTES * len(rows))  # classes
             for start in range(0, self._class_count, step):
                 classes = slice(start, start + step)
                 runs = self._windows.window_runs(groups[classes], distance[rows], self._omega)
@@ -121,9 +133,9 @@ def admit_sets(
         kappa: The least n_c at which a band is used.
     """
     included = np.empty(band_size.shape, dtype=np.bool_)
-    rows_per_block = max(1, BLOCK_BYTES // (TEMPORARY_BYTES * band_size.shape[1]))
-    for start in range(0, len(predicted), rows_per_block):
-        rows = slice(start, start + rows_per_block)
+    step = tile_rows(TEMPORARY_BYTES * band_size.shape[1])
+    for start in range(0, len(predicted), step):
+        rows = slice(start, start + step)
         included[rows] = 1.0 - softmax(np.ascontiguousarray(logits[rows])) <= threshold_score[rows]
     included[np.arange(len(predicted)), predicted] = True
     starved = smallest_class_count(band_size) < kappa

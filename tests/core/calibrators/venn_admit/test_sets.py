@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests import reference
 from tests.core.scenarios import Scenario, admit_index, make_view, reordered, scenarios, sets_of, with_labels
+from venn_admit.service.core import memory
 from venn_admit.service.core.approximation.knn import softmax
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.calibrators.venn_admit import sets as admit
@@ -135,8 +136,11 @@ def test_blocks_within_a_call_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> 
         omega=0.1,
     )
     whole = sets_of(index, view)
-    monkeypatch.setattr(admit, "BLOCK_BYTES", 4 * admit.TEMPORARY_BYTES * 7)
-    assert_same_bits(sets_of(index, view), whole)
+    monkeypatch.setattr(memory, "TILE_BYTES", 4 * admit.TEMPORARY_BYTES * 7)
+    for classes in (1, 3):
+        budget = memory.BLOCK_SHARE * classes * admit.TEMPORARY_BYTES * len(view.predicted)
+        few = index.sets(view.logits, view.predicted, view.match_count, view.distance, memory_budget=budget)
+        assert_same_bits(few, whole)
 
 
 def test_kappa_of_the_largest_smallest_class_count_keeps_a_band_and_one_more_keeps_none() -> None:

@@ -1,0 +1,165 @@
+"""The memory budget reaches what computes: a small one is kept beside the data at hand, and shows in no result."""
+
+import ast
+import inspect
+import tracemalloc
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+from sqlalchemy import Engine
+
+from tests.conftest import fresh_database
+from tests.running import Bench
+from venn_admit.service import flows
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.core.types import CalibratorSettings, KnnParameters
+from venn_admit.service.files.sources import FileSource
+from venn_admit.service.flows.calibration.calibrate import calibrate
+from venn_admit.service.flows.computing import job_kinds
+from venn_admit.service.flows.decisions.score import Scored
+from venn_admit.service.flows.jobs.chunks import ChunkWork
+from venn_admit.service.flows.reporting.evaluate import evaluate, request_evaluation_of_source
+from venn_admit.service.report.evaluation.payload import report_payload
+from venn_admit.service.store.database.engine import connect, create_engine
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.work import jobs
+
+SMALL = 16 << 20
+"""The least that the settings take."""
+
+CLASSES, DIMENSION, HELD_OUT, SCORED = 100, 8, 12_000, 800
+
+_Result = TypeVar("_Result")
+
+
+def made(rows: int, seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, CLASSES, rows)
+    return {
+        "r": rng.standard_normal((rows, DIMENSION)).astype(np.float32),
+        "f": (np.eye(CLASSES)[label] * 4 + rng.standard_normal((rows, CLASSES))).astype(np.float32),
+        "y": label,
+        "id": np.array([f"{seed}-{row}" for row in range(rows)]),
+    }
+
+
+def setting(classifier: classifiers.Classifier) -> CalibratorSettings:
+    return make_settings(classifier.class_count, classifier.neighbour_count, kappa=1, delta=float("inf"))
+
+
+@pytest.fixture(scope="module")
+def wide(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """A classifier of a hundred classes whose held-out logits take several times the small budget."""
+    with fresh_database(server_url, template_database) as url:
+        engine: Engine = create_engine(url)
+        bench = Bench(engine, tmp_path_factory.mktemp("wide"))
+        bench.create("wide", dimension=DIMENSION, class_count=CLASSES, neighbour_count=5)
+        bench.ingest("wide", bench.write("train.npz", made(500, 1)), "train")
+        bench.ingest("wide", bench.write("held-out.npz", made(HELD_OUT, 2)), "held-out")
+        bench.adopt("wide", KnnParameters(np.zeros(CLASSES), np.ones(CLASSES), 1.0), 1.0)
+        bench.calibrate("wide", kappa=1, delta=float("inf"))
+        yield bench
+        engine.dispose()
+
+
+def peak(compute: Callable[[], _Result]) -> tuple[int, _Result]:
+    tracemalloc.start()
+    try:
+        result = compute()
+        _, found = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    return found, result
+
+
+def test_a_calibration(wide: Bench) -> None:
+    def run(budget: int) -> object:
+        done = calibrate(wide.engine, "wide", setting, reason="test", memory_budget=budget)
+        return done.radius, done.changed, done.singleton_count, done.usable_count
+
+    # The points without their logits, their rows, and their packed sets.
+    data = HELD_OUT * 200
+    small, found = peak(lambda: run(SMALL))
+    large, whole = peak(lambda: run(DEFAULT_MEMORY_BUDGET))
+    assert small <= SMALL + data < large
+    assert found == whole
+
+
+def test_a_chunk_of_scores(wide: Bench) -> None:
+    path = wide.write("score.npz", made(SCORED, 3))
+    request = wide.request_score("wide", path, chunk_rows=SCORED)
+    with connect(wide.engine) as connection:
+        job = jobs.by_id(connection, request.job_id)
+        classifier = classifiers.by_id(connection, job.classifier_id)
+        claim = jobs.claim(connection, job.id, 0, worker="here", lease_seconds=600)
+        assert claim is not None
+        ids = jobs.chunk_exemplars(connection, claim)
+    score = job_kinds(wide.engine, wide.cache)["score"]
+    score(ChunkWork(job, classifier, ids[:1], SMALL))  # reads the snapshot, which is kept
+    # Vectors, logits and decisions on all classes are the result.
+    data = SCORED * (4 * DIMENSION + (8 + 33) * CLASSES)
+    small, found = peak(lambda: score(ChunkWork(job, classifier, ids, SMALL)))
+    _, whole = peak(lambda: score(ChunkWork(job, classifier, ids, DEFAULT_MEMORY_BUDGET)))
+    assert small <= SMALL + data
+    assert isinstance(found, Scored)
+    assert isinstance(whole, Scored)
+    assert fields(found) == fields(whole)
+
+
+def test_an_evaluation(wide: Bench) -> None:
+    path = wide.write("evaluate.npz", made(SCORED, 4))
+    request = request_evaluation_of_source(
+        wide.engine, "wide", FileSource(path), calibration_id=None, chunk_rows=SCORED
+    )
+    assert request.job_id is not None
+    wide.run(request.job_id)
+
+    def run(budget: int) -> object:
+        return repr(report_payload(evaluate(wide.engine, wide.cache, request, "made", memory_budget=budget)))
+
+    # Of held-out points both logits; of evaluated ones these, the decisions, and the sets of eleven methods.
+    data = HELD_OUT * 12 * CLASSES + SCORED * (12 + 33 + 11) * CLASSES
+    small, found = peak(lambda: run(SMALL))
+    large, whole = peak(lambda: run(DEFAULT_MEMORY_BUDGET))
+    assert small <= SMALL + data < large
+    assert found == whole
+
+
+def fields(scored: Scored) -> list[bytes]:
+    decided = scored.decided
+    return [
+        np.asarray(getattr(part, field)).tobytes()
+        for part in (scored.approximation, decided.sets, decided.probabilities, decided.selection)
+        for field in part.__dataclass_fields__
+    ]
+
+
+def takes_a_budget(function: object) -> bool:
+    return inspect.isfunction(function) and "memory_budget" in inspect.signature(function).parameters
+
+
+# What decides on one vector needs a single tile.
+ONE_VECTOR = "score_one.py"
+
+
+def test_every_flow_hands_the_budget_on() -> None:
+    """A call within a flow of what takes a budget names one: a default there would be a second budget."""
+    folder = Path(flows.__path__[0])
+    calls = 0
+    for file in sorted(set(folder.rglob("*.py")) - set(folder.rglob(ONE_VECTOR))):
+        name = ".".join(("venn_admit.service.flows", *file.relative_to(folder).with_suffix("").parts))
+        module = import_module(name.removesuffix(".__init__"))
+        for node in ast.walk(ast.parse(file.read_text())):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            if takes_a_budget(getattr(module, node.func.id, None)):
+                positional = len(node.args) >= len(inspect.signature(getattr(module, node.func.id)).parameters)
+                named = any(keyword.arg in ("memory_budget", None) for keyword in node.keywords)
+                assert named or positional, f"{name}:{node.lineno} calls {node.func.id} without a memory budget"
+                calls += 1
+    assert calls > 10
