@@ -94,7 +94,7 @@ def warn(text: str) -> None:
 
 @contextmanager
 def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error; yields a function that advances it by so many rows."""
+    """Show a progress bar on standard error; yields a function that advances it by a number of rows."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),

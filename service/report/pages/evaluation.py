@@ -148,7 +148,7 @@ def write_report(
 ) -> tuple[Path, ...]:
     """Write index.html and the PNG charts of every evaluation set; returns the paths, the page first.
 
-    The directory is made where it is missing; files of the same names are replaced.
+    The directory is made if it is missing; files of the same names are replaced.
     """
     directory.mkdir(parents=True, exist_ok=True)
     page = directory / "index.html"
