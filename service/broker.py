@@ -1,7 +1,7 @@
-"""Celery's side of a job: its messages, and the conventions both their ends share.
+"""Celery's side of a job: its messages, and the conventions that senders and workers share.
 
-A message says "look at this chunk", or at what is due, and nothing more; what there is to do, and whether it is done,
-is in the database (service/store/work/jobs.py).
+A message says only "look at this chunk", or "look at what is due"; what there is to do, and whether it is done, is in
+the database (service/store/work/jobs.py).
 """
 
 import threading
@@ -26,9 +26,9 @@ RUN_CHUNK = "workers.tasks.run_chunk"
 SWEEP = "workers.tasks.sweep"
 RECALIBRATE = "workers.tasks.recalibrate"
 
-# Of a worker that took no messages any more: a new one may (EX_TEMPFAIL of sysexits.h).
+# The exit code of a worker that no longer took messages; a new one may (EX_TEMPFAIL of sysexits.h).
 DEAF_EXIT_CODE = 75
-# Within which a broker answers.
+# A broker must answer within this time.
 ANSWER_SECONDS = 15.0
 # A connection to RabbitMQ on which nothing arrives for about two heartbeats is lost.
 HEARTBEAT_SECONDS = 10
@@ -41,7 +41,7 @@ _DATABASE_TRANSPORT = "venn-admit-database"
 
 
 class _DatabaseChannel(virtual.Channel):
-    """Queues as rows of a table; a message taken is gone, and comes back only where its receiver returns it."""
+    """Queues as rows of a table; a message that is taken is deleted, and comes back only if its receiver returns it."""
 
     def _put(self, queue: str, message: dict[str, Any], **_: Any) -> None:
         with transaction(self.connection.engine) as connection:
@@ -64,21 +64,21 @@ class _DatabaseChannel(virtual.Channel):
 
 
 class DatabaseTransport(virtual.Transport):
-    """Celery's way to the database as its broker, on connections that no forked child touches.
+    """Celery's transport with the database as the broker, on connections that no forked child touches.
 
-    Kombu's own for SQLAlchemy leaves transactions open, which the children of a worker then end over the
-    socket they share with it.
+    Kombu's transport for SQLAlchemy leaves transactions open, which the children of a worker then end over the socket
+    that they share with it.
     """
 
     Channel = _DatabaseChannel
     # With an event loop, a worker has a pipe to each of its children. Without, they share one under a lock, and
-    # a child that is killed while it waits there takes the lock along: none would ever get a message again.
+    # a child that is killed while it waits there never releases it: no child would ever get a message again.
     implements = virtual.Transport.implements.extend(asynchronous=True)
     can_parse_url = True
     driver_type = "postgresql"
     driver_name = "psycopg"
     connection_errors: tuple[Any, ...] = (*virtual.Transport.connection_errors, DatabaseError)
-    # Often enough for chunks of a tenth of a second; one look is one statement.
+    # Often enough for chunks that take a tenth of a second; each poll is one statement.
     polling_interval = 0.1
 
     def __init__(self, client: Any) -> None:
@@ -104,7 +104,7 @@ class DatabaseTransport(virtual.Transport):
         self._looks.append(loop.call_repeatedly(self.polling_interval, self._deliver_waiting))
 
     def _deliver_waiting(self) -> None:
-        """Hand over what waits, as much of it as the consumer takes."""
+        """Deliver waiting messages, as many as the consumer takes."""
         assert self.cycle is not None
         with suppress(Empty):
             while True:
@@ -115,26 +115,28 @@ TRANSPORT_ALIASES[_DATABASE_TRANSPORT] = f"{__name__}:{DatabaseTransport.__qualn
 
 
 def broker_url(given: str | None, database_url: str) -> str:
-    """The broker the settings name, or the database itself."""
+    """Return the address of the broker in the settings, or of the database."""
     if given is not None:
         return given
     return f"{_DATABASE_TRANSPORT}+{make_url(database_url).render_as_string(hide_password=False)}"
 
 
 def queue_name(connection: Connection) -> str:
-    """The queue of this database: several may share a broker, and a chunk's number means nothing in another."""
+    """Return the name of the queue of this database: several databases may share a broker, each with its own chunks."""
     return f"venn-admit-{database_identity(connection)}"
 
 
 def make_app(url: str, *, queue: str, task_seconds: float) -> Celery:
-    """A Celery application with the conventions of this service.
+    """Make a Celery application with the conventions of this service.
 
-    A message is acknowledged after its work, and goes back to the queue with a worker that is lost; a process takes
-    one at a time; results are rows, so there is no result backend. What beat sends has a queue of its own: a worker
-    takes from both in turn, so it does not wait behind the chunks of a large job.
+    A message is acknowledged after its work, and returns to the queue if its worker is lost; a process takes one at a
+    time; results are rows, so there is no result backend. Messages of beat have a second queue: a worker takes from
+    both in turn, so they do not wait behind the chunks of a large job.
 
     Args:
-        task_seconds: after which a task is ended, as one that would never end.
+        url: The address of the broker.
+        queue: The name of the queue of chunks.
+        task_seconds: The time after which a task is ended.
     """
     upkeep = f"{queue}-upkeep"
     app = Celery("venn-admit", broker=url)
@@ -151,13 +153,13 @@ def make_app(url: str, *, queue: str, task_seconds: float) -> Celery:
         worker_prefetch_multiplier=1,
         worker_hijack_root_logger=False,
         broker_connection_retry_on_startup=True,
-        # A worker whose broker is away waits for it: meanwhile it does not count as live.
+        # A worker whose broker cannot be reached waits for it, and does not count as live meanwhile.
         broker_connection_max_retries=None,
         broker_heartbeat=HEARTBEAT_SECONDS,
-        # Who is alive is told by a lock in the database: not every transport can ask around.
+        # A lock in the database tells which workers live, because not every transport can ask them.
         worker_enable_remote_control=False,
         broker_transport_options={
-            # A chunk is computed once whatever is delivered, so an unacknowledged message may come again early.
+            # A chunk is computed once however often its message comes, so redelivery may be early.
             "visibility_timeout": 2 * task_seconds,
             "socket_connect_timeout": ANSWER_SECONDS,
             "socket_timeout": ANSWER_SECONDS,
@@ -168,7 +170,7 @@ def make_app(url: str, *, queue: str, task_seconds: float) -> Celery:
 
 
 def prepare(app: Celery) -> None:
-    """See that the broker answers, and make the queues. Raises BrokerError."""
+    """Make sure that the broker answers, and make the queues. Raises BrokerError."""
     _in_time(app, _make_queues)
 
 
@@ -193,7 +195,7 @@ def _count_waiting(app: Celery) -> int:
 
 
 def _in_time(app: Celery, ask: Callable[[Celery], Answer]) -> Answer:
-    """Return what the broker answers. Raises BrokerError, also where no answer comes within ANSWER_SECONDS.
+    """Return what the broker answers. Raises BrokerError, also if no answer comes within ANSWER_SECONDS.
 
     The time limit is ours because not every transport has one: a TLS handshake with a port that does not speak TLS,
     for example, may never end.
@@ -203,7 +205,7 @@ def _in_time(app: Celery, ask: Callable[[Celery], Answer]) -> Answer:
     def run() -> None:
         try:
             answer = ask(app)
-        except BaseException as error:  # it is raised where somebody waits for it
+        except BaseException as error:  # it is raised in the thread that waits for the answer
             failure = error
             answers.put(lambda: _raise(failure))
         else:
@@ -224,19 +226,19 @@ def _raise(error: BaseException) -> NoReturn:
 
 @contextmanager
 def _reachable(app: Celery) -> Iterator[None]:
-    """Let a broker's failure out as a BrokerError that says which broker, and what to do."""
+    """Turn a failure of the broker into a BrokerError that names the broker and says what to do."""
     url = app.conf.broker_url
     try:
         yield
     except (VennAdmitError, KeyboardInterrupt):
         raise
     except (KeyError, ValueError):  # the address names no transport, or cannot be parsed
-        # Without the chain, for these quote parts of the address, which may be of the password.
+        # Without the chain, because these errors quote parts of the address, perhaps of the password.
         raise BrokerError(
-            f"{_named(url)} is no address of a broker: expected redis://host:port/number or "
-            "amqp://user:password@host:port//, special characters in it percent-encoded; correct VENN_ADMIT_BROKER_URL"
+            f"{_named(url)} is not the address of a broker: expected redis://host:port/number or "
+            "amqp://user:password@host:port//, with special characters percent-encoded; correct VENN_ADMIT_BROKER_URL"
         ) from None
-    except Exception as error:  # each transport has errors of its own, some without a common root
+    except Exception as error:  # transports raise different errors, without a common root
         raise BrokerError(
             f"the broker {_named(url)} cannot be reached: {mask(str(error), url) or type(error).__name__}; "
             "check that it runs, and the user and password in VENN_ADMIT_BROKER_URL"
@@ -244,12 +246,12 @@ def _reachable(app: Celery) -> Iterator[None]:
 
 
 def _named(url: str) -> str:
-    """The address as a message may show it."""
+    """Return the address as a message may show it."""
     return "in the database" if url.startswith(_DATABASE_TRANSPORT) else shown_address(url)
 
 
 def send(app: Celery, chunks: list[tuple[int, int]]) -> None:
-    """Wake workers for these chunks (job, ordinal). A message lost is sent again by the sweeper.
+    """Wake workers for these chunks (job, ordinal). The sweeper sends lost messages again.
 
     Raises:
         BrokerError: the broker cannot be reached; any number of the messages may have been sent.

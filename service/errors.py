@@ -33,13 +33,13 @@ class Code(StrEnum):
         member.family, member.meaning, member.parameters = family, meaning, parameters
         return member
 
-    FAILED = "failed", "failed", "Another error than those below."
-    INVALID_INPUT = "invalid-input", "invalid-input", "Another fault of a file, an array or an argument."
-    CONFLICT = "conflict", "conflict", "Another contradiction between the input and what is stored."
-    NOT_FOUND = "not-found", "not-found", "Something else that is not stored."
-    NOT_READY = "not-ready", "not-ready", "Another step is missing, or the data are too few."
-    OUTDATED = "outdated", "outdated", "Another result of an earlier step is out of date."
-    DATABASE = "database", "database", "Another failure of the database, or of the folder that belongs to it."
+    FAILED = "failed", "failed", "Any other error."
+    INVALID_INPUT = "invalid-input", "invalid-input", "Any other fault of a file, an array or an argument."
+    CONFLICT = "conflict", "conflict", "Any other contradiction between the input and what is stored."
+    NOT_FOUND = "not-found", "not-found", "Anything else that is not stored."
+    NOT_READY = "not-ready", "not-ready", "Any other missing step, or too little data."
+    OUTDATED = "outdated", "outdated", "Any other result of an earlier step that is out of date."
+    DATABASE = "database", "database", "Any other failure of the database, or of the folder of this program."
     JOB = "job", "job", "A job failed or was cancelled."
     BROKER = "broker", "broker", "The address of the broker is wrong, or the broker cannot be reached."
 

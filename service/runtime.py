@@ -1,4 +1,4 @@
-"""What a shell works with: the database, the broker, the cache, and what computes with them.
+"""What a shell works with: the database, the broker, the cache, and the objects that compute with them.
 
 A shell reads its settings and starts one runtime from them; the flows get what they need from its parts.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Runtime:
-    """The parts that one process shares. Whoever starts it disposes of its engine."""
+    """The parts that one process shares. The shell that starts it disposes of its engine."""
 
     settings: Settings
     database_url: str
@@ -38,12 +38,12 @@ class Runtime:
         """Make the parts. This starts the embedded Postgres if the settings name no server, and connects to nothing.
 
         Args:
-            settings: where the database and the broker are, and the limits that hold.
-            application_name: the name under which the server lists the sessions of this process.
-            idle_in_transaction_seconds: as for `create_engine`.
+            settings: The addresses of database and broker, and the limits.
+            application_name: The name under which the server lists the sessions of this process.
+            idle_in_transaction_seconds: As for `create_engine`.
 
         Raises:
-            DatabaseError: the embedded Postgres does not start.
+            DatabaseError: The embedded Postgres does not start.
         """
         url = database_url(settings)
         engine = create_engine(
@@ -85,10 +85,10 @@ class Runtime:
 
     @cached_property
     def broker(self) -> "Celery":
-        """The application to send messages by, with the queues made.
+        """The application that sends messages; its queues exist.
 
         Raises:
-            BrokerError: the broker does not answer.
+            BrokerError: The broker does not answer.
         """
         from venn_admit.service import broker
 
@@ -97,7 +97,7 @@ class Runtime:
         return app
 
     def make_celery(self) -> "Celery":
-        """A Celery application on the broker, which need not be up yet; the database names its queues."""
+        """Make a Celery application on the broker, which need not be up yet; the database names its queues."""
         from venn_admit.service import broker
 
         with connect(self.engine) as connection:
@@ -109,7 +109,7 @@ class Runtime:
         """Send a job's chunks to workers.
 
         Raises:
-            BrokerError: the broker cannot be reached. The job is cancelled then, unless a worker knows of it.
+            BrokerError: The broker cannot be reached. The job is cancelled then, unless a worker knows of it.
         """
         from venn_admit.service.flows.jobs.control import cancelled_if_unsent, relay
 
@@ -118,16 +118,16 @@ class Runtime:
 
     @cached_property
     def point_scorer(self) -> "PointScorer":
-        """Decides on one vector at a time, and keeps what it read of the snapshots used last."""
+        """Decides on one vector at a time, and caches the snapshots that were used last."""
         from venn_admit.service.flows.decisions.score_one import PointScorer
 
         return PointScorer(self.engine, self.cache)
 
     def chunk_runner(self, worker: str, *, log: "FilteringBoundLogger | None" = None) -> "ChunkRunner":
-        """A runner of chunks of every kind.
+        """Return a runner of chunks of every kind.
 
         Args:
-            worker: How this process is named in the chunks that it claims.
+            worker: The name of this process in the chunks that it claims.
             log: Where it logs; None: as structlog is configured.
         """
         from venn_admit.service.flows.computing import chunk_runner

@@ -38,7 +38,7 @@ class Settings(BaseSettings):
 
     home: Path = Field(
         default_factory=default_home,
-        description="Folder of the embedded Postgres, of caches and of logs; `~` is expanded.",
+        description="Folder of the embedded Postgres, the caches and the logs; `~` is expanded.",
     )
     database_url: str | None = Field(
         default=None,
@@ -56,12 +56,10 @@ class Settings(BaseSettings):
     lease_seconds: int = Field(
         default=30,
         ge=1,
-        description="Time for which a worker claims a chunk; while it lives, it renews the claim. "
-        "After it, another may claim the chunk.",
+        description="Seconds for which a worker claims a chunk; it renews the claim while it lives. "
+        "After that, another worker may claim the chunk.",
     )
-    chunk_seconds: int = Field(
-        default=3600, ge=1, description="Time after which a worker gives up a chunk, as one that would never be done."
-    )
+    chunk_seconds: int = Field(default=3600, ge=1, description="Seconds after which a worker gives up on a chunk.")
     max_attempts: int = Field(default=3, ge=1, description="Attempts at a chunk before it counts as failed.")
     retry_seconds: float = Field(
         default=1.0,
@@ -73,19 +71,20 @@ class Settings(BaseSettings):
         default=30.0,
         ge=0,
         allow_inf_nan=False,
-        description="Seconds without further labels or data after which a recalibration starts by itself.",
+        description="Seconds without further labels or data after which a recalibration starts automatically.",
     )
     recalibrate_wait_seconds: float = Field(
         default=300.0,
         ge=0,
         allow_inf_nan=False,
-        description="Seconds after the first of them at which it starts even if more keep arriving.",
+        description="Seconds after the first new label or data at which a recalibration starts even if more keep "
+        "arriving.",
     )
     keep_calibrations: int | None = Field(
         default=None,
         ge=1,
-        description="How many of a setting's newest calibrations are kept, beside all that decisions or jobs refer to; "
-        "unset: all.",
+        description="How many of a setting's newest calibrations are kept, beside those that decisions or jobs refer "
+        "to; unset: all.",
     )
     memory_budget_mb: int = Field(
         default=512, ge=16, description="MiB that one computation, or reading a file, may take."
@@ -105,7 +104,7 @@ class Settings(BaseSettings):
 
     stop_with_stdin: bool = Field(
         default=False,
-        description="Whether a worker ends when its standard input does; for programs that start one for themselves.",
+        description="Whether a worker ends when its standard input does; for programs that start a worker.",
     )
 
     @field_validator("home")

@@ -13,11 +13,11 @@ from venn_admit.workers.tasks import add_tasks
 def make_app(settings: Settings) -> Celery:
     """Make an application with its tasks, its schedule, and what happens at the start and the end of a worker.
 
-    Whatever Celery makes for it finds what lives as long as the process in its attribute `life`. The children of a
-    worker inherit all this when they are forked.
+    Its attribute `life` holds what lives as long as the process. The children of a worker inherit all this when they
+    are forked.
 
     Raises:
-        DatabaseError: the database, which names the queues, cannot be reached.
+        DatabaseError: The database, which names the queues, cannot be reached.
     """
     runtime = Runtime.start(
         settings, application_name="venn-admit-worker", idle_in_transaction_seconds=settings.chunk_seconds

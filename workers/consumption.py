@@ -1,4 +1,4 @@
-"""Whether this worker takes messages, as seen from outside of Celery, which cannot always tell."""
+"""Whether this worker takes messages, which Celery itself cannot always tell."""
 
 import time
 from typing import Any
@@ -9,11 +9,11 @@ from celery.worker import state
 from venn_admit.service import broker
 from venn_admit.service.errors import BrokerError, DatabaseError
 
-# For how long the event loop may be busy with one thing.
+# How long the event loop may be busy with one event.
 STALL_SECONDS = 10.0
-# For how long messages may wait while this worker takes none although it has a process free.
+# How long messages may wait while this worker takes none although it has a free process.
 DEAF_SECONDS = 10.0
-# After which a worker ends that takes nothing. Between attempts to reconnect Celery waits for up to 32 s.
+# A worker that has taken nothing for this time ends. Celery waits up to 32 s between attempts to reconnect.
 HOPELESS_SECONDS = 60.0
 
 
@@ -30,7 +30,7 @@ class Consumption:
         self._asked_to_reconnect = False
 
     def begin(self, consumer: Any) -> None:
-        """Watch a consumer, which is ready."""
+        """Start to watch a consumer, which is ready."""
         self._consumer = consumer
         self._turned_at = self._fine_at = time.monotonic()
 
@@ -39,18 +39,18 @@ class Consumption:
         self._received += 1
 
     def receives_from(self, channel: Any) -> bool:
-        """Whether a channel is that of the connection in use."""
+        """Whether a channel belongs to the connection in use."""
         consumer = self._consumer and self._consumer.task_consumer
         return consumer is not None and consumer.channel is channel
 
     def problem(self) -> str | None:
-        """Return what keeps this worker from taking messages, None if nothing does; to be called every few seconds."""
+        """Return what keeps this worker from taking messages, or None; it must be called every few seconds."""
         now = time.monotonic()
         self._consumer.hub.call_soon(self._turn)
         try:
             waiting = broker.waiting(self._app)
         except (BrokerError, DatabaseError) as error:
-            self._fine_at = now  # as far as this worker is concerned
+            self._fine_at = now  # the fault is not this worker's
             return str(error)
         if now - self._turned_at > STALL_SECONDS:
             return "the event loop stands still, or has no connection to the broker"
@@ -67,7 +67,7 @@ class Consumption:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether this worker has taken nothing for so long, from a broker that answers, that it had better end."""
+        """Whether this worker has taken nothing from a broker that answers for so long that it should end."""
         return time.monotonic() - self._fine_at > HOPELESS_SECONDS
 
     def _turn(self) -> None:
@@ -75,5 +75,5 @@ class Consumption:
 
 
 def _lose_connection() -> None:
-    """Let the consumer make another connection, as after an error of this one."""
+    """Make the consumer reconnect, as after an error of its connection."""
     raise ConnectionResetError("messages wait in the broker, and none is received")

@@ -1,4 +1,4 @@
-"""What a worker does from its start to its end, as Celery's signals tell of them."""
+"""What a worker does from its start to its end, on Celery's signals."""
 
 import gc
 import os
@@ -22,7 +22,7 @@ from venn_admit.workers.consumption import Consumption
 from venn_admit.workers.log import log_as_json
 from venn_admit.workers.presence import Presence
 
-# Within which a worker ends that computes nothing.
+# A worker that computes nothing ends within this time.
 STOP_SECONDS = 10.0
 
 log = structlog.get_logger()
@@ -38,14 +38,14 @@ class Life:
         self._presence = Presence(runtime.engine, self.consumption, end=_end_deaf)
 
     def follow_signals(self) -> None:
-        """Have Celery call what follows. It holds no reference to this, so that it ends with its application."""
+        """Have Celery call the methods below. Celery holds only weak references, so this ends with its application."""
         worker_init.connect(self._prepare)
         worker_ready.connect(self._announce)
         task_received.connect(self._count)
         worker_shutting_down.connect(self._leave)
 
     def _prepare(self, **_: object) -> None:
-        """See that there is what a worker needs, or end: Celery would log what a receiver raises, and go on."""
+        """Check what a worker needs, and exit if it is missing: Celery would only log what a receiver raises."""
         log_as_json()
         for reason in unknown_variables(os.environ):
             log.warning("unknown variable", reason=reason)
@@ -55,13 +55,13 @@ class Life:
             schema.require_usable(self.runtime.engine)
             broker.prepare(self._app)
         except VennAdmitError as error:
-            log.error("worker cannot start", reason=advised(error))  # noqa: TRY400 - the reason says it all
+            log.error("worker cannot start", reason=advised(error))  # noqa: TRY400 - the reason is enough
             raise SystemExit(error.exit_code) from error
-        gc.freeze()  # what was imported stays: no collection shall touch it, here or in the children that share it
+        gc.freeze()  # no collection should touch what was imported, here or in the children that share it
 
     def _stop_with_stdin(self) -> None:
-        """The program that started this worker holds the other end of its stdin: its death, of any kind, ends this."""
-        # The descriptor itself: a lock of sys.stdin held here would be held forever in a forked child.
+        """End with the program that started this worker, which holds the other end of its stdin."""
+        # The descriptor is read, because a lock of sys.stdin held here would be held forever in a forked child.
         while os.read(0, 1024):
             pass
         os.kill(os.getpid(), signal.SIGTERM)
@@ -76,7 +76,7 @@ class Life:
         self.consumption.count_message()
 
     def _leave(self, **_: object) -> None:
-        """What is under way is finished, but nothing more is taken."""
+        """Finish what is under way, but take nothing more."""
         self._presence.leave()
 
 

@@ -1,4 +1,4 @@
-"""How a worker and beat log: one JSON object a line, from us and from the libraries alike, without secrets."""
+"""How a worker and beat log: one JSON object per line, for this program and its libraries, without secrets."""
 
 import logging
 import os
@@ -12,12 +12,12 @@ from venn_admit.service.settings import secret_addresses
 
 
 def log_as_json_from_the_start() -> None:
-    """Let Celery set its logging up by `log_as_json`."""
+    """Make Celery set up its logging by `log_as_json`."""
     setup_logging.connect(log_as_json)
 
 
 def log_as_json(loglevel: int = logging.INFO, **_: object) -> None:
-    """Set logging up. Celery calls this with its options."""
+    """Set up logging. Celery calls this with its options."""
     shared: list[Processor] = [
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -46,6 +46,6 @@ def log_as_json(loglevel: int = logging.INFO, **_: object) -> None:
 
 
 def _mask_secrets(_logger: object, _method: str, entry: EventDict) -> EventDict:
-    """A library may log the address of the broker or the database, in an exception for example."""
+    """Mask the addresses of broker and database, which a library may log, for example in an exception."""
     addresses = secret_addresses(os.environ)
     return {key: mask(value, *addresses) if isinstance(value, str) else value for key, value in entry.items()}

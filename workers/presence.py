@@ -1,4 +1,4 @@
-"""Whether a worker is there to take messages, told by a lock in the database."""
+"""A lock in the database that tells whether a worker is there to take messages."""
 
 import threading
 from collections.abc import Callable
@@ -18,10 +18,10 @@ log = structlog.get_logger()
 
 
 class Presence:
-    """A shared lock on a connection of its own, held while nothing keeps the worker from taking messages.
+    """A shared lock on a separate connection, held while nothing keeps the worker from taking messages.
 
-    The server drops it with the connection, however the worker ends. It is taken again after the connection was lost.
-    end: is called once no hope is left that the worker takes messages again.
+    The server drops it with the connection, however the worker ends. It is taken again if the connection was lost.
+    end: called once the worker is not expected to take messages again.
     """
 
     def __init__(self, engine: Engine, consumption: Consumption, *, end: Callable[[], NoReturn]) -> None:
@@ -31,11 +31,11 @@ class Presence:
         self._left = threading.Event()
 
     def announce(self) -> None:
-        """Take the lock, soon, and keep it."""
+        """Start a thread that takes the lock and keeps it."""
         threading.Thread(target=self._keep, daemon=True, name="presence").start()
 
     def leave(self) -> None:
-        """Let the lock go, soon; to be called by a signal's handler too."""
+        """Make the thread release the lock soon; signal handlers may call this."""
         self._left.set()
 
     def _keep(self) -> None:
@@ -51,10 +51,10 @@ class Presence:
                 self._end()
 
     def _hold(self) -> str | None:
-        """Hold the lock until the worker leaves, or a problem comes up, which is returned."""
+        """Hold the lock until the worker leaves or has a problem, and return the problem."""
         with connect(self._engine) as connection:
             connection.execution_options(isolation_level="AUTOCOMMIT")
-            connection.detach()  # to be closed at the end: in the pool it would keep the lock
+            connection.detach()  # it is closed at the end: in the pool it would keep the lock
             jobs.announce_worker(connection)
             while not self._left.wait(CHECK_SECONDS):
                 jobs.live_workers(connection)

@@ -1,4 +1,4 @@
-"""How a worker answers for a message: it is acknowledged for sure, and what a dead process had is given back."""
+"""How a worker handles a message: it acknowledges it reliably, and releases what a dead process held."""
 
 import socket
 
@@ -15,7 +15,7 @@ log = structlog.get_logger()
 
 
 def process_name(pid: int) -> str:
-    """How a process of a worker on this machine is named in the chunks that it claims."""
+    """Return the name of a process on this machine in the chunks that it claims."""
     return f"{socket.gethostname()}:{pid}"
 
 
@@ -25,23 +25,23 @@ class AttentiveRequest(Request):  # type: ignore[misc] # Celery has no types
     acknowledged = False
 
     def acknowledge(self) -> None:
-        """Acknowledge the message. If its connection is broken, the consumer makes another one.
+        """Acknowledge the message. If its connection is broken, the consumer reconnects.
 
-        Celery would log the error and go on. On Redis the message would then count for ever among those that this
-        worker may hold at a time, so that it would never take another.
+        Celery would log the error and go on. On Redis the message would then count forever among those that this worker
+        may hold at a time, so that it would never take another.
         """
         if not self.acknowledged:
             self._on_ack(log, self._ignored_errors())
             self.acknowledged = True
 
     def reject(self, requeue: bool = False) -> None:
-        """Return the message, or drop it. If its connection is broken, the consumer makes another one."""
+        """Return the message, or drop it. If its connection is broken, the consumer reconnects."""
         if not self.acknowledged:
             self._on_reject(log, self._ignored_errors(), requeue)
             self.acknowledged = True
 
     def on_failure(self, exc_info: ExceptionInfo, send_failed_event: bool = True, return_ok: bool = False) -> None:
-        """Release what a process held that died, before its message goes back to the queue."""
+        """Release the chunk of a process that died, before its message goes back to the queue."""
         error = getattr(
             exc_info.exception, "exc", exc_info.exception
         )  # with the traceback of the other process, or bare
@@ -57,5 +57,5 @@ class AttentiveRequest(Request):  # type: ignore[misc] # Celery has no types
         super().on_failure(exc_info, send_failed_event=send_failed_event, return_ok=return_ok)
 
     def _ignored_errors(self) -> tuple[type[BaseException], ...]:
-        """None of the connection in use; of one that was given up all, for the broker delivers its messages again."""
+        """None of the connection in use; all of one given up, because the broker delivers its messages again."""
         return () if self.app.life.consumption.receives_from(self._message.channel) else self._connection_errors

@@ -1,7 +1,7 @@
-"""What beat starts, and when it does: `venn-admit beat`.
+"""What `venn-admit beat` starts, and when.
 
-The sweeper bounds how long a lost message or a dead worker can hold a job up; recalibration is looked after often,
-which costs one statement where nothing is due.
+The sweeper bounds how long a lost message or a dead worker can delay a job; recalibrations are checked often, which
+costs one statement if nothing is due.
 """
 
 from typing import Any
@@ -22,10 +22,10 @@ log = structlog.get_logger()
 
 
 class LiveScheduler(PersistentScheduler):  # type: ignore[misc] # Celery has no types
-    """Sends nothing while no worker is up to take it: brokers keep messages, which would pile up."""
+    """Sends nothing while no worker is up, because messages would pile up in the broker."""
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
-        """Send one task, which is due."""
+        """Send one task that is due."""
         try:
             with connect(self.app.life.runtime.engine) as connection:
                 live = jobs.live_workers(connection)
@@ -37,7 +37,7 @@ class LiveScheduler(PersistentScheduler):  # type: ignore[misc] # Celery has no 
 
 
 def add_schedule(app: Celery) -> None:
-    """Tell an application what beat starts, and when."""
+    """Give an application the schedule of beat."""
     app.conf.beat_scheduler = f"{__name__}:{LiveScheduler.__qualname__}"
     app.conf.beat_schedule = {
         "sweep": _every(SWEEP_SECONDS, broker.SWEEP),
@@ -46,5 +46,5 @@ def add_schedule(app: Celery) -> None:
 
 
 def _every(seconds: float, task: str) -> dict[str, Any]:
-    """A task that no worker starts once the next is due."""
+    """Return a task that no worker starts once the next is due."""
     return {"task": task, "schedule": seconds, "options": {"expires": seconds}}

@@ -1,11 +1,11 @@
-"""Celery tasks: each takes ids, calls one flow and returns counts; delivered twice, it does its work once."""
+"""Celery tasks: each takes ids, calls one flow and returns counts; if it is delivered twice, it works once."""
 
 import os
 from functools import cache
 
 from celery import Celery
 
-import venn_admit.service.flows.computing  # noqa: F401 - imported before the children are forked, which share it then
+import venn_admit.service.flows.computing  # noqa: F401 - imported before the children are forked, so that they share it
 from venn_admit.service import broker
 from venn_admit.service.flows.calibration.recalibrate import recalibrate_due
 from venn_admit.service.flows.jobs.chunks import ChunkRunner
@@ -20,22 +20,22 @@ def add_tasks(app: Celery, runtime: Runtime) -> None:
 
     @cache
     def own_runner() -> ChunkRunner:
-        """This process's runner: first used, and so made, in the child that computes."""
+        """Return this process's runner, which is made at its first use, in the child that computes."""
         return runtime.chunk_runner(process_name(os.getpid()))
 
     @app.task(name=broker.RUN_CHUNK, shared=False, Request=AttentiveRequest)
     def run_chunk(job_id: int, ordinal: int) -> int:
-        """Compute a chunk; how many of its rows were settled."""
+        """Compute a chunk, and return how many of its rows were completed."""
         return own_runner().run(job_id, ordinal)
 
     @app.task(name=broker.SWEEP, shared=False, Request=AttentiveRequest)
     def sweep_jobs() -> int:
-        """Send again what no live lease covers; how many messages were sent."""
+        """Send messages again for chunks without a live lease, and return how many."""
         return relay(runtime.engine, app)
 
     @app.task(name=broker.RECALIBRATE, shared=False, Request=AttentiveRequest)
     def recalibrate() -> int:
-        """Take the recalibrations that are due a step further; how many."""
+        """Take the recalibrations that are due one step further, and return how many."""
         steps = recalibrate_due(
             runtime.engine,
             app,

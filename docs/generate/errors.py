@@ -17,8 +17,8 @@ CODES = """\
 ## Codes
 
 In Python, an error has a `code`, which stays the same while its message may be reworded, and the `parameters` of the
-code, such as the name of the classifier. Catch the class of the family, and compare the code where the family is too
-wide. An error without a code of its own has its family's, which the table lists first."""
+code, such as the name of the classifier. Catch the class of the family, and compare the code if the family is too
+wide. The codes of the families, which any other error of the family has, come first."""
 
 PYTHON = f"""\
 In Python, all of them are in `{errors.__name__}`. Every error that is raised on purpose is a `VennAdmitError`.
@@ -29,7 +29,12 @@ def errors_page() -> str:
     """Return the page: one row a class, in the order in which they are defined."""
     found = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, VennAdmitError)]
     rows = [
-        (str(kind.exit_code), f"`{kind.__name__}`", _parent(kind), plain(one_line(inspect.getdoc(kind) or "")))
+        (
+            str(kind.exit_code),
+            f"`{kind.__name__}`",
+            _parent(kind),
+            plain(one_line((inspect.getdoc(kind) or "").partition("\n\n")[0])),
+        )
         for kind in found
     ]
     families: dict[str, str] = {kind.general: kind.__name__ for kind in found}

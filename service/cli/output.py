@@ -1,7 +1,7 @@
-r"""How verbs speak: results on standard output, as text or one JSON object; progress on standard error.
+r"""How verbs print: results on standard output, as text or one JSON object; progress on standard error.
 
-Ids, names, paths and attributes come from others. A control character among them would move the cursor, recolour the
-terminal or turn the text around, so none reaches it: each is shown as an escape sequence, such as \x1b.
+Ids, names, paths and attributes come from others. A control character in them could move the cursor, recolour the
+terminal or reverse the text, so none reaches it: each is shown as an escape sequence, such as \x1b.
 """
 
 import json
@@ -28,7 +28,7 @@ _CONTROLS_IN_LAYOUT = re.compile(f"[\x00-\x08\x0b-\x1f{_BEYOND_C0}]")
 
 
 def shown(value: object) -> str:
-    r"""Text on one line as a terminal may be given it: control characters, line breaks included, as escape sequences.
+    r"""Return text as one line that is safe for a terminal: control characters and line breaks are escape sequences.
 
     >>> print(shown("red\x1b[31m\nnext"))
     red\x1b[31m\nnext
@@ -37,7 +37,7 @@ def shown(value: object) -> str:
 
 
 def shown_lines(text: str) -> str:
-    """As `shown`, except that line breaks stay; what follows them is indented and cannot pass for another message."""
+    """As `shown`, except that line breaks stay; the lines after them are indented, unlike the start of a message."""
     return "\n  ".join(map(shown, text.split("\n")))
 
 
@@ -46,7 +46,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 class _Terminal(Console):
-    """A console for text from anywhere: what was not escaped before it was laid out is escaped here."""
+    """A console for any text: it escapes what was not escaped before the layout."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
@@ -77,7 +77,7 @@ def print_result(as_json: bool, result: dict[str, Any], *lines: str) -> None:
 
 
 def cell(value: object) -> Text:
-    """What a table shows of a value from anywhere."""
+    """Return a value, which may come from others, as a table shows it."""
     return Text(shown(value))
 
 
@@ -94,7 +94,7 @@ def warn(text: str) -> None:
 
 @contextmanager
 def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error; yields a function that advances it by so many rows."""
+    """Show a progress bar on standard error; yields a function that advances it by a number of rows."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),

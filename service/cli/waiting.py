@@ -1,4 +1,4 @@
-"""Waiting for a job: a bar, what is awaited where nothing moves, and how to go on after an interruption."""
+"""Waiting for a job: a progress bar, what is awaited if nothing advances, and how to resume after an interruption."""
 
 import shlex
 import time
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from venn_admit.service.cli.session import Session
     from venn_admit.service.store.work import jobs
 
-# For how long something is awaited before that is said.
+# How long something is awaited before a notice says so.
 NOTICE_SECONDS = 5.0
 
 
@@ -80,7 +80,7 @@ class Waiting:
 
 
 class Notices:
-    """Says once, on standard error, what a job waits for that does not move for a while."""
+    """Says once, on standard error, what a job that does not advance for a while waits for."""
 
     def __init__(self) -> None:
         self._reason: str | None = None
@@ -88,7 +88,7 @@ class Notices:
         self._is_said = False
 
     def __call__(self, reason: str | None) -> None:
-        """Take note of what is awaited now; None: the job moves."""
+        """Take note of what is awaited now; None: the job advances."""
         if reason != self._reason:
             self._reason, self._since, self._is_said = reason, time.monotonic(), False
         elif reason is not None and not self._is_said and time.monotonic() - self._since > NOTICE_SECONDS:
@@ -110,7 +110,7 @@ def resumption_explained(
         if even_if_done or _may_be_resumed(session, job_id):
             command = ["venn-admit", "jobs", "resume", str(job_id), *(() if out is None else ("--out", str(out)))]
             lacks = f"{out} was not written." if even_if_done else f"Job {job_id} is not done."
-            messages.print(Text(f"{lacks} To see it through: {shlex.join(command)}"), soft_wrap=True)
+            messages.print(Text(f"{lacks} To finish it, run: {shlex.join(command)}"), soft_wrap=True)
         raise
 
 
@@ -120,5 +120,5 @@ def _may_be_resumed(session: "Session", job_id: int) -> bool:
 
     try:
         return listing.progress(session.engine, job_id).state != "done"
-    except DatabaseError:  # nobody can tell now, but most likely so
+    except DatabaseError:  # unknown, but most likely
         return True

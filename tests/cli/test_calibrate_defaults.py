@@ -33,7 +33,7 @@ def test_it_stops_and_shows_what_other_settings_leave(own_calibrated: Program) -
     assert "one rare class starves the bands of all classes" in error
     named = "|".join(CLASS_NAMES)
     assert re.search(rf"scarcest most often, in \d+% of the bands below kappa, is '({named})', which has \d+ of", error)
-    assert "`--kappa 1000` stores this one all the same" in error
+    assert "`--kappa 1000` stores this one anyway" in error
 
     proposed = re.search(r"Run `venn-admit (calibrate [^`]*)`, which leaves ([\d.]+)% usable", error)
     assert proposed is not None

@@ -97,7 +97,7 @@ def test_a_command_interrupted_as_it_writes_says_how_to_get_the_file(
     job = own_calibrated("jobs", "list", "--json").result["jobs"][0]
     assert job["state"] == "done"
     said = " ".join(outcome.stderr.split())
-    assert f"{out} was not written. To see it through: venn-admit jobs resume {job['job']} --out {out}" in said
+    assert f"{out} was not written. To finish it, run: venn-admit jobs resume {job['job']} --out {out}" in said
     assert own_calibrated("jobs", "resume", job["job"], "--out", out).code == 0
     assert out.exists()
 

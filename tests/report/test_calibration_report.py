@@ -156,8 +156,8 @@ def test_names_are_not_read_as_markup() -> None:
 
 def test_where_nothing_was_decided(two_classes: CalibrationReport) -> None:
     text = shown(replace(two_classes, traffic=None, budget=None, seen_count=3))
-    assert "Nothing else was decided yet." in text
-    assert "3 exemplars decided on are left out" in text
+    assert "Nothing else has been decided yet." in text
+    assert "3 exemplars that were decided on are left out" in text
     assert "No point was rejected because its band is below kappa." in text
 
 
@@ -170,7 +170,7 @@ def test_advice(two_classes: CalibrationReport) -> None:
     assert "`venn-admit fit made`, then calibrate" in text
     given = replace(two_classes, agreement=replace(grown, at_fit=None))
     assert "there is no fit to compare with" in shown(given)
-    assert "Nothing: no labels wait to be taken up and recent traffic is like vp.\n" in shown(given, 120) + "\n"
+    assert "Nothing: no labels wait to be used and recent traffic is like vp.\n" in shown(given, 120) + "\n"
     assert advice(given, COMMANDS) == []
     retired = replace(due, snapshot=replace(due.snapshot, is_current=False))
     assert advice(retired, COMMANDS) == ["This calibration is retired: `venn-admit report made` shows the current one."]
@@ -192,7 +192,7 @@ def test_traffic_of_several_calibrations(two_classes: CalibrationReport) -> None
     assert "50,000 exemplars were decided on recently, by calibrations 7 (30,000), 6 (20,000);" in text
     many = " ".join(shown(with_traffic(two_classes, decided_by=dict.fromkeys(range(1, 9), 10)), 120).split())
     assert "by calibrations 8 (10), 7 (10), 6 (10), 5 (10), 4 (10) and 3 older;" in many
-    assert "10,000 of these are not compared with vp: their q and d are of other KNN parameters" in text
+    assert "10,000 of these are not compared with vp: their q and d were computed with other KNN parameters" in text
     assert "vp 10,000 .900 .400 compared 40,000 .850 .380" in text
 
 
@@ -221,7 +221,7 @@ def test_errors_come_first(two_classes: CalibrationReport) -> None:
     accuracy = (Accuracy(None, 774, 1000, 0.73, 0.81), Accuracy(1, 95, 100, 0.87, 0.98))
     report = with_comparison(with_traffic(two_classes, accuracy=accuracy), admitted=pair(0.4, 0.1))
     first, second = advice(report, COMMANDS)
-    assert "1 - alpha = 0.9 were promised right" in first
+    assert "a share of at least 1 - alpha = 0.9 should be right" in first
     assert "of all, .774 of 1,000 (99 % interval .730 to .810)." in first
     assert second.startswith("Recent traffic is unlike vp")
     assert "`venn-admit export made --what unlabelled" in first
@@ -248,7 +248,7 @@ def test_where_nearly_everything_is_rejected(two_classes: CalibrationReport) -> 
     vp = two_classes.snapshot.vp_count
     (found,) = advice(replace(two_classes, admitted_of_vp=int(0.08 * vp)), COMMANDS)
     assert found.startswith("Nearly everything is rejected: ")
-    assert "and yet .080 of its points would be admitted" in found
+    assert "but only .080 of its points would be admitted" in found
     assert advice(replace(two_classes, admitted_of_vp=int(0.12 * vp)), COMMANDS) == []
     for admitted, advised in ((240, True), (3000, False)):
         own = (OutcomeCounts(True, False, 30_000, admitted, (10_000, 20_000 - admitted, 0, 0)),)

@@ -10,7 +10,7 @@ from venn_admit.service.core.types import HELD_OUT_SPLITS, CalibratorSettings, S
 from venn_admit.service.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
 from venn_admit.service.store.calibrations.calibrators import Calibrator
 
-# A table of so many classes is still read; --json has all.
+# A table of more classes is not read by people; --json has all.
 _MOST_CLASSES = 50
 _MOST_EDGES = 6
 

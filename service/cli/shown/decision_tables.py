@@ -1,4 +1,4 @@
-"""A decision on one point as tables: what it is, its evidence per class, and the nearest training exemplars."""
+"""A decision on one point as tables: the decision, its evidence per class, and the nearest training exemplars."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ _FIELDS = {
 
 
 def neighbour_list(near: Sequence[Near], class_names: Sequence[str]) -> list[dict[str, Any]]:
-    """Neighbours as JSON has them."""
+    """Return neighbours for JSON."""
     return [
         {
             **neighbour._mapping,

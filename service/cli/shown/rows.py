@@ -1,4 +1,4 @@
-"""Stored rows as they are shown: to programs as they are, to people as tables with local times."""
+"""Stored rows as they are shown: unchanged to programs, and to people as tables with local times."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -12,14 +12,14 @@ from venn_admit.service.cli.output import shown
 
 
 def plain(row: Any) -> dict[str, Any]:
-    """A row as JSON has it: times as text, with their offset."""
+    """Return a row for JSON: times as text, with their offset."""
     return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in row._mapping.items()}
 
 
 def cell(value: Any) -> str:
-    """A value for people: times in local time, counts with separators, nothing for None.
+    """Return a value for people: times in local time, counts with separators, nothing for None.
 
-    What a number names, such as a job, is given as text: people copy it.
+    A number that names something, such as a job, must be given as text, because people copy it.
     """
     match value:
         case None:
@@ -33,7 +33,7 @@ def cell(value: Any) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """How long something took, to about three digits.
+    """Return how long something took, with about three digits.
 
     >>> [duration(seconds) for seconds in (None, 0.25, 42.4, 125, 599.6, 7500, 200_000)]
     ['', '0.2 s', '42 s', '2 min 5 s', '10 min', '2 h 5 min', '55 h 33 min']
@@ -53,7 +53,7 @@ def duration(seconds: float | None) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> Table:
-    """A table of values as `cell` shows them; none of them is taken for markup."""
+    """Return a table of values as `cell` shows them; none of them is read as markup."""
     laid_out = Table(
         title=None if title is None else Text(title, style="bold"),
         title_justify="left",

@@ -1,4 +1,4 @@
-"""What `calibrate` says if the default kappa leaves nearly nothing usable: a table of settings, and which to try."""
+"""What `calibrate` says if the default kappa leaves nearly nothing usable: a table of settings, and a proposal."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 def usable_table(shares: UsableShares) -> Table:
-    """Shares of usable points, kappa by bins of q."""
+    """Return a table of the shares of usable points, kappa by bins of q."""
     table = Table(
         box=box.SIMPLE_HEAD,
         title=f"Share of points in usable bands, by kappa and bins of q (delta {shares.asked.delta:g})",
@@ -55,12 +55,12 @@ def usable_payload(classifier: Classifier, shares: UsableShares) -> dict[str, An
 
 
 def refusal(classifier: Classifier, shares: UsableShares) -> str:
-    """Why nothing was stored, which class is to blame, and the command to run instead."""
+    """Return why nothing was stored, which class is the cause, and the command to run instead."""
     proposed, share = shares.proposal()
     command = COMMANDS.calibrate(classifier.name, proposed, classifier.neighbour_count)
     scarcest = shares.scarcest_class
     without_q = (
-        "; one bin leaves q out, so that inputs which are unlike the calibration data are less likely to be rejected"
+        "; one bin ignores q, so that inputs unlike the calibration data are less likely to be rejected"
         if len(proposed.bin_edges) == 1
         else ""
     )
@@ -72,12 +72,12 @@ def refusal(classifier: Classifier, shares: UsableShares) -> str:
         f"{classifier.class_names[scarcest]!r}, which has {int(shares.class_count[scarcest]):,} of "
         f"{int(shares.class_count.sum()):,} points. Run `{command}`, which leaves {share:.1%} "
         f"usable{without_q}, choose another setting from the table, or ingest more held-out data; "
-        f"`--kappa {shares.asked.kappa}` stores this one all the same"
+        f"`--kappa {shares.asked.kappa}` stores this one anyway"
     )
 
 
 def _bins_name(edges: tuple[int, ...], shares: UsableShares) -> str:
-    """The fewest edges are of one bin; the most, of every q."""
+    """Return the name of the bins: one edge is one bin, and the most edges are one bin for each q."""
     if len(edges) == 1:
         return "one bin"
     return "every q" if edges == shares.bin_edges[0] else ",".join(map(str, edges))

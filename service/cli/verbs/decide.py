@@ -26,11 +26,11 @@ def decide(
     ] = False,
     ef_search: Annotated[
         int | None,
-        typer.Option(help="Search by the HNSW index, keeping so many candidates, K to 1000; default: exactly."),
+        typer.Option(help="Search by the HNSW index with this many candidates, K to 1000; default: search exactly."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Decide on one row of a file at once, by the current calibration, and show why; nothing is stored."""
+    """Decide on one row of a file, by the current calibration, and show why; nothing is stored."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.cli.shown.decision_tables import named_classes, neighbour_list, print_decision
     from venn_admit.service.flows.decisions.decide_row import decide_row

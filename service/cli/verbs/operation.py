@@ -17,16 +17,16 @@ def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
     app.command(rich_help_panel=panels.RUNNING)(worker)
     app.command(rich_help_panel=panels.RUNNING)(beat)
-    db = typer.Typer(no_args_is_help=True, help="Bring the database schema up to date, or see whether it is.")
+    db = typer.Typer(no_args_is_help=True, help="Upgrade the database schema, or show whether it is up to date.")
     db.command()(upgrade)
     db.command()(status)
     app.add_typer(db, name="db", rich_help_panel=panels.RUNNING)
 
 
 def worker(
-    concurrency: Annotated[int | None, typer.Option(min=1, help="Processes; default: one a CPU.")] = None,
+    concurrency: Annotated[int | None, typer.Option(min=1, help="Processes; default: one per CPU.")] = None,
 ) -> None:
-    """Run a worker that computes the chunks of jobs, until it is stopped."""
+    """Run a worker, which computes the chunks of jobs, until it is stopped."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.cli.worker_process import worker_command
 
@@ -35,7 +35,7 @@ def worker(
 
 
 def beat() -> None:
-    """Run the scheduler, until it is stopped: workers sweep up lost messages and recalibrate. One is enough."""
+    """Run the scheduler until it is stopped: workers then recalibrate and send lost messages again. Run only one."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.cli.worker_process import beat_command
 
@@ -45,9 +45,9 @@ def beat() -> None:
 
 
 def _become(session: "Session", command: list[str]) -> None:
-    """Run a command in place of this process, so that whoever supervises it supervises the command.
+    """Replace this process by a command, so that a supervisor of this process supervises the command.
 
-    The embedded Postgres stays up in between: it outlives the process that started it, and the command takes it over.
+    The embedded Postgres stays up: it outlives the process that started it, and the command takes it over.
     """
     from venn_admit.service.cli.worker_process import worker_environment
 
@@ -56,7 +56,7 @@ def _become(session: "Session", command: list[str]) -> None:
 
 
 def upgrade(as_json: Json = False) -> None:
-    """Migrate the database to the schema this program needs."""
+    """Upgrade the database to the schema that this program needs."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.store.database import schema
 
@@ -66,7 +66,7 @@ def upgrade(as_json: Json = False) -> None:
 
 
 def status(as_json: Json = False) -> None:
-    """Say where the database is, its schema's revision, and how many workers are up.
+    """Show where the database is, the revision of its schema, and how many workers are up.
 
     The exit code is 4 if the schema is not at the revision that this program needs.
     """

@@ -1,4 +1,4 @@
-"""How a calibration stands: what is stored, its partitions, drift, discrepancies, and the labels it lacks."""
+"""The state of a calibration: what is stored, its partitions, drift, discrepancies, and the labels it lacks."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 def report(
     engine: Engine, name: str, *, calibration_id: int | None, memory_budget: int = DEFAULT_MEMORY_BUDGET
 ) -> CalibrationReport:
-    """Everything a report shows, from one view of the data; nothing is written.
+    """Return everything that a report shows, from one view of the data; nothing is written.
 
     calibration_id: the snapshot to report on; None: the current one. Raises NotFoundError for a name or number that
     is not stored, NotReadyError before the first calibration. memory_budget: bytes that temporary arrays may take.
@@ -43,7 +43,7 @@ def report(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Gathered:
-    """What a report rests on; the documents are of vp, and of recent traffic."""
+    """What a report is computed from; the documents are those of vp and of recent traffic."""
 
     classifier: Classifier
     calibration: Calibration
@@ -133,7 +133,7 @@ def _index(gathered: _Gathered, partitions: CalibrationPartitions) -> SnapshotIn
 
 
 def _other_settings(gathered: _Gathered, partitions: CalibrationPartitions) -> UsableShares | None:
-    """What other settings would leave usable, if these leave nearly nothing of vp."""
+    """Return what other settings would leave usable, if these leave nearly nothing of vp."""
     calibration, classifier = gathered.calibration, gathered.classifier
     if int(partitions.usable.sum()) >= NEARLY_NOTHING * calibration.vp_count:
         return None
@@ -161,7 +161,7 @@ def _facts(calibration: Calibration, origin: SnapshotOrigin) -> SnapshotFacts:
 
 
 def _at_fit(origin: SnapshotOrigin, held_out: Discrepancies) -> Discrepancies | None:
-    """Those of the dev half; the design effect of its documents is that of those held out beside it."""
+    """Return those of the dev half; its documents get the design effect of the other held-out documents."""
     if origin.dev_count is None or origin.dev_discrepancies is None:
         return None
     return Discrepancies(origin.dev_discrepancies, origin.dev_count, held_out.design_effect)
@@ -170,7 +170,7 @@ def _at_fit(origin: SnapshotOrigin, held_out: Discrepancies) -> Discrepancies | 
 def _budget(
     classifier: Classifier, calibration: Calibration, decided: DecidedPoints, redecided: Decisions | None
 ) -> LabelBudget | None:
-    """Of comparable points whose band the snapshot has below kappa."""
+    """Return the budget of comparable points whose band is below kappa in the snapshot."""
     if redecided is None or not redecided.sets.starved.any():
         return None
     starved = redecided.sets.starved

@@ -1,4 +1,4 @@
-"""What a report on a calibration advises: errors first, then what keeps points from being admitted, then upkeep."""
+"""What a report on a calibration advises: first about errors, then about rejections, then about upkeep."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -11,9 +11,9 @@ from venn_admit.service.report.calibration.steps import Steps
 from venn_admit.service.report.evaluation.wording import share_text
 
 ENOUGH_REJECTED = 10
-"""So many points that are all rejected are a finding; fewer happen to be, since to reject one point is not rare."""
+"""From this many points on, it is a finding if all of them are rejected; with fewer, it may happen by chance."""
 HARDLY_ANY = 0.05
-"""Less than this share admitted of recent traffic, where at least twice as much of vp would be, is worth a word."""
+"""It is a finding if less than this share of recent traffic is admitted, but at least twice as much of vp would be."""
 
 
 def advice(report: CalibrationReport, steps: Steps) -> list[str]:
@@ -46,14 +46,14 @@ def _with_sample(findings: Iterable[_Finding], how: str) -> Iterator[str]:
 
 
 def _errors(report: CalibrationReport) -> Iterator[_Finding]:
-    """Labels say that what was admitted is wrong too often."""
+    """Labels show that admitted predictions are wrong too often."""
     target = 1 - float(report.snapshot.settings.alpha)
     below = [found for found in report.traffic.accuracy if found.is_below(target)] if report.traffic else []
     if below:
         shares = "; ".join(f"{_whose(report, found)}, {accuracy_text(found)}" for found in below)
         yield _Finding(
-            f"Admitted predictions are wrong too often: 1 - alpha = {target:g} were promised right, and by the labels "
-            f"that are known this share is lower: {shares}. Do not act on them before you have recalibrated",
+            f"Admitted predictions are wrong too often: a share of at least 1 - alpha = {target:g} should be right, "
+            f"but the known labels show less: {shares}. Do not act on them before you have recalibrated",
             needs_sample=True,
         )
 
@@ -73,10 +73,10 @@ def _rejections(report: CalibrationReport, steps: Steps) -> Iterator[_Finding]:
     elif report.admitted_of_vp < NEARLY_NOTHING * snapshot.vp_count:
         everything = "Nearly everything" if report.admitted_of_vp else "Everything"
         yield _Finding(
-            f"{everything} is rejected: {share_text(usable / snapshot.vp_count)} of vp lie in usable bands, and yet "
+            f"{everything} is rejected: {share_text(usable / snapshot.vp_count)} of vp lie in usable bands, but only "
             f"{share_text(report.admitted_of_vp / snapshot.vp_count)} of its points would be admitted, because sets "
-            "hold several classes or too few of a category are right. A larger alpha, coarser bins of q, more held-out "
-            "data or a better network would admit more.",
+            "hold several classes or too few points of a category are right. A larger alpha, coarser bins of q, more "
+            "held-out data or a better network would admit more.",
             needs_sample=False,
         )
     elif report.traffic is not None and _nearly_all_rejected(report.traffic):
@@ -99,7 +99,7 @@ def _unlike_vp(report: CalibrationReport) -> Iterator[_Finding]:
 
 
 def _differences(comparison: Comparison) -> Iterator[str]:
-    """Those large enough to act on."""
+    """The differences that are large enough to act on."""
     for name, shift in (("q", comparison.match_count), ("d", comparison.distance)):
         if shift.is_large:
             statistic, least = share_text(shift.test.statistic), share_text(shift.test.least)
@@ -115,7 +115,7 @@ def _upkeep(report: CalibrationReport, steps: Steps) -> Iterator[str]:
     name = report.classifier
     again = f"`{steps.calibrate(name, report.snapshot.settings, report.neighbour_count)}`"
     if report.changes.total:
-        yield f"{report.changes.total:,} labelled points arrived, changed or left: {again} takes them up."
+        yield f"{report.changes.total:,} labelled points arrived, changed or left: {again} uses them."
     if not report.snapshot.parameters_are_current:
         yield f"Newer KNN parameters are in use than this calibration's: {again} calibrates with them."
     elif report.agreement.grown(report.agreement.held_out):
@@ -131,13 +131,13 @@ def _upkeep(report: CalibrationReport, steps: Steps) -> Iterator[str]:
 
 
 def _label_sample(report: CalibrationReport, steps: Steps) -> str:
-    """How to let recent traffic calibrate."""
+    """Return how to label recent traffic so that it calibrates."""
     name = report.classifier
     taken_up = f"`{steps.label(name)}` and `{steps.recalibrate(name)}`."
     if report.traffic is not None and not report.traffic.unlabelled:
         return (
             "every point of recent traffic has a label already, so score newer traffic; or, if the labels came with "
-            f"the scored file and do not calibrate yet, give those of a random sample again by {taken_up}"
+            f"the scored file and do not calibrate yet, record those of a random sample again with {taken_up}"
         )
     return (
         "label a random sample of recent traffic "
@@ -150,7 +150,7 @@ def _whose(report: CalibrationReport, accuracy: Accuracy) -> str:
 
 
 def accuracy_text(accuracy: Accuracy) -> str:
-    """The share, its interval, and of how many points."""
+    """Return the share, the number of points and the interval."""
     return (
         f"{share_text(accuracy.right / accuracy.points)} of {accuracy.points:,} (99 % interval "
         f"{share_text(accuracy.low)} to {share_text(accuracy.high)})"
@@ -158,11 +158,11 @@ def accuracy_text(accuracy: Accuracy) -> str:
 
 
 def _nearly_all_rejected(traffic: Traffic) -> bool:
-    """By this calibration: what another rejected may have been the reason for recalibrating."""
+    """Whether this calibration rejects nearly all; what another one rejected may have been why it was replaced."""
     points = sum(found.points for found in traffic.own_outcomes)
     if points < ENOUGH_REJECTED or _admitted(traffic) >= HARDLY_ANY * points:
         return False
-    # If it is unlike vp, that is the reason, and it is said with the same remedy.
+    # If traffic is unlike vp, that is the reason, and another paragraph says so.
     return not _admitted(traffic) or traffic.comparison is None or not traffic.comparison.is_unlike_vp
 
 

@@ -1,4 +1,4 @@
-"""All that a report shows of a calibration and of what came after it."""
+"""Everything that a report shows of a calibration and of what happened after it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ from venn_admit.service.core.types import CalibratorSettings
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFacts:
-    """A snapshot: its number, how, when and why it was made, and whether new work uses it and its KNN parameters."""
+    """A snapshot: its number, when, why and how it was made, and whether it and its KNN parameters are current."""
 
     id: int
     created_at: datetime
@@ -32,14 +32,14 @@ class SnapshotFacts:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Where KNN and network differ. at_fit: on the dev half; None where the parameters were given."""
+    """How often KNN and network differ. at_fit: on the dev half; None if the parameters were given."""
 
     at_fit: Discrepancies | None
     held_out: Discrepancies
     scored: Discrepancies
 
     def grown(self, since: Discrepancies) -> bool:
-        """Whether there are more than at the fit, by more than chance."""
+        """Whether they differ more often than at the fit, by more than chance."""
         return self.at_fit is not None and has_grown(self.at_fit, since)
 
 
@@ -47,9 +47,9 @@ class Agreement:
 class CalibrationReport:
     """One classifier's calibration.
 
-    admitted_of_vp: points of vp that plain Venn-ADMIT would admit, each left out of its own category. other_settings:
-    what others leave usable, if these leave nearly nothing. traffic: None where nothing was decided. budget: None where
-    no point of it has a band below kappa. seen_count: exemplars that were decided on and are left out of traffic,
+    admitted_of_vp: points of vp that plain Venn-ADMIT would admit, each left out of its category. other_settings: what
+    other settings leave usable, if these leave nearly nothing. traffic: None if nothing was decided. budget: None if no
+    point of the traffic has a band below kappa. seen_count: exemplars that were decided on and are left out of traffic,
     because the snapshot that decided on them was made with them.
     """
 
@@ -69,6 +69,6 @@ class CalibrationReport:
     budget: LabelBudget | None
 
     def bin_names(self) -> list[str]:
-        """Names of the bins of q, such as "0", "1-5" and "25"."""
+        """Return the names of the bins of q, such as "0", "1-5" and "25"."""
         edges = [*self.snapshot.settings.bin_edges, self.neighbour_count + 1]
         return [str(a) if b == a + 1 else f"{a}-{b - 1}" for a, b in pairwise(edges)]

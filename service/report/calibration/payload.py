@@ -14,10 +14,10 @@ from venn_admit.service.report.calibration.steps import Steps
 
 
 def calibration_payload(report: CalibrationReport, steps: Steps) -> dict[str, Any]:
-    """Everything the tables show, of every class and every q by d partition.
+    """Return everything that the tables show, for every class and every q by d partition.
 
-    drift and label_budget are null where there is nothing to show. Numbers that do not exist, such as the share of
-    no points, are NaN; labels are infinite where there is no rate to tell them by.
+    drift and label_budget are null if there is nothing to show. Numbers that do not exist, such as the share of no
+    points, are NaN; labels are infinite if there is no rate to estimate them by.
     """
     inventory, budget = report.inventory, report.budget
     return {

@@ -1,4 +1,4 @@
-"""What a report in text is made of."""
+"""The parts of a report in text."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from venn_admit.service.report.evaluation.wording import share_text
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table of text. columns: headings, a line break between their lines; the first is of row names.
+    """A table of text. columns: headings, whose lines are separated by line breaks; the first column holds row names.
 
     last_is_total: whether the last row sums up those above.
     """
@@ -19,7 +19,7 @@ class TextTable:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One part of a report: what it shows, in order, and below it what its words mean."""
+    """One part of a report: what it shows, in order, and notes that explain it."""
 
     title: str
     parts: tuple[str | TextTable, ...]
@@ -27,5 +27,5 @@ class Section:
 
 
 def ratio_text(count: int, total: int) -> str:
-    """A share of a total; a dash if that is 0."""
+    """Return a share of a total, or a dash if the total is 0."""
     return share_text(count / total) if total else "-"

@@ -13,7 +13,7 @@ from venn_admit.service.report.calibration.wording import advice_text, heading, 
 
 
 def calibration_tables(report: CalibrationReport, steps: Steps) -> RenderableType:
-    """Return the whole report; what to do next comes last, where it is seen."""
+    """Return the whole report; what to do next comes last, next to the prompt."""
     advice = Group(
         Text("What to do next", style="bold"), *(Text(line, style="yellow") for line in advice_text(report, steps))
     )

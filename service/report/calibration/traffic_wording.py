@@ -11,10 +11,10 @@ from venn_admit.service.report.calibration.sections import Section, TextTable, r
 from venn_admit.service.report.evaluation.wording import share_text
 
 SHOWN_CALIBRATIONS = 5
-"""So many of those that decided are named, the newest."""
+"""At most this many calibrations are named: the newest."""
 
 SHOWN_CLASSES = 3
-"""Of so many predicted classes the accuracy is shown, the lowest."""
+"""The accuracy of at most this many predicted classes is shown: the lowest."""
 
 REASON_HEADS = {
     Reason.BAND_BELOW_KAPPA: "band\nbelow\nkappa",
@@ -25,18 +25,18 @@ REASON_HEADS = {
 
 
 def traffic_section(report: CalibrationReport) -> Section:
-    """What became of recent traffic, and how it compares with vp."""
-    title, traffic = "What was decided recently, against vp", report.traffic
+    """Return what was decided on recent traffic, and how it compares with vp."""
+    title, traffic = "What was decided recently, compared with vp", report.traffic
     left_out = (
         (
-            f"{report.seen_count:,} exemplars decided on are left out: they are training data, or calibration data of "
-            "the calibration that decided on them.",
+            f"{report.seen_count:,} exemplars that were decided on are left out, because they are training data, or "
+            "calibration data of the calibration that decided on them.",
         )
         if report.seen_count
         else ()
     )
     if traffic is None:
-        return Section(title, ("Nothing else was decided yet.", *left_out))
+        return Section(title, ("Nothing else has been decided yet.", *left_out))
     comparison = traffic.comparison
     return Section(
         title,
@@ -50,17 +50,17 @@ def traffic_section(report: CalibrationReport) -> Section:
         (
             *_not_compared(traffic),
             *(() if comparison is None else _COMPARISON_NOTES),
-            "Shares admitted, and rejected by reason, as they were decided. Of vp, its bands and sets are known, and "
-            "no decisions.",
+            "Shares admitted, and rejected by reason, as they were decided. There are no decisions on vp, only its "
+            "bands and sets.",
         ),
     )
 
 
 _COMPARISON_NOTES = (
-    "Quantiles of q and d. difference: the largest between the two distribution functions (Kolmogorov-Smirnov); p: how "
-    "probable as large a one is by chance, where points of a document count as if they all said the same.",
+    "Quantiles of q and d. difference: the largest between the two distribution functions (Kolmogorov-Smirnov); p: the "
+    "probability of as large a difference by chance, if all points of a document are alike.",
     "would be admitted: by plain Venn-ADMIT under this calibration, whatever calibration and options decided; each "
-    "point of vp is left out of its own category.",
+    "point of vp is left out of its category.",
 )
 
 
@@ -81,7 +81,8 @@ def _not_compared(traffic: Traffic) -> tuple[str, ...]:
     if not missing:
         return ()
     return (
-        f"{missing:,} of these are not compared with vp: their q and d are of other KNN parameters or training data.",
+        f"{missing:,} of these are not compared with vp: their q and d were computed with other KNN parameters or "
+        "training data.",
     )
 
 
@@ -127,7 +128,7 @@ def _accuracies(report: CalibrationReport, traffic: Traffic) -> tuple[str, ...]:
         if found.predicted is not None
     )
     return (
-        "Right among what this calibration admitted, by labels of a random sample or of all points: "
+        "Share right of what this calibration admitted, by labels of a random sample or of all points: "
         f"{accuracy_text(overall)}. "
         f"Lowest by predicted class: {classes}.",
     )

@@ -1,4 +1,4 @@
-"""What a report on a calibration says, as sections of sentences and tables of text, for the terminal and the page."""
+"""What a report on a calibration says, as sections of sentences and tables, for the terminal and the page."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from venn_admit.service.report.calibration.traffic_wording import traffic_sectio
 from venn_admit.service.report.evaluation.wording import SIDE_BY_SIDE, share_text, shorten
 
 SHOWN_CLASSES = 3
-"""So many classes have columns of their own; of more, those with the fewest points in mc."""
+"""At most this many classes have columns: those with the fewest points in mc."""
 
 NAME_WIDTH = 8
 """Characters of a class name over a column."""
@@ -31,21 +31,21 @@ def heading(report: CalibrationReport) -> str:
 
 
 def settings_text(report: CalibrationReport) -> str:
-    """How the calibration was made."""
+    """Return how the calibration was made."""
     snapshot, settings = report.snapshot, report.snapshot.settings
     every = len(settings.bin_edges) == report.neighbour_count + 1
-    bins = "every q a bin" if every else f"bins of q {', '.join(report.bin_names())}"
+    bins = "one bin for each q" if every else f"bins of q {', '.join(report.bin_names())}"
     least, most = min(settings.thresholds), max(settings.thresholds)
     thresholds = f"{least}" if least == most else f"{least} to {most}"
     return (
         f"alpha {settings.alpha}, thresholds {thresholds}, kappa {settings.kappa:,}, delta {settings.delta:g}, {bins}; "
         f"s_hat {snapshot.radius.s_hat:.4g}, omega {snapshot.radius.omega:.4g}; {snapshot.mc_count:,} points in mc, "
-        f"{snapshot.vp_count:,} in vp; made because: {snapshot.reason}."
+        f"{snapshot.vp_count:,} in vp; reason: {snapshot.reason}."
     )
 
 
 def sections(report: CalibrationReport) -> list[Section]:
-    """All of a report but its heading and its advice."""
+    """Return all of a report except its heading and its advice."""
     return [
         _stored(report),
         _partitions(report),
@@ -59,7 +59,7 @@ def advice_text(report: CalibrationReport, steps: Steps) -> list[str]:
     """Return what to do next, or that there is nothing to do."""
     if found := advice(report, steps):
         return found
-    checked = ["no labels wait to be taken up"]
+    checked = ["no labels wait to be used"]
     if report.agreement.at_fit is not None:
         checked.append("discrepancies have not grown")
     if report.traffic is not None and report.traffic.comparison is not None:
@@ -73,7 +73,7 @@ def _listed(parts: list[str]) -> str:
 
 
 def time_text(time: datetime) -> str:
-    """To the minute.
+    """Return a time to the minute.
 
     >>> time_text(datetime(2026, 3, 1, 9, 30, tzinfo=UTC))
     '2026-03-01 09:30 UTC'
@@ -93,16 +93,16 @@ def _stored(report: CalibrationReport) -> Section:
         for label in inventory.selections
     )
     since = (
-        f"Since the calibration {changes.arrived:,} labelled points arrived in mc and vp, {changes.changed:,} changed, "
-        f"{changes.left:,} left."
+        f"Since the calibration, {changes.arrived:,} labelled points arrived in mc and vp, {changes.changed:,} changed "
+        f"and {changes.left:,} left."
         if changes.total
-        else "mc and vp hold the points and labels of this calibration, no others."
+        else "mc and vp hold exactly the points and labels of this calibration."
     )
     return Section(
         "What is stored",
         (
             TextTable(("split", "exemplars", "with a label"), rows),
-            TextTable(("labels, train apart", "exemplars", "first came", "newest came"), chosen),
+            TextTable(("labels outside train", "exemplars", "first", "newest"), chosen),
             since,
         ),
     )
@@ -139,9 +139,9 @@ def _partitions(report: CalibrationReport) -> Section:
         "Partitions by q, and by d",
         (table("q", by_q), table("d", by_d)),
         (
-            "Counts are points by label. Shares: of vp in usable bands, which hold at least kappa = "
-            f"{report.snapshot.settings.kappa:,} points of each class in mc; of vp whose ADMIT set is a singleton; of "
-            "these whose label it is. d is cut at its quartiles over mc and vp.",
+            "Counts are points by label. usable bands: the share of vp in bands that hold at least kappa = "
+            f"{report.snapshot.settings.kappa:,} points of each class in mc; singletons: the share of vp whose ADMIT "
+            "set has one class; right: the share of these whose label it is. d is cut at its quartiles over mc and vp.",
             *_hidden(report, shown),
         ),
     )
@@ -161,20 +161,20 @@ def _discrepancies(report: CalibrationReport) -> Section:
     columns = ("", "points", "differ", "share", "p")
     title = "Where the predictions of KNN and network differ"
     if agreement.at_fit is None:
-        given = "The KNN's parameters were given, not fitted: there is no fit to compare with."
+        given = "The KNN's parameters were given, not fitted, so there is no fit to compare with."
         return Section(title, (TextTable(columns[:-1], tuple(cells[:-1] for cells in now)), given))
     return Section(
         title,
         (TextTable(columns, ((*plain("at the fit (dev half)", agreement.at_fit), ""), *now)),),
         (
-            "p: how probable so many more than at the fit are by chance (one-sided two-proportion z-test); below "
-            f"{LEVEL} they count as grown.",
+            "p: the probability of such an increase since the fit by chance (one-sided two-proportion z-test); below "
+            f"{LEVEL} it counts as an increase.",
         ),
     )
 
 
 def _label_budget(report: CalibrationReport) -> Section:
-    title, budget, shown = "Labels that points with a band below kappa lack", report.budget, _shown_classes(report)
+    title, budget, shown = "Labels that bands below kappa lack", report.budget, _shown_classes(report)
     if budget is None:
         return Section(title, ("No point was rejected because its band is below kappa.",))
     names = [shorten(report.class_names[c], NAME_WIDTH) for c in shown]
@@ -190,12 +190,12 @@ def _label_budget(report: CalibrationReport) -> Section:
         title,
         (TextTable(columns, (*rows, row("any", budget.overall)), last_is_total=True),),
         (
-            "Medians over the rejected points. lacking: points of the class that the band needs in mc to hold kappa = "
-            f"{budget.kappa:,}; random labels: how many more it takes until it does for every class, at the rate at "
-            f"which such labels reached the band so far ({report.mc_share:%} of them go to mc). Coarser bins of q, a "
-            "larger delta or a smaller kappa need fewer.",
+            "Medians over the rejected points. lacking: how many more points of the class the band needs in mc to hold "
+            f"kappa = {budget.kappa:,}; random labels: how many it takes until this is so for every class, at the rate "
+            f"at which random labels have reached the band ({report.mc_share:%} of them go to mc). Coarser bins of q, "
+            "a larger delta or a smaller kappa need fewer.",
             *(
-                ("unknown: half of the bands or more hold no point of some class, which leaves no rate to go by.",)
+                ("unknown: at least half of the bands hold no point of some class, so there is no rate to use.",)
                 if any(not isfinite(part.labels) for part in (*budget.per_bin.values(), budget.overall))
                 else ()
             ),
@@ -205,7 +205,7 @@ def _label_budget(report: CalibrationReport) -> Section:
 
 
 def labels_text(labels: float) -> str:
-    """A number of labels to two digits, for it is an expectation; "unknown" for infinity.
+    """Return a number of labels with two digits, because it is an estimate; "unknown" for infinity.
 
     >>> [labels_text(labels) for labels in (7.2, 9894.98, 214_491.0, float("inf"))]
     ['7', '9,900', '210,000', 'unknown']

@@ -38,7 +38,7 @@ CLASS_LOOKS: tuple[tuple[str, LineStyleType], ...] = (
     ("#E69F00", (0, (5, 1, 1, 1, 1, 1))),
     ("#56B4E9", (0, (8, 2))),
 )
-"""As many as `DatasetReport.shown_classes` gives."""
+"""One for each class that `DatasetReport.shown_classes` gives."""
 
 VENN_LOOKS = {"plain": ("#E69F00", "s"), "weighted": ("#0072B2", "o")}
 FEW_COLOUR = "#e9e9e9"

@@ -36,11 +36,11 @@ NUMBER_WIDTH = 0.075
 """Part of a panel's width that the number and the verdict of a method take."""
 
 MARKS_APART = 0.028
-"""How far marks stand apart that would lie upon each other, as a share of all points."""
+"""How far apart marks that would overlap are drawn, as a share of all points."""
 
 
 def draw_methods(figure: FigureBase, report: DatasetReport) -> None:
-    """Share correct among singletons over the share admitted, a numbered mark a method, with interval and verdict.
+    """Draw the share correct among singletons over the share admitted, one numbered mark per method, with its interval.
 
     Left over all; then of each method the class it does worst on, by true and by predicted class. A method
     that admits nothing has no mark. Marks that would lie upon each other stand side by side. Shares of too few points
@@ -112,7 +112,7 @@ def _overall_place(measures: MethodMeasures) -> tuple[float, Tally]:
 
 
 def _worst_place(measures: MethodMeasures, kind: str) -> tuple[float, Tally]:
-    """The same of the class with the lowest share correct; of classes too few to judge only if all are."""
+    """The same for the class with the lowest share correct, among those with enough points if there are any."""
     rows = zip(kind_tallies(measures.singletons, kind), kind_tallies(measures.coverage, kind), strict=True)
     # Without points the share is NaN, which has no order: such classes come last.
     tally, everything = min(

@@ -1,4 +1,4 @@
-"""Marks that the charts have in common: how a verdict looks, and marks that would lie upon each other."""
+"""Marks that the charts share: how a verdict looks, and how marks that would overlap are set apart."""
 
 from collections.abc import Sequence
 from math import isnan
@@ -37,7 +37,7 @@ def verdict_mark(
 
 
 def verdict_marks() -> list[Line2D]:
-    """What a legend shows of `verdict_mark`, a mark a verdict."""
+    """Return the entries of a legend for `verdict_mark`, one mark per verdict."""
     return [
         Line2D(
             [],
@@ -53,7 +53,7 @@ def verdict_marks() -> list[Line2D]:
 
 
 def few_mark() -> Line2D:
-    """What a legend shows of marks of too few points."""
+    """Return the entry of a legend for marks of too few points."""
     return Line2D(
         [],
         [],
@@ -67,7 +67,7 @@ def few_mark() -> Line2D:
 
 
 def apart(places: Sequence[tuple[float, float]], near: tuple[float, float], step: float) -> list[float]:
-    """Where across each mark is drawn: those that would lie upon each other stand side by side, a step apart.
+    """Return where across each mark is drawn: those that would overlap stand side by side, a step apart.
 
     places: across and up of each mark, NaN for one that is not drawn. near: two marks no further apart than this,
     across and up, would touch. A group keeps its middle, and the order of its marks.
@@ -99,7 +99,7 @@ def apart(places: Sequence[tuple[float, float]], near: tuple[float, float], step
 
 
 def name_series(figure: FigureBase, lines: Sequence[Line2D], names: Sequence[str], columns: int) -> None:
-    """A legend below the panels, where it can hide no point, of names as they are."""
+    """Draw a legend below the panels, where it hides no point, with names as they are."""
     drawn = figure.legend(
         lines, [" "] * len(names), loc="outside lower center", ncols=columns, fontsize=9, frameon=False
     )

@@ -1,4 +1,4 @@
-"""Which calibration an evaluation is of, in words and for programs: number, date, and what it was asked for."""
+"""The calibration that was evaluated, in words and for programs: its number, date and settings."""
 
 from datetime import UTC
 from typing import Any
@@ -13,7 +13,8 @@ def calibration_text(calibration: EvaluatedCalibration, neighbour_count: int) ->
     return (
         f"Calibration {calibration.id}, made {_created(calibration)}: alpha {settings.alpha}, thresholds "
         f"{_thresholds(calibration)}, kappa {settings.kappa:,}, delta {settings.delta:g}, bins of q "
-        f"{_bins(calibration, neighbour_count)}. Verdicts are on its weighted decisions; plain ones stand beside them."
+        f"{_bins(calibration, neighbour_count)}. The verdicts judge its weighted decisions; plain ones are "
+        "shown beside them."
     )
 
 

@@ -1,4 +1,4 @@
-"""A report for programs: what the tables show, as plain dictionaries, lists and numbers."""
+"""A report for programs, as plain dictionaries, lists and numbers."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,14 +13,14 @@ from venn_admit.service.report.evaluation.verdicts import answer, class_gap, cla
 from venn_admit.service.report.evaluation.wording import left_out
 
 CORRECT, COVERED = "share_correct", "share_covered"
-"""What the share of a tally is called, by what it is of."""
+"""The names of the share of a tally: of correct points, or of covered labels."""
 
 
 def report_payload(report: DatasetReport) -> dict[str, Any]:
-    """Everything the tables show of one evaluation set, and the intervals and verdicts behind them.
+    """Return everything that the tables show of one evaluation set, with all intervals and verdicts.
 
-    document_count, and documents in each tally, are null where points are independent. Numbers that do not
-    exist, such as the share of no points, are NaN.
+    document_count, and documents in each tally, are null if points are independent. Numbers that do not exist, such as
+    the share of no points, are NaN.
     """
 
     def tally(measured: Tally, share: str = CORRECT) -> dict[str, Any]:
@@ -97,9 +97,9 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
 
 
 def _verdict(report: DatasetReport) -> dict[str, Any]:
-    """Whether the promise, the share correct among points admitted as each class, is kept.
+    """Return whether the promise is kept: the share correct among the points admitted as each class.
 
-    more_to_settle counts points, or documents where points are not independent; null if no number would do.
+    more_to_settle counts points, or documents if points are not independent; null if no number would settle it.
     """
     return {
         "target": str(report.target),

@@ -1,4 +1,4 @@
-"""What a terminal shows first of an evaluation: the verdict, in a few lines."""
+"""What a terminal shows first: the verdict on an evaluation, in a few lines."""
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -35,7 +35,7 @@ NAME_WIDTH = 13
 
 
 def verdict_view(report: DatasetReport) -> RenderableType:
-    """Whether every predicted class holds what is promised, how much is admitted, and what cannot be told yet."""
+    """Return the verdict on every predicted class, how much is admitted, and what cannot be told yet."""
     lines = [Text(f"{report.name}: {extent(report)}", style="bold")]
     if report.calibration is not None:
         lines.append(Text(calibration_text(report.calibration, report.neighbour_count), style="dim"))
@@ -53,7 +53,7 @@ def verdict_view(report: DatasetReport) -> RenderableType:
 
 
 def _class_verdicts(report: DatasetReport) -> Table:
-    """A line a predicted class, of many those with a column in the tables."""
+    """Return a table with a line per predicted class; of many classes, those that have a column in the tables."""
     every = class_verdicts(report)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("  verdict", no_wrap=True)

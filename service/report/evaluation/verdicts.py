@@ -1,4 +1,4 @@
-"""What comes first of an evaluation: whether the promise holds, how much is admitted, and what cannot be told yet."""
+"""The verdict on an evaluation: whether the promise holds, how much is admitted, and what cannot be told yet."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from venn_admit.service.report.evaluation.wording import share_text, target_text
 
 CANNOT_TELL_NOTE = (
     "“Cannot tell” means that the 95 % interval of the share contains the target, or that there are too few points "
-    "to judge. It is normal for small samples, and neither good news nor bad. How many more admitted points would "
-    "settle it supposes that the share correct stays as it is."
+    "to judge. This is normal for small samples, and is neither good nor bad news. The number of further admitted "
+    "points that would settle it assumes that the share correct stays the same."
 )
 
 NONE_ADMITTED = "nothing admitted"
 MOST_NAMED = 3
-"""A sentence names so many classes; of more, it gives the number of the others."""
+"""A sentence names at most this many classes, and counts the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassVerdict:
-    """What the recommended method admits as one class. more_to_settle: as `Tally.more_to_settle` has it."""
+    """What the recommended method admits as one class. more_to_settle: that of `Tally.more_to_settle`."""
 
     name: str
     tally: Tally
@@ -29,7 +29,7 @@ class ClassVerdict:
 
 
 def class_verdicts(report: DatasetReport) -> tuple[ClassVerdict, ...]:
-    """The verdict on every predicted class (C), which is what the calibration promises."""
+    """Return the verdict on every predicted class (C), for which the calibration makes its promise."""
     tallies = report.method(RECOMMENDED).per_predicted_class
     return tuple(
         ClassVerdict(name, tally, tally.verdict(report.alpha), tally.more_to_settle(report.alpha))
@@ -38,7 +38,7 @@ def class_verdicts(report: DatasetReport) -> tuple[ClassVerdict, ...]:
 
 
 def overall_verdict(report: DatasetReport) -> Verdict:
-    """Missed if any predicted class is; met if all that are admitted at all are; otherwise the sample cannot tell."""
+    """Return missed if any predicted class misses, met if all with admitted points meet, and otherwise cannot tell."""
     found = {one.verdict for one in class_verdicts(report) if one.tally.count}
     if Verdict.MISSED in found:
         return Verdict.MISSED
@@ -46,7 +46,7 @@ def overall_verdict(report: DatasetReport) -> Verdict:
 
 
 def answer(report: DatasetReport) -> str:
-    """One or two sentences: whether every predicted class holds what is promised of it."""
+    """Return one or two sentences that say whether the promise holds for every predicted class."""
     every = class_verdicts(report)
     admitted = [one for one in every if one.tally.count]
     if not admitted:
@@ -69,7 +69,7 @@ def answer(report: DatasetReport) -> str:
 
 
 def settling(one: ClassVerdict, report: DatasetReport) -> str:
-    """What would settle a verdict that is open; nothing if none is."""
+    """Return what would settle an open verdict; empty if the verdict is not open."""
     if one.verdict is not Verdict.CANNOT_TELL or one.tally.count == 0:
         return ""
     if one.more_to_settle is None:
@@ -80,7 +80,7 @@ def settling(one: ClassVerdict, report: DatasetReport) -> str:
 
 
 def headline(report: DatasetReport) -> str:
-    """One sentence: what the recommended method admits, and how much of it is right."""
+    """Return one sentence: what the recommended method admits, and how much of it is right."""
     admitted = report.method(RECOMMENDED).overall
     if admitted.count == 0:
         return f"{RECOMMENDED} admits none of {report.point_count:,} points."
@@ -92,7 +92,7 @@ def headline(report: DatasetReport) -> str:
 
 
 def class_gap(report: DatasetReport) -> str:
-    """A true class that misses the target although no predicted class is seen to; nothing if there is none."""
+    """Name a true class that misses the target although no predicted class does; empty if there is none."""
     if overall_verdict(report) is Verdict.MISSED:
         return ""
     measured = zip(report.class_names, report.method(RECOMMENDED).per_true_class, strict=True)
@@ -108,12 +108,12 @@ def class_gap(report: DatasetReport) -> str:
     lead = (
         "Every predicted class meets the target"
         if overall_verdict(report) is Verdict.MET
-        else "No predicted class is seen to miss the target"
+        else "No predicted class misses the target for certain"
     )
     return (
-        f"{lead}, yet among points of true class {worst}{others} it is missed: what is calibrated is the share correct "
-        "among points predicted alike, which a rare true class can fail; higher thresholds for the classes it is "
-        "mistaken for ask for more."
+        f"{lead}, but the points of true class {worst}{others} miss it. The promise is about points of the same "
+        "predicted class, and a rare true class can fall short of it; higher thresholds for the classes that it is "
+        "mistaken for help."
     )
 
 
@@ -128,6 +128,6 @@ def _rounded_up(count: int) -> int:
 
 
 def _listed(names: list[str]) -> str:
-    """The first names, and how many others there are."""
+    """Return the first names, and how many others there are."""
     others = len(names) - MOST_NAMED
     return ", ".join(names[:MOST_NAMED]) + (f" and {others} more" if others > 0 else "")

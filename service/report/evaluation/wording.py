@@ -1,4 +1,4 @@
-"""The words and figures that the terminal, the charts and the page have in common."""
+"""The words and figures that the terminal, the charts and the page share."""
 
 from collections.abc import Iterable
 from itertools import accumulate, pairwise
@@ -11,24 +11,24 @@ from venn_admit.service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, 
 from venn_admit.service.report.evaluation.dataset import RECOMMENDED, DatasetReport
 
 TRUE, PREDICTED = "true class", "predicted as"
-"""The two kinds of class a share is shown for, as headings."""
+"""Headings for the two kinds of class that shares are shown for."""
 
 SIDE_BY_SIDE = 2
-"""Up to so many classes, both kinds share one table."""
+"""Up to this many classes, both kinds share one table."""
 
 SETS_NOTE = (
-    "The KNN's sets hold its prediction alone. What Venn-ADMIT rejects it says nothing about: such a point counts "
-    "as a set of all classes."
+    "A set of the KNN holds only its prediction. Venn-ADMIT says nothing about a point that it rejects, so such a "
+    "point counts as a set of all classes."
 )
-"""What the sets are of methods that give none themselves."""
+"""The sets of methods that do not give sets."""
 
 MARKS = {Verdict.MET: "✓", Verdict.MISSED: "✗", Verdict.CANNOT_TELL: "?"}
 FEW_MARK = MARKS[Verdict.CANNOT_TELL]
-"""Marks figures of too few points where nothing is judged."""
+"""Marks figures of too few points in tables without verdicts."""
 
 
 def share_text(share: float) -> str:
-    """A share at three digits without the leading zero; never rounded onto 0 or 1; a dash for NaN.
+    """Return a share with three digits and no leading zero; it is never rounded to 0 or 1, and NaN is a dash.
 
     >>> [share_text(share) for share in (0.9734, 1.0, 0.99996, 0.0001, 0.0, float("nan"))]
     ['.973', '1.00', '>.999', '<.001', '.000', '-']
@@ -43,7 +43,7 @@ def share_text(share: float) -> str:
 
 
 def interval_text(interval: tuple[float, float]) -> str:
-    """The ends of an interval, rounded to three digits, without leading zeros.
+    """Return the ends of an interval, rounded to three digits, without leading zeros.
 
     >>> [interval_text((0.9074, 0.9931)), interval_text((0.99, 1.0)), interval_text((float("nan"), float("nan")))]
     ['.907-.993', '.990-1.00', '-']
@@ -59,23 +59,23 @@ def note_text(part: str | Verdict) -> str:
 
 
 def kind_tallies(measured: ClassTallies, kind: str) -> tuple[Tally, ...]:
-    """The tallies (C,) of `TRUE` or of `PREDICTED` classes."""
+    """Return the tallies (C,) of `TRUE` or of `PREDICTED` classes."""
     return measured.per_true_class if kind == TRUE else measured.per_predicted_class
 
 
 def size_strata(report: DatasetReport) -> list[tuple[int, int]]:
-    """The strata of set sizes, least and most, that a set of some method falls into, ascending."""
+    """Return the strata of set sizes, least and most, that some method has sets in, ascending."""
     return sorted({(stratum.least, stratum.most) for row in report.methods for stratum in row.by_size})
 
 
 def size_tally(measures: MethodMeasures, stratum: tuple[int, int]) -> Tally:
-    """Coverage of the sets of one method in a stratum."""
+    """Return the coverage of the sets of one method in a stratum."""
     of_stratum = {(size.least, size.most): size.covered for size in measures.by_size}
     return of_stratum.get(stratum, Tally(0, 0, measures.coverage.overall.total))
 
 
 def size_name(stratum: tuple[int, int]) -> str:
-    """A stratum as a heading.
+    """Return a stratum as a heading.
 
     >>> [size_name((1, 1)), size_name((2, 3))]
     ['size 1', 'sizes 2-3']
@@ -85,7 +85,7 @@ def size_name(stratum: tuple[int, int]) -> str:
 
 
 def shorten(name: str, width: int) -> str:
-    """The name, cut with an ellipsis to `width` columns, of which a wide character, as in Chinese, takes two.
+    """Return the name, cut with an ellipsis to `width` columns; a wide character, as in Chinese, takes two.
 
     >>> shorten("mitochondrion", 8)
     'mitocho…'
@@ -103,33 +103,30 @@ def _columns(character: str) -> int:
 
 
 def target_text(report: DatasetReport) -> str:
-    """1 - alpha, in as few digits as it has."""
+    """Return 1 - alpha without trailing zeros."""
     return f"{report.target.normalize():f}"
 
 
 def few_text(report: DatasetReport) -> str:
-    """What is too few to judge."""
+    """Say what is too few to judge."""
     return f"under {MINIMUM_TO_JUDGE} {'points' if report.document_count is None else 'documents'}"
 
 
 def interval_note(report: DatasetReport) -> str:
-    """Which intervals of shares are shown."""
+    """Say which intervals of shares are shown."""
     if report.document_count is None:
         return "95 % Wilson intervals"
     return f"95 % intervals from {report.document_count:,} resampled documents"
 
 
 def accuracy_note(report: DatasetReport) -> str:
-    """Which intervals of accuracies and of F0.5 are shown."""
+    """Say which intervals of accuracies and of F0.5 are shown."""
     note = interval_note(report)
     return f"{note}; of F0.5, from resampled points" if report.document_count is None else note
 
 
 def extent(report: DatasetReport) -> str:
-    """How much was evaluated.
-
-    Documents are named where the points of one are not independent.
-    """
+    """Say how many points were evaluated, and in how many documents if points of one are not independent."""
     points = f"{report.point_count:,} labelled point{'' if report.point_count == 1 else 's'}"
     if report.document_count is None:
         return points
@@ -137,7 +134,7 @@ def extent(report: DatasetReport) -> str:
 
 
 def left_out(report: DatasetReport) -> str:
-    """One sentence where rows of the evaluation set were not evaluated; else nothing."""
+    """Return one sentence if rows of the evaluation set were not evaluated; otherwise nothing."""
     if report.left_out == 0:
         return ""
     subject = "1 row is left out: it is" if report.left_out == 1 else f"{report.left_out:,} rows are left out: they are"
@@ -145,13 +142,13 @@ def left_out(report: DatasetReport) -> str:
 
 
 def parameters_text(report: DatasetReport) -> str:
-    """The parameters of the comparison methods, or nothing."""
+    """Return the parameters of the comparison methods, or nothing."""
     named = "; ".join(f"{name} {text}" for name, text in report.parameters)
     return f"Parameters of the comparison methods: {named}." if named else ""
 
 
 def hidden_classes(report: DatasetReport, shown: tuple[int, ...]) -> str:
-    """Which classes a table leaves out, or nothing."""
+    """Say which classes a table leaves out, or nothing."""
     if len(shown) == len(report.class_names):
         return ""
     return (
@@ -161,12 +158,12 @@ def hidden_classes(report: DatasetReport, shown: tuple[int, ...]) -> str:
 
 
 def match_bin_names(grid: AccuracyGrid) -> list[str]:
-    """Names of the bins of q in a grid."""
+    """Return the names of the bins of q in a grid."""
     return edge_names(int(edge) for edge in grid.match_edges)
 
 
 def edge_names(edges: Iterable[int]) -> list[str]:
-    """Names of the bins of q from their lower edges and, last, K + 1.
+    """Return the names of the bins of q, from their lower edges and, last, K + 1.
 
     >>> edge_names([0, 1, 6, 25, 26])
     ['0', '1-5', '6-24', '25']

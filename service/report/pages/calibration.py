@@ -12,7 +12,7 @@ from venn_admit.service.report.calibration.steps import Steps
 from venn_admit.service.report.calibration.wording import advice_text, heading, sections, settings_text
 from venn_admit.service.report.charts.charts import to_svg
 
-# Right singletons at the bottom; colours of Okabe & Ito (2008), and greys for what is rejected at once.
+# Right singletons at the bottom; colours of Okabe & Ito (2008), and greys for what is rejected before.
 PARTS = (
     ("singleton, right", "#0072B2", ""),
     ("singleton, wrong", "#D55E00", "////"),
@@ -22,16 +22,16 @@ PARTS = (
 EDGE = "#555555"
 
 UPRIGHT = 30
-"""Up to so many bins of q, their names stand side by side."""
+"""Up to this many bins of q, their names stand side by side."""
 
 CAPTION = (
-    "The points of vp by q: what is left for the Venn predictor, and why the rest is not. Bands below kappa are those "
-    "that more labels, coarser bins of q or a larger delta would open."
+    "The points of vp by q: which of them the Venn predictor decides on, and why the others are rejected before. More "
+    "labels, coarser bins of q or a larger delta would raise bands that are below kappa."
 )
 
 
 def partitions_figure(report: CalibrationReport) -> Figure:
-    """The points of vp in each bin of q, stacked by what their ADMIT sets are."""
+    """Return a chart of the points of vp in each bin of q, stacked by the kind of their ADMIT sets."""
     partitions, names = report.partitions, report.bin_names()
     right, singleton = partitions.right.sum(axis=1), partitions.singleton.sum(axis=1)
     usable, every = partitions.usable.sum(axis=1), partitions.vp_count.sum(axis=(1, 2))
@@ -54,7 +54,7 @@ def partitions_figure(report: CalibrationReport) -> Figure:
 
 
 def render_calibration(report: CalibrationReport, steps: Steps) -> str:
-    """HTML of the page; the same report gives the same text, and every name is escaped."""
+    """Return the HTML of the page; the same report gives the same text, and every name is escaped."""
     environment = Environment(
         loader=PackageLoader("venn_admit.service.report"),
         autoescape=True,
@@ -75,7 +75,7 @@ def render_calibration(report: CalibrationReport, steps: Steps) -> str:
 
 
 def write_calibration_page(report: CalibrationReport, steps: Steps, folder: Path) -> Path:
-    """Write index.html into a folder, which is made where it is missing."""
+    """Write index.html into a folder, which is made if it is missing, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "index.html"
     page.write_text(render_calibration(report, steps), encoding="utf-8")

@@ -43,15 +43,15 @@ FIGURES = {
         methods_figure,
         "What each method admits, and how much of it is right. To the right, more is admitted. Above, the number of "
         "each method and its verdict: met if the whole interval lies at or above the dotted target, missed if it lies "
-        "below. Left over all points, then of each method the class it does worst on. Marks that would lie upon each "
-        "other stand side by side.",
+        "below. On the left over all points, then for each method the class on which it does worst. Marks that would "
+        "overlap stand side by side.",
     ),
     "coverage": (
         coverage_figure,
         "Share correct against admitted share. From the left, points are admitted in the order of their lower "
         "probability, the highest first; a curve shows the share correct among those admitted so far, and a band its "
-        f"interval. A mark is what {RECOMMENDED} admits: full where its interval meets the dotted target, a "
-        "cross where it misses it, a ring where it cannot tell.",
+        f"interval. A mark is what {RECOMMENDED} admits: full if its interval meets the dotted target, a "
+        "cross if it misses it, a ring if it cannot tell.",
     ),
     "reliability": (
         reliability_figure,
@@ -127,7 +127,7 @@ def write_report(
 ) -> tuple[Path, ...]:
     """Write index.html and the PNG charts of every evaluation set; returns the paths, the page first.
 
-    The directory is made where it is missing; files of the same names are replaced.
+    The directory is made if it is missing; files of the same names are replaced.
     """
     directory.mkdir(parents=True, exist_ok=True)
     page = directory / "index.html"

@@ -197,14 +197,14 @@ class TestClassGap:
         # Predicted rare: 50 of 50. Predicted common: 950 of 970. True rare: 50 of 70.
         gap = class_gap(two_class_report([(0, 0, 50), (0, 1, 20), (1, 1, 950)]))
         assert gap.startswith(
-            "Every predicted class meets the target, yet among points of true class rare (.714 of 70) it is missed"
+            "Every predicted class meets the target, but the points of true class rare (.714 of 70) miss it. "
         )
 
     def test_predicted_classes_that_cannot_be_told(self, two_class_report: Build) -> None:
         # Predicted rare: 12 of 12. Predicted common: 95 of 100. True rare: 12 of 17.
         gap = class_gap(two_class_report([(0, 0, 12), (0, 1, 5), (1, 1, 95)]))
         assert gap.startswith(
-            "No predicted class is seen to miss the target, yet among points of true class rare (.706"
+            "No predicted class misses the target for certain, but the points of true class rare (.706"
         )
 
     @pytest.mark.parametrize(
