@@ -112,9 +112,15 @@ class Certificate:
 
     @property
     def documents_needed(self) -> int | None:
-        """The number of documents of `vp` with which some proposal is likely to pass; None if none at any number."""
-        known = [proposal.documents_needed for proposal in self.proposals]
-        return min((number for number in known if number is not None), default=None)
+        """The number of documents of `vp` with which some proposal that failed its test is likely to pass.
+
+        None if a policy is certified, or if no number would do at the rates seen.
+        """
+        if self.chosen is not None:
+            return None
+        level = float(1 - self.confidence)
+        failed = [proposal.documents_needed for proposal in self.proposals if proposal.p_value > level]
+        return min((number for number in failed if number is not None), default=None)
 
     @property
     def labels_needed(self) -> int | None:

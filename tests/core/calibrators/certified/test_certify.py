@@ -93,6 +93,7 @@ def test_with_few_labels_nothing_is_certified_and_the_number_needed_is_told() ->
     needed = certificate.labels_needed
     assert needed is not None
     assert needed > 20
+    assert certified(*two_draws(2, 2000)).labels_needed is None
 
 
 def test_labels_needed_are_unknown_if_more_would_not_help() -> None:

@@ -119,3 +119,10 @@ def test_an_oversize_excess_counts_as_the_bound() -> None:
     assert betting_p_values(beyond, bound, known, level=0.05, uniform=0.5) == pytest.approx(
         betting_p_values(cut, bound, known, level=0.05, uniform=0.5), abs=0
     )
+
+
+def test_a_class_does_not_pass_by_a_small_uniform_number_alone() -> None:
+    rng = np.random.default_rng(0)
+    differences = rng.uniform(-1, 0.9, (100, 1)) + 0.1
+    p = betting_p_values(differences, np.array([1.0]), differences, level=0.05, uniform=1e-6)
+    assert p[0] > 0.5
