@@ -71,7 +71,7 @@ def fit(
     """Fit parameters on the stored neighbours and make them current.
 
     on_epoch is given the model (`knn`, `localizer`) and each line of its training log. memory_budget: bytes that
-    temporary arrays may take, besides what `service.core.memory` says of fits.
+    temporary arrays may take, besides what `venn_admit.service.core.memory` says of fits.
     """
     with connect(engine) as connection:
         classifier = classifiers.by_name(connection, name)
