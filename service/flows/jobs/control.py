@@ -82,7 +82,7 @@ def cancelled_if_unsent(engine: Engine, job_id: int) -> Iterator[None]:
         with transaction(engine) as connection:
             cancelled = jobs.cancel_unsent(connection, job_id, error=str(error))
         if cancelled:
-            raise BrokerError(f"job {job_id} could not be sent and was cancelled: {error}") from error
+            raise BrokerError(f"job {job_id} was cancelled because it could not be sent: {error}") from error
         raise
 
 
