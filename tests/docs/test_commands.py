@@ -1,6 +1,7 @@
 """What the tutorials and the guides tell readers to type does what they say; `pages` says which blocks are run."""
 
 import logging
+import re
 import shlex
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import venn_admit
 from tests.cli.conftest import on_database
 from tests.cli.program import Program
 from tests.docs.pages import blocks, run_page
@@ -26,9 +28,31 @@ GUIDES = (
     "reference/python",
 )
 
+# As the README's table calls them, and as `evaluate` does.
+METHODS = {
+    "act on everything (KNN)": "KNN",
+    "split conformal, singletons": "Conf_BASE",
+    "APS, singletons": "APS",
+    "Venn-ADMIT": "Venn-ADMIT weighted",
+}
+
 
 def page(name: str) -> Path:
     return DOCS / f"{name}.md"
+
+
+def check_table(readme: str, *evaluations: venn_admit.Evaluation) -> None:
+    """See that the README's table is what `evaluate` finds, except for what depends on the processor."""
+    for shown, method in METHODS.items():
+        (row,) = [line for line in readme.splitlines() if line.startswith(f"| {shown} |")]
+        expected = [float(number) for number in re.findall(r"\d*\.\d+", row)]
+        tallies = [
+            tally
+            for evaluation in evaluations
+            for tally in evaluation.to_dict()["methods"][method]["per_predicted_class"].values()
+        ]
+        found = [number for tally in tallies for number in (tally["share_correct"], tally["n"] / tally["N"])]
+        assert expected == pytest.approx(found, abs=0.01), shown
 
 
 @pytest.fixture
@@ -42,13 +66,14 @@ def reader(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pr
     return program
 
 
-def read(reader: Program, *pages: str) -> None:
+def read(reader: Program, *pages: str) -> dict[str, Any]:
     def run_commands(content: str, where: str) -> str:
         return "".join(run_command(reader, line, where) for line in content.splitlines())
 
     names: dict[str, Any] = {}
     for name in pages:
         run_page(page(name), run_commands, names)
+    return names
 
 
 def run_command(program: Program, line: str, where: str) -> str:
@@ -62,7 +87,8 @@ def run_command(program: Program, line: str, where: str) -> str:
 
 
 def test_the_tutorial_and_the_guides(reader: Program) -> None:
-    read(reader, "tutorial", *GUIDES)
+    names = read(reader, "tutorial", *GUIDES)
+    check_table((ROOT / "README.md").read_text("utf-8"), names["evaluation"], names["shifted"])
 
 
 def test_the_tutorial_for_the_command_line(reader: Program) -> None:
