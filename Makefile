@@ -34,6 +34,10 @@ test: lint ## lint, then all tests but those that need a broker
 test-servers: $(VENV)/.dev ## the tests that need Redis or RabbitMQ; BROKERS=redis for one of them
 	$(BIN)/python -m pytest -m "servers and ($(BROKERS))"
 
+.PHONY: test-wheel
+test-wheel: $(VENV)/.dev ## the tutorials as a new user has them: a wheel in an empty environment; takes minutes
+	$(BIN)/python -m pytest -m wheel tests/docs
+
 .PHONY: coverage
 coverage: $(VENV)/.dev ## which lines and branches the tests run, subprocesses included
 	$(BIN)/coverage erase
@@ -64,6 +68,11 @@ format: $(VENV)/.dev ## put Python and SQL in form
 .PHONY: docs
 docs: $(VENV)/.dev ## the documentation as a site, in build/site; a broken link fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+.PHONY: picture
+picture: $(VENV)/.dev ## draw the README's picture anew, from the bundled data
+	home=$$(mktemp -d); trap 'rm -rf "$$home"' EXIT; \
+		env -u VENN_ADMIT_DATABASE_URL VENN_ADMIT_HOME="$$home/venn" $(BIN)/python -m docs.generate.readme_picture
 
 .PHONY: bench
 bench: $(VENV)/.bench ## measure; see benchmarks/

@@ -1,15 +1,11 @@
 """The settings: what the environment may say, and what is refused."""
 
-from itertools import starmap
 from pathlib import Path
 
 import pytest
-from pydantic.fields import FieldInfo
 
 from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.settings import PREFIX, Settings, default_home, get_settings, unknown_variables
-
-README = Path(__file__).parents[1] / "README.md"
+from venn_admit.service.settings import Settings, get_settings, unknown_variables
 
 
 def refusal(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> str:
@@ -17,20 +13,6 @@ def refusal(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> str:
     with pytest.raises(InvalidInputError) as caught:
         get_settings()
     return str(caught.value)
-
-
-def documented(name: str, field: FieldInfo) -> str:
-    """The row of README's table that a setting needs."""
-    default = "unset" if field.default is None else f"`{field.default}`"
-    if field.default_factory is default_home:
-        default = "`~/.local/share/venn-admit`"
-    return f"| `{PREFIX}{name.upper()}` | {default} | {field.description} |"
-
-
-def test_readme_has_a_row_for_every_variable() -> None:
-    readme = README.read_text("utf-8").splitlines()
-    missing = [row for row in starmap(documented, Settings.model_fields.items()) if row not in readme]
-    assert not missing, "README.md lacks these rows:\n" + "\n".join(missing)
 
 
 def test_nothing_need_be_set(monkeypatch: pytest.MonkeyPatch) -> None:

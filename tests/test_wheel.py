@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.wheels import build_wheel
 from venn_admit import __version__
 from venn_admit.service.store.database.schema import head_revision
 
@@ -31,11 +32,7 @@ print(bundled_folder("migrations"), bundled_folder("examples"), sep="\\n")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (built,) = folder.iterdir()
-    return built
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from venn_admit.classifier import Classifier
     from venn_admit.connection import Connection, connect
+    from venn_admit.examples import example_data
     from venn_admit.results import Calibration, Decision, Evaluation, Fit, Ingestion, Labelling, Neighbour, Report
     from venn_admit.service.errors import (
         BrokerError,
@@ -56,12 +57,14 @@ __all__ = [
     "Report",
     "VennAdmitError",
     "connect",
+    "example_data",
 ]
 
 _HOMES = {
     "Classifier": "classifier",
     "Connection": "connection",
     "connect": "connection",
+    "example_data": "examples",
     **dict.fromkeys(
         ("Calibration", "Decision", "Evaluation", "Fit", "Ingestion", "Labelling", "Neighbour", "Report"), "results"
     ),

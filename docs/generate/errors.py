@@ -20,8 +20,8 @@ In Python, an error has a `code`, which stays the same while its message may be 
 code, such as the name of the classifier. Catch the class of the family, and compare the code if the family is too
 wide. The codes of the families, which any other error of the family has, come first."""
 
-PYTHON = f"""\
-In Python, all of them are in `{errors.__name__}`. Every error that is raised on purpose is a `VennAdmitError`.
+PYTHON = """\
+In Python, all of them are in `venn_admit`. Every error that is raised on purpose is a `VennAdmitError`.
 To catch a family, catch the class that the table names as the parent."""
 
 

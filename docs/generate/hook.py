@@ -7,7 +7,6 @@ from mkdocs.structure.files import File, Files
 
 from docs.generate.command_line import command_line_page
 from docs.generate.errors import errors_page
-from docs.generate.python_api import python_page
 from docs.generate.settings import settings_page
 from docs.generate.tables import tables_page
 from docs.generate.views import views_page
@@ -27,10 +26,8 @@ WORKED_EXAMPLE = "<!-- worked example: numbers -->"
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add every generated file, under the name by which the navigation or a page refers to it."""
-    pages = {name: write() for name, write in GENERATED.items()}
-    pages["reference/python.md"] = python_page(config.extra["python_api"])
-    for name, content in pages.items():
-        files.append(File.generated(config, name, content=content))
+    for name, write in GENERATED.items():
+        files.append(File.generated(config, name, content=write()))
     return files
 
 

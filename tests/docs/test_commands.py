@@ -1,91 +1,104 @@
-"""What the tutorial and the guides tell readers to type does what they say.
+"""What the tutorials and the guides tell readers to type does what they say; `pages` says which blocks are run."""
 
-Blocks of `sh` and `python` are run in the order of the pages, in one folder and on one database. A block of `text`
-right behind a block of `sh` shows lines of its output; numbers may differ, since they depend on the processor. Blocks
-of `console` are for reading: they install something or need a server.
-"""
-
+import logging
 import re
 import shlex
-from dataclasses import dataclass
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import venn_admit
 from tests.cli.conftest import on_database
 from tests.cli.program import Program
+from tests.docs.pages import blocks, run_page
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = ("tutorial", "how-to/bring-your-model", "how-to/rare-class", "how-to/labels", "how-to/backup-and-upgrade")
+TUTORIALS = ("tutorial", "tutorial-command-line")
+# In this order, behind a tutorial.
+GUIDES = (
+    "how-to/bring-your-model",
+    "how-to/rare-class",
+    "how-to/labels",
+    "how-to/keep-current",
+    "how-to/backup-and-upgrade",
+    "reference/python",
+)
 
-FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<content>.*?)^```$", re.MULTILINE | re.DOTALL)
-NUMBER = re.compile(r"\d[\d,.]*")
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block of a page and the line that it starts at."""
-
-    language: str
-    content: str
-    line: int
-
-
-def blocks(page: str) -> list[Block]:
-    text = (DOCS / f"{page}.md").read_text()
-    return [
-        Block(found["language"], found["content"], text.count("\n", 0, found.start()) + 1)
-        for found in FENCE.finditer(text)
-    ]
+# As the README's table calls them, and as `evaluate` does.
+METHODS = {
+    "act on everything (KNN)": "KNN",
+    "split conformal, singletons": "Conf_BASE",
+    "APS, singletons": "APS",
+    "Venn-ADMIT": "Venn-ADMIT weighted",
+}
 
 
-def run_page(page: str, program: Program, names: dict[str, Any]) -> None:
-    output = ""
-    for block in blocks(page):
-        where = f"{page}.md, line {block.line}"
-        match block.language:
-            case "sh":
-                output = "".join(run_command(program, line, where) for line in block.content.splitlines())
-            case "python":
-                exec(compile(block.content, where, "exec"), names)  # what a reader would type
-            case "text" if output:
-                for line in block.content.splitlines():
-                    assert masked(line) in masked(output), f"{where}: the output is now\n{output}"
-                output = ""
+def page(name: str) -> Path:
+    return DOCS / f"{name}.md"
+
+
+def check_table(readme: str, *evaluations: venn_admit.Evaluation) -> None:
+    """See that the README's table is what `evaluate` finds, except for what depends on the processor."""
+    for shown, method in METHODS.items():
+        (row,) = [line for line in readme.splitlines() if line.startswith(f"| {shown} |")]
+        expected = [float(number) for number in re.findall(r"\d*\.\d+", row)]
+        tallies = [
+            tally
+            for evaluation in evaluations
+            for tally in evaluation.to_dict()["methods"][method]["per_predicted_class"].values()
+        ]
+        found = [number for tally in tallies for number in (tally["share_correct"], tally["n"] / tally["N"])]
+        assert expected == pytest.approx(found, abs=0.01), shown
+
+
+@pytest.fixture
+def reader(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """The program of somebody who reads the pages, with a database that is still empty."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(logging.getLogger("venn_admit"), "level", logging.NOTSET)  # to be as it was in the end
+    program = on_database(database, tmp_path)
+    for name, value in program.environment.items():
+        monkeypatch.setenv(name, value)  # for the Python blocks
+    return program
+
+
+def read(reader: Program, *pages: str) -> dict[str, Any]:
+    def run_commands(content: str, where: str) -> str:
+        return "".join(run_command(reader, line, where) for line in content.splitlines())
+
+    names: dict[str, Any] = {}
+    for name in pages:
+        run_page(page(name), run_commands, names)
+    return names
 
 
 def run_command(program: Program, line: str, where: str) -> str:
     name, *arguments = shlex.split(line)
+    if name == "python":
+        return subprocess.run([sys.executable, *arguments], check=True, capture_output=True, text=True).stdout
     assert name == "venn-admit", f"{where}: only our own commands are run, got {line!r}; show others as `console`"
     outcome = program(*arguments)
     assert outcome.code == 0, f"{where}: {line}\n{outcome.stderr}"
     return outcome.stdout
 
 
-def masked(text: str) -> str:
-    return NUMBER.sub("#", text)
+def test_the_tutorial_and_the_guides(reader: Program) -> None:
+    names = read(reader, "tutorial", *GUIDES)
+    check_table((ROOT / "README.md").read_text("utf-8"), names["evaluation"], names["shifted"])
 
 
-@pytest.fixture
-def reader(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """The program of somebody who reads the pages in a checkout, with a database that is still empty."""
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    monkeypatch.chdir(tmp_path)
-    return on_database(database, tmp_path)
-
-
-def test_what_the_pages_tell_to_type_works(reader: Program) -> None:
-    names: dict[str, Any] = {}
-    for page in PAGES:
-        run_page(page, reader, names)
+def test_the_tutorial_for_the_command_line(reader: Program) -> None:
+    read(reader, "tutorial-command-line")
 
 
 def test_no_page_with_commands_is_left_out() -> None:
     with_commands = {
         str(path.relative_to(DOCS).with_suffix(""))
         for path in DOCS.rglob("*.md")
-        if any(block.language in ("sh", "python") for block in blocks(str(path.relative_to(DOCS).with_suffix(""))))
+        if any(block.language in ("sh", "python") for block in blocks(path))
     }
-    assert with_commands == set(PAGES)
+    assert with_commands == {*TUTORIALS, *GUIDES}

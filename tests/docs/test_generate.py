@@ -5,7 +5,6 @@ from sqlalchemy import Column, ForeignKey, Integer, MetaData, Table
 from docs.generate.diagram import diagram
 from docs.generate.errors import errors_page
 from docs.generate.markdown import plain, table
-from docs.generate.python_api import python_page
 from docs.generate.views import ViewColumn, view_columns
 from docs.generate.worked_example import REVIEWS, worked_example_table
 from venn_admit.service.errors import Code
@@ -59,11 +58,6 @@ def test_the_diagram_has_a_line_for_each_foreign_key_and_places_what_is_referred
     left, right = (drawn.index(f'<a href="#{name}"><rect x="') for name in ("first", "second"))
     assert 'x="0"' in drawn[left : left + 40]
     assert 'x="0"' not in drawn[right : right + 40]
-
-
-def test_the_python_reference_is_that_of_the_package_named() -> None:
-    assert "::: some_package" in python_page("some_package")
-    assert ":::" not in python_page("")
 
 
 def test_the_reference_of_errors_lists_each_code_with_its_class_and_parameters() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import typer
 
+import venn_admit
 from venn_admit.service.cli.main import app
 from venn_admit.service.errors import OutdatedError
 from venn_admit.service.settings import PREFIX, Settings
@@ -83,6 +84,16 @@ def test_the_references_hold_what_the_program_has(site: Path) -> None:
         if "CREATE VIEW" in view.read_text():
             assert f">report.{view.stem}<" in reference("views")
     assert f"`{OutdatedError.__name__}`" in reference("errors")
+
+
+def test_every_public_name_of_the_package_is_in_its_reference(site: Path) -> None:
+    page = (site / "reference" / "python.html").read_text()
+    for name in venn_admit.__all__:
+        assert f'id="venn_admit.{name}"' in page, name
+    for method in ("create", "classifier", "close"):
+        assert f'id="venn_admit.Connection.{method}"' in page
+    for method in ("ingest", "fit", "calibrate", "score", "decide", "evaluate", "label", "recalibrate", "report"):
+        assert f'id="venn_admit.Classifier.{method}"' in page
 
 
 @pytest.mark.parametrize("broken", ["[gone](gone.md)", "[gone](tutorial.md#gone)"])

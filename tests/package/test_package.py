@@ -262,3 +262,14 @@ def test_deciding_imports_no_torch(calibrated: venn_admit.Classifier, database: 
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_the_example_data_are_as_they_are_described() -> None:
+    described = " ".join((venn_admit.example_data.__doc__ or "").split())
+    folder = venn_admit.example_data()
+    assert {path.name for path in folder.iterdir()} == {"train.npz", "valid.npz", "test.npz", "ood.npz"}
+    for path in folder.iterdir():
+        with np.load(path) as arrays:
+            assert f"`{path.name}` ({len(arrays['y']):,} " in described
+            assert set(arrays.files) == {"r", "f", "y", "id", "doc", "group"}
+            assert all(f"`{name}`" in described for name in arrays.files)
