@@ -33,7 +33,7 @@ Arrays = dict[str, Any]
 EXAMPLES = Path(__file__).parents[1] / "examples" / "sentiment_small"
 GOLDEN = Path(__file__).parent / "golden"
 
-# The rows of an evaluation, in the order of the paper's table.
+# The rows of an evaluation: those of the paper's table in its order, then what else can be done with the same data.
 METHODS = [
     "KNN",
     "Conf_BASE",
@@ -46,6 +46,11 @@ METHODS = [
     "Venn-ADMIT plain, q = K",
     "Venn-ADMIT weighted",
     "Venn-ADMIT weighted, q = K",
+    "softmax >= 1 - alpha",
+    "SGR",
+    "Venn-Abers network",
+    "Venn-Abers reliability",
+    "certified",
 ]
 
 # Of the size that a fit on the bundled reviews gives.

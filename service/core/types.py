@@ -247,3 +247,20 @@ class MethodSets:
     name: str
     predicted: IntArray
     included: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelectiveMethod:
+    """What a method of selective classification makes of n points; it admits a prediction or rejects it.
+
+    Attributes:
+        name: The method's name.
+        predicted: (n,) int64, its point predictions.
+        admitted: (n,) bool, whether it admits them.
+        confidence: (n,) float64, finite, by which it ranks the predictions; None if it does not rank them.
+    """
+
+    name: str
+    predicted: IntArray
+    admitted: BoolArray
+    confidence: FloatArray | None

@@ -13,7 +13,7 @@ import numpy as np
 from venn_admit.service.core.checks import check_classes, check_rows
 from venn_admit.service.core.documents import Documents
 from venn_admit.service.core.evaluation.tallies import Grouping, Tally, tally_groupings
-from venn_admit.service.core.types import BoolArray, FloatArray, IntArray, MethodSets
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray, MethodSets, SelectiveMethod
 from venn_admit.service.errors import InvalidInputError
 
 
@@ -36,7 +36,8 @@ class EvaluationPoints:
         upper_weighted: (n,) float64, the weighted upper probability, likewise.
         admitted_plain: (n,) bool, whether plain Venn-ADMIT admits `predicted`, whatever q is.
         admitted_weighted: (n,) bool, the same for weighted Venn-ADMIT.
-        comparisons: Other methods on the same points, in the order shown.
+        comparisons: Other methods that give sets, on the same points, in the order shown.
+        selective: Other methods that admit or reject a prediction, likewise.
         documents: Of the points, if points of one document are not independent.
     """
 
@@ -55,6 +56,7 @@ class EvaluationPoints:
     admitted_plain: BoolArray
     admitted_weighted: BoolArray
     comparisons: tuple[MethodSets, ...] = ()
+    selective: tuple[SelectiveMethod, ...] = ()
     documents: Documents | None = None
 
     @property
@@ -107,10 +109,10 @@ class PartitionTable:
 
 
 def standard_methods(points: EvaluationPoints, neighbour_count: int) -> Iterator[MethodSets]:
-    """Yield KNN, the comparisons, ADMIT and the four Venn-ADMIT variants, each as prediction sets.
+    """Yield KNN, the comparisons, ADMIT, the four Venn-ADMIT variants and the selective methods, as prediction sets.
 
-    The sets of KNN are its predictions. Venn-ADMIT makes no statement about a point that it rejects: the set is all
-    classes. The variants "q = K" also reject every point with q < K.
+    The sets of KNN are its predictions. Venn-ADMIT and the selective methods make no statement about a point that they
+    reject: the set is all classes. The variants "q = K" also reject every point with q < K.
 
     Args:
         points: The evaluation set.
@@ -121,18 +123,20 @@ def standard_methods(points: EvaluationPoints, neighbour_count: int) -> Iterator
     """
     check_points(points)
     predicted = points.predicted
-    alone = predicted[:, np.newaxis] == np.arange(points.class_count)  # (n, C)
     full = points.match_count == neighbour_count
 
-    def admitting(name: str, admitted: BoolArray) -> MethodSets:
+    def admitting(name: str, predicted: IntArray, admitted: BoolArray) -> MethodSets:
+        alone = predicted[:, np.newaxis] == np.arange(points.class_count)  # (n, C)
         return MethodSets(name, predicted, alone | ~admitted[:, np.newaxis])
 
-    yield MethodSets("KNN", predicted, alone)
+    yield admitting("KNN", predicted, np.ones(points.label.size, np.bool_))
     yield from points.comparisons
     yield MethodSets("ADMIT", predicted, points.included)
     for name, admitted in (("plain", points.admitted_plain), ("weighted", points.admitted_weighted)):
-        yield admitting(f"Venn-ADMIT {name}", admitted)
-        yield admitting(f"Venn-ADMIT {name}, q = K", admitted & full)
+        yield admitting(f"Venn-ADMIT {name}", predicted, admitted)
+        yield admitting(f"Venn-ADMIT {name}, q = K", predicted, admitted & full)
+    for method in points.selective:
+        yield admitting(method.name, method.predicted, method.admitted)
 
 
 def partition_table(points: EvaluationPoints, neighbour_count: int, alpha: Decimal) -> PartitionTable:
@@ -223,6 +227,7 @@ def check_points(points: EvaluationPoints) -> None:
             "admitted_plain": points.admitted_plain,
             "admitted_weighted": points.admitted_weighted,
             **predictions,
+            **{f"admitted of {method.name!r}": method.admitted for method in points.selective},
         },
     )
     if points.included.shape != points.logits.shape:

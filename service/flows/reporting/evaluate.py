@@ -16,10 +16,17 @@ from venn_admit.service.core.comparison.methods import (
     ComparisonPoints,
     comparison_methods,
 )
+from venn_admit.service.core.comparison.selective import (
+    HeldOut,
+    HeldOutPoints,
+    Promise,
+    ViewedPoints,
+    selective_methods,
+)
 from venn_admit.service.core.documents import documents_of
 from venn_admit.service.core.evaluation.points import EvaluationPoints
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.types import FloatArray, Split
+from venn_admit.service.core.types import Approximation, FloatArray, IntArray, Split
 from venn_admit.service.errors import InvalidInputError, NotReadyError
 from venn_admit.service.files.sources import ExemplarSource
 from venn_admit.service.flows.calibration.approximate import positions, require_support
@@ -116,8 +123,8 @@ def evaluate(
         rows = evaluations.evaluated_rows(connection, classifier, request.calibration_id, exemplar_ids)
         keys = exemplars.keys(connection, exemplar_ids)
         vectors = exemplars.vectors(connection, classifier, exemplar_ids)
-        calibration_data = _calibration_data(connection, classifier, snapshot, memory_budget)
-        vp_logits = _vp_logits(connection, classifier, snapshot)
+        held_out = _held_out(connection, classifier, snapshot, memory_budget)
+        calibration_data = _calibration_data(connection, classifier, held_out)
         origin = reports.snapshot_origin(connection, snapshot.calibration)
 
     approximation = rows.approximation
@@ -144,6 +151,16 @@ def evaluate(
         seed=classifier.seed,
         memory_budget=memory_budget,
     )
+    selective = selective_methods(
+        held_out.splits,
+        ViewedPoints(rows.network_logits, approximation),
+        Promise(alpha=settings.alpha, thresholds=settings.thresholds),
+        temperature=compared.parameters.temperature,
+        neighbour_count=classifier.neighbour_count,
+        seed=classifier.seed,
+    )
+    # The localizer's vectors are in the order of the Venn index.
+    vp_logits = held_out.splits.vp.seen.view.logits[snapshot.venn.order]
     localized = localizer_logits(vectors, snapshot.localizer_vectors, vp_logits, eta_loc, memory_budget=memory_budget)
     points = EvaluationPoints(
         label=rows.label,
@@ -161,6 +178,7 @@ def evaluate(
         admitted_plain=plain.selection.decision >= 0,
         admitted_weighted=rows.admitted,
         comparisons=compared.sets,
+        selective=selective.methods,
         documents=documents_of(keys.document_keys),
     )
     return build_dataset_report(
@@ -169,7 +187,7 @@ def evaluate(
         points,
         classifier.neighbour_count,
         settings.alpha,
-        parameters=_described(compared.parameters),
+        parameters=(*_described(compared.parameters), *selective.parameters),
         left_out=request.labelled.seen_count,
         calibration=EvaluatedCalibration(
             id=snapshot.calibration.id,
@@ -213,43 +231,67 @@ def _request(
     return EvaluationRequest(classifier, calibration.id, labelled, job_id)
 
 
-def _calibration_data(
-    connection: Connection, classifier: Classifier, snapshot: Snapshot, memory_budget: int
-) -> ComparisonCalibration:
-    """All held-out labelled points, in the order of their external ids: sums round by it."""
-    ids, labels, scores = (
-        [part.exemplar_ids for part in (snapshot.mc, snapshot.vp)],
-        [part.points.label for part in (snapshot.mc, snapshot.vp)],
-        [part.points.score for part in (snapshot.mc, snapshot.vp)],
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class _HeldOut:
+    """Held-out data: of knn, mc and vp, one after the other, ids (n,) int64 and 1 - pi^y (n,) float64; and by split."""
+
+    ids: IntArray
+    nonconformity: FloatArray
+    splits: HeldOut
+
+
+def _held_out(connection: Connection, classifier: Classifier, snapshot: Snapshot, memory_budget: int) -> _HeldOut:
+    """The snapshot's mc and vp, and knn as it is now."""
+    parts = [
+        (part.exemplar_ids, part.points.score, part.points.label, _view(connection, classifier, snapshot, part))
+        for part in (snapshot.mc, snapshot.vp)
+    ]
+    ids, label = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    view = parts[0][-1].take(ids)
     for block in approximations.split_blocks(connection, classifier, Split.KNN, snapshot.parameters.id, memory_budget):
-        ids.append(block.exemplar_ids)
-        labels.append(block.labels)
-        scores.append(nonconformity(block.approximation.logits, block.labels))
-    keys = exemplars.keys(connection, np.concatenate(ids))
+        ids, label = np.concatenate([ids, block.exemplar_ids]), np.concatenate([label, block.labels])
+        view = view.followed_by(block.approximation)
+    parts.insert(0, (ids, nonconformity(view.logits, label), label, view))
+
+    def points(ids: IntArray, label: IntArray, view: Approximation) -> HeldOutPoints:
+        logits = exemplars.network_logits(connection, classifier, ids)
+        return HeldOutPoints(exemplars.keys(connection, ids).document_keys, label, ViewedPoints(logits, view))
+
+    knn, mc, vp = (points(ids, label, view) for ids, _, label, view in parts)
+    return _HeldOut(
+        ids=np.concatenate([ids for ids, *_ in parts]),
+        nonconformity=np.concatenate([score for _, score, *_ in parts]),
+        splits=HeldOut(knn, mc, vp),
+    )
+
+
+def _calibration_data(connection: Connection, classifier: Classifier, held_out: _HeldOut) -> ComparisonCalibration:
+    """All held-out labelled points, in the order of their external ids: sums round by it."""
+    splits = (held_out.splits.knn, held_out.splits.mc, held_out.splits.vp)
+    keys = exemplars.keys(connection, held_out.ids)
     order = np.array(sorted(range(len(keys.ids)), key=keys.row_keys.__getitem__), dtype=np.int64)
-    ordered = keys.ids[order]
     return ComparisonCalibration(
         keys=[keys.document_keys[row] for row in order],
-        label=np.concatenate(labels)[order],
-        network_logits=exemplars.network_logits(connection, classifier, ordered),
-        nonconformity=np.concatenate(scores)[order],
-        vectors=exemplars.vectors(connection, classifier, ordered),
+        label=np.concatenate([split.label for split in splits])[order],
+        network_logits=np.concatenate([split.seen.network_logits for split in splits])[order],
+        nonconformity=held_out.nonconformity[order],
+        vectors=exemplars.vectors(connection, classifier, keys.ids[order]),
         draws=uniform_draws([keys.row_keys[row] for row in order], seed=classifier.seed),
     )
 
 
-def _vp_logits(connection: Connection, classifier: Classifier, snapshot: Snapshot) -> FloatArray:
-    """KNN's logits of the snapshot's vp, (n_vp, C) float64, in the order of its localizer vectors."""
-    wanted = snapshot.vp.exemplar_ids[snapshot.venn.order]
+def _view(
+    connection: Connection, classifier: Classifier, snapshot: Snapshot, part: calibrations.SnapshotPoints
+) -> Approximation:
+    """The KNN's view of the points of a part of the snapshot, in their order."""
+    wanted = part.exemplar_ids
     ids, approximation = approximations.read_approximations(connection, classifier, wanted, snapshot.parameters.id)
     if len(ids) != len(wanted):
         raise NotReadyError(
             f"{len(wanted) - len(ids):,} points of calibration {snapshot.calibration.id} have other neighbours by now, "
             "and no approximation under its parameters: evaluate with a newer calibration"
         )
-    ordered: FloatArray = approximation.logits[positions(ids, wanted)]
-    return ordered
+    return approximation.take(positions(ids, wanted))
 
 
 def _described(parameters: ComparisonParameters) -> tuple[tuple[str, str], ...]:

@@ -30,6 +30,7 @@ from venn_admit.service.core.evaluation.points import (
     partition_table,
     standard_methods,
 )
+from venn_admit.service.core.evaluation.risk import RiskCurve, risk_curve
 from venn_admit.service.core.evaluation.tallies import Tally, Verdict
 from venn_admit.service.core.types import CalibratorSettings
 from venn_admit.service.errors import InvalidInputError
@@ -67,6 +68,8 @@ class DatasetReport:
     alpha: exact decimal; the target is 1 - alpha. document_count: documents that hold the points, where those of
     one document are not independent; else None. accuracy, methods: rows in the order they are shown.
     reliability_lower, reliability_upper: of the plain and of the weighted probabilities, by name.
+    set_methods: the names of the methods that give sets, or whose decisions the paper's tables show as sets.
+    risk_curves: of every method that ranks its predictions.
     curves_by_true_class, curves_by_predicted_class (C each), curve_overall: by the weighted lower probability.
     bands_by_true_class, bands_by_predicted_class, band_overall: intervals along them, of the shown classes by number.
     grid: of the KNN. parameters: name and text of what the comparison methods were given or fitted.
@@ -92,6 +95,8 @@ class DatasetReport:
     bands_by_predicted_class: dict[int, CoverageBand]
     band_overall: CoverageBand
     grid: AccuracyGrid
+    set_methods: tuple[str, ...]
+    risk_curves: tuple[RiskCurve, ...]
     parameters: tuple[tuple[str, str], ...] = ()
     left_out: int = 0
     calibration: EvaluatedCalibration | None = None
@@ -178,10 +183,21 @@ def build_dataset_report(
             neighbour_count,
             match_bins or default_match_bins(neighbour_count),
         ),
+        set_methods=tuple(row.name for row in methods[: len(methods) - len(points.selective)]),
+        risk_curves=_risk_curves(points),
         parameters=parameters,
         left_out=left_out,
         calibration=calibration,
     )
+
+
+def _risk_curves(points: EvaluationPoints) -> tuple[RiskCurve, ...]:
+    """Of the selective methods that rank their predictions, then of the recommended method."""
+    ranked = (
+        *((one.name, one.confidence, one.predicted) for one in points.selective if one.confidence is not None),
+        (RECOMMENDED, points.lower_weighted, points.predicted),
+    )
+    return tuple(risk_curve(name, confidence, said == points.label) for name, confidence, said in ranked)
 
 
 def _worst_classes(admitted: ClassTallies, everything: ClassTallies, alpha: Decimal, most: int) -> tuple[int, ...]:

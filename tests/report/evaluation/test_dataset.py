@@ -48,7 +48,7 @@ def test_rows_in_the_order_they_are_shown(sentiment: DatasetReport) -> None:
 
 
 def test_comparison_methods_stand_after_the_knn_in_the_order_given(compared: DatasetReport) -> None:
-    assert [row.name for row in compared.methods] == METHODS
+    assert [row.name for row in compared.methods] == METHODS[:11]
 
 
 def test_the_parts_agree_with_each_other(sentiment: DatasetReport) -> None:

@@ -1,0 +1,296 @@
+"""Methods that admit or reject the network's prediction, side by side on the same held-out data.
+
+A plain threshold on the softmax, selective classification with guaranteed risk, Venn-Abers by either score, and the
+certified policy (docs/PROCEDURE.md, sections 7 and 9). All decide on argmax f.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from venn_admit.service.core.approximation.knn import network_prediction, softmax
+from venn_admit.service.core.calibrators.certified.certify import DEFAULT_CONFIDENCE, certify
+from venn_admit.service.core.calibrators.certified.points import CertificatePoints
+from venn_admit.service.core.calibrators.certified.policies import admit
+from venn_admit.service.core.calibrators.certified.tallies import ClassKind
+from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints, VennAbersIndex
+from venn_admit.service.core.calibrators.venn_abers.crossfit import cross_fit
+from venn_admit.service.core.calibrators.venn_abers.decide import reaches_threshold
+from venn_admit.service.core.calibrators.venn_abers.reliability import (
+    ReliabilityModel,
+    fit_reliability,
+    reliability_score,
+)
+from venn_admit.service.core.calibrators.venn_abers.scores import network_score
+from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
+from venn_admit.service.core.checks import check_lengths
+from venn_admit.service.core.comparison.guaranteed_risk import guaranteed_risk
+from venn_admit.service.core.comparison.temperature import fit_temperature
+from venn_admit.service.core.types import (
+    Approximation,
+    BoolArray,
+    Float32Array,
+    FloatArray,
+    IntArray,
+    SelectiveMethod,
+)
+from venn_admit.service.errors import InvalidInputError
+
+SOFTMAX = "softmax >= 1 - alpha"
+GUARANTEED = "SGR"
+VENN_ABERS = {kind: f"Venn-Abers {kind}" for kind in ScoreKind}
+CERTIFIED = "certified"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ViewedPoints:
+    """n points as the network and the KNN see them.
+
+    Attributes:
+        network_logits: (n, C) float32, f.
+        view: The KNN's.
+    """
+
+    network_logits: Float32Array
+    view: Approximation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOutPoints:
+    """The labelled points of one split.
+
+    Attributes:
+        keys: The document id of each point, or its external id if it has no document.
+        label: (n,) int64 in [0, C).
+        seen: The points.
+    """
+
+    keys: Sequence[str]
+    label: IntArray
+    seen: ViewedPoints
+
+    @property
+    def right(self) -> BoolArray:
+        """(n,) bool, whether the network's prediction is the label."""
+        right: BoolArray = network_prediction(self.seen.network_logits) == self.label
+        return right
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOut:
+    """Held-out data by split: `knn`, `mc` and `vp`."""
+
+    knn: HeldOutPoints
+    mc: HeldOutPoints
+    vp: HeldOutPoints
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What is asked of the methods.
+
+    Attributes:
+        alpha: The error level, exact decimal in (0, 1).
+        thresholds: (C,) the least p0 of each predicted class, for Venn-Abers.
+        confidence: Over the calibration data, for SGR and the certified policy.
+    """
+
+    alpha: Decimal
+    thresholds: tuple[Decimal, ...]
+    confidence: Decimal = DEFAULT_CONFIDENCE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelectiveMethods:
+    """The methods on some points.
+
+    Attributes:
+        methods: Softmax, SGR, Venn-Abers network, Venn-Abers reliability and certified, in this order.
+        parameters: The name of each method, and in words what it took from the held-out data.
+    """
+
+    methods: tuple[SelectiveMethod, ...]
+    parameters: tuple[tuple[str, str], ...]
+
+
+def selective_methods(
+    held_out: HeldOut,
+    points: ViewedPoints,
+    promise: Promise,
+    *,
+    temperature: float,
+    neighbour_count: int,
+    seed: int,
+) -> SelectiveMethods:
+    """Return what each method admits of n points. Neither the order nor the batch of points changes a bit.
+
+    - Softmax: admits if softmax(f / T) of the prediction is at least 1 - alpha, and promises nothing.
+    - SGR: the softmax with T fitted on `knn` (1 if it has no points), and a threshold from `mc` and `vp` together.
+    - Venn-Abers: the pointwise promise, plain, with one bin of q; the reliability score is fitted on `knn`, and `mc`
+      calibrates.
+    - Certified: predicted and true classes, with the score that `auto` takes on `mc`, tested on `vp`. Nothing is
+      admitted if no policy passes, or if a split has fewer than two documents.
+
+    Args:
+        held_out: The held-out points.
+        points: The points to admit or reject, none of them held out.
+        promise: What is asked.
+        temperature: T > 0, fitted on all held-out points, for the softmax.
+        neighbour_count: K.
+        seed: The classifier's seed, for the folds of `mc`.
+
+    Raises:
+        InvalidInputError: The arrays do not fit each other, or are out of range.
+    """
+    predicted = network_prediction(points.network_logits)
+    plain = scaled_confidence(points.network_logits, temperature)
+    guaranteed, guaranteed_words = _guaranteed(held_out, points, promise)
+    venn = _VennAbers(held_out, promise, neighbour_count, seed)
+    lower = {kind: venn.lower(kind, points) for kind in ScoreKind}
+    certified, certified_words = venn.certified(lower, predicted)
+    return SelectiveMethods(
+        (
+            SelectiveMethod(SOFTMAX, predicted, plain >= float(1 - promise.alpha), plain),
+            SelectiveMethod(GUARANTEED, predicted, guaranteed.admitted, guaranteed.confidence),
+            *(
+                SelectiveMethod(
+                    VENN_ABERS[kind],
+                    predicted,
+                    reaches_threshold(lower[kind], predicted, promise.thresholds),
+                    lower[kind],
+                )
+                for kind in ScoreKind
+            ),
+            SelectiveMethod(CERTIFIED, predicted, certified, None),
+        ),
+        ((GUARANTEED, guaranteed_words), (CERTIFIED, certified_words)),
+    )
+
+
+def scaled_confidence(logits: Float32Array, temperature: float) -> FloatArray:
+    """Return softmax(f / T) of the network's prediction.
+
+    Args:
+        logits: (n, C) float32, f, finite.
+        temperature: T > 0.
+
+    Returns:
+        (n,) float64 in [1 / C, 1].
+
+    Raises:
+        InvalidInputError: The temperature is not above 0, or the logits are not finite.
+    """
+    if not temperature > 0:
+        raise InvalidInputError(f"expected a temperature above 0, got {temperature}; fit it on labelled points")
+    relative = logits.astype(np.float64)
+    # Less their maximum first, so that no quotient overflows.
+    relative -= relative.max(axis=1, keepdims=True)
+    confidence: FloatArray = softmax(relative / temperature).max(axis=1)
+    return confidence
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ranked:
+    admitted: BoolArray
+    confidence: FloatArray
+
+
+def _guaranteed(held_out: HeldOut, points: ViewedPoints, promise: Promise) -> tuple[_Ranked, str]:
+    """What SGR admits, its confidences, and its parameters in words."""
+    knn = held_out.knn
+    temperature = fit_temperature(knn.seen.network_logits, knn.label) if len(knn.label) else 1.0
+    splits = (held_out.mc, held_out.vp)
+    found = guaranteed_risk(
+        np.concatenate([scaled_confidence(split.seen.network_logits, temperature) for split in splits]),
+        np.concatenate([split.right for split in splits]),
+        alpha=promise.alpha,
+        level=promise.confidence,
+    )
+    confidence = scaled_confidence(points.network_logits, temperature)
+    words = (
+        f"threshold {found.threshold:.4g}, at confidence {promise.confidence} at most {found.bound:.4g} wrong"
+        if found.admitted
+        else f"no threshold passed at confidence {promise.confidence}"
+    )
+    return _Ranked(confidence >= found.threshold, confidence), words
+
+
+class _VennAbers:
+    """Venn-Abers of held-out data by either score."""
+
+    def __init__(self, held_out: HeldOut, promise: Promise, neighbour_count: int, seed: int) -> None:
+        self._held_out, self._promise, self._neighbour_count, self._seed = held_out, promise, neighbour_count, seed
+        self._class_count = len(promise.thresholds)
+        knn = held_out.knn
+        self._model: ReliabilityModel = fit_reliability(
+            knn.seen.network_logits, knn.seen.view, knn.label, neighbour_count=neighbour_count
+        )
+        check_lengths(label=held_out.mc.label, network_logits=held_out.mc.seen.network_logits)
+        self._mc = {kind: self._scored(kind, held_out.mc.seen) for kind in ScoreKind}
+        self._index = {
+            kind: VennAbersIndex(self._mc[kind], held_out.mc.right, class_count=self._class_count) for kind in ScoreKind
+        }
+
+    def lower(self, kind: ScoreKind, points: ViewedPoints) -> FloatArray:
+        """p0 of some points, (n,) float64."""
+        return self._index[kind].bounds(self._scored(kind, points)).lower
+
+    def certified(self, lower: dict[ScoreKind, FloatArray], predicted: IntArray) -> tuple[BoolArray, str]:
+        """What the certified policy admits of points with these p0, (n,) bool, and its parameters in words."""
+        mc, vp, promise = self._held_out.mc, self._held_out.vp, self._promise
+        asked = f"confidence {promise.confidence}, predicted and true classes"
+        if min(len(set(mc.keys)), len(set(vp.keys))) < 2:
+            return np.zeros(len(predicted), dtype=np.bool_), f"{asked}, not certified: a split has under two documents"
+        settings = make_venn_abers_settings(
+            self._class_count, self._neighbour_count, alpha=promise.alpha, thresholds=promise.thresholds
+        )
+        fitted = cross_fit(
+            self._mc[ScoreKind.NETWORK],
+            self._mc[ScoreKind.RELIABILITY],
+            mc.right,
+            mc.keys,
+            seed=self._seed,
+            settings=settings,
+        )
+        kind = fitted.choice.kind
+        certificate = certify(
+            _certificate_points(fitted.lower[kind], mc),
+            _certificate_points(self.lower(kind, vp.seen), vp),
+            class_count=self._class_count,
+            alpha=promise.alpha,
+            kinds=tuple(ClassKind),
+            confidence=promise.confidence,
+        )
+        asked = f"{asked}, score {kind}"
+        if certificate.policy is None:
+            needed = certificate.labels_needed
+            more = "" if needed is None else f"; about {needed:,} labels in vp would do, at the rates seen"
+            return np.zeros(len(predicted), dtype=np.bool_), f"{asked}, no policy passed{more}"
+        thresholds = ", ".join("never" if t is None else f"{t:.4g}" for t in certificate.policy.thresholds)
+        words = f"{asked}, thresholds {thresholds}" if self._class_count <= _MOST_LISTED else asked
+        return admit(lower[kind], predicted, certificate.policy), words
+
+    def _scored(self, kind: ScoreKind, points: ViewedPoints) -> ScoredPoints:
+        logits, view = points.network_logits, points.view
+        score = (
+            network_score(logits)
+            if kind is ScoreKind.NETWORK
+            else reliability_score(self._model, logits, view, neighbour_count=self._neighbour_count)
+        )
+        return ScoredPoints(network_prediction(logits), view.match_count, score)
+
+
+_MOST_LISTED = 6
+"""Of more classes than these, the words leave the thresholds out."""
+
+
+def _certificate_points(p0: FloatArray, points: HeldOutPoints) -> CertificatePoints:
+    number = {key: place for place, key in enumerate(dict.fromkeys(points.keys))}
+    return CertificatePoints(
+        p0=p0,
+        predicted=network_prediction(points.seen.network_logits),
+        label=points.label,
+        document=np.array([number[key] for key in points.keys], dtype=np.int64),
+    )
