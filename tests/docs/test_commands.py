@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import venn_admit
+from docs.generate.readme_picture import picture
 from tests.cli.conftest import on_database
 from tests.cli.program import Program
 from tests.docs.pages import blocks, run_page
@@ -89,6 +90,9 @@ def run_command(program: Program, line: str, where: str) -> str:
 def test_the_tutorial_and_the_guides(reader: Program) -> None:
     names = read(reader, "tutorial", *GUIDES)
     check_table((ROOT / "README.md").read_text("utf-8"), names["evaluation"], names["shifted"])
+    drawn = picture({"test": names["evaluation"].to_dict(), "ood": names["shifted"].to_dict()})
+    admitted = [[text.get_text() for text in axes.texts] for axes in drawn.axes]
+    assert [[len(words), words[0]] for words in admitted] == [[len(METHODS), "admits 100%"]] * 2
 
 
 def test_the_tutorial_for_the_command_line(reader: Program) -> None:

@@ -47,7 +47,7 @@ def test_a_tutorial_as_a_new_user_has_it(environment: Path, name: str) -> None:
         }
         run = [str(environment / "bin" / "python"), "-P", pages.__file__, str(page(name))]
         done = subprocess.run(
-            run, cwd=elsewhere, env=kept | variables, capture_output=True, text=True, check=False, timeout=600
+            run, cwd=elsewhere, env=kept | variables, capture_output=True, text=True, check=False, timeout=1800
         )
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith(f"{name}.md: every block does what it says\n")
