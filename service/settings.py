@@ -169,7 +169,7 @@ def unknown_variables(names: Iterable[str]) -> list[str]:
 
 def _unknown_variable(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(name.upper(), known, n=1, cutoff=0.8)
-    hint = f"did you mean {close[0]}?" if close else "unset it, or see the README for the settings"
+    hint = f"did you mean {close[0]}?" if close else "unset it, or see the reference of the settings"
     return f"the environment variable {name} has no effect, because venn-admit has no such setting: {hint}"
 
 
