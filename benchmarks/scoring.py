@@ -115,6 +115,7 @@ class _Scoring:
         """Rows of the file whose set is a singleton."""
         query = (
             "SELECT job_row.row_number FROM job_row JOIN decision USING (exemplar_id)"
+            " JOIN admit_evidence ON decision.id = decision_id"
             " WHERE job_id = (SELECT max(id) FROM job) AND bit_count(admit_set) = 1"
         )
         with connect(self.engine) as connection:

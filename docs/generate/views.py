@@ -38,9 +38,13 @@ class ViewColumn:
 
 
 def views_page() -> str:
-    """Return the page: one section a view, in alphabetical order."""
+    """Return the page: one section a view, in alphabetical order.
+
+    A view that was defined again, with the same columns, has a second file: its name, `_since_` and the revision.
+    """
     files = sorted((bundled_folder("migrations") / "routines").rglob("*.sql"), key=lambda path: path.name)
-    return join(INTRODUCTION, *(_section(path) for path in files if VIEW.search(path.read_text())))
+    defined = {found["name"]: path for path in files for found in VIEW.finditer(path.read_text())}
+    return join(INTRODUCTION, *(_section(path) for path in defined.values()))
 
 
 def _section(path: Path) -> str:

@@ -43,7 +43,8 @@ def test_is_that_of_a_job(bench: Bench, name: str, file: str, *, weighted: bool,
     path = bench.folder / f"{file}.npz"
     scores = bench.score(name, path, weighted=weighted, require_full_match=require_full_match)
     stored = bench.rows(
-        "SELECT decision.* FROM job JOIN job_row ON job.id = job_id JOIN decision USING (exemplar_id)"
+        "SELECT decision.*, admit_evidence.* FROM job JOIN job_row ON job.id = job_id JOIN decision USING (exemplar_id)"
+        " JOIN admit_evidence ON decision.id = decision_id"
         " WHERE job.id = :job_id AND decision.calibration_id = job.calibration_id"
         " AND decision.weighted = job.weighted AND decision.require_full_match = job.require_full_match"
         " ORDER BY row_number",

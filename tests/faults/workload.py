@@ -28,7 +28,7 @@ WRITTEN = {
         "exemplar_id, knn_parameters_id",
         "support_version, predicted, match_count, distance, logits",
     ),
-    "decision": (
+    "decision LEFT JOIN admit_evidence ON decision.id = decision_id": (
         "calibration_id, exemplar_id, weighted, require_full_match",
         "support_version, predicted, match_count, distance, logits, admit_set, band_size, threshold, category_size, "
         "upweight, lower, upper, decision, reason",

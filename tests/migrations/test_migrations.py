@@ -6,17 +6,20 @@ import sys
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from io import StringIO
+from math import inf
 from pathlib import Path
 
 import pytest
 from alembic import command
 from alembic.config import Config
 from pytest_alembic import MigrationContext, tests
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy.exc import ProgrammingError
 
 from tests.running import Bench, Golden
-from venn_admit.service.errors import NotReadyError
+from venn_admit.service.errors import DatabaseError, NotReadyError
 from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.flows.decisions.score import read_scores
 from venn_admit.service.store.calibrations import calibrations, calibrators
 from venn_admit.service.store.database import schema
 from venn_admit.service.store.database.engine import connect, create_engine, transaction
@@ -68,9 +71,9 @@ WHERE
     AND c.relkind IN ('r', 'p')
 """
 
-# Of tables that are there whatever classifiers there are.
+# Of tables that are there whatever classifiers there are; by name, as a column that comes back comes last.
 COLUMNS = """
-SELECT c.relname AS table, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) AS columns
+SELECT c.relname AS table, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attname) AS columns
 FROM pg_class AS c
 INNER JOIN pg_attribute AS a ON c.oid = a.attrelid AND a.attnum > 0 AND NOT a.attisdropped
 WHERE
@@ -87,6 +90,12 @@ RENAMED = {
     "complete_to": "support_version",
     "neighbours_complete_to": "neighbours_support_version",
     "r": "vector",
+}
+
+# Columns that are in a table of their own since 0017: its name, its key, and the columns.
+MOVED = {
+    "calibration": [("band_radius", "calibration_id", {"s_hat", "omega"})],
+    "decision": [("admit_evidence", "decision_id", {"admit_set", "band_size", "threshold", "category_size"})],
 }
 
 # The checks and HNSW indexes of a classifier's partitions, without its number.
@@ -183,10 +192,24 @@ def renamed(columns: dict[str, str]) -> dict[str, str]:
     return {table: ", ".join(RENAMED.get(name, name) for name in names.split(", ")) for table, names in columns.items()}
 
 
+def unordered(columns: dict[str, str]) -> dict[str, set[str]]:
+    return {table: set(names.split(", ")) for table, names in columns.items()}
+
+
 def partitions(engine: Engine, classifier: int) -> set[tuple[str, str]]:
     """Name and definition of what is in a classifier's partitions."""
     with connect(engine) as connection:
         return {(name, what) for name, what in connection.execute(text(PARTITIONS), {"classifier": str(classifier)})}
+
+
+def view_rows(engine: Engine) -> dict[str, list[str]]:
+    """The rows of the views, with the names of their columns."""
+    with connect(engine) as connection:
+        names = connection.execute(text("SELECT viewname FROM pg_views WHERE schemaname = 'report'")).scalars().all()
+        return {
+            name: sorted(connection.execute(text(f"SELECT to_jsonb(v)::text FROM report.{name} AS v")).scalars())
+            for name in names
+        }
 
 
 def assert_replay_equal(engine: Engine, cache: ArrayCache, decision_ids: list[int]) -> None:
@@ -196,12 +219,20 @@ def assert_replay_equal(engine: Engine, cache: ArrayCache, decision_ids: list[in
 
 
 def table_contents(engine: Engine, columns: dict[str, str]) -> dict[str, list[str]]:
-    """The rows of the tables, of their columns given."""
+    """The rows of the tables, of their columns given, wherever these are now."""
     with connect(engine) as connection:
-        return {
-            table: sorted(connection.execute(text(f"SELECT ({names})::text FROM {SCHEMA}.{table}")).scalars())
-            for table, names in columns.items()
-        }
+        found = {}
+        for table, names in columns.items():
+            source = f"{SCHEMA}.{table}"
+            for moved_to, key, moved in MOVED.get(table, ()):
+                if moved <= set(names.split(", ")) and not moved <= set(columns_now(connection, table)):
+                    source += f" LEFT JOIN {SCHEMA}.{moved_to} ON {table}.id = {key}"
+            found[table] = sorted(connection.execute(text(f"SELECT ({names})::text FROM {source}")).scalars())
+        return found
+
+
+def columns_now(connection: Connection, table: str) -> list[str]:
+    return [column["name"] for column in inspect(connection).get_columns(table, schema=SCHEMA)]
 
 
 def test_models_say_what_the_migrations_make(engine: Engine, empty: Engine) -> None:
@@ -356,8 +387,9 @@ def test_columns_are_renamed_in_partitions_too(empty: Engine) -> None:
     before = table_contents(empty, old)
     assert len(old_partitions) == 4
 
+    move(empty, "0014")
+    assert unordered(columns(empty)) == unordered(renamed(old))
     move(empty, "head")
-    assert columns(empty) == renamed(old)
     assert table_contents(empty, renamed(old)) == before
     with transaction(empty) as connection:
         other = classifiers.create(
@@ -396,7 +428,10 @@ def test_decisions_of_every_kind_replay_equal_after_the_columns_were_renamed(eng
     bench.calibrate("edge", **golden.settings)
     for weighted in (True, False):
         bench.score("edge", bench.write("score.npz", golden.exemplars("score")), weighted=weighted)
-    kinds = "SELECT min(id) AS id FROM decision GROUP BY weighted, reason, decision, admit_set"
+    kinds = (
+        "SELECT min(id) AS id FROM decision JOIN admit_evidence ON decision.id = decision_id"
+        " GROUP BY weighted, reason, decision, admit_set"
+    )
     ids = [row.id for row in bench.rows(kinds)]
     assert len(ids) > 10
     assert_replay_equal(engine, bench.cache, ids)
@@ -411,9 +446,9 @@ def test_decisions_of_every_kind_replay_equal_after_the_columns_were_renamed(eng
 
 def test_programs_that_know_the_old_columns_stop(empty: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     move(empty, "head")
-    monkeypatch.setattr(schema, "head_revision", lambda: "0013")
-    monkeypatch.setattr(schema, "_is_newer", lambda revision: revision > "0013")
-    with pytest.raises(NotReadyError, match="0014 or newer"):
+    monkeypatch.setattr(schema, "head_revision", lambda: "0016")
+    monkeypatch.setattr(schema, "_is_newer", lambda revision: revision > "0016")
+    with pytest.raises(NotReadyError, match="0017 or newer"):
         schema.require_usable(empty)
 
 
@@ -425,6 +460,74 @@ def test_the_way_back_leaves_nothing(empty: Engine) -> None:
     move(empty, "base", command.downgrade)
     assert facts(empty) == {(SCHEMA, "schema")}
     move(empty, "head")
+
+
+def test_what_one_method_alone_has_moves_and_moves_back(empty: Engine) -> None:
+    move(empty, "0004")
+    with transaction(empty) as connection:
+        run_script(connection, ROWS)
+        run_script(connection, LATER_CALIBRATOR)
+    move(empty, "0016")
+    old, old_facts, old_views = columns(empty), facts(empty), view_rows(empty)
+    before = table_contents(empty, old)
+
+    move(empty, "0017")
+    moved = columns(empty)
+    assert not {"s_hat", "omega"} & set(moved["calibration"].split(", "))
+    assert "admit_set" not in moved["decision"]
+    assert table_contents(empty, old) == before
+    assert view_rows(empty) == old_views
+    with connect(empty) as connection:
+        rows = connection.execute(text("SELECT calibration_id, s_hat, omega FROM band_radius ORDER BY 1"))
+        assert [tuple(row) for row in rows] == [(1, 0.1, inf), (2, 0.1, 0.1), (3, 0.1, inf)]
+        rows = connection.execute(text("SELECT method, count(*) FROM calibrator GROUP BY method"))
+        assert [tuple(row) for row in rows] == [("venn-admit", 2)]
+
+    move(empty, "0016", command.downgrade)
+    assert (facts(empty), columns(empty)) == (old_facts, old)
+    assert table_contents(empty, old) == before
+    assert view_rows(empty) == old_views
+    move(empty, "head")
+
+
+def test_decisions_of_before_0017_replay_equal(engine: Engine, tmp_path: Path) -> None:
+    bench, golden = Bench(engine, tmp_path), Golden("edge")
+    golden.prepare(bench, "edge")
+    bench.calibrate("edge", **golden.settings)
+    scores = bench.score("edge", bench.write("score.npz", golden.exemplars("score")))
+    exported, ids = scores.table, [row.id for row in bench.rows("SELECT id FROM decision ORDER BY id")]
+
+    move(engine, "0016", command.downgrade)
+    move(engine, "head")
+    assert read_scores(engine, scores.request.job_id).equals(exported)
+    assert_replay_equal(engine, ArrayCache(tmp_path / "other"), ids[::10])
+
+
+def test_calibrations_by_another_method_have_no_way_back(empty: Engine) -> None:
+    move(empty, "0004")
+    with transaction(empty) as connection:
+        run_script(connection, ROWS)
+    move(empty, "0017")
+    with transaction(empty) as connection:
+        connection.execute(
+            text(
+                "INSERT INTO calibrator (classifier_id, settings_digest, method, alpha, bin_edges, thresholds)"
+                " VALUES (1, '', 'venn-abers', 0.1, '{0}', '{0.9,0.9}')"
+            )
+        )
+    with pytest.raises(ProgrammingError, match="by other methods than venn-admit"):
+        move(empty, "0016", command.downgrade)
+    assert schema.current_revision(empty) == "0017"
+
+
+@pytest.mark.parametrize("wrong", ["delta = NULL", "kappa = NULL", "method = 'other'", "method = 'venn-abers'"])
+def test_band_settings_belong_to_one_method(empty: Engine, wrong: str) -> None:
+    move(empty, "0004")
+    with transaction(empty) as connection:
+        run_script(connection, ROWS)
+    move(empty, "0017")
+    with pytest.raises(DatabaseError, match=r"calibrator_(method|venn_admit)_check"), transaction(empty) as connection:
+        connection.execute(text(f"UPDATE calibrator SET {wrong}"))
 
 
 def test_sql_for_offline_use_makes_the_same(engine: Engine, empty: Engine) -> None:

@@ -19,16 +19,18 @@ INSERT INTO exemplar (id, classifier_id, external_id, split, network_logits, net
 SELECT n, :classifier_id, n::text, 'scored', '{{0, 1}}', 1, '' FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO knn_parameters (classifier_id, origin, beta, gamma, eta, eta_loc, is_current)
 VALUES (:classifier_id, 'given', '{{0, 0}}', '{{1, 1}}', 1, 1, TRUE);
-INSERT INTO calibrator (classifier_id, settings_digest, alpha, delta, kappa, bin_edges, thresholds)
-VALUES (:classifier_id, '', 0.1, 1, 1, '{{0}}', '{{0.9, 0.9}}');
+INSERT INTO calibrator (classifier_id, settings_digest, method, alpha, delta, kappa, bin_edges, thresholds)
+VALUES (:classifier_id, '', 'venn-admit', 0.1, 1, 1, '{{0}}', '{{0.9, 0.9}}');
 INSERT INTO calibration
-    (calibrator_id, number, knn_parameters_id, s_hat, omega, mc_count, vp_count, reason, state)
-VALUES (1, 1, 1, 1, 1, 0, 0, '', 'current');
+    (calibrator_id, number, knn_parameters_id, mc_count, vp_count, reason, state)
+VALUES (1, 1, 1, 0, 0, '', 'current');
 INSERT INTO decision
     (calibration_id, exemplar_id, weighted, require_full_match, support_version, predicted, match_count, distance,
-     logits, admit_set, band_size, threshold, category_size, decision)
-SELECT 1, n, TRUE, FALSE, 0, 1, 1, 0, '{{0, 1}}', B'01', '{{1, 1}}', '{{0, 0}}', 1, 1
+     logits, decision)
+SELECT 1, n, TRUE, FALSE, 0, 1, 1, 0, '{{0, 1}}', 1
 FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO admit_evidence (decision_id, admit_set, band_size, threshold, category_size)
+SELECT n, B'01', '{{1, 1}}', '{{0, 0}}', 1 FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO job (classifier_id, kind, state, calibration_id, weighted, require_full_match, row_count)
 VALUES (:classifier_id, 'score', 'running', 1, TRUE, FALSE, {ROWS});
 INSERT INTO job_row (job_id, row_number, exemplar_id) SELECT 1, n - 1, n FROM generate_series(1, {ROWS}) AS n;
@@ -50,7 +52,7 @@ def engine(request: pytest.FixtureRequest, server_url: str, template_database: s
                 mc_share=Decimal("0.45"),
                 seed=0,
             )
-            for table in ("exemplar", "decision", "job_row"):
+            for table in ("exemplar", "decision", "admit_evidence", "job_row"):
                 connection.exec_driver_sql(f"ALTER TABLE {table} SET (autovacuum_enabled = false)")
             for part in STATEMENTS.split(";")[:-1]:
                 connection.execute(text(part), {"classifier_id": classifier.id} if ":classifier_id" in part else {})
@@ -61,21 +63,25 @@ def engine(request: pytest.FixtureRequest, server_url: str, template_database: s
         found.dispose()
 
 
-def assert_looked_up(nodes: list[Node], rows: int) -> None:
+def assert_looked_up(nodes: list[Node], rows: int, *, with_evidence: bool = False) -> None:
     (read,) = scans(nodes, "decision")
     assert kinds([read]) == {("Index Scan", "decision_key")}
     for column in ("calibration_id", "exemplar_id", "weighted", "require_full_match"):
         assert column in read["Index Cond"]
     assert read["Actual Loops"] == rows
-    # A descent of at most three pages and the page of the row, of the decision and of its exemplar.
-    assert buffers(nodes[0]) <= 8 * rows + 200
+    if with_evidence:
+        (read,) = scans(nodes, "admit_evidence")
+        assert kinds([read]) == {("Index Scan", "admit_evidence_pkey")}
+        assert read["Actual Loops"] == rows
+    # A descent of at most three pages and the page of the row, of the decision, its exemplar, and its evidence.
+    assert buffers(nodes[0]) <= (12 if with_evidence else 8) * rows + 200
 
 
 @pytest.mark.parametrize("name", ["job_decisions", "decision_counts"])
 def test_the_rows_of_a_job(engine: Engine, name: str) -> None:
     with connect(engine) as connection:
         nodes = explain(connection, str(statement(f"decisions.{name}")), {"job_id": 1}, analyze=True)
-    assert_looked_up(nodes, ROWS)
+    assert_looked_up(nodes, ROWS, with_evidence=name == "job_decisions")
     if name == "job_decisions":
         assert nodes[0]["Node Type"] != "Sort"
 

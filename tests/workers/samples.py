@@ -21,11 +21,12 @@ PARAMETERS = KnnParameters(beta=np.zeros(CLASS_COUNT), gamma=np.ones(CLASS_COUNT
 ETA_LOC = 0.5
 SETTINGS: dict[str, Any] = {"kappa": 20, "bin_edges": (0, 1, 10)}
 
+DECISIONS = "decision LEFT JOIN admit_evidence ON decision.id = decision_id"
 # Everything that a job writes, but surrogate keys and times; numbers as text are exact.
 WRITTEN = {
     "neighbours": "exemplar_id, support_version, neighbour_ids, distances",
     "approximation": "exemplar_id, knn_parameters_id, support_version, predicted, match_count, distance, logits",
-    "decision": "exemplar_id, calibration_id, weighted, require_full_match, support_version, predicted, match_count, "
+    DECISIONS: "exemplar_id, calibration_id, weighted, require_full_match, support_version, predicted, match_count, "
     "distance, logits, admit_set, band_size, threshold, category_size, upweight, lower, upper, decision, reason",
 }
 

@@ -9,7 +9,17 @@ from celery import Celery
 from sqlalchemy import Engine, text
 from structlog.testing import capture_logs
 
-from tests.workers.samples import CHUNK_ROWS, NAME, SCORED_ROWS, progress, request_score, rows, value, written
+from tests.workers.samples import (
+    CHUNK_ROWS,
+    DECISIONS,
+    NAME,
+    SCORED_ROWS,
+    progress,
+    request_score,
+    rows,
+    value,
+    written,
+)
 from venn_admit.service import broker
 from venn_admit.service.store.database.engine import transaction
 
@@ -50,7 +60,7 @@ def test_a_chunk_is_computed_once_however_often_it_is_run(
     assert tasks.run_chunk(job_id, 3) == CHUNK_ROWS
     assert progress(engine, job_id).rows_done == CHUNK_ROWS
     before = written(engine)
-    assert len(before["decision"]) == CHUNK_ROWS
+    assert len(before[DECISIONS]) == CHUNK_ROWS
 
     assert tasks.run_chunk(job_id, 3) == 0
     assert written(engine) == before

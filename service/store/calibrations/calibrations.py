@@ -87,6 +87,7 @@ def choose_calibrator(connection: Connection, classifier: Classifier, settings: 
         {
             "classifier_id": classifier.id,
             "settings_digest": settings_digest(settings),
+            "method": "venn-admit",
             "alpha": settings.alpha,
             "delta": settings.delta,
             "kappa": settings.kappa,
@@ -137,13 +138,15 @@ def publish(
             "calibrator_id": calibrator_id,
             "number": number,
             "knn_parameters_id": knn_parameters_id,
-            "s_hat": radius.s_hat,
-            "omega": radius.omega,
             "mc_count": len(rows.in_vp) - vp_count,
             "vp_count": vp_count,
             "reason": reason,
         },
     ).scalar_one()
+    connection.execute(
+        statement("calibrations.add_band_radius"),
+        {"calibration_id": calibration_id, "s_hat": radius.s_hat, "omega": radius.omega},
+    )
     return calibration_id, changed
 
 

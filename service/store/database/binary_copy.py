@@ -310,6 +310,11 @@ def copy_out_whole(
     return {name: np.concatenate([block[name] for block in blocks]) for name in columns}
 
 
+def unpacked_ids(packed: bytes | None) -> npt.NDArray[np.int64]:
+    """Return the ids, (n,), that a statement packed into one value with int8send; none for None."""
+    return np.frombuffer(packed or b"", dtype=">i8").astype(np.int64)
+
+
 def _decode(
     data: bytes | bytearray, row: np.dtype[np.void], columns: Mapping[str, FixedColumn]
 ) -> dict[str, npt.NDArray[Any]]:

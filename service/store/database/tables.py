@@ -258,11 +258,20 @@ calibrator = Table(
         "settings_digest",
         LargeBinary,
         nullable=False,
-        comment="BLAKE2b-128 of the settings in the columns that follow.",
+        comment="BLAKE2b-128 of the settings, as the method writes them.",
     ),
+    Column("method", Text, nullable=False, comment="Method of calibration: venn-admit or venn-abers."),
     Column("alpha", Numeric, nullable=False, comment="Error level, an exact decimal."),
-    Column("delta", Double, nullable=False, comment="Band radius in standard deviations of d; may be infinite."),
-    Column("kappa", Integer, nullable=False, comment="Least number of points of each class in a band."),
+    Column(
+        "delta",
+        Double,
+        comment="Band radius in standard deviations of d; may be infinite; null unless the method is venn-admit.",
+    ),
+    Column(
+        "kappa",
+        Integer,
+        comment="Least number of points of each class in a band; null unless the method is venn-admit.",
+    ),
     Column("bin_edges", ARRAY(Integer), nullable=False, comment="Lower edges of the bins of q; the first is 0."),
     Column("thresholds", ARRAY(Numeric), nullable=False, comment="Least lower probability for each predicted class."),
     _created_at("it was first requested"),
@@ -284,6 +293,11 @@ calibrator = Table(
     CheckConstraint("delta > 0", name="delta"),
     CheckConstraint("kappa >= 1", name="kappa"),
     CheckConstraint("1 - alpha <= ALL (thresholds) AND 1 >= ALL (thresholds)", name="thresholds"),
+    CheckConstraint("method IN ('venn-admit', 'venn-abers')", name="method"),
+    CheckConstraint(
+        "(method = 'venn-admit') = (delta IS NOT NULL) AND (method = 'venn-admit') = (kappa IS NOT NULL)",
+        name="venn_admit",
+    ),
     comment="Settings under which classifiers are calibrated.",
 )
 
@@ -306,13 +320,6 @@ calibration = Table(
     Column(
         "knn_parameters_id", ForeignKey(knn_parameters.c.id), nullable=False, comment="KNN parameters that it rests on."
     ),
-    Column(
-        "s_hat",
-        Double,
-        nullable=False,
-        comment="Sample standard deviation of d over the points of mc with q > 0 and a correct prediction.",
-    ),
-    Column("omega", Double, nullable=False, comment="Band radius, delta * s_hat."),
     Column("mc_count", Integer, nullable=False, comment="Number of points of split mc."),
     Column("vp_count", Integer, nullable=False, comment="Number of points of split vp."),
     Column("reason", Text, nullable=False, comment="Reason for which it was made."),
@@ -324,6 +331,26 @@ calibration = Table(
     # Readers take the current snapshot; there is never more than one.
     Index("calibration_current_key", "calibrator_id", unique=True, postgresql_where=text("state = 'current'")),
     comment="Immutable, numbered snapshots of a calibrator.",
+)
+
+band_radius = Table(
+    "band_radius",
+    metadata,
+    Column(
+        "calibration_id",
+        ForeignKey(calibration.c.id, ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+        comment="The snapshot.",
+    ),
+    Column(
+        "s_hat",
+        Double,
+        nullable=False,
+        comment="Sample standard deviation of d over the points of mc with q > 0 and a correct prediction.",
+    ),
+    Column("omega", Double, nullable=False, comment="Band radius, delta * s_hat."),
+    comment="Radius of the bands of each snapshot of the method venn-admit.",
 )
 
 calibration_point = Table(
@@ -508,12 +535,6 @@ decision = Table(
     ),
     Column("distance", Double, nullable=False, comment="d, distance to the nearest training exemplar."),
     Column("logits", ARRAY(Double), nullable=False, comment="KNN(x), one per class."),
-    Column("admit_set", BIT(varying=True), nullable=False, comment="ADMIT set, one bit per class."),
-    Column(
-        "band_size", ARRAY(Integer), nullable=False, comment="n_c, number of points of each class in the band, in mc."
-    ),
-    Column("threshold", ARRAY(Double), nullable=False, comment="tau_c of each class; may be -infinity."),
-    Column("category_size", Integer, nullable=False, comment="|T|, in vp; 0 if the set is not a singleton."),
     Column("upweight", Double, comment="w; infinite if psi' = 0; null if the set is not a singleton."),
     Column("lower", Double, comment="Lower probability of the prediction; null if the set is not a singleton."),
     Column("upper", Double, comment="Upper probability of the prediction; null if the set is not a singleton."),
@@ -523,7 +544,26 @@ decision = Table(
     UniqueConstraint("calibration_id", "exemplar_id", "weighted", "require_full_match", name="decision_key"),
     CheckConstraint("(decision IS NULL) = (reason IS NOT NULL)", name="reason"),
     CheckConstraint("decision = predicted", name="decision"),
-    comment="Decisions to admit or reject, with their evidence, each pinned to a snapshot.",
+    comment="Decisions to admit or reject, each pinned to a snapshot. Evidence of one method alone has its own table.",
+)
+
+admit_evidence = Table(
+    "admit_evidence",
+    metadata,
+    Column(
+        "decision_id",
+        ForeignKey(decision.c.id, ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+        comment="The decision.",
+    ),
+    Column("admit_set", BIT(varying=True), nullable=False, comment="ADMIT set, one bit per class."),
+    Column(
+        "band_size", ARRAY(Integer), nullable=False, comment="n_c, number of points of each class in the band, in mc."
+    ),
+    Column("threshold", ARRAY(Double), nullable=False, comment="tau_c of each class; may be -infinity."),
+    Column("category_size", Integer, nullable=False, comment="|T|, in vp; 0 if the set is not a singleton."),
+    comment="What decisions of the method venn-admit rest on, besides what every decision has.",
 )
 
 message = Table(

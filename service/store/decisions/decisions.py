@@ -20,6 +20,7 @@ from venn_admit.service.store.database.binary_copy import (
     Bits,
     copy_in,
     driver_cursor,
+    unpacked_ids,
 )
 from venn_admit.service.store.database.statements import statement, stream
 from venn_admit.service.store.exemplars.classifiers import Classifier
@@ -86,10 +87,12 @@ def write(
     sets, probabilities, selection = decided.sets, decided.probabilities, decided.selection
     reasons = [reason.encode() for reason in Reason]
     no_singleton = ~sets.singleton[rows]
+    ids = _allocate_ids(connection, n)
     copy_in(
         driver_cursor(connection),
         "decision",
         {
+            "id": INT8,
             "calibration_id": INT8,
             "exemplar_id": INT8,
             "weighted": BOOL,
@@ -99,10 +102,6 @@ def write(
             "match_count": INT4,
             "distance": FLOAT8,
             "logits": Array(">f8", class_count),
-            "admit_set": Bits(class_count),
-            "band_size": Array(">i4", class_count),
-            "threshold": Array(">f8", class_count),
-            "category_size": INT4,
             "upweight": FLOAT8,
             "lower": FLOAT8,
             "upper": FLOAT8,
@@ -110,6 +109,7 @@ def write(
             "reason": TEXT,
         },
         {
+            "id": ids,
             "calibration_id": np.full(n, job.calibration_id),
             "exemplar_id": exemplar_ids[rows],
             "weighted": np.full(n, job.weighted),
@@ -119,10 +119,6 @@ def write(
             "match_count": approximation.match_count[rows],
             "distance": approximation.distance[rows],
             "logits": approximation.logits[rows],
-            "admit_set": sets.included[rows],
-            "band_size": sets.band_size[rows],
-            "threshold": sets.threshold[rows],
-            "category_size": probabilities.category_size[rows],
             "upweight": probabilities.upweight[rows],
             "lower": probabilities.lower[rows],
             "upper": probabilities.upper[rows],
@@ -136,6 +132,29 @@ def write(
             "decision": selection.decision[rows] < 0,
         },
     )
+    copy_in(
+        driver_cursor(connection),
+        "admit_evidence",
+        {
+            "decision_id": INT8,
+            "admit_set": Bits(class_count),
+            "band_size": Array(">i4", class_count),
+            "threshold": Array(">f8", class_count),
+            "category_size": INT4,
+        },
+        {
+            "decision_id": ids,
+            "admit_set": sets.included[rows],
+            "band_size": sets.band_size[rows],
+            "threshold": sets.threshold[rows],
+            "category_size": probabilities.category_size[rows],
+        },
+    )
+
+
+def _allocate_ids(connection: Connection, count: int) -> IntArray:
+    packed = connection.execute(statement("decisions.allocate_decision_ids"), {"count": count}).scalar_one()
+    return unpacked_ids(packed)
 
 
 def job_rows(connection: Connection, job_id: int) -> Iterator[Sequence[Row[Any]]]:

@@ -26,6 +26,7 @@ from venn_admit.service.store.database.binary_copy import (
     copy_out_packed,
     copy_out_whole,
     driver_cursor,
+    unpacked_ids,
 )
 from venn_admit.service.store.database.statements import copy_query, statement, stream
 from venn_admit.service.store.exemplars.classifiers import Classifier
@@ -192,7 +193,7 @@ def _append(
 ) -> IntArray:
     """Store the chosen rows; return their new ids, ascending."""
     packed = connection.execute(statement("exemplars.allocate_exemplar_ids"), {"count": len(rows)}).scalar_one()
-    ids = _unpacked_ids(packed)
+    ids = unpacked_ids(packed)
     if not len(rows):
         return ids
     n, chosen = len(rows), rows.tolist()
@@ -292,7 +293,7 @@ def keys(connection: Connection, exemplar_ids: IntArray) -> ExemplarKeys:
 def support_ids(connection: Connection, classifier: Classifier) -> IntArray:
     """Return the training exemplars in order of ingestion, (N,) int64."""
     packed = connection.execute(statement("exemplars.support_ids"), {"classifier_id": classifier.id}).scalar_one()
-    return _unpacked_ids(packed)
+    return unpacked_ids(packed)
 
 
 def support_blocks(
@@ -323,10 +324,6 @@ def _parts(classifier: Classifier, ids: IntArray, block_rows: int) -> dict[str, 
     """The parameters of a statement that reads ascending ids in blocks."""
     last = np.append(ids[block_rows - 1 :: block_rows], ids[-1:] if len(ids) % block_rows else ids[:0])
     return {"classifier_id": classifier.id, "first_ids": ids[::block_rows].tolist(), "last_ids": last.tolist()}
-
-
-def _unpacked_ids(packed: bytes | None) -> IntArray:
-    return np.frombuffer(packed or b"", dtype=">i8").astype(np.int64)
 
 
 def vectors(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:

@@ -1,7 +1,27 @@
 -- name: choose_calibrator
 -- Make a setting, whether new, known or retired, the one in use from now on.
-INSERT INTO calibrator (classifier_id, settings_digest, alpha, delta, kappa, bin_edges, thresholds, chosen_at)
-VALUES (:classifier_id, :settings_digest, :alpha, :delta, :kappa, :bin_edges, :thresholds, clock_timestamp())
+INSERT INTO calibrator (
+    classifier_id,
+    settings_digest,
+    method,
+    alpha,
+    delta,
+    kappa,
+    bin_edges,
+    thresholds,
+    chosen_at
+)
+VALUES (
+    :classifier_id,
+    :settings_digest,
+    :method,
+    :alpha,
+    :delta,
+    :kappa,
+    :bin_edges,
+    :thresholds,
+    clock_timestamp()
+)
 ON CONFLICT (classifier_id, settings_digest) DO UPDATE
     SET
         chosen_at = excluded.chosen_at,
@@ -36,8 +56,6 @@ INSERT INTO calibration (
     calibrator_id,
     number,
     knn_parameters_id,
-    s_hat,
-    omega,
     mc_count,
     vp_count,
     reason,
@@ -47,14 +65,17 @@ VALUES (
     :calibrator_id,
     :number,
     :knn_parameters_id,
-    :s_hat,
-    :omega,
     :mc_count,
     :vp_count,
     :reason,
     'current'
 )
 RETURNING id;
+
+-- name: add_band_radius
+-- Store the radius of a snapshot's bands.
+INSERT INTO band_radius (calibration_id, s_hat, omega)
+VALUES (:calibration_id, :s_hat, :omega);
 
 -- name: latest_calibration
 -- The current snapshot of the calibrator in use.
@@ -74,8 +95,8 @@ SELECT
     calibration.number,
     calibration.revision,
     calibration.knn_parameters_id,
-    calibration.s_hat,
-    calibration.omega,
+    band_radius.s_hat,
+    band_radius.omega,
     calibration.mc_count,
     calibration.vp_count,
     calibrator.id AS calibrator_id,
@@ -87,6 +108,7 @@ SELECT
     calibrator.thresholds
 FROM calibration
 INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
+LEFT JOIN band_radius ON calibration.id = band_radius.calibration_id
 WHERE calibration.id = :calibration_id;
 
 -- name: hold_calibration

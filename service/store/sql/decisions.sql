@@ -20,6 +20,16 @@ LEFT JOIN
 WHERE stored.id IS NULL
 ORDER BY wanted.position;
 
+-- name: allocate_decision_ids
+-- Keys for new decisions, ascending, packed into one value; null for none.
+WITH counter AS MATERIALIZED (
+    SELECT pg_get_serial_sequence('decision', 'id')::regclass AS name
+)
+
+SELECT string_agg(int8send(nextval(counter.name)), '')
+FROM counter
+CROSS JOIN generate_series(1, :count);
+
 -- name: job_decisions
 -- The rows that `score --out` writes: one per row of the request, in its order, with look-ups for the same reason.
 SELECT
@@ -28,10 +38,10 @@ SELECT
     stored.logits,
     stored.match_count,
     stored.distance,
-    stored.admit_set,
-    stored.band_size,
-    stored.threshold,
-    stored.category_size,
+    evidence.admit_set,
+    evidence.band_size,
+    evidence.threshold,
+    evidence.category_size,
     stored.upweight,
     stored.lower,
     stored.upper,
@@ -62,14 +72,11 @@ CROSS JOIN
 CROSS JOIN
     LATERAL (
         SELECT
+            decision.id,
             decision.predicted,
             decision.logits,
             decision.match_count,
             decision.distance,
-            decision.admit_set,
-            decision.band_size,
-            decision.threshold,
-            decision.category_size,
             decision.upweight,
             decision.lower,
             decision.upper,
@@ -85,6 +92,19 @@ CROSS JOIN
         ORDER BY decision.exemplar_id
         LIMIT 1
     ) AS stored
+LEFT JOIN
+    LATERAL (
+        SELECT
+            admit_evidence.admit_set,
+            admit_evidence.band_size,
+            admit_evidence.threshold,
+            admit_evidence.category_size
+        FROM admit_evidence
+        WHERE admit_evidence.decision_id = stored.id
+        ORDER BY admit_evidence.decision_id
+        LIMIT 1
+    ) AS evidence
+    ON TRUE
 ORDER BY wanted.row_number;
 
 -- name: decision_counts
@@ -149,10 +169,10 @@ SELECT
     decision.match_count,
     decision.distance,
     decision.logits,
-    decision.admit_set,
-    decision.band_size,
-    decision.threshold,
-    decision.category_size,
+    admit_evidence.admit_set,
+    admit_evidence.band_size,
+    admit_evidence.threshold,
+    admit_evidence.category_size,
     decision.upweight,
     decision.lower,
     decision.upper,
@@ -164,4 +184,5 @@ SELECT
     exemplar.classifier_id
 FROM decision
 INNER JOIN exemplar ON decision.exemplar_id = exemplar.id
+LEFT JOIN admit_evidence ON decision.id = admit_evidence.decision_id
 WHERE decision.id = :decision_id;

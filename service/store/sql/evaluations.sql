@@ -36,7 +36,7 @@ SELECT
     decision.match_count,
     decision.distance,
     decision.logits,
-    decision.admit_set,
+    admit_evidence.admit_set,
     coalesce(decision.lower, 'NaN') AS lower,
     coalesce(decision.upper, 'NaN') AS upper,
     decision.decision IS NOT NULL AS is_admitted
@@ -48,4 +48,5 @@ INNER JOIN decision
         AND wanted.exemplar_id = decision.exemplar_id
         AND decision.weighted
         AND NOT decision.require_full_match
+INNER JOIN admit_evidence ON decision.id = admit_evidence.decision_id
 ORDER BY wanted.position;

@@ -79,7 +79,7 @@ def test_of_a_scored_chunk(edge: Bench) -> None:
     for ordinal, count in ((1, 60), (2, 40)):
         with traffic(edge.engine) as counted:
             assert runner.run(request.job_id, ordinal) == count
-        assert counted.statements == 16
-        assert counted.copied_in == dict.fromkeys(("neighbours", "approximation", "decision"), count)
+        assert counted.statements == 17
+        assert counted.copied_in == dict.fromkeys(("neighbours", "approximation", "decision", "admit_evidence"), count)
         assert counted.bytes_in["neighbours"] == count * list_bytes + COPY_FRAME
         assert counted.copied_out == 2 * count

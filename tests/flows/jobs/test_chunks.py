@@ -69,7 +69,7 @@ def decisions(bench: Bench) -> list[tuple[Any, ...]]:
             "SELECT exemplar.external_id, calibration_id, weighted, require_full_match, decision.predicted,"
             " match_count, distance, logits, admit_set, band_size, threshold, category_size, upweight, lower,"
             " upper, decision, reason FROM decision JOIN exemplar ON decision.exemplar_id = exemplar.id"
-            " ORDER BY decision.calibration_id, weighted, exemplar.id"
+            " JOIN admit_evidence ON decision.id = decision_id ORDER BY decision.calibration_id, weighted, exemplar.id"
         )
     ]
 

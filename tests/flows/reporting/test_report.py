@@ -273,7 +273,8 @@ def test_label_budget_counts_each_starved_point_once(scored: Bench) -> None:
     budget = report(scored).budget
     assert budget is not None
     rows = scored.rows(
-        "SELECT match_count, band_size FROM decision WHERE weighted AND reason = 'band below kappa' ORDER BY id"
+        "SELECT match_count, band_size FROM decision JOIN admit_evidence ON decision.id = decision_id"
+        " WHERE weighted AND reason = 'band below kappa' ORDER BY id"
     )
     assert budget.overall.points == len(rows) > 0
     lacking = np.maximum(0, 100 - np.array([row.band_size for row in rows]))
