@@ -36,5 +36,9 @@ def block_rows(memory_budget: int, row_bytes: int) -> int:
 
 
 def tile_rows(row_bytes: int) -> int:
-    """Return how many rows a tile has, at least one; row_bytes: of temporaries for each row."""
+    """Return how many rows a tile has, at least one.
+
+    Args:
+        row_bytes: Of temporaries for each row.
+    """
     return max(1, TILE_BYTES // max(1, row_bytes))

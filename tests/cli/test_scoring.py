@@ -259,7 +259,7 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
     assert "Accuracy of every prediction" not in told.stdout
     assert told.stdout.endswith("More tables: add --details; with charts, as a page: add --out FOLDER.\n")
     detailed = own_calibrated("evaluate", NAME, scored_file, "--details").stdout
-    for title in ("What the sets cover", "Accuracy of every prediction", "Partitions by q"):
+    for title in ("What the sets cover", "Accuracy of every prediction", "Partitions of the KNN by q"):
         assert title in detailed
 
 

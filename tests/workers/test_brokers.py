@@ -71,7 +71,7 @@ def check_two_databases(prepare: Prepare, broker_url: str, folder: Path) -> None
                 await_workers(first, 1)
                 wait_until(lambda: progress(first, job_id).state == "done", "the other job is done, by its messages")
             assert len(worker.of_event("chunk is done")) == CHUNKS
-            assert not worker.of_event("chunk is finished, waits, or another worker has it")
+            assert not worker.of_event("chunk is finished or waits, or another worker has it")
     assert written(first) == written(second) == rows_by_own_broker(prepare, folder)
 
 

@@ -79,7 +79,7 @@ def test_what_beat_sends_does_not_wait_behind_chunks(url: str, engine: Engine, s
     sender.send_task(broker.RECALIBRATE)
     with running_worker(url, tmp_path / "worker", recalibrate_quiet_seconds=0) as worker:
         wait_until(lambda: worker.of_event("recalibrated"), "a second snapshot")
-        assert len(worker.of_event("chunk is finished, waits, or another worker has it")) < 100
+        assert len(worker.of_event("chunk is finished or waits, or another worker has it")) < 100
 
 
 def test_beat_and_a_worker_keep_a_calibration_current(url: str, engine: Engine, tmp_path: Path) -> None:

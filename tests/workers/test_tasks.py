@@ -66,7 +66,7 @@ def test_a_chunk_is_computed_once_however_often_it_is_run(
     assert written(engine) == before
     assert [(entry["event"], entry["job"], entry["chunk"], entry.get("classifier")) for entry in logged] == [
         ("chunk is done", job_id, 3, NAME),
-        ("chunk is finished, waits, or another worker has it", job_id, 3, None),
+        ("chunk is finished or waits, or another worker has it", job_id, 3, None),
     ]
 
 

@@ -82,7 +82,7 @@ def test_a_job_that_was_never_sent_is_cancelled(
     session = connect_unchecked()
     job_id = request_score(engine, tmp_path)
     out = tmp_path / "the scores.parquet"
-    with pytest.raises(BrokerError, match=rf"job {job_id} was cancelled.*127\.0\.0\.1:9/0 cannot be reached"):
+    with pytest.raises(BrokerError, match=rf"job {job_id} was cancelled because.*127\.0\.0\.1:9/0 cannot be reached"):
         Waiting(session, out).run_job(job_id, "Scoring")
     session.engine.dispose()
     with connect(engine) as connection:

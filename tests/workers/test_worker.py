@@ -185,7 +185,7 @@ def test_messages_of_a_requester_that_was_killed_are_worked_off(
         before = written(engine)
 
         broker.send(sender, [(job_id, ordinal) for ordinal in range(chunks)])
-        nothing = "chunk is finished, waits, or another worker has it"
+        nothing = "chunk is finished or waits, or another worker has it"
         wait_until(lambda: len(worker.of_event(nothing)) == chunks, "the same messages are received again")
 
     assert written(engine) == before

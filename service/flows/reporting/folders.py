@@ -6,7 +6,7 @@ from venn_admit.service.files.output.exports import write_json
 from venn_admit.service.files.output.places import filling, make_folder
 from venn_admit.service.report.calibration.contents import CalibrationReport
 from venn_admit.service.report.calibration.payload import calibration_payload
-from venn_admit.service.report.calibration.steps import Steps
+from venn_admit.service.report.calibration.steps import NextSteps
 from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.evaluated import calibration_facts
 from venn_admit.service.report.evaluation.payload import report_payload
@@ -36,7 +36,7 @@ def write_evaluation(folder: Path, name: str, data: str, evaluation: DatasetRepo
     return folder / page.name
 
 
-def write_calibration_report(folder: Path, report: CalibrationReport, steps: Steps) -> Path:
+def write_calibration_report(folder: Path, report: CalibrationReport, steps: NextSteps) -> Path:
     """Write a report on a calibration, as `write_evaluation` does; steps: how users take those that it advises."""
     make_folder(folder)
     with filling(folder) as draft:

@@ -7,7 +7,7 @@ from venn_admit.service.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.service.core.monitoring.traffic import Accuracy, Comparison, Traffic
 from venn_admit.service.core.types import Reason
 from venn_admit.service.report.calibration.contents import CalibrationReport
-from venn_admit.service.report.calibration.steps import Steps
+from venn_admit.service.report.calibration.steps import NextSteps
 from venn_admit.service.report.evaluation.wording import share_text
 
 ENOUGH_REJECTED = 10
@@ -16,7 +16,7 @@ HARDLY_ANY = 0.05
 """It is a finding if less than this share of recent traffic is admitted, but at least twice as much of vp would be."""
 
 
-def advice(report: CalibrationReport, steps: Steps) -> list[str]:
+def advice(report: CalibrationReport, steps: NextSteps) -> list[str]:
     """Return what to do next, a paragraph each, the most important first; nothing if all is as it should be.
 
     Args:
@@ -58,7 +58,7 @@ def _errors(report: CalibrationReport) -> Iterator[_Finding]:
         )
 
 
-def _rejections(report: CalibrationReport, steps: Steps) -> Iterator[_Finding]:
+def _rejections(report: CalibrationReport, steps: NextSteps) -> Iterator[_Finding]:
     """All or nearly all points of vp or of recent traffic are rejected."""
     name, snapshot, usable = report.classifier, report.snapshot, int(report.partitions.usable.sum())
     if report.other_settings is not None:
@@ -110,7 +110,7 @@ def _differences(comparison: Comparison) -> Iterator[str]:
             yield f"{share_text(pair.recent.share)} of it {what}, of vp {share_text(pair.vp.share)}"
 
 
-def _upkeep(report: CalibrationReport, steps: Steps) -> Iterator[str]:
+def _upkeep(report: CalibrationReport, steps: NextSteps) -> Iterator[str]:
     """Labels and parameters that are newer than the calibration, and discrepancies that have grown."""
     name = report.classifier
     again = f"`{steps.calibrate(name, report.snapshot.settings, report.neighbour_count)}`"
@@ -130,7 +130,7 @@ def _upkeep(report: CalibrationReport, steps: Steps) -> Iterator[str]:
         )
 
 
-def _label_sample(report: CalibrationReport, steps: Steps) -> str:
+def _label_sample(report: CalibrationReport, steps: NextSteps) -> str:
     """Return how to label recent traffic so that it calibrates."""
     name = report.classifier
     taken_up = f"`{steps.label(name)}` and `{steps.recalibrate(name)}`."

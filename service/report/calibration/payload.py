@@ -10,10 +10,10 @@ from venn_admit.service.core.monitoring.traffic import Accuracy, SharePair, Traf
 from venn_admit.service.core.types import Reason, Split
 from venn_admit.service.report.calibration.advice import advice
 from venn_admit.service.report.calibration.contents import CalibrationReport
-from venn_admit.service.report.calibration.steps import Steps
+from venn_admit.service.report.calibration.steps import NextSteps
 
 
-def calibration_payload(report: CalibrationReport, steps: Steps) -> dict[str, Any]:
+def calibration_payload(report: CalibrationReport, steps: NextSteps) -> dict[str, Any]:
     """Return everything that the tables show, for every class and every q by d partition.
 
     drift and label_budget are null if there is nothing to show. Numbers that do not exist, such as the share of no

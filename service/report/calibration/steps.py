@@ -5,7 +5,7 @@ from typing import Protocol
 from venn_admit.service.core.types import CalibratorSettings
 
 
-class Steps(Protocol):
+class NextSteps(Protocol):
     """The wording of the shell that shows a report: each step as its users take it.
 
     A step is a command, a call or a request, such as `venn-admit fit reviews`; the advice puts it between backquotes.

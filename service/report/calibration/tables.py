@@ -8,11 +8,11 @@ from rich.text import Text
 
 from venn_admit.service.report.calibration.contents import CalibrationReport
 from venn_admit.service.report.calibration.sections import Section, TextTable
-from venn_admit.service.report.calibration.steps import Steps
+from venn_admit.service.report.calibration.steps import NextSteps
 from venn_admit.service.report.calibration.wording import advice_text, heading, sections, settings_text
 
 
-def calibration_tables(report: CalibrationReport, steps: Steps) -> RenderableType:
+def calibration_tables(report: CalibrationReport, steps: NextSteps) -> RenderableType:
     """Return the whole report; what to do next comes last, next to the prompt."""
     advice = Group(
         Text("What to do next", style="bold"), *(Text(line, style="yellow") for line in advice_text(report, steps))

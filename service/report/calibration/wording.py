@@ -13,7 +13,7 @@ from venn_admit.service.core.types import FloatArray, IntArray, Split
 from venn_admit.service.report.calibration.advice import advice
 from venn_admit.service.report.calibration.contents import CalibrationReport
 from venn_admit.service.report.calibration.sections import Section, TextTable, ratio_text
-from venn_admit.service.report.calibration.steps import Steps
+from venn_admit.service.report.calibration.steps import NextSteps
 from venn_admit.service.report.calibration.traffic_wording import traffic_section
 from venn_admit.service.report.evaluation.wording import SIDE_BY_SIDE, share_text, shorten
 
@@ -55,7 +55,7 @@ def sections(report: CalibrationReport) -> list[Section]:
     ]
 
 
-def advice_text(report: CalibrationReport, steps: Steps) -> list[str]:
+def advice_text(report: CalibrationReport, steps: NextSteps) -> list[str]:
     """Return what to do next, or that there is nothing to do."""
     if found := advice(report, steps):
         return found

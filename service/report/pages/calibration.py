@@ -8,7 +8,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from venn_admit.service.report.calibration.contents import CalibrationReport
-from venn_admit.service.report.calibration.steps import Steps
+from venn_admit.service.report.calibration.steps import NextSteps
 from venn_admit.service.report.calibration.wording import advice_text, heading, sections, settings_text
 from venn_admit.service.report.charts.charts import to_svg
 
@@ -53,7 +53,7 @@ def partitions_figure(report: CalibrationReport) -> Figure:
     return figure
 
 
-def render_calibration(report: CalibrationReport, steps: Steps) -> str:
+def render_calibration(report: CalibrationReport, steps: NextSteps) -> str:
     """Return the HTML of the page; the same report gives the same text, and every name is escaped."""
     environment = Environment(
         loader=PackageLoader("venn_admit.service.report"),
@@ -74,7 +74,7 @@ def render_calibration(report: CalibrationReport, steps: Steps) -> str:
     )
 
 
-def write_calibration_page(report: CalibrationReport, steps: Steps, folder: Path) -> Path:
+def write_calibration_page(report: CalibrationReport, steps: NextSteps, folder: Path) -> Path:
     """Write index.html into a folder, which is made if it is missing, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "index.html"
