@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 
 from venn_admit.service import errors
 from venn_admit.service.cli.advice import ADVICE, PLAIN, advised
+from venn_admit.service.cli.main import app
 from venn_admit.service.errors import Code, NotReadyError, VennAdmitError
 
 ROOT = Path(__file__).parents[1]
@@ -17,7 +19,8 @@ BELOW = ("broker.py", "core", "files", "flows", "report", "store")
 FAMILIES = {
     kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, VennAdmitError)
 }
-COMMAND = re.compile(r"venn-admit [a-z]|[ `(]--[a-z]")
+VERBS = "|".join(typer.main.get_group(app).commands)
+COMMAND = re.compile(rf"venn-admit ({VERBS})\b|[ `(]--[a-z]")
 
 
 def sources() -> Iterator[Path]:
