@@ -257,7 +257,7 @@ class SelectiveMethod:
         name: The method's name.
         predicted: (n,) int64, its point predictions.
         admitted: (n,) bool, whether it admits them.
-        confidence: (n,) float64, finite, by which it ranks the predictions; None if it does not rank them.
+        confidence: (n,) float64, finite, by which it ranks the predictions; None if it has no ranking of its own.
     """
 
     name: str

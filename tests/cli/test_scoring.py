@@ -252,14 +252,19 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
     }
     told = own_calibrated("evaluate", NAME, scored_file)
     assert told.code == 0
-    first = told.stdout[: told.stdout.index("Share correct")]
+    first = told.stdout[: told.stdout.index("All methods at a glance")]
     assert first.startswith(f"scored: {SCORED_ROWS} labelled points")
     assert re.search(r"Calibration 1, made 20\d\d-.* UTC: alpha 0.2, thresholds 0.8, kappa 10, delta 1, ", first)
     assert "predicted class" in first
     assert "Accuracy of every prediction" not in told.stdout
     assert told.stdout.endswith("More tables: add --details; with charts, as a page: add --out FOLDER.\n")
     detailed = own_calibrated("evaluate", NAME, scored_file, "--details").stdout
-    for title in ("What the sets cover", "Accuracy of every prediction", "Partitions of the KNN by q"):
+    for title in (
+        "Share correct among singletons",
+        "What the sets cover",
+        "Accuracy of every prediction",
+        "Partitions of the KNN by q",
+    ):
         assert title in detailed
 
 
@@ -322,7 +327,7 @@ def test_evaluate_compares_the_methods(own_calibrated: Program, tmp_path: Path) 
     report = tmp_path / "report"
     assert (report / "index.html").exists()
     assert json.loads((report / "evaluation.json").read_text()) == result
-    assert len(list(report.glob("*.png"))) == 5
+    assert len(list(report.glob("*.png"))) == 6
 
 
 def test_evaluate_of_what_a_calibration_has_decided_on(own_calibrated: Program, scored_file: Path) -> None:

@@ -6,7 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.report.samples import ALPHA, HOSTILE_NAMES, PARAMETERS, SCRIPTS, compared_points, golden_points, made_points
+from tests.report.samples import (
+    ALPHA,
+    HOSTILE_NAMES,
+    PARAMETERS,
+    SCRIPTS,
+    compared_points,
+    golden_points,
+    made_points,
+    selective_points,
+)
 from venn_admit.service.core.documents import Documents
 from venn_admit.service.core.types import MethodSets
 from venn_admit.service.report.evaluation.dataset import DatasetReport, build_dataset_report
@@ -23,6 +32,13 @@ def compared() -> DatasetReport:
     """500 real points, with the comparison methods."""
     points = compared_points(slice(500))
     return build_dataset_report("test", ("negative", "positive"), points, 25, ALPHA, parameters=PARAMETERS, left_out=12)
+
+
+@pytest.fixture(scope="session")
+def selective() -> DatasetReport:
+    """The same points, and methods that admit or reject; the last admits nothing."""
+    points = selective_points(slice(500))
+    return build_dataset_report("test", ("negative", "positive"), points, 25, ALPHA, parameters=PARAMETERS)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import numpy as np
 
 from venn_admit.service.core.documents import Documents
 from venn_admit.service.core.evaluation.points import EvaluationPoints
-from venn_admit.service.core.types import MethodSets
+from venn_admit.service.core.types import MethodSets, SelectiveMethod
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "sentiment.npz"
 ALPHA = Decimal("0.1")
@@ -62,6 +62,25 @@ def made_points(label: list[int], predicted: list[int], decision: list[int], cla
         upper_weighted=lower,
         admitted_plain=admitted,
         admitted_weighted=admitted,
+    )
+
+
+def selective_points(rows: slice, documents: Documents | None = None) -> EvaluationPoints:
+    """`compared_points` with methods that admit or reject the network's prediction by its softmax."""
+    points = compared_points(rows, documents)
+    logits = np.load(GOLDEN)["score_f"][rows].astype(np.float64)
+    confidence = np.exp(logits - logits.max(axis=1, keepdims=True))
+    confidence = 1 / confidence.sum(axis=1)
+    said = points.network_predicted
+    return replace(
+        points,
+        selective=(
+            SelectiveMethod("softmax >= 1 - alpha", said, confidence >= 0.9, confidence),
+            SelectiveMethod("SGR", said, confidence >= 0.7, None),
+            SelectiveMethod("Venn-Abers network", said, confidence >= 0.85, confidence.round(2)),
+            SelectiveMethod("Venn-Abers reliability", said, confidence >= 0.95, confidence.round(1)),
+            SelectiveMethod("certified", said, confidence >= 1.1, None),
+        ),
     )
 
 

@@ -116,7 +116,11 @@ def evaluate(
     ] = None,
     calibration: Calibration = None,
     details: Annotated[
-        bool, typer.Option("--details", help="Also print what the sets cover, accuracies, and partitions by q and d.")
+        bool,
+        typer.Option(
+            "--details",
+            help="Also print shares with their intervals, what the sets cover, accuracies, and partitions by q and d.",
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:

@@ -153,7 +153,7 @@ def selective_methods(
     return SelectiveMethods(
         (
             SelectiveMethod(SOFTMAX, predicted, plain >= float(1 - promise.alpha), plain),
-            SelectiveMethod(GUARANTEED, predicted, guaranteed.admitted, guaranteed.confidence),
+            SelectiveMethod(GUARANTEED, predicted, guaranteed, None),
             *(
                 SelectiveMethod(
                     VENN_ABERS[kind],
@@ -191,14 +191,8 @@ def scaled_confidence(logits: Float32Array, temperature: float) -> FloatArray:
     return confidence
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Ranked:
-    admitted: BoolArray
-    confidence: FloatArray
-
-
-def _guaranteed(held_out: HeldOut, points: ViewedPoints, promise: Promise) -> tuple[_Ranked, str]:
-    """What SGR admits, its confidences, and its parameters in words."""
+def _guaranteed(held_out: HeldOut, points: ViewedPoints, promise: Promise) -> tuple[BoolArray, str]:
+    """What SGR admits, (n,) bool, and its parameters in words."""
     knn = held_out.knn
     temperature = fit_temperature(knn.seen.network_logits, knn.label) if len(knn.label) else 1.0
     splits = (held_out.mc, held_out.vp)
@@ -208,13 +202,13 @@ def _guaranteed(held_out: HeldOut, points: ViewedPoints, promise: Promise) -> tu
         alpha=promise.alpha,
         level=promise.confidence,
     )
-    confidence = scaled_confidence(points.network_logits, temperature)
+    admitted: BoolArray = scaled_confidence(points.network_logits, temperature) >= found.threshold
     words = (
         f"threshold {found.threshold:.4g}, at confidence {promise.confidence} at most {found.bound:.4g} wrong"
         if found.admitted
         else f"no threshold passed at confidence {promise.confidence}"
     )
-    return _Ranked(confidence >= found.threshold, confidence), words
+    return admitted, words
 
 
 class _VennAbers:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure, FigureBase
 
 from venn_admit.service.report.charts.drawing import draw_coverage, draw_heatmap, draw_reliability
 from venn_admit.service.report.charts.drawn_methods import draw_methods
+from venn_admit.service.report.charts.drawn_risk import draw_risk
 from venn_admit.service.report.charts.drawn_tables import draw_table
 from venn_admit.service.report.charts.fonts import PAGE_FONTS, drawing_fonts, with_drawable_names
 from venn_admit.service.report.evaluation.dataset import DatasetReport
@@ -25,11 +26,15 @@ TITLES = {
     "coverage": "Share correct among admitted points, as more are admitted",
     "reliability": "Lower and upper probability against observed share correct",
     "heatmap": "Accuracy of the KNN by q and d",
+    "risk": "Share wrong among admitted points, most confident first",
 }
 
 
 SHEET_WIDTH = 17.0
 """Inches of the sheet with everything."""
+
+TABLE_WIDTH = 10.4
+"""Inches of the table that stands beside a chart on it."""
 
 
 def methods_figure(report: DatasetReport) -> Figure:
@@ -47,6 +52,11 @@ def reliability_figure(report: DatasetReport) -> Figure:
     return _single(report, "reliability", draw_reliability, (10.5, 5.8))
 
 
+def risk_figure(report: DatasetReport) -> Figure:
+    """Risk against coverage, of every method that ranks its predictions."""
+    return _single(report, "risk", draw_risk, (8.6, 6.0))
+
+
 def heatmap_figure(report: DatasetReport) -> Figure:
     """Accuracy of the KNN over q by d, with counts."""
     return _single(report, "heatmap", draw_heatmap, (7.6, 4.8))
@@ -55,15 +65,17 @@ def heatmap_figure(report: DatasetReport) -> Figure:
 def summary_figure(report: DatasetReport) -> Figure:
     """The charts and the tables on one sheet."""
     with drawing_fonts():
-        figure = Figure(figsize=(SHEET_WIDTH, 32), layout="constrained")
+        figure = Figure(figsize=(SHEET_WIDTH, 33.4), layout="constrained")
         words = (f"{report.name}: {extent(report)}", left_out(report), answer(report), headline(report))
         figure.suptitle("\n".join(filter(None, words)), fontsize=12.5, parse_math=False)
-        sheets: Any = figure.subfigures(5, 1, height_ratios=(5.8, 4.8, 6.0, 5.8, 8.0), hspace=0.02)
+        sheets: Any = figure.subfigures(5, 1, height_ratios=(5.8, 6.2, 6.0, 5.8, 8.0), hspace=0.02)
+        top: Any = sheets[1].subfigures(1, 2, width_ratios=(TABLE_WIDTH, SHEET_WIDTH - TABLE_WIDTH), wspace=0.02)
         beside: Any = sheets[3].subfigures(1, 2, wspace=0.03)
         below: Any = sheets[4].subfigures(1, 2, wspace=0.03)
         right: Any = below[1].subfigures(2, 1, height_ratios=(1.7, 1), hspace=0.02)
         charts = (
             (sheets[0], draw_methods, "methods"),
+            (top[1], draw_risk, "risk"),
             (beside[0], draw_coverage, "coverage"),
             (beside[1], draw_reliability, "reliability"),
             (below[0], draw_heatmap, "heatmap"),
@@ -73,7 +85,7 @@ def summary_figure(report: DatasetReport) -> Figure:
             part.suptitle(TITLES[name], fontsize=12, fontweight="bold")
         tables = evaluation_tables(report)
         places = (
-            (sheets[1], tables.selective, SHEET_WIDTH),
+            (top[0], tables.glance, TABLE_WIDTH),
             (sheets[2], tables.covered, SHEET_WIDTH),
             (right[0], tables.partitions, SHEET_WIDTH / 2),
             (right[1], tables.accuracy, SHEET_WIDTH / 2),
@@ -87,6 +99,7 @@ def summary_figure(report: DatasetReport) -> Figure:
 CHARTS: dict[str, Callable[[DatasetReport], Figure]] = {
     "methods": methods_figure,
     "coverage": coverage_figure,
+    "risk": risk_figure,
     "reliability": reliability_figure,
     "heatmap": heatmap_figure,
     "summary": summary_figure,

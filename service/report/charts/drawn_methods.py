@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from venn_admit.service.core.evaluation.measures import MethodMeasures
 from venn_admit.service.core.evaluation.tallies import Tally, Verdict
 from venn_admit.service.report.charts.drawing import TARGET_COLOUR, VENN_LOOKS
+from venn_admit.service.report.charts.drawn_risk import RISK_LOOKS
 from venn_admit.service.report.charts.marks import (
     FEW_ALPHA,
     FEW_MARK_COLOUR,
@@ -28,12 +29,13 @@ METHOD_LOOKS = {
     "ADMIT": ("#009E73", "p"),
     **{f"Venn-ADMIT {name}": look for name, look in VENN_LOOKS.items()},
     **{f"Venn-ADMIT {name}, q = K": (colour, "X") for name, (colour, _) in VENN_LOOKS.items()},
+    **{name: (colour, marker) for name, (colour, _, marker) in RISK_LOOKS.items()},
 }
 COMPARISON_LOOKS = (("#D55E00", "^"), ("#CC79A7", "<"), ("#CC79A7", ">"), ("#CC79A7", "d"), ("#D55E00", "v"))
 """Of the methods compared with, in turn."""
 
 NUMBER_WIDTH = 0.075
-"""Part of a panel's width that the number and the verdict of a method take."""
+"""Part of a panel's width that the number and the verdict of a method take, if there is room."""
 
 MARKS_APART = 0.028
 """How far apart marks that would overlap are drawn, as a share of all points."""
@@ -149,7 +151,7 @@ def _draw_share(axes: Axes, x: float, tally: Tally, least: float, colour: str, m
 def _number_marks(axes: Axes, places: Sequence[tuple[float, float]], signs: Sequence[tuple[str, str]]) -> None:
     """Write the sign of each mark, in its colour, above the panel's data, side by side, with a line to the mark."""
     left, right = axes.get_xlim()
-    apart = NUMBER_WIDTH * (right - left)
+    apart = min(NUMBER_WIDTH, 1 / max(1, len(places))) * (right - left)
     drawn = sorted((number for number, (_, y) in enumerate(places) if not np.isnan(y)), key=lambda n: places[n][0])
     across: list[float] = []
     for number in drawn:
@@ -163,7 +165,7 @@ def _number_marks(axes: Axes, places: Sequence[tuple[float, float]], signs: Sequ
             textcoords=axes.get_xaxis_transform(),
             ha="center",
             va="center",
-            fontsize=9,
+            fontsize=9 if apart == NUMBER_WIDTH * (right - left) else 7.5,
             color=signs[number][1],
             arrowprops={"arrowstyle": "-", "color": "#b0b0b0", "linewidth": 0.8, "shrinkB": 4, "shrinkA": 1},
         )

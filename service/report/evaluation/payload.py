@@ -3,12 +3,16 @@
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from venn_admit.service.core.evaluation.curves import Reliability
 from venn_admit.service.core.evaluation.measures import ClassTallies, MethodMeasures, PointAccuracy
 from venn_admit.service.core.evaluation.points import PartitionCell
+from venn_admit.service.core.evaluation.risk import RiskCurve
 from venn_admit.service.core.evaluation.tallies import Tally
 from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.evaluated import calibration_payload
+from venn_admit.service.report.evaluation.glance import every_class, promise_of
 from venn_admit.service.report.evaluation.verdicts import answer, class_gap, class_verdicts, headline, overall_verdict
 from venn_admit.service.report.evaluation.wording import left_out
 
@@ -44,8 +48,11 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
         return dict(zip(report.class_names, values, strict=True))
 
     def method(measured: MethodMeasures) -> dict[str, Any]:
+        every = every_class(measured.singletons, report)
         return {
             **classes(measured.singletons),
+            "promise": str(promise_of(measured.name)),
+            "every_class": {"verdict": str(every.verdict), "classes_met": every.met, "of": every.admitted},
             "coverage": classes(measured.coverage, COVERED),
             "by_size": [
                 {"least": size.least, "most": size.most, **tally(size.covered, COVERED)} for size in measured.by_size
@@ -89,6 +96,7 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
         "median_d": report.partitions.median,
         "methods": {row.name: method(row) for row in report.methods},
         "parameters": dict(report.parameters),
+        "risk_coverage": {one.name: _risk(one) for one in report.risk_curves},
         "reliability": {
             "lower": {name: _bins(bins) for name, bins in report.reliability_lower.items()},
             "upper": {name: _bins(bins) for name, bins in report.reliability_upper.items()},
@@ -108,6 +116,21 @@ def _verdict(report: DatasetReport) -> dict[str, Any]:
             one.name: {"verdict": str(one.verdict), "n": one.tally.count, "more_to_settle": one.more_to_settle}
             for one in class_verdicts(report)
         },
+    }
+
+
+def _risk(measured: RiskCurve) -> dict[str, Any]:
+    """The area, and of the curve the first point at or after each hundredth of the coverage."""
+    coverage = measured.coverage
+    places = np.unique(np.searchsorted(coverage, np.arange(1, 101) / 100))
+    kept = places[places < coverage.size]
+    risk = measured.risk[kept].tolist()
+    return {
+        "area": measured.area,
+        "curve": [
+            {"coverage": share, "share_wrong": wrong}
+            for share, wrong in zip(coverage[kept].tolist(), risk, strict=True)
+        ],
     }
 
 

@@ -24,10 +24,14 @@ class ColumnGroup:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of cells. name: whole, however long; whoever draws it shortens it."""
+    """A column of cells.
+
+    name: whole, however long; whoever draws it shortens it. least: characters that it may take over narrower cells.
+    """
 
     name: str
     group: ColumnGroup | None = None
+    least: int = 9
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from venn_admit.service.core.evaluation.measures import MethodMeasures, PointAcc
 from venn_admit.service.core.evaluation.points import PartitionCell
 from venn_admit.service.core.evaluation.tallies import Tally, Verdict
 from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.glance import glance_table
 from venn_admit.service.report.evaluation.table import (
     NONE_MARK,
     Cell,
@@ -47,6 +48,7 @@ SET_SIZE = ColumnGroup("sets", "per set size")
 class EvaluationTables:
     """All tables of one evaluation set."""
 
+    glance: EvaluationTable
     selective: EvaluationTable
     covered: EvaluationTable
     accuracy: EvaluationTable
@@ -55,7 +57,9 @@ class EvaluationTables:
 
 def evaluation_tables(report: DatasetReport) -> EvaluationTables:
     """Every table, whose classes are those that the report shows."""
-    return EvaluationTables(_selective(report), _covered(report), _accuracy(report), _partitions(report))
+    return EvaluationTables(
+        glance_table(report), _selective(report), _covered(report), _accuracy(report), _partitions(report)
+    )
 
 
 def _selective(report: DatasetReport) -> EvaluationTable:
@@ -82,7 +86,10 @@ def _selective(report: DatasetReport) -> EvaluationTable:
 
 
 def _covered(report: DatasetReport) -> EvaluationTable:
-    """Share of sets that hold the label, over all, per class and by size, and their mean size; methods as rows."""
+    """Share of sets that hold the label, over all, per class and by size, and their mean size; methods as rows.
+
+    Methods that only admit or reject are left out: what they admit is all that there is to say of them.
+    """
     shown, strata = report.shown_classes(), size_strata(report)
     kinds = (TRUE, PREDICTED) if len(shown) <= SIDE_BY_SIDE else (TRUE,)
 
@@ -104,7 +111,7 @@ def _covered(report: DatasetReport) -> EvaluationTable:
             Column("mean size", SET_SIZE),
             *(Column(size_name(stratum), SET_SIZE) for stratum in strata),
         ),
-        tuple(_method_row(row, cells(row)) for row in report.methods),
+        tuple(_method_row(row, cells(row)) for row in report.methods if row.name in report.set_methods),
         _notes(
             (f"Cells: share of sets that hold the label, by size also (n/N), below {interval_note(report)}.",),
             _legend(report, "covered"),

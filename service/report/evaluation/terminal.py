@@ -18,20 +18,17 @@ from venn_admit.service.report.evaluation.wording import note_text, shorten
 SCREEN = 100
 """Columns of a terminal that every table fits into; what is wider goes on in a further table."""
 
-LEAST_HEAD = 9
-"""Columns that the name of a class may take over narrower cells."""
-
 
 def report_tables(report: DatasetReport, *, details: bool = False) -> RenderableType:
-    """Return the verdict on one evaluation set under its name and the share correct among what each method admits.
+    """Return the verdict on one evaluation set under its name, and all methods at a glance.
 
     Args:
         report: What was measured.
-        details: Whether tables of coverage, accuracy and partitions follow.
+        details: Whether tables of shares with intervals, coverage, accuracy and partitions follow.
     """
     tables = evaluation_tables(report)
-    further = (tables.covered, tables.accuracy, tables.partitions) if details else ()
-    shown = (tables.selective, *further)
+    further = (tables.selective, tables.covered, tables.accuracy, tables.partitions) if details else ()
+    shown = (tables.glance, *further)
     return Group(Padding(verdict_view(report), (0, 0, 1, 0)), *map(table_view, shown))
 
 
@@ -93,7 +90,7 @@ def _drawn(table: EvaluationTable, columns: list[int], separator: str) -> Table:
         column, cells = table.columns[number], [_cell(row.cells[number], separator) for row in table.rows]
         widest = max(cell_len(line) for cell in cells for line in cell.plain.splitlines())
         above = f"{column.group.name}\n" if several and column.group else ""
-        name = shorten(column.name, max(LEAST_HEAD, widest))
+        name = shorten(column.name, max(column.least, widest))
         drawn.add_column(Text(f"{above}{name}"), justify="right", no_wrap=True)
     for rows in table.grouped_rows():
         for row in rows:

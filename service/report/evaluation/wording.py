@@ -64,8 +64,9 @@ def kind_tallies(measured: ClassTallies, kind: str) -> tuple[Tally, ...]:
 
 
 def size_strata(report: DatasetReport) -> list[tuple[int, int]]:
-    """Return the strata of set sizes, least and most, that some method has sets in, ascending."""
-    return sorted({(stratum.least, stratum.most) for row in report.methods for stratum in row.by_size})
+    """Return the strata of set sizes, least and most, that some method which gives sets has sets in, ascending."""
+    rows = (row for row in report.methods if row.name in report.set_methods)
+    return sorted({(stratum.least, stratum.most) for row in rows for stratum in row.by_size})
 
 
 def size_tally(measures: MethodMeasures, stratum: tuple[int, int]) -> Tally:

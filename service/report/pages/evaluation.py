@@ -12,6 +12,7 @@ from venn_admit.service.report.charts.charts import (
     heatmap_figure,
     methods_figure,
     reliability_figure,
+    risk_figure,
     save_charts,
     to_svg,
 )
@@ -53,6 +54,13 @@ FIGURES = {
         f"interval. A mark is what {RECOMMENDED} admits: full if its interval meets the dotted target, a "
         "cross if it misses it, a ring if it cannot tell.",
     ),
+    "risk": (
+        risk_figure,
+        "Share wrong against the share admitted. From the left, points are admitted in the order of a method's own "
+        "confidence, the highest first; a lower curve ranks better, and the area under it sums that up. A mark is what "
+        "the method admits, with its interval: at or below the dotted line it keeps the target over all, which "
+        "says nothing of each class.",
+    ),
     "reliability": (
         reliability_figure,
         "Venn probabilities against observed frequency. Each mark is a bin of points with a similar probability: the "
@@ -65,7 +73,7 @@ FIGURES = {
         "point is further from the training data.",
     ),
 }
-WITH_INTERVALS = {"methods", "coverage", "reliability"}
+WITH_INTERVALS = {"methods", "coverage", "risk", "reliability"}
 
 
 def render_page(

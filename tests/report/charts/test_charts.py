@@ -23,12 +23,14 @@ from venn_admit.service.report.charts.charts import (
     heatmap_figure,
     methods_figure,
     reliability_figure,
+    risk_figure,
     save_charts,
     save_png,
     to_svg,
 )
 from venn_admit.service.report.charts.fonts import PAGE_FONTS, with_drawable_names
 from venn_admit.service.report.evaluation.dataset import DatasetReport, build_dataset_report
+from venn_admit.service.report.evaluation.wording import share_text
 
 Build = Callable[[list[tuple[int, int, int]]], DatasetReport]
 
@@ -40,7 +42,7 @@ def test_every_chart_is_saved(which: str, request: pytest.FixtureRequest, tmp_pa
     report: DatasetReport = request.getfixturevalue(which)
     paths = save_charts(report, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in paths)
-    assert len(paths) == len(CHARTS) == 5
+    assert len(paths) == len(CHARTS) == 6
     assert all(re.fullmatch(r"[\w.-]+\.png", path.name) for path in paths)
     for path in paths:
         content = path.read_bytes()
@@ -176,6 +178,28 @@ def test_a_method_lies_at_its_admitted_share_and_share_correct(compared: Dataset
         tally = row.singletons.per_true_class[worst]
         assert admitted == pytest.approx(tally.count / row.coverage.per_true_class[worst].count, abs=0.05)
         assert share == tally.share
+
+
+def test_risk_is_drawn_against_coverage_with_what_is_admitted(selective: DatasetReport) -> None:
+    figure = risk_figure(selective)
+    (axes,) = figure.axes
+    curves = [line for line in axes.lines if len(np.asarray(line.get_xdata())) > 2]
+    assert len(curves) == len(selective.risk_curves)
+    wrong = {row.name: 1 - row.accuracy.tallies.overall.share for row in selective.accuracy}
+    ends = [float(np.asarray(line.get_ydata())[-1]) for line in curves if np.asarray(line.get_xdata())[-1] == 1]
+    assert ends == pytest.approx([wrong["network"]] * 3)
+    bars = [one for one in axes.containers if isinstance(one, ErrorbarContainer)]
+    drawn = {(float(x), float(y)) for one in bars for x, y in one.lines[0].get_xydata()}
+    expected = {"softmax >= 1 - alpha", "SGR", "Venn-Abers network", "Venn-Abers reliability", "Venn-ADMIT weighted"}
+    assert drawn == {
+        (row.singletons.overall.portion, 1 - row.singletons.overall.share)
+        for row in selective.methods
+        if row.name in expected
+    }
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert len(named) == 7
+    for measured in selective.risk_curves:
+        assert f"{measured.name}, area {share_text(measured.area)}" in named
 
 
 def test_a_method_has_the_sign_of_its_verdict(compared: DatasetReport) -> None:

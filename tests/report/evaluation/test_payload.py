@@ -57,6 +57,42 @@ def test_holds_every_measure_of_every_method(which: str, request: pytest.Fixture
         ]
 
 
+def test_says_of_every_method_what_it_promises_and_whether_every_class_holds(selective: DatasetReport) -> None:
+    methods = report_payload(selective)["methods"]
+    assert {name: told["promise"] for name, told in methods.items()} == {
+        "KNN": "none",
+        **dict.fromkeys(("Conf_BASE", "RAPS adaptiveness", "RAPS size", "APS", "LocalConf_BASE", "ADMIT"), "sets"),
+        **{f"Venn-ADMIT {kind}{more}": "predicted" for kind in ("plain", "weighted") for more in ("", ", q = K")},
+        "softmax >= 1 - alpha": "none",
+        "SGR": "overall",
+        "Venn-Abers network": "predicted",
+        "Venn-Abers reliability": "predicted",
+        "certified": "both",
+    }
+    for told in methods.values():
+        tallies = [*told["per_true_class"].values(), *told["per_predicted_class"].values()]
+        verdicts = [one["verdict"] for one in tallies if one["n"]]
+        assert told["every_class"]["classes_met"] == verdicts.count("met")
+        assert told["every_class"]["of"] == len(verdicts)
+        expected = (
+            "missed" if "missed" in verdicts else "met" if verdicts and set(verdicts) == {"met"} else "cannot_tell"
+        )
+        assert told["every_class"]["verdict"] == expected
+
+
+def test_risk_coverage_curves(selective: DatasetReport) -> None:
+    told = report_payload(selective)["risk_coverage"]
+    assert list(told) == ["softmax >= 1 - alpha", "Venn-Abers network", "Venn-Abers reliability", "Venn-ADMIT weighted"]
+    wrong = 1 - report_payload(selective)["accuracy"]["network"]["accuracy"]
+    for name, one in told.items():
+        coverage = [point["coverage"] for point in one["curve"]]
+        assert coverage == sorted(set(coverage))
+        assert len(coverage) <= 100
+        assert 0 < one["area"] < 0.2
+        if name != "Venn-ADMIT weighted":
+            assert one["curve"][-1] == {"coverage": 1.0, "share_wrong": pytest.approx(wrong)}
+
+
 def test_accuracy_has_intervals(compared: DatasetReport) -> None:
     accuracy = report_payload(compared)["accuracy"]
     assert list(accuracy) == ["network", "KNN"]

@@ -17,12 +17,12 @@ from venn_admit.service.report.evaluation.terminal import table_view
 from venn_admit.service.report.evaluation.wording import note_text
 from venn_admit.service.report.pages.evaluation import render_page
 
-REPORTS = ["compared", "of_few_documents", "hostile", "ten_classes", "many_scripts"]
+REPORTS = ["compared", "selective", "of_few_documents", "hostile", "ten_classes", "many_scripts"]
 
 
 def tables_of(report: DatasetReport) -> list[EvaluationTable]:
     tables = evaluation_tables(report)
-    return [tables.selective, tables.covered, tables.accuracy, tables.partitions]
+    return [tables.glance, tables.selective, tables.covered, tables.accuracy, tables.partitions]
 
 
 def words(cells: list[Cell]) -> list[str]:
@@ -101,5 +101,5 @@ def figures_of_terminal(table: EvaluationTable) -> list[str]:
         elif line and not line.startswith(" "):
             within = False
         elif within:
-            shown.append(line)
+            shown.append(line.replace("1 - alpha", ""))  # the name of a method
     return figures(" ".join(shown))

@@ -99,13 +99,13 @@ def test_names_are_escaped(html: str, page: Page) -> None:
 
 
 def test_tables_have_captions_and_scopes(page: Page) -> None:
-    assert len(page.all("table")) == len(page.all("caption")) == 2 * 5
+    assert len(page.all("table")) == len(page.all("caption")) == 2 * 6
     assert all(attributes.get("scope") in {"col", "row", "colgroup", "rowgroup"} for attributes in page.all("th"))
 
 
 def test_charts_are_described(page: Page) -> None:
     charts = page.all("svg")
-    assert len(charts) == len(page.all("figcaption")) == 8
+    assert len(charts) == len(page.all("figcaption")) == 10
     assert all(chart["role"] == "img" and len(chart["aria-label"] or "") > 40 for chart in charts)
 
 
@@ -145,9 +145,9 @@ def test_all_rows_their_parameters_and_intervals(compared: DatasetReport, of_doc
         assert f" {row.mean_size:.2f} " in text
     assert "temperature 0.697; RAPS size k_reg 2, lambda 0.01." in text
     assert "12 rows are left out" in text
-    assert text.count("95 % Wilson intervals") == 6
+    assert text.count("95 % Wilson intervals") == 8
     clustered = Page(render_page("Plain", {}, [of_documents])).text
-    assert clustered.count("95 % intervals from 100 resampled documents") == 6
+    assert clustered.count("95 % intervals from 100 resampled documents") == 8
     assert "500 labelled points of 100 documents" in clustered
     assert "under 10 documents" in clustered
     assert "left out" not in clustered
@@ -165,15 +165,16 @@ def test_shares_of_few_documents_are_never_coloured_as_good(of_few_documents: Da
 def test_the_verdict_comes_first_then_pictures_then_tables(sentiment: DatasetReport) -> None:
     html = render_page("Plain", {}, [sentiment])
     body = html[html.index("<main>") :]
-    parts = [answer(sentiment), "<caption>Predicted classes", headline(sentiment), "<svg", "<caption>Share correct"]
+    parts = [answer(sentiment), "<caption>Predicted classes", headline(sentiment)]
+    parts += ["<caption>All methods at a glance", "<svg", "<caption>Share correct"]
     places = [body.index(part) for part in (*parts, "How to read this page")]
     assert places == sorted(places)
 
 
 def test_what_is_wide_scrolls_in_a_box_of_its_own(html: str) -> None:
     boxed = re.findall(r'<div class="(?:picture )?scroll" tabindex="0">\s*(<table|<svg)', html)
-    assert boxed.count("<table") == html.count("<table") == 10
-    assert boxed.count("<svg") == html.count("<svg") == 8
+    assert boxed.count("<table") == html.count("<table") == 12
+    assert boxed.count("<svg") == html.count("<svg") == 10
     assert ".scroll { overflow-x: auto;" in html
 
 
@@ -203,6 +204,7 @@ def test_write_report(tmp_path: Path, sentiment: DatasetReport) -> None:
         "index.html",
         "test-methods.png",
         "test-coverage.png",
+        "test-risk.png",
         "test-reliability.png",
         "test-heatmap.png",
         "test-summary.png",

@@ -1,0 +1,190 @@
+"""The table of all methods at one glance: what each admits, how much of it is right, and whether every class holds."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from venn_admit.service.core.calibrators.certified.certify import DEFAULT_CONFIDENCE
+from venn_admit.service.core.comparison.selective import CERTIFIED, GUARANTEED, SOFTMAX, VENN_ABERS
+from venn_admit.service.core.evaluation.measures import ClassTallies, MethodMeasures
+from venn_admit.service.core.evaluation.tallies import Tally, Verdict
+from venn_admit.service.report.evaluation.dataset import KNN, DatasetReport
+from venn_admit.service.report.evaluation.table import NONE_MARK, Cell, Column, ColumnGroup, EvaluationTable, Note, Row
+from venn_admit.service.report.evaluation.wording import (
+    PREDICTED,
+    SIDE_BY_SIDE,
+    TRUE,
+    few_text,
+    interval_note,
+    kind_tallies,
+    share_text,
+    shorten,
+    target_text,
+)
+
+NAME_WIDTH = 8
+"""Columns of the name of a class, beside its share or over it."""
+
+GLANCE_GROUPS = {TRUE: ColumnGroup("true", "per true class"), PREDICTED: ColumnGroup("as", "per predicted class")}
+"""Shorter than those of the other tables, so that a terminal holds the table in one part."""
+
+
+class Promise(StrEnum):
+    """What a method promises on points like the calibration data, the weakest first."""
+
+    NONE = "none"
+    SETS = "sets"
+    OVERALL = "overall"
+    PREDICTED = "predicted"
+    BOTH = "both"
+
+
+_PROMISES = {
+    KNN: Promise.NONE,
+    SOFTMAX: Promise.NONE,
+    GUARANTEED: Promise.OVERALL,
+    **dict.fromkeys(VENN_ABERS.values(), Promise.PREDICTED),
+    CERTIFIED: Promise.BOTH,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EveryClass:
+    """Whether every class holds.
+
+    Attributes:
+        met: How many classes meet the target, true and predicted ones counted apart.
+        admitted: How many classes have something admitted.
+        verdict: Missed if any class misses, met if all with admitted points meet, and otherwise cannot tell.
+    """
+
+    met: int
+    admitted: int
+    verdict: Verdict
+
+
+def promise_of(method: str) -> Promise:
+    """Return what the method of this name promises; a method that is not known here gives sets."""
+    if method.startswith("Venn-ADMIT"):
+        return Promise.PREDICTED
+    return _PROMISES.get(method, Promise.SETS)
+
+
+def every_class(measured: ClassTallies, report: DatasetReport) -> EveryClass:
+    """Return whether every true and every predicted class holds among what a method admits."""
+    return _every((*measured.per_true_class, *measured.per_predicted_class), report)
+
+
+def glance_table(report: DatasetReport) -> EvaluationTable:
+    """Return a row per method, those that promise least first; variants with q = K are left out.
+
+    Of two classes each has its columns. Of more, the worst of the true and of the predicted classes is shown: one that
+    misses the target if any does, otherwise one that cannot be told, and of these that with the lowest share.
+    """
+    methods = [row for row in report.methods if not row.name.endswith(", q = K")]
+    methods.sort(key=lambda row: tuple(Promise).index(promise_of(row.name)))
+    each = len(report.class_names) <= SIDE_BY_SIDE
+
+    def columns(kind: str) -> list[Column]:
+        return [Column(name, GLANCE_GROUPS[kind], NAME_WIDTH) for name in (report.class_names if each else ["worst"])]
+
+    def of_kind(measured: ClassTallies, kind: str) -> list[Cell]:
+        tallies = kind_tallies(measured, kind)
+        return [_share(tally, report) for tally in tallies] if each else [_worst(tallies, report)]
+
+    def cells(row: MethodMeasures) -> tuple[Cell, ...]:
+        measured = row.singletons
+        return (
+            Cell(str(promise_of(row.name))),
+            Cell(share_text(measured.overall.portion), hint=_counts(measured.overall)),
+            _share(measured.overall, report),
+            *of_kind(measured, TRUE),
+            *of_kind(measured, PREDICTED),
+            _holds(every_class(measured, report)),
+        )
+
+    return EvaluationTable(
+        "All methods at a glance: how much is admitted, and how much of it is right",
+        ("method",),
+        (
+            Column("promise"),
+            Column("admitted"),
+            Column("right"),
+            *columns(TRUE),
+            *columns(PREDICTED),
+            Column("met"),
+        ),
+        tuple(Row((row.name,), cells(row)) for row in methods),
+        _notes(report),
+    )
+
+
+def _notes(report: DatasetReport) -> tuple[Note, ...]:
+    target = target_text(report)
+    areas = ", ".join(f"{one.name} {share_text(one.area)}" for one in report.risk_curves)
+    return (
+        (
+            f"Verdicts rest on {interval_note(report)} of the share right. ",
+            Verdict.MET,
+            f": the whole interval lies at or above {target}; ",
+            Verdict.MISSED,
+            ": it lies below; ",
+            Verdict.CANNOT_TELL,
+            f": it contains {target}, or {few_text(report)}; {NONE_MARK}: nothing admitted. Met: in how many "
+            "classes, true and predicted ones counted apart.",
+        ),
+        (
+            "Promise, for points like the calibration data: sets, that they hold the label; overall, of all admitted "
+            "together; predicted, of each predicted class; both, of each predicted and each true class. Overall and "
+            f"both hold with confidence {DEFAULT_CONFIDENCE} over the calibration data.",
+        ),
+        (f"Area under the risk-coverage curve, where less is better: {areas}.",),
+    )
+
+
+def _every(tallies: tuple[Tally, ...], report: DatasetReport) -> EveryClass:
+    verdicts = [tally.verdict(report.alpha) for tally in tallies if tally.count]
+    met = verdicts.count(Verdict.MET)
+    if Verdict.MISSED in verdicts:
+        verdict = Verdict.MISSED
+    else:
+        verdict = Verdict.MET if verdicts and met == len(verdicts) else Verdict.CANNOT_TELL
+    return EveryClass(met, len(verdicts), verdict)
+
+
+def _holds(every: EveryClass) -> Cell:
+    if not every.admitted:
+        return Cell(verdict=every.verdict, few=True)
+    return Cell(f"{every.met}/{every.admitted}", verdict=every.verdict)
+
+
+def _share(tally: Tally, report: DatasetReport) -> Cell:
+    verdict = tally.verdict(report.alpha)
+    if not tally.count:
+        return Cell(verdict=verdict, few=True, hint=_counts(tally))
+    return Cell(share_text(tally.share), verdict=verdict, few=tally.is_few, hint=_counts(tally))
+
+
+def _worst(tallies: tuple[Tally, ...], report: DatasetReport) -> Cell:
+    """The share of the worst class, and its name."""
+    severity = {Verdict.MISSED: 0, Verdict.CANNOT_TELL: 1, Verdict.MET: 2}
+    admitted = [
+        (severity[tally.verdict(report.alpha)], tally.share, number)
+        for number, tally in enumerate(tallies)
+        if tally.count
+    ]
+    if not admitted:
+        return Cell(verdict=Verdict.CANNOT_TELL, few=True)
+    *_, number = min(admitted)
+    tally, name = tallies[number], report.class_names[number]
+    return Cell(
+        share_text(tally.share),
+        shorten(name, NAME_WIDTH),
+        verdict=tally.verdict(report.alpha),
+        few=tally.is_few,
+        hint=f"{name}: {_counts(tally)}",
+    )
+
+
+def _counts(tally: Tally) -> str:
+    documents = "" if tally.documents is None else f" of {tally.documents} documents"
+    return f"{tally.correct} of {tally.count} points{documents}; N = {tally.total}"
