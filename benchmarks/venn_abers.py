@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from benchmarks.data import generator
 from benchmarks.measure import Measurement, compare
-from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints, VennAbersIndex
+from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.service.core.types import BoolArray, FloatArray
 
 _CALIBRATING = 125_000
@@ -28,18 +28,18 @@ class _Case:
     """Points of mc, whether they are right, and points to be scored with their weights."""
 
     class_count: int
-    mc: ScoredPoints
+    mc: CellPoints
     right: BoolArray
-    scored: ScoredPoints
+    scored: CellPoints
     upweight: FloatArray
 
     @classmethod
     def draw(cls, class_count: int, calibrating: int) -> "_Case":
         rng = generator()
 
-        def points(count: int) -> ScoredPoints:
+        def points(count: int) -> CellPoints:
             predicted = rng.integers(class_count, size=count)
-            return ScoredPoints(predicted, np.zeros(count, dtype=np.int64), rng.beta(4, 1, size=count))
+            return CellPoints(predicted, np.zeros(count, dtype=np.int64), rng.beta(4, 1, size=count))
 
         mc = points(calibrating)
         return cls(

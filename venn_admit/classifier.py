@@ -233,8 +233,8 @@ class Classifier:
             q_bins=done.settings.bin_edges,
             mc_points=done.mc_count,
             vp_points=done.vp_count,
-            usable_share=done.usable_count / done.vp_count,
-            singleton_share=done.singleton_count / done.vp_count,
+            usable_share=done.by_admit.usable_count / done.vp_count,
+            singleton_share=done.by_admit.singleton_count / done.vp_count,
         )
 
     @advising()

@@ -219,9 +219,9 @@ def publish(
         calibrator_id,
         join_rows(parts),
         knn_parameters_id=connection.execute(text("SELECT min(id) FROM knn_parameters")).scalar_one(),
-        radius=BandRadius(s_hat=scenario.omega, omega=scenario.omega),
         reason="made up",
     )
+    calibrations.add_band_radius(connection, calibration_id, BandRadius(s_hat=scenario.omega, omega=scenario.omega))
     return (
         calibrations.by_id(connection, classifier, calibration_id),
         SnapshotPoints(mc_ids, scenario.mc, np.zeros(n_mc, dtype=np.bool_)),

@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import pytest
 
-from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints, VennAbersIndex
+from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.service.core.types import BoolArray, FloatArray
 
 with np.errstate():  # the package changes NumPy's handling of errors for the whole process
@@ -35,8 +35,8 @@ def test_bounds_agree(grid: int, seed: int) -> None:
         library.fit(np.stack([1 - calibrating, calibrating], axis=1), right.astype(np.int64))
         _, expected = library.predict_proba(np.stack([1 - scored, scored], axis=1))
 
-    def points(score: FloatArray) -> ScoredPoints:
-        return ScoredPoints(np.zeros(len(score), dtype=np.int64), np.zeros(len(score), dtype=np.int64), score)
+    def points(score: FloatArray) -> CellPoints:
+        return CellPoints(np.zeros(len(score), dtype=np.int64), np.zeros(len(score), dtype=np.int64), score)
 
     found = VennAbersIndex(points(calibrating), right, class_count=1).bounds(points(scored))
     np.testing.assert_allclose(np.stack([found.lower, found.upper], axis=1), expected, rtol=0, atol=1e-12)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from venn_admit.service.core.approximation.knn import network_prediction
-from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, ScoredPoints, VennAbersIndex
+from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, CellPoints, VennAbersIndex
 from venn_admit.service.core.calibrators.venn_abers.reliability import (
     ReliabilityModel,
     fit_reliability,
@@ -26,9 +26,9 @@ def golden() -> dict[str, npt.NDArray[Any]]:
         return dict(arrays)
 
 
-def points(score: FloatArray, predicted: IntArray | None = None) -> ScoredPoints:
+def points(score: FloatArray, predicted: IntArray | None = None) -> CellPoints:
     zeros = np.zeros(len(score), dtype=np.int64)
-    return ScoredPoints(zeros if predicted is None else predicted, zeros, score)
+    return CellPoints(zeros if predicted is None else predicted, zeros, score)
 
 
 def view_of(golden: dict[str, npt.NDArray[Any]], split: str) -> Approximation:

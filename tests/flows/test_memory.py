@@ -23,6 +23,7 @@ from venn_admit.service.flows.calibration.calibrate import calibrate
 from venn_admit.service.flows.computing import job_kinds
 from venn_admit.service.flows.decisions.score import Scored
 from venn_admit.service.flows.jobs.chunks import ChunkWork
+from venn_admit.service.flows.methods.venn_admit.snapshot import DecidedByAdmit
 from venn_admit.service.flows.reporting.evaluate import evaluate, request_evaluation_of_source
 from venn_admit.service.report.evaluation.payload import report_payload
 from venn_admit.service.store.database.engine import connect, create_engine
@@ -80,7 +81,8 @@ def peak(compute: Callable[[], _Result]) -> tuple[int, _Result]:
 def test_a_calibration(wide: Bench) -> None:
     def run(budget: int) -> object:
         done = calibrate(wide.engine, "wide", setting, reason="test", memory_budget=budget)
-        return done.radius, done.changed, done.singleton_count, done.usable_count
+        made = done.by_admit
+        return made.radius, done.changed, made.singleton_count, made.usable_count
 
     # The points without their logits, their rows, and their packed sets.
     data = HELD_OUT * 200
@@ -131,7 +133,8 @@ def test_an_evaluation(wide: Bench) -> None:
 
 
 def fields(scored: Scored) -> list[bytes]:
-    decided = scored.decided
+    assert isinstance(scored.decided, DecidedByAdmit)
+    decided = scored.decided.decisions
     return [
         np.asarray(getattr(part, field)).tobytes()
         for part in (scored.approximation, decided.sets, decided.probabilities, decided.selection)
@@ -144,7 +147,7 @@ def takes_a_budget(function: object) -> bool:
 
 
 # What decides on one vector needs a single tile.
-ONE_VECTOR = "score_one.py"
+ONE_VECTOR = "decide_one.py"
 
 
 def test_every_flow_hands_the_budget_on() -> None:

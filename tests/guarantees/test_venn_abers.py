@@ -12,7 +12,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints, VennAbersIndex
+from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
 
 CLASS_COUNT = 2
@@ -23,12 +23,12 @@ STANDARD_ERRORS = 4.0
 NEARLY_NO_WEIGHT = 1e-9
 
 
-def draw_points(rng: np.random.Generator, count: int) -> tuple[ScoredPoints, BoolArray]:
+def draw_points(rng: np.random.Generator, count: int) -> tuple[CellPoints, BoolArray]:
     """A network that is surer than it may be: of class 1 its score promises far more than for class 0."""
     predicted = (rng.random(count) < 0.3).astype(np.int64)
     score = rng.beta(4, 1, count)
     right = rng.random(count) < np.where(predicted == 1, 0.2 + 0.75 * score**3, 0.4 + 0.6 * score)
-    return ScoredPoints(predicted, rng.integers(0, 6, count), score), right
+    return CellPoints(predicted, rng.integers(0, 6, count), score), right
 
 
 @dataclass(frozen=True)

@@ -106,9 +106,9 @@ def publish_points(connection: Connection, count: int) -> Calibration:
         calibrations.choose_calibrator(connection, classifier, make_settings(CLASSES, K)),
         join_rows(parts),
         knn_parameters_id=parameters.id,
-        radius=BandRadius(s_hat=0.05, omega=0.05),
         reason="test",
     )
+    calibrations.add_band_radius(connection, calibration_id, BandRadius(s_hat=0.05, omega=0.05))
     return calibrations.by_id(connection, classifier, calibration_id)
 
 

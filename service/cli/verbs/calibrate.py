@@ -90,10 +90,11 @@ def calibrate(
         )
     if isinstance(done, NearlyNothingUsable):
         _refuse(done, as_json)
-    if done.usable_count == 0:
+    made = done.by_admit
+    if made.usable_count == 0:
         hint = (
-            f"--kappa {done.largest_kappa} would leave some; coarser --q-bins or a larger --delta would leave more"
-            if done.largest_kappa
+            f"--kappa {made.largest_kappa} would leave some; coarser --q-bins or a larger --delta would leave more"
+            if made.largest_kappa
             else "every band lacks at least one class; try coarser --q-bins or a larger --delta, or ingest more"
         )
         warn(f"no band holds {done.settings.kappa} points of every class, so everything will be rejected: {hint}.")
@@ -104,20 +105,20 @@ def calibrate(
             "alpha": str(done.settings.alpha),
             "delta": done.settings.delta,
             "kappa": done.settings.kappa,
-            "s_hat": done.radius.s_hat,
-            "omega": done.radius.omega,
+            "s_hat": made.radius.s_hat,
+            "omega": made.radius.omega,
             "mc": done.mc_count,
             "vp": done.vp_count,
-            "vp_in_usable_bands": done.usable_count,
-            "vp_singletons": done.singleton_count,
-            "largest_usable_kappa": done.largest_kappa,
+            "vp_in_usable_bands": made.usable_count,
+            "vp_singletons": made.singleton_count,
+            "largest_usable_kappa": made.largest_kappa,
             "rows_closed": done.changed.closed,
             "rows_opened": done.changed.opened,
         },
         f"Calibration {done.calibration_id} is current: alpha {done.settings.alpha}, kappa "
-        f"{done.settings.kappa}, omega {done.radius.omega:.4g}; points: {done.mc_count:,} mc, {done.vp_count:,} vp.",
-        f"Of vp, {done.usable_count / done.vp_count:.1%} lie in bands with enough points, "
-        f"{done.singleton_count / done.vp_count:.1%} have a singleton set; {done.changed.opened:,} rows written.",
+        f"{done.settings.kappa}, omega {made.radius.omega:.4g}; points: {done.mc_count:,} mc, {done.vp_count:,} vp.",
+        f"Of vp, {made.usable_count / done.vp_count:.1%} lie in bands with enough points, "
+        f"{made.singleton_count / done.vp_count:.1%} have a singleton set; {done.changed.opened:,} rows written.",
         "A prediction with a singleton set is admitted if its lower probability also reaches the threshold, so fewer "
         "will be; `report` and `score` say how many.",
     )

@@ -15,7 +15,7 @@ from venn_admit.service.core.calibrators.certified.certify import DEFAULT_CONFID
 from venn_admit.service.core.calibrators.certified.points import CertificatePoints
 from venn_admit.service.core.calibrators.certified.policies import admit
 from venn_admit.service.core.calibrators.certified.tallies import ClassKind
-from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints, VennAbersIndex
+from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.service.core.calibrators.venn_abers.crossfit import cross_fit
 from venn_admit.service.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.service.core.calibrators.venn_abers.reliability import (
@@ -266,14 +266,14 @@ class _VennAbers:
         words = f"{asked}, thresholds {thresholds}" if self._class_count <= _MOST_LISTED else asked
         return admit(lower[kind], predicted, certificate.policy), words
 
-    def _scored(self, kind: ScoreKind, points: ViewedPoints) -> ScoredPoints:
+    def _scored(self, kind: ScoreKind, points: ViewedPoints) -> CellPoints:
         logits, view = points.network_logits, points.view
         score = (
             network_score(logits)
             if kind is ScoreKind.NETWORK
             else reliability_score(self._model, logits, view, neighbour_count=self._neighbour_count)
         )
-        return ScoredPoints(network_prediction(logits), view.match_count, score)
+        return CellPoints(network_prediction(logits), view.match_count, score)
 
 
 _MOST_LISTED = 6

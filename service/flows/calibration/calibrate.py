@@ -1,22 +1,21 @@
-"""A new snapshot of a calibrator from the current labels and approximations (sections 3 to 5)."""
+"""A new snapshot of a calibrator from the current labels and approximations, by the method of its settings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 from sqlalchemy import Connection, Engine
 
-from venn_admit.service.core.approximation.knn import nonconformity
-from venn_admit.service.core.calibrators.bands import BandRadius, band_radius, bin_of
-from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows, join_points, join_rows, rows_of_split
-from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.types import HELD_OUT_SPLITS, CalibrationPoints, CalibratorSettings, IntArray, Split
+from venn_admit.service.core.types import HELD_OUT_SPLITS, CalibratorSettings, IntArray, Split
 from venn_admit.service.errors import Code, NotReadyError, OutdatedError
 from venn_admit.service.flows.calibration.approximate import points_to_approximate, require_support
 from venn_admit.service.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.service.flows.methods.method import Made
+from venn_admit.service.flows.methods.registry import METHODS
+from venn_admit.service.flows.methods.venn_admit.make import MadeByAdmit
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibration_points import ChangedRows, vacuum_points
+from venn_admit.service.store.calibrations.setting_forms import method_of
 from venn_admit.service.store.database.engine import connect, transaction
 from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
 from venn_admit.service.store.exemplars.approximations import StoredParameters
@@ -30,22 +29,24 @@ SettingsOf = Callable[[Classifier], CalibratorSettings]
 class Calibrated:
     """A new snapshot.
 
-    usable_count: points of vp whose band holds at least kappa points of every class. largest_kappa: the
-    largest that leaves any, 0 if every band of vp lacks at least one class. left_out: points of mc and vp that wait for
-    the next snapshot, because they arrived while approximations were computed.
+    made: by its method. left_out: points of mc and vp that wait for the next snapshot, because they arrived while
+    approximations were computed.
     """
 
     calibrator_id: int
     calibration_id: int
     settings: CalibratorSettings
-    radius: BandRadius
+    made: Made
     mc_count: int
     vp_count: int
-    singleton_count: int
-    usable_count: int
-    largest_kappa: int
     changed: ChangedRows
     left_out: int
+
+    @property
+    def by_admit(self) -> MadeByAdmit:
+        """What Venn-ADMIT made, for whoever asked for that method."""
+        assert isinstance(self.made, MadeByAdmit), f"calibration {self.calibration_id} was made by another method"
+        return self.made
 
 
 def request_approximations(
@@ -198,78 +199,24 @@ def _calibrate(
             classifier=classifier.name,
         )
     _require_classes(connection, classifier)
-    mc_ids, mc = read_points(connection, classifier, Split.MC, parameters, memory_budget)
-    radius = require_radius(mc, settings)
-    admit = AdmitIndex(mc, class_count=classifier.class_count, settings=settings, omega=radius.omega)
-
-    vp = _admit_sets_of_vp(connection, classifier, parameters, settings, admit, memory_budget)
-
-    mc_bins = bin_of(mc.match_count, settings.bin_edges)
-    mc_rows = rows_of_split(mc_ids, mc, mc_bins, None, class_count=classifier.class_count)
+    made = METHODS[method_of(settings)].make(connection, classifier, parameters, settings, memory_budget=memory_budget)
     if calibrator_id is None:
         calibrator_id = calibrations.choose_calibrator(connection, classifier, settings)
     calibration_id, changed = calibrations.publish(
-        connection,
-        calibrator_id,
-        join_rows([mc_rows, *(block.rows for block in vp)]),
-        knn_parameters_id=parameters.id,
-        radius=radius,
-        reason=reason,
+        connection, calibrator_id, made.rows, knn_parameters_id=parameters.id, reason=reason
     )
-    smallest = np.concatenate([block.smallest_class_count for block in vp])
+    made.store(connection, calibration_id)
+    vp_count = int(made.rows.in_vp.sum())
     return Calibrated(
         calibrator_id,
         calibration_id,
         settings,
-        radius,
-        mc_count=len(mc_ids),
-        vp_count=len(smallest),
-        singleton_count=sum(block.singleton_count for block in vp),
-        usable_count=int((smallest >= settings.kappa).sum()),
-        largest_kappa=int(smallest.max()),
+        made,
+        mc_count=len(made.rows.in_vp) - vp_count,
+        vp_count=vp_count,
         changed=changed,
         left_out=len(left_out),
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _SetBlock:
-    """A block of vp with its ADMIT sets, without the logits, which are large."""
-
-    rows: CalibrationRows
-    smallest_class_count: IntArray
-    singleton_count: int
-
-
-def _admit_sets_of_vp(
-    connection: Connection,
-    classifier: Classifier,
-    parameters: StoredParameters,
-    settings: CalibratorSettings,
-    admit: AdmitIndex,
-    memory_budget: int,
-) -> list[_SetBlock]:
-    found = []
-    for block in approximations.split_blocks(connection, classifier, Split.VP, parameters.id, memory_budget):
-        approximation = block.approximation
-        sets = admit.sets(
-            approximation.logits,
-            approximation.predicted,
-            approximation.match_count,
-            approximation.distance,
-            memory_budget=memory_budget,
-        )
-        bins = bin_of(approximation.match_count, settings.bin_edges)
-        found.append(
-            _SetBlock(
-                rows=rows_of_split(
-                    block.exemplar_ids, _points(block), bins, sets.included, class_count=classifier.class_count
-                ),
-                smallest_class_count=smallest_class_count(sets.band_size),
-                singleton_count=int(sets.singleton.sum()),
-            )
-        )
-    return found
 
 
 def require_parameters(connection: Connection, classifier: Classifier) -> StoredParameters:
@@ -283,19 +230,6 @@ def require_parameters(connection: Connection, classifier: Classifier) -> Stored
     return parameters
 
 
-def require_radius(mc: CalibrationPoints, settings: CalibratorSettings) -> BandRadius:
-    """Return the radius of the bands; NotReadyError if there is none, or if it is 0."""
-    radius = band_radius(mc, settings.delta)
-    if radius.omega == 0:
-        raise NotReadyError(
-            "s_hat is 0: all points of mc that have q > 0 and are predicted correctly lie at the same distance to "
-            "training, so a band would hold equal distances only; check whether the vectors are the right ones, or "
-            "calibrate by q alone, with an infinite delta",
-            code=Code.EQUAL_DISTANCES,
-        )
-    return radius
-
-
 def _require_classes(connection: Connection, classifier: Classifier) -> None:
     for split in (Split.MC, Split.VP):
         classes = exemplars.split_classes(connection, classifier, split)
@@ -307,25 +241,3 @@ def _require_classes(connection: Connection, classifier: Classifier) -> None:
                 code=Code.TOO_FEW_CLASSES,
                 classifier=classifier.name,
             )
-
-
-def _points(block: approximations.LabelledApproximations) -> CalibrationPoints:
-    approximation = block.approximation
-    return CalibrationPoints(
-        label=block.labels,
-        predicted=approximation.predicted,
-        match_count=approximation.match_count,
-        distance=approximation.distance,
-        score=nonconformity(approximation.logits, block.labels),
-    )
-
-
-def read_points(
-    connection: Connection, classifier: Classifier, split: Split, parameters: StoredParameters, memory_budget: int
-) -> tuple[IntArray, CalibrationPoints]:
-    """Return ids and points of a split, in order of ingestion, without their logits."""
-    ids, points = [], []
-    for block in approximations.split_blocks(connection, classifier, split, parameters.id, memory_budget):
-        ids.append(block.exemplar_ids)
-        points.append(_points(block))
-    return np.concatenate(ids), join_points(points)

@@ -5,7 +5,8 @@ from sqlalchemy import Engine
 from venn_admit.service.core.calibrators.usable_bands import UsableShares, usable_shares
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import Split
-from venn_admit.service.flows.calibration.calibrate import SettingsOf, read_points, require_parameters, require_radius
+from venn_admit.service.flows.calibration.calibrate import SettingsOf, require_parameters
+from venn_admit.service.flows.methods.venn_admit.make import read_points, require_radius
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.exemplars.classifiers import Classifier

@@ -13,7 +13,7 @@ from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, Loc
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import Approximation, Float32Array, FloatArray, Neighbours, Support
 from venn_admit.service.errors import InvalidInputError, NotReadyError
-from venn_admit.service.flows.decisions.score import Snapshot, load_snapshot
+from venn_admit.service.flows.methods.venn_admit.snapshot import AdmitSnapshot, load_snapshot
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.database.engine import consistent_view
 from venn_admit.service.store.exemplars import classifiers, exemplars
@@ -117,7 +117,7 @@ def _searched(queries: Float32Array, search: Search) -> _Searched:
 
 
 def _decided(
-    classifier: Classifier, snapshot: Snapshot, queries: Float32Array, searched: _Searched, memory_budget: int
+    classifier: Classifier, snapshot: AdmitSnapshot, queries: Float32Array, searched: _Searched, memory_budget: int
 ) -> tuple[Approximation, Decisions]:
     """Approximations of all points and decisions on them, from the neighbours found."""
     distances = np.stack([near.distances for near in searched.found])  # (n, K)

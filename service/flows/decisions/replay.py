@@ -7,12 +7,11 @@ import numpy as np
 from sqlalchemy import Engine, Row
 
 from venn_admit.service.core.approximation.knn import approximate
-from venn_admit.service.core.calibrators.venn_admit.decide import Localizer, decide
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.neighbours.search import exact_neighbours
-from venn_admit.service.core.types import AdmitSets, Approximation, FloatArray, IntArray, Support
-from venn_admit.service.flows.decisions.fields import decision_fields
-from venn_admit.service.flows.decisions.score import Snapshot, load_snapshot
+from venn_admit.service.core.types import FloatArray, IntArray, Support
+from venn_admit.service.flows.methods.method import ScoredPoints
+from venn_admit.service.flows.methods.registry import load_snapshot
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.decisions import decisions
 from venn_admit.service.store.exemplars import classifiers, exemplars, support
@@ -61,18 +60,13 @@ def replay(
 
     found = exact_neighbours(query, then.vectors, classifier.neighbour_count, memory_budget=memory_budget)
     approximation = approximate(found, then.support, snapshot.parameters.knn)
-    decided = decide(
-        snapshot.admit,
-        snapshot.venn,
-        approximation,
-        snapshot.calibration.settings,
-        neighbour_count=classifier.neighbour_count,
+    explained = snapshot.explain(
+        ScoredPoints(approximation, query if row.weighted else None),
         require_full_match=row.require_full_match,
-        localizer=Localizer(snapshot.parameters.eta_loc, query, snapshot.localizer_vectors) if row.weighted else None,
         memory_budget=memory_budget,
     )
 
-    computed = decision_fields(approximation, decided)
+    computed = explained.fields
     stored = {field: row._mapping[field] for field in computed}
     with connect(engine) as connection:
         neighbours = exemplars.described(connection, then.ids[found.indices[0]])
@@ -84,7 +78,7 @@ def replay(
         stored=stored,
         computed=computed,
         differing=tuple(field for field in computed if computed[field] != stored[field]),
-        category_counts=_category_counts(snapshot, classifier, decided.sets, approximation),
+        category_counts=explained.category_counts,
         neighbours=tuple(neighbours),
         neighbour_labels=then.support.labels[found.indices[0]],
         distances=found.distances[0],
@@ -113,14 +107,3 @@ def _support_at(engine: Engine, now: CachedSupport, classifier: Classifier, vers
         vectors=np.concatenate([now.vectors[same], vectors])[order],
         support=Support(np.concatenate([now.support.logits[same], logits])[order], labels[order]),
     )
-
-
-def _category_counts(
-    snapshot: Snapshot, classifier: Classifier, sets: AdmitSets, approximation: Approximation
-) -> IntArray:
-    """Points of each label in the category of the one point, (C,) int64."""
-    category = snapshot.venn.categories(
-        sets.singleton, approximation.predicted, approximation.match_count, approximation.distance
-    )
-    rows = snapshot.venn.order[category.low[0] : category.high[0]]
-    return np.bincount(snapshot.vp.points.label[rows], minlength=classifier.class_count)

@@ -9,10 +9,7 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import Connection, Engine, Row
 
-from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
-from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
-from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
-from venn_admit.service.core.types import Approximation, Float32Array, IntArray, Split
+from venn_admit.service.core.types import Approximation, IntArray
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.files.output.exports import SCORES_SCHEMA, classes_of
 from venn_admit.service.files.output.tables import TableWriter
@@ -21,14 +18,21 @@ from venn_admit.service.flows.calibration.approximate import Approximated, appro
 from venn_admit.service.flows.exemplars.ingest import store_scored
 from venn_admit.service.flows.jobs.chunks import ChunkWork
 from venn_admit.service.flows.jobs.submit import Send, submit_job
+from venn_admit.service.flows.methods import registry
+from venn_admit.service.flows.methods.method import Decided, ScoredPoints
+from venn_admit.service.flows.methods.method import Snapshot as MethodSnapshot
+from venn_admit.service.flows.methods.venn_admit import snapshot as venn_admit
 from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.calibrations.calibrations import Calibration
-from venn_admit.service.store.database.engine import connect, consistent_view
+from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.decisions import decisions
-from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
+from venn_admit.service.store.exemplars import classifiers, exemplars
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.search.array_cache import ArrayCache
 from venn_admit.service.store.work import jobs
+
+# What an evaluation compares the methods of section 7 with.
+Snapshot = venn_admit.AdmitSnapshot
+load_snapshot = venn_admit.load_snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +45,13 @@ class ScoreRequest:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Snapshot:
-    """A calibration ready to decide with: its indexes, and the vectors of vp in the order of the Venn index.
-
-    mc, vp: its points, ordered by band.
-    """
-
-    calibration: Calibration
-    parameters: approximations.StoredParameters
-    mc: calibrations.SnapshotPoints
-    vp: calibrations.SnapshotPoints
-    admit: AdmitIndex
-    venn: VennIndex
-    localizer_vectors: Float32Array
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Scored:
     """Decisions on some exemplars, and the approximations they rest on."""
 
     job: jobs.Job
     approximated: Approximated
     approximation: Approximation
-    decided: Decisions
+    decided: Decided
 
     def apply(self, connection: Connection) -> None:
         """Store the decisions, and of the approximations what is new."""
@@ -74,7 +62,8 @@ class Scored:
             self.approximated.exemplar_ids,
             self.approximated.classifier.support_version,
             self.approximation,
-            self.decided,
+            self.decided.verdicts,
+            self.decided.evidence,
         )
 
 
@@ -126,26 +115,12 @@ def request_score(
     return ScoreRequest(job_id=job_id, calibration_id=calibration.id, rows=len(exemplar_ids))
 
 
-def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> Snapshot:
-    """Read a calibration as it was when it was made, and index it."""
-    with consistent_view(engine) as connection:
-        calibration = calibrations.by_id(connection, classifier, calibration_id)
-        parameters = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
-        mc = calibrations.read_points(connection, calibration, Split.MC)
-        vp = calibrations.read_points(connection, calibration, Split.VP)
-    setting, omega = calibration.settings, calibration.radius.omega
-    admit = AdmitIndex(mc.points, class_count=classifier.class_count, settings=setting, omega=omega)
-    venn = VennIndex(vp.points, vp.singleton, class_count=classifier.class_count, settings=setting, omega=omega)
-    vectors = cache.localizer_vectors(engine, classifier, calibration, vp.exemplar_ids[venn.order])
-    return Snapshot(calibration, parameters, mc, vp, admit, venn, vectors)
-
-
 def score_points(
     engine: Engine,
     cache: ArrayCache,
     classifier: Classifier,
     job: jobs.Job,
-    snapshot: Snapshot,
+    snapshot: MethodSnapshot,
     exemplar_ids: IntArray,
     *,
     memory_budget: int,
@@ -165,16 +140,9 @@ def score_points(
     )
     assert approximated.approximation is not None
 
-    decided = decide(
-        snapshot.admit,
-        snapshot.venn,
-        approximated.approximation,
-        snapshot.calibration.settings,
-        neighbour_count=classifier.neighbour_count,
+    decided = snapshot.decide(
+        ScoredPoints(approximated.approximation, queries),
         require_full_match=bool(job.require_full_match),
-        localizer=None
-        if queries is None
-        else Localizer(snapshot.parameters.eta_loc, queries, snapshot.localizer_vectors),
         memory_budget=memory_budget,
     )
     return Scored(job, approximated, approximated.approximation, decided)
@@ -201,10 +169,10 @@ class ScoreChunks:
             memory_budget=work.memory_budget,
         )
 
-    def _load_snapshot(self, classifier_id: int, calibration_id: int) -> Snapshot:
+    def _load_snapshot(self, classifier_id: int, calibration_id: int) -> MethodSnapshot:
         with connect(self._engine) as connection:
             classifier = classifiers.by_id(connection, classifier_id)
-        return load_snapshot(self._engine, self._cache, classifier, calibration_id)
+        return registry.load_snapshot(self._engine, self._cache, classifier, calibration_id)
 
 
 def require_scores(engine: Engine, job_id: int) -> None:

@@ -28,7 +28,7 @@ GLANCE_GROUPS = {TRUE: ColumnGroup("true", "per true class"), PREDICTED: ColumnG
 """Shorter than those of the other tables, so that a terminal holds the table in one part."""
 
 
-class Promise(StrEnum):
+class Promised(StrEnum):
     """What a method promises on points like the calibration data, the weakest first."""
 
     NONE = "none"
@@ -39,11 +39,11 @@ class Promise(StrEnum):
 
 
 _PROMISES = {
-    KNN: Promise.NONE,
-    SOFTMAX: Promise.NONE,
-    GUARANTEED: Promise.OVERALL,
-    **dict.fromkeys(VENN_ABERS.values(), Promise.PREDICTED),
-    CERTIFIED: Promise.BOTH,
+    KNN: Promised.NONE,
+    SOFTMAX: Promised.NONE,
+    GUARANTEED: Promised.OVERALL,
+    **dict.fromkeys(VENN_ABERS.values(), Promised.PREDICTED),
+    CERTIFIED: Promised.BOTH,
 }
 
 
@@ -62,11 +62,11 @@ class EveryClass:
     verdict: Verdict
 
 
-def promise_of(method: str) -> Promise:
+def promise_of(method: str) -> Promised:
     """Return what the method of this name promises; a method that is not known here gives sets."""
     if method.startswith("Venn-ADMIT"):
-        return Promise.PREDICTED
-    return _PROMISES.get(method, Promise.SETS)
+        return Promised.PREDICTED
+    return _PROMISES.get(method, Promised.SETS)
 
 
 def every_class(measured: ClassTallies, report: DatasetReport) -> EveryClass:
@@ -81,7 +81,7 @@ def glance_table(report: DatasetReport) -> EvaluationTable:
     misses the target if any does, otherwise one that cannot be told, and of these that with the lowest share.
     """
     methods = [row for row in report.methods if not row.name.endswith(", q = K")]
-    methods.sort(key=lambda row: tuple(Promise).index(promise_of(row.name)))
+    methods.sort(key=lambda row: tuple(Promised).index(promise_of(row.name)))
     each = len(report.class_names) <= SIDE_BY_SIDE
 
     def columns(kind: str) -> list[Column]:
@@ -133,7 +133,7 @@ def _notes(report: DatasetReport) -> tuple[Note, ...]:
             "classes, true and predicted ones counted apart.",
         ),
         (
-            "Promise, for points like the calibration data: sets, that they hold the label; overall, of all admitted "
+            "Promised, for points like the calibration data: sets, that they hold the label; overall, of all admitted "
             "together; predicted, of each predicted class; both, of each predicted and each true class. Overall and "
             f"both hold with confidence {DEFAULT_CONFIDENCE} over the calibration data.",
         ),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from hashlib import blake2b
 from typing import Any
 from uuid import UUID
@@ -16,6 +15,7 @@ from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
 from venn_admit.service.errors import Code, NotFoundError, NotReadyError
 from venn_admit.service.store.calibrations.calibration_points import ChangedRows, delete_unheld, write_changes
+from venn_admit.service.store.calibrations.setting_forms import setting_columns, settings_digest, settings_of
 from venn_admit.service.store.database.binary_copy import (
     BOOL,
     FLOAT8,
@@ -31,7 +31,10 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A snapshot, to which decisions are pinned. `number` counts within the calibrator, `id` overall."""
+    """A snapshot, to which decisions are pinned. `number` counts within the calibrator, `id` overall.
+
+    method: by which it was made. band_radius: None if the method has no bands.
+    """
 
     id: int
     calibrator_id: int
@@ -39,10 +42,17 @@ class Calibration:
     number: int
     revision: UUID
     knn_parameters_id: int
+    method: str
     settings: CalibratorSettings
-    radius: BandRadius
+    band_radius: BandRadius | None
     mc_count: int
     vp_count: int
+
+    @property
+    def radius(self) -> BandRadius:
+        """Of its bands, for whoever knows that the method has bands."""
+        assert self.band_radius is not None, f"calibration {self.id}, made by {self.method}, has no bands"
+        return self.band_radius
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,32 +78,11 @@ class BandEvidence:
     category_count: IntArray
 
 
-def settings_digest(settings: CalibratorSettings) -> bytes:
-    """Return the BLAKE2b-128 digest of the settings; equal numbers give equal digests, however they are written."""
-    canonical = (
-        settings.alpha.normalize(),
-        float(settings.delta),
-        settings.kappa,
-        settings.bin_edges,
-        tuple(threshold.normalize() for threshold in settings.thresholds),
-    )
-    return blake2b(repr(canonical).encode(), digest_size=16).digest()
-
-
 def choose_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> int:
     """Return the key of the calibrator with these settings, created if new, which is the one in use from now on."""
     calibrator_id: int = connection.execute(
         statement("calibrations.choose_calibrator"),
-        {
-            "classifier_id": classifier.id,
-            "settings_digest": settings_digest(settings),
-            "method": "venn-admit",
-            "alpha": settings.alpha,
-            "delta": settings.delta,
-            "kappa": settings.kappa,
-            "bin_edges": list(settings.bin_edges),
-            "thresholds": list(settings.thresholds),
-        },
+        {"classifier_id": classifier.id, **setting_columns(settings)},
     ).scalar_one()
     return calibrator_id
 
@@ -122,7 +111,6 @@ def publish(
     rows: CalibrationRows,
     *,
     knn_parameters_id: int,
-    radius: BandRadius,
     reason: str,
 ) -> tuple[int, ChangedRows]:
     """Make these rows the current snapshot, writing only those that changed; return the new key and the counts."""
@@ -143,11 +131,15 @@ def publish(
             "reason": reason,
         },
     ).scalar_one()
+    return calibration_id, changed
+
+
+def add_band_radius(connection: Connection, calibration_id: int, radius: BandRadius) -> None:
+    """Store the radius of the bands of a new snapshot, whose method has bands."""
     connection.execute(
         statement("calibrations.add_band_radius"),
         {"calibration_id": calibration_id, "s_hat": radius.s_hat, "omega": radius.omega},
     )
-    return calibration_id, changed
 
 
 def delete_old(connection: Connection, calibrator_id: int, keep: int) -> None:
@@ -162,17 +154,6 @@ def delete_old(connection: Connection, calibrator_id: int, keep: int) -> None:
         delete_unheld(connection, calibrator_id)
 
 
-def settings_of(row: Row[Any]) -> CalibratorSettings:
-    """Return the settings in a row that has the columns of a calibrator."""
-    return CalibratorSettings(
-        alpha=Decimal(row.alpha),
-        delta=row.delta,
-        kappa=row.kappa,
-        bin_edges=tuple(row.bin_edges),
-        thresholds=tuple(row.thresholds),
-    )
-
-
 def _calibration(row: Row[Any]) -> Calibration:
     return Calibration(
         id=row.id,
@@ -181,8 +162,9 @@ def _calibration(row: Row[Any]) -> Calibration:
         number=row.number,
         revision=row.revision,
         knn_parameters_id=row.knn_parameters_id,
+        method=row.method,
         settings=settings_of(row),
-        radius=BandRadius(s_hat=row.s_hat, omega=row.omega),
+        band_radius=None if row.omega is None else BandRadius(s_hat=row.s_hat, omega=row.omega),
         mc_count=row.mc_count,
         vp_count=row.vp_count,
     )

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from venn_admit.service.core.types import CalibratorSettings
 from venn_admit.service.errors import Code, NotFoundError
-from venn_admit.service.store.calibrations.calibrations import settings_of
+from venn_admit.service.store.calibrations.setting_forms import settings_of
 from venn_admit.service.store.database.statements import statement
 from venn_admit.service.store.exemplars.classifiers import Classifier
 

@@ -1,14 +1,13 @@
 """Decisions: written by binary COPY, read in the order of a job's request."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Row
 
-from venn_admit.service.core.calibrators.venn_admit.decide import Decisions
-from venn_admit.service.core.types import Approximation, IntArray, Reason, Split
+from venn_admit.service.core.types import Approximation, FloatArray, IntArray, Reason, Selection, Split
 from venn_admit.service.errors import Code, NotFoundError
 from venn_admit.service.store.database.binary_copy import (
     BOOL,
@@ -17,7 +16,7 @@ from venn_admit.service.store.database.binary_copy import (
     INT8,
     TEXT,
     Array,
-    Bits,
+    Column,
     copy_in,
     driver_cursor,
     unpacked_ids,
@@ -63,13 +62,41 @@ def undecided(
     return np.array(list(dict.fromkeys(ids)), dtype=np.int64)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdicts:
+    """What every decision has, by whatever method.
+
+    predicted: (n,) int64, the prediction that was decided on. upweight, lower, upper: (n,) float64, NaN where there is
+    none.
+    """
+
+    predicted: IntArray
+    upweight: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    selection: Selection
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EvidenceRows:
+    """The evidence that one method alone keeps of n decisions.
+
+    table: whose key is `decision_id`. columns, values: its other columns, and n values of each.
+    """
+
+    table: str
+    columns: Mapping[str, Column]
+    values: Mapping[str, Any]
+
+
 def write(
     connection: Connection,
     job: Job,
     exemplar_ids: IntArray,
     support_version: int,
     approximation: Approximation,
-    decided: Decisions,
+    verdicts: Verdicts,
+    evidence: EvidenceRows,
 ) -> None:
     """Append the decisions on n exemplars with their evidence, except on exemplars that were decided on meanwhile.
 
@@ -83,10 +110,10 @@ def write(
         require_full_match=job.require_full_match,
     )
     rows = np.isin(exemplar_ids, wanted)
-    n, class_count = int(rows.sum()), decided.sets.included.shape[1]
-    sets, probabilities, selection = decided.sets, decided.probabilities, decided.selection
+    n, class_count = int(rows.sum()), approximation.logits.shape[1]
     reasons = [reason.encode() for reason in Reason]
-    no_singleton = ~sets.singleton[rows]
+    decided, reason = verdicts.selection.decision[rows], verdicts.selection.reason[rows]
+    probabilities = {"upweight": verdicts.upweight[rows], "lower": verdicts.lower[rows], "upper": verdicts.upper[rows]}
     ids = _allocate_ids(connection, n)
     copy_in(
         driver_cursor(connection),
@@ -115,40 +142,21 @@ def write(
             "weighted": np.full(n, job.weighted),
             "require_full_match": np.full(n, job.require_full_match),
             "support_version": np.full(n, support_version),
-            "predicted": approximation.predicted[rows],
+            "predicted": verdicts.predicted[rows],
             "match_count": approximation.match_count[rows],
             "distance": approximation.distance[rows],
             "logits": approximation.logits[rows],
-            "upweight": probabilities.upweight[rows],
-            "lower": probabilities.lower[rows],
-            "upper": probabilities.upper[rows],
-            "decision": selection.decision[rows],
-            "reason": [None if code < 0 else reasons[code] for code in selection.reason[rows].tolist()],
+            **probabilities,
+            "decision": decided,
+            "reason": [None if code < 0 else reasons[code] for code in reason.tolist()],
         },
-        nulls={
-            "upweight": no_singleton,
-            "lower": no_singleton,
-            "upper": no_singleton,
-            "decision": selection.decision[rows] < 0,
-        },
+        nulls={name: np.isnan(values) for name, values in probabilities.items()} | {"decision": decided < 0},
     )
     copy_in(
         driver_cursor(connection),
-        "admit_evidence",
-        {
-            "decision_id": INT8,
-            "admit_set": Bits(class_count),
-            "band_size": Array(">i4", class_count),
-            "threshold": Array(">f8", class_count),
-            "category_size": INT4,
-        },
-        {
-            "decision_id": ids,
-            "admit_set": sets.included[rows],
-            "band_size": sets.band_size[rows],
-            "threshold": sets.threshold[rows],
-            "category_size": probabilities.category_size[rows],
-        },
+        evidence.table,
+        {"decision_id": INT8, **evidence.columns},
+        {"decision_id": ids, **{name: values[rows] for name, values in evidence.values.items()}},
     )
 
 

@@ -101,6 +101,7 @@ SELECT
     calibration.vp_count,
     calibrator.id AS calibrator_id,
     calibrator.classifier_id,
+    calibrator.method,
     calibrator.alpha,
     calibrator.delta,
     calibrator.kappa,

@@ -3,6 +3,7 @@
 -- is waiting for.
 SELECT
     calibrator.id,
+    calibrator.method,
     calibrator.alpha,
     calibrator.delta,
     calibrator.kappa,

@@ -38,6 +38,7 @@ SELECT
     job.state AS job_state,
     job.error AS job_error,
     calibrator.classifier_id,
+    calibrator.method,
     calibrator.alpha,
     calibrator.delta,
     calibrator.kappa,

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from venn_admit.service.core.types import CalibratorSettings, Split
-from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.setting_forms import settings_digest, settings_of
 from venn_admit.service.store.database.statements import statement
 from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.exemplars.classifiers import Classifier
@@ -62,7 +62,7 @@ def due(
         RecalibrationRequest(
             calibrator_id=row.calibrator_id,
             classifier=classifiers.by_id(connection, row.classifier_id),
-            settings=calibrations.settings_of(row),
+            settings=settings_of(row),
             requested_at=row.last_requested_at,
             reason=row.reason,
             job_id=row.job_id,
@@ -75,7 +75,7 @@ def due(
 
 def requested_at(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> datetime | None:
     """Return when recalibration under these settings was last requested; None if it was not."""
-    parameters = {"classifier_id": classifier.id, "settings_digest": calibrations.settings_digest(settings)}
+    parameters = {"classifier_id": classifier.id, "settings_digest": settings_digest(settings)}
     found: datetime | None = connection.execute(
         statement("recalibrations.requested_at"), parameters
     ).scalar_one_or_none()

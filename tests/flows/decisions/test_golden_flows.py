@@ -110,7 +110,7 @@ def test_parameters(run: Run) -> None:
     written = json.loads(run.parameters_path.read_text())
     for name in ("s_hat", "omega"):
         assert_close(written[name], run.golden[name])
-        assert_close(getattr(run.calibrated.radius, name), run.golden[name])
+        assert_close(getattr(run.calibrated.by_admit.radius, name), run.golden[name])
     for name in ("beta", "gamma", "eta", "eta_loc", "alpha", "delta", "kappa"):
         assert written[name] == run.golden[name].tolist()
     assert written["q_bins"] == list(range(int(run.golden["K"]) + 1))
@@ -131,7 +131,7 @@ def assert_sets(golden: Golden, scores: Scores, part: str) -> None:
 
 def test_sets_of_vp(run: Run) -> None:
     assert_sets(run.golden, run.vp, "vp")
-    assert run.calibrated.singleton_count == (run.golden["vp_set"].sum(axis=1) == 1).sum()
+    assert run.calibrated.by_admit.singleton_count == (run.golden["vp_set"].sum(axis=1) == 1).sum()
 
 
 @pytest.mark.parametrize("kind", ["weighted", "plain"])

@@ -160,7 +160,7 @@ def test_the_next_snapshot_is_a_calibration_from_scratch(scored: Bench) -> None:
     scored.ingest("anew", scored.write("anew.npz", held_out), "held-out")
     scored.adopt("anew")
     from_scratch = scored.calibrate("anew", kappa=100)
-    assert from_scratch.radius == done.radius
+    assert from_scratch.by_admit.radius == done.by_admit.radius
     assert scored.rows(CURRENT, name="anew") == current
 
 

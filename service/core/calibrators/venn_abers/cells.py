@@ -18,7 +18,7 @@ from venn_admit.service.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ScoredPoints:
+class CellPoints:
     """What Venn-Abers sees of n points.
 
     Attributes:
@@ -31,13 +31,13 @@ class ScoredPoints:
     match_count: IntArray
     score: FloatArray
 
-    def take(self, rows: IntArray | BoolArray) -> "ScoredPoints":
+    def take(self, rows: IntArray | BoolArray) -> "CellPoints":
         """Return some of the points.
 
         Args:
             rows: (m,) int64, row numbers, or (n,) bool.
         """
-        return ScoredPoints(self.predicted[rows], self.match_count[rows], self.score[rows])
+        return CellPoints(self.predicted[rows], self.match_count[rows], self.score[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +95,7 @@ class VennAbersIndex:
     """
 
     def __init__(
-        self, points: ScoredPoints, right: BoolArray, *, class_count: int, bin_edges: tuple[int, ...] = (0,)
+        self, points: CellPoints, right: BoolArray, *, class_count: int, bin_edges: tuple[int, ...] = (0,)
     ) -> None:
         """Build the index in O(n log n).
 
@@ -120,7 +120,7 @@ class VennAbersIndex:
         self.steps: Steps = plain_steps(self._groups)
         self._step_places = ScorePlaces(self.steps.cell, self.steps.score)
 
-    def cell(self, points: ScoredPoints) -> IntArray:
+    def cell(self, points: CellPoints) -> IntArray:
         """Return the number of each point's cell: that of its bin times C, plus the predicted class.
 
         Args:
@@ -141,7 +141,7 @@ class VennAbersIndex:
             )
         return bin_of(points.match_count, self._bin_edges) * self._class_count + points.predicted
 
-    def bounds(self, points: ScoredPoints, upweight: FloatArray | None = None) -> Bounds:
+    def bounds(self, points: CellPoints, upweight: FloatArray | None = None) -> Bounds:
         """Return p0 and p1 of m points, in O(m log n).
 
         Plain bounds are exact, correctly rounded. Weighted ones are within a few units in the last place.
@@ -164,7 +164,7 @@ class VennAbersIndex:
         known = bounds_at_step(points.score, steps.take(row))
         return Bounds(lower=np.where(found, known.lower, 0.0), upper=np.where(found, known.upper, 1.0))
 
-    def evidence(self, points: ScoredPoints) -> CellEvidence:
+    def evidence(self, points: CellPoints) -> CellEvidence:
         """Return what the plain bounds of m points rest on.
 
         Args:
@@ -207,7 +207,7 @@ class VennAbersIndex:
         order: IntArray = np.lexsort((self._mc_right, self._mc_score, self._mc_cell))
         return order
 
-    def windows(self, points: ScoredPoints) -> tuple[IntArray, IntArray]:
+    def windows(self, points: CellPoints) -> tuple[IntArray, IntArray]:
         """Return the window [low, high) of `order` that holds the cell of each of m points; (m,) int64 each.
 
         Args:

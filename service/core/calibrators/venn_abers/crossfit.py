@@ -6,7 +6,7 @@ from math import sqrt
 
 import numpy as np
 
-from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints, VennAbersIndex
+from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.service.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.service.core.checks import check_lengths
@@ -35,7 +35,7 @@ def fold_of(keys: Sequence[str], *, seed: int) -> IntArray:
 
 
 def crossfitted_lower(
-    points: ScoredPoints,
+    points: CellPoints,
     right: BoolArray,
     fold: IntArray,
     *,
@@ -104,8 +104,8 @@ class CrossFit:
 
 
 def cross_fit(
-    network: ScoredPoints,
-    reliability: ScoredPoints,
+    network: CellPoints,
+    reliability: CellPoints,
     right: BoolArray,
     keys: Sequence[str],
     *,

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints
+from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
 
 
@@ -48,9 +48,9 @@ class Case:
 
     class_count: int
     bin_edges: tuple[int, ...]
-    mc: ScoredPoints
+    mc: CellPoints
     right: BoolArray
-    scored: ScoredPoints
+    scored: CellPoints
     weight: FloatArray
 
     def cell_rows(self, row: int) -> BoolArray:
@@ -64,10 +64,10 @@ class Case:
         return found
 
 
-def draw_points(rng: np.random.Generator, count: int, class_count: int, grid: int) -> ScoredPoints:
+def draw_points(rng: np.random.Generator, count: int, class_count: int, grid: int) -> CellPoints:
     """Points whose scores lie on a grid, so that many are tied; grid 0 stands for no grid."""
     score = rng.random(count) if grid == 0 else rng.integers(0, grid + 1, count) / grid
-    return ScoredPoints(rng.integers(0, class_count, count), rng.integers(0, 4, count), score)
+    return CellPoints(rng.integers(0, class_count, count), rng.integers(0, 4, count), score)
 
 
 @st.composite

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.calibrators.venn_abers.isotonic import Case, bounds_of, cases, draw_points
-from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, ScoredPoints, VennAbersIndex, bounds_at_step
+from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, CellPoints, VennAbersIndex, bounds_at_step
 from venn_admit.service.core.types import BoolArray, FloatArray
 from venn_admit.service.errors import InvalidInputError
 
@@ -119,7 +119,7 @@ def test_bounds_hold_each_other_and_rise_with_the_score(case: Case) -> None:
     index = index_of(case)
     scores = np.sort(np.concatenate([np.linspace(-0.1, 1.1, 25), case.mc.score]))
     for predicted in range(case.class_count):
-        points = ScoredPoints(np.full(len(scores), predicted), np.zeros(len(scores), dtype=np.int64), scores)
+        points = CellPoints(np.full(len(scores), predicted), np.zeros(len(scores), dtype=np.int64), scores)
         plain = index.bounds(points)
         assert np.all((plain.lower >= 0) & (plain.lower <= plain.upper) & (plain.upper <= 1))
         assert np.all(np.diff(plain.lower) >= 0)
@@ -155,7 +155,7 @@ def test_large_cells_agree_with_weight_one_and_with_another_division_of_the_work
 
 def test_an_empty_cell_says_nothing() -> None:
     index = index_of_two([0.5], [True])
-    points = ScoredPoints(np.array([1]), np.array([0]), np.array([0.9]))
+    points = CellPoints(np.array([1]), np.array([0]), np.array([0.9]))
     assert_same_bits(index.bounds(points), Bounds(np.zeros(1), np.ones(1)))
     assert_same_bits(index.bounds(points, np.array([2.0])), Bounds(np.zeros(1), np.ones(1)))
 
@@ -163,13 +163,13 @@ def test_an_empty_cell_says_nothing() -> None:
 def index_of_two(scores: list[float], right: list[bool]) -> VennAbersIndex:
     """Points of class 0 of two classes."""
     count = len(scores)
-    points = ScoredPoints(np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64), np.array(scores))
+    points = CellPoints(np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64), np.array(scores))
     return VennAbersIndex(points, np.array(right, dtype=np.bool_), class_count=2)
 
 
 def test_evidence_shows_the_cell_and_the_steps_around_the_score() -> None:
     index = index_of_two([0.1, 0.2, 0.3, 0.4], [False, True, True, True])
-    points = ScoredPoints(np.array([0, 0, 0, 1]), np.zeros(4, dtype=np.int64), np.array([0.05, 0.25, 0.9, 0.5]))
+    points = CellPoints(np.array([0, 0, 0, 1]), np.zeros(4, dtype=np.int64), np.array([0.05, 0.25, 0.9, 0.5]))
     found = index.evidence(points)
     assert found.cell.tolist() == [0, 0, 0, 1]
     assert found.cell_size.tolist() == [4, 4, 4, 0]
@@ -196,14 +196,14 @@ def test_evidence_agrees_with_the_bounds_at_the_neighbouring_steps(case: Case) -
         (np.nextafter(found.step_score, -1), found.lower_before),
     ):
         known = np.isfinite(score)
-        at = ScoredPoints(scored.predicted[known], scored.match_count[known], score[known])
+        at = CellPoints(scored.predicted[known], scored.match_count[known], score[known])
         np.testing.assert_array_equal(index.bounds(at).lower, expected[known])
     for score, expected in (
         (np.nextafter(found.next_score, 2), found.upper_after),
         (np.nextafter(found.step_score, -1), found.upper_before),
     ):
         known = np.isfinite(score)
-        at = ScoredPoints(scored.predicted[known], scored.match_count[known], score[known])
+        at = CellPoints(scored.predicted[known], scored.match_count[known], score[known])
         np.testing.assert_array_equal(index.bounds(at).upper, expected[known])
     assert np.all(found.lower_before <= found.bounds.lower)
     assert np.all(found.bounds.lower <= found.lower_after)
@@ -227,12 +227,12 @@ def test_windows_hold_the_cells(case: Case) -> None:
     ],
 )
 def test_points_that_do_not_fit_are_refused(score: FloatArray, right: BoolArray, message: str) -> None:
-    points = ScoredPoints(np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), score)
+    points = CellPoints(np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), score)
     with pytest.raises(InvalidInputError, match=message):
         VennAbersIndex(points, right, class_count=2)
 
 
 def test_weights_that_are_not_positive_are_refused() -> None:
-    points = ScoredPoints(np.array([0]), np.array([0]), np.array([0.9]))
+    points = CellPoints(np.array([0]), np.array([0]), np.array([0.9]))
     with pytest.raises(InvalidInputError, match=r"point 0: expected an up-weight above 0, got 0\.0"):
         index_of_two([0.5], [True]).bounds(points, np.zeros(1))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.calibrators.venn_abers.isotonic import Case, cases
-from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints, VennAbersIndex
+from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.service.core.calibrators.venn_abers.crossfit import (
     FOLD_COUNT,
     choose_score,
@@ -104,7 +104,7 @@ def test_the_score_that_tells_right_from_wrong_is_chosen() -> None:
     telling = rng.random(3000)
     right = rng.random(3000) < 0.5 + 0.5 * telling
     keys = [f"point {number}" for number in range(3000)]
-    blind, seeing = (ScoredPoints(zeros, zeros, score) for score in (rng.random(3000), telling))
+    blind, seeing = (CellPoints(zeros, zeros, score) for score in (rng.random(3000), telling))
     made = make_venn_abers_settings(2, 25)
     found = cross_fit(blind, seeing, right, keys, seed=1, settings=made)
     assert found.choice.kind is ScoreKind.RELIABILITY

@@ -1,0 +1,22 @@
+"""The methods of calibration, by their names in the database."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import Engine
+
+from venn_admit.service.flows.methods.method import Method, Snapshot
+from venn_admit.service.flows.methods.venn_admit.method import VennAdmit
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.setting_forms import VENN_ADMIT
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search.array_cache import ArrayCache
+
+METHODS: Mapping[str, Method] = {VENN_ADMIT: VennAdmit()}
+
+
+def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> Snapshot:
+    """Read a calibration as it was when it was made, ready to decide with by its method."""
+    with connect(engine) as connection:
+        method = calibrations.by_id(connection, classifier, calibration_id).method
+    return METHODS[method].load(engine, cache, classifier, calibration_id)

@@ -1,0 +1,87 @@
+"""The settings of each method of calibration, as the columns of a calibrator hold them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from hashlib import blake2b
+from typing import Any
+
+from sqlalchemy import Row
+
+from venn_admit.service.core.types import CalibratorSettings
+
+VENN_ADMIT = "venn-admit"
+
+
+@dataclass(frozen=True, slots=True)
+class SettingForm:
+    """How the settings of one method are stored.
+
+    type: of the settings. columns: their values by column; a column of another method is absent. read: the settings in
+    a row of a calibrator. canonical: a tuple whose text is the same for equal settings, however they are written.
+    """
+
+    type: type[Any]
+    columns: Callable[[Any], dict[str, Any]]
+    read: Callable[[Row[Any]], Any]
+    canonical: Callable[[Any], tuple[Any, ...]]
+
+
+def _admit_columns(settings: CalibratorSettings) -> dict[str, Any]:
+    return {
+        "alpha": settings.alpha,
+        "delta": settings.delta,
+        "kappa": settings.kappa,
+        "bin_edges": list(settings.bin_edges),
+        "thresholds": list(settings.thresholds),
+    }
+
+
+def _read_admit(row: Row[Any]) -> CalibratorSettings:
+    return CalibratorSettings(
+        alpha=Decimal(row.alpha),
+        delta=row.delta,
+        kappa=row.kappa,
+        bin_edges=tuple(row.bin_edges),
+        thresholds=tuple(row.thresholds),
+    )
+
+
+def _canonical_admit(settings: CalibratorSettings) -> tuple[Any, ...]:
+    # Stored digests were made of this; it must not change.
+    return (
+        settings.alpha.normalize(),
+        float(settings.delta),
+        settings.kappa,
+        settings.bin_edges,
+        tuple(threshold.normalize() for threshold in settings.thresholds),
+    )
+
+
+FORMS: Mapping[str, SettingForm] = {
+    VENN_ADMIT: SettingForm(CalibratorSettings, _admit_columns, _read_admit, _canonical_admit)
+}
+
+
+def method_of(settings: CalibratorSettings) -> str:
+    """Return the name of the method that these are settings of."""
+    return next(name for name, form in FORMS.items() if isinstance(settings, form.type))
+
+
+def setting_columns(settings: CalibratorSettings) -> dict[str, Any]:
+    """Return the values of a calibrator's columns, the method and the digest included; None for other methods'."""
+    method = method_of(settings)
+    others = {"delta": None, "kappa": None}
+    return {"method": method, "settings_digest": settings_digest(settings), **others, **FORMS[method].columns(settings)}
+
+
+def settings_of(row: Row[Any]) -> CalibratorSettings:
+    """Return the settings in a row that has the columns of a calibrator."""
+    found: CalibratorSettings = FORMS[row.method].read(row)
+    return found
+
+
+def settings_digest(settings: CalibratorSettings) -> bytes:
+    """Return the BLAKE2b-128 digest of the settings; equal numbers give equal digests, however they are written."""
+    canonical = FORMS[method_of(settings)].canonical(settings)
+    return blake2b(repr(canonical).encode(), digest_size=16).digest()
