@@ -24,8 +24,10 @@ from venn_admit.service.report.evaluation.wording import (
 NAME_WIDTH = 8
 """Columns of the name of a class, beside its share or over it."""
 
-GLANCE_GROUPS = {TRUE: ColumnGroup("true", "per true class"), PREDICTED: ColumnGroup("as", "per predicted class")}
-"""Shorter than those of the other tables, so that a terminal holds the table in one part."""
+EACH_CLASS = {TRUE: ColumnGroup("true", "per true class"), PREDICTED: ColumnGroup("as", "per predicted class")}
+"""Shorter than in other tables, so that a terminal holds the table in one part."""
+
+WORST_CLASS = {kind: ColumnGroup(kind, group.words) for kind, group in EACH_CLASS.items()}
 
 
 class Promised(StrEnum):
@@ -85,7 +87,9 @@ def glance_table(report: DatasetReport) -> EvaluationTable:
     each = len(report.class_names) <= SIDE_BY_SIDE
 
     def columns(kind: str) -> list[Column]:
-        return [Column(name, GLANCE_GROUPS[kind], NAME_WIDTH) for name in (report.class_names if each else ["worst"])]
+        if not each:
+            return [Column("the worst", WORST_CLASS[kind])]
+        return [Column(name, EACH_CLASS[kind], NAME_WIDTH) for name in report.class_names]
 
     def of_kind(measured: ClassTallies, kind: str) -> list[Cell]:
         tallies = kind_tallies(measured, kind)
@@ -178,7 +182,7 @@ def _worst(tallies: tuple[Tally, ...], report: DatasetReport) -> Cell:
     tally, name = tallies[number], report.class_names[number]
     return Cell(
         share_text(tally.share),
-        shorten(name, NAME_WIDTH),
+        f"({shorten(name, NAME_WIDTH)})",
         verdict=tally.verdict(report.alpha),
         few=tally.is_few,
         hint=f"{name}: {_counts(tally)}",

@@ -189,7 +189,7 @@ def test_risk_is_drawn_against_coverage_with_what_is_admitted(selective: Dataset
     ends = [float(np.asarray(line.get_ydata())[-1]) for line in curves if np.asarray(line.get_xdata())[-1] == 1]
     assert ends == pytest.approx([wrong["network"]] * 3)
     bars = [one for one in axes.containers if isinstance(one, ErrorbarContainer)]
-    drawn = {(float(x), float(y)) for one in bars for x, y in np.asarray(one.lines[0].get_xydata())}
+    drawn = {tuple(point) for one in bars for point in np.asarray(one.lines[0].get_xydata()).tolist()}
     expected = {"softmax >= 1 - alpha", "SGR", "Venn-Abers network", "Venn-Abers reliability", "Venn-ADMIT weighted"}
     assert drawn == {
         (row.singletons.overall.portion, 1 - row.singletons.overall.share)
