@@ -1,10 +1,12 @@
 """KNN parameters from JSON, as an export writes them."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.service.core.types import KnnParameters
 from venn_admit.service.errors import Code, InvalidInputError
 from venn_admit.service.files.records import check_is_file
@@ -12,8 +14,19 @@ from venn_admit.service.files.records import check_is_file
 _SIZE_LIMIT = 4 << 20
 
 
-def read_parameters(path: Path) -> tuple[KnnParameters, float]:
-    """Return beta, gamma and eta, and eta_loc, of a file; any other content is ignored.
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenParameters:
+    """The parameters in a file. reliability: None if it has none."""
+
+    knn: KnnParameters
+    eta_loc: float
+    reliability: ReliabilityModel | None
+
+
+def read_parameters(path: Path) -> GivenParameters:
+    """Return beta, gamma, eta, eta_loc and, if it has one, the model of the reliability score of a file.
+
+    Any other content is ignored.
 
     Raises InvalidInputError naming the field, what was expected and what came.
     """
@@ -27,11 +40,24 @@ def read_parameters(path: Path) -> tuple[KnnParameters, float]:
         ) from error
     if not isinstance(payload, dict):
         raise InvalidInputError(f"{path}: expected an object with beta, gamma, eta and eta_loc")
-    return KnnParameters(
+    knn = KnnParameters(
         beta=np.array(_numbers(path, payload, "beta")),
         gamma=np.array(_numbers(path, payload, "gamma")),
         eta=_number(path, "eta", payload.get("eta")),
-    ), _number(path, "eta_loc", payload.get("eta_loc"))
+    )
+    return GivenParameters(knn, _number(path, "eta_loc", payload.get("eta_loc")), _reliability(path, payload))
+
+
+def _reliability(path: Path, payload: dict[str, object]) -> ReliabilityModel | None:
+    document = payload.get("reliability")
+    if document is None:
+        return None
+    if not isinstance(document, dict):
+        raise InvalidInputError(f"{path}: reliability: expected an object with median_d and models, got {document!r}")
+    try:
+        return ReliabilityModel.of_document(document)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{path}: reliability: {error}") from error
 
 
 def _numbers(path: Path, payload: dict[str, object], field: str) -> list[float]:

@@ -17,7 +17,7 @@ from tests.cli.samples import CLASS_COUNT, HELD_OUT_ROWS, NAME, TRAIN_ROWS, K
 from tests.running import column
 from venn_admit.service.files.output import exports
 
-KNN_PARAMETERS = ["beta", "gamma", "eta", "eta_loc"]
+KNN_PARAMETERS = ["beta", "gamma", "eta", "eta_loc", "reliability"]
 
 
 def export(program: Program, what: str, out: Path, *options: object) -> pa.Table:
@@ -116,6 +116,9 @@ def test_parameters(calibrated: Program, tmp_path: Path) -> None:
     assert min(parameters[field] for field in ("eta", "eta_loc", "s_hat", "omega")) > 0
     expected = {"alpha": 0.2, "delta": 1.0, "kappa": 10, "thresholds": [0.8] * CLASS_COUNT, "q_bins": [0, 1]}
     assert parameters | expected == parameters
+    assert parameters["reliability"]["median_d"] > 0
+    for model in parameters["reliability"]["models"].values():
+        assert list(model) == ["mean", "sd", "coefficients", "intercept", "points"]
 
 
 def test_an_infinite_delta_is_text(own_calibrated: Program, tmp_path: Path) -> None:

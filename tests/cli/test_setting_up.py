@@ -96,7 +96,9 @@ def test_fit_takes_parameters_that_export_wrote(calibrated: Program, own_ingeste
     assert (outcome.code, outcome.stdout) == (0, "Took the parameters in given.json.\n")
     taken = tmp_path / "taken.json"
     assert own_ingested("export", NAME, "--what", "parameters", "--out", taken).code == 0
-    fitted = {field: json.loads(given.read_text())[field] for field in ("beta", "gamma", "eta", "eta_loc")}
+    fitted = {
+        field: json.loads(given.read_text())[field] for field in ("beta", "gamma", "eta", "eta_loc", "reliability")
+    }
     assert json.loads(taken.read_text()) == fitted
 
 

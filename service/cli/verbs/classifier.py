@@ -145,7 +145,7 @@ def fit(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Fit the KNN approximation and the localizer on split knn."""
+    """Fit the KNN approximation, the localizer and the reliability score on split knn."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.core.types import TrainingEpoch
     from venn_admit.service.files.parameters import read_parameters
@@ -154,8 +154,8 @@ def fit(
 
     session = open_session()
     if parameters is not None:
-        knn, eta_loc = read_parameters(parameters)
-        stored = adopt_parameters(session.engine, name, knn, eta_loc)
+        given = read_parameters(parameters)
+        stored = adopt_parameters(session.engine, name, given.knn, given.eta_loc, given.reliability)
         print_result(as_json, {"knn_parameters": stored.id}, f"Took the parameters in {parameters.name}.")
         return
     session.require_home()

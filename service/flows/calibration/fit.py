@@ -1,4 +1,4 @@
-"""Fitting the KNN approximation and the localizer, or adopting parameters that were fitted elsewhere."""
+"""Fitting the KNN approximation, the localizer and the reliability score, or adopting what was fitted elsewhere."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from venn_admit.service.core.approximation.knn import approximate
 from venn_admit.service.core.approximation.knn_fit import fit_knn
 from venn_admit.service.core.approximation.localizer import pairwise_distances
 from venn_admit.service.core.approximation.localizer_fit import fit_localizer, localizer_rows
+from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel, fit_reliability
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import HELD_OUT_SPLITS, KnnParameters, Neighbours, Split, TrainingEpoch
 from venn_admit.service.errors import Code, InvalidInputError, NotReadyError
@@ -79,6 +80,7 @@ def fit(
         knn, knn_neighbours = _split_neighbours(engine, classifier, support, Split.KNN)
         vp, vp_neighbours = _split_neighbours(engine, classifier, support, Split.VP)
         logits = exemplars.network_logits(connection, classifier, knn.ids)
+        labels = exemplars.labels(connection, knn.ids)
         chosen = localizer_rows(knn.row_keys, len(vp.ids), seed=classifier.seed)
         chosen_vectors = exemplars.vectors(connection, classifier, knn.ids[chosen])
         vp_vectors = exemplars.vectors(connection, classifier, vp.ids)
@@ -92,10 +94,11 @@ def fit(
         seed=classifier.seed,
         on_epoch=lambda line: on_epoch("knn", line),
     )
+    knn_view = approximate(knn_neighbours, support.support, knn_fit.parameters)
     localizer = fit_localizer(
         pairwise_distances(chosen_vectors, vp_vectors, memory_budget=memory_budget),
         approximate(vp_neighbours, support.support, knn_fit.parameters).logits,
-        approximate(knn_neighbours, support.support, knn_fit.parameters).logits[chosen],
+        knn_view.logits[chosen],
         document_keys=[knn.document_keys[row] for row in chosen.tolist()],
         row_keys=[knn.row_keys[row] for row in chosen.tolist()],
         seed=classifier.seed,
@@ -103,18 +106,24 @@ def fit(
         on_epoch=lambda line: on_epoch("localizer", line),
     )
 
+    reliability = fit_reliability(logits, knn_view, labels, neighbour_count=classifier.neighbour_count)
+
     record = FitRecord(knn_fit.fit_count, knn_fit.dev_count, knn_fit.dev_discrepancies, knn_fit.log, localizer.log)
     with transaction(engine) as connection:
-        stored = approximations.add_parameters(connection, classifier, knn_fit.parameters, localizer.eta_loc, record)
+        stored = approximations.add_parameters(
+            connection, classifier, knn_fit.parameters, localizer.eta_loc, record, reliability
+        )
     return Fitted(stored, record)
 
 
-def adopt_parameters(engine: Engine, name: str, knn: KnnParameters, eta_loc: float) -> StoredParameters:
-    """Make given parameters current, such as those that another database exported."""
+def adopt_parameters(
+    engine: Engine, name: str, knn: KnnParameters, eta_loc: float, reliability: ReliabilityModel | None = None
+) -> StoredParameters:
+    """Make given parameters current, such as those that another database exported; reliability: with their score."""
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         _check_given(classifier, knn, eta_loc)
-        return approximations.add_parameters(connection, classifier, knn, eta_loc, None)
+        return approximations.add_parameters(connection, classifier, knn, eta_loc, None, reliability)
 
 
 def _check_given(classifier: Classifier, knn: KnnParameters, eta_loc: float) -> None:

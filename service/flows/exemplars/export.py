@@ -165,6 +165,7 @@ def _parameters(connection: Connection, classifier: Classifier, calibration_id: 
         "gamma": stored.knn.gamma,
         "eta": stored.knn.eta,
         "eta_loc": stored.eta_loc,
+        "reliability": None if stored.reliability is None else stored.reliability.document(),
     }
     if calibration is not None:
         settings = calibration.settings

@@ -206,6 +206,7 @@ knn_parameters = Table(
     ),
     Column("is_current", Boolean, nullable=False, comment="Whether new work uses these parameters."),
     _created_at("it was fitted or given"),
+    Column("reliability", JSONB, comment="Model of the reliability score, fitted on knn; null if there is none."),
     CheckConstraint("origin IN ('fitted', 'given')", name="origin"),
     CheckConstraint("eta > 0 AND eta_loc > 0", name="temperatures"),
     # One set of parameters a classifier is in use at a time.

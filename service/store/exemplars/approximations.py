@@ -1,5 +1,6 @@
 """Neighbours, KNN parameters and approximations of stored exemplars."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row
 
+from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.service.core.memory import block_rows
 from venn_admit.service.core.types import (
     Approximation,
@@ -71,11 +73,16 @@ class StoredNeighbours:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredParameters:
-    """The parameters of the KNN and the localizer, and their key."""
+    """The parameters of the KNN and the localizer, and their key.
+
+    reliability: the model of that score, fitted on the same data; None if they were given without one, or fitted before
+    there was one.
+    """
 
     id: int
     knn: KnnParameters
     eta_loc: float
+    reliability: ReliabilityModel | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -254,7 +261,12 @@ def split_blocks(
 
 
 def add_parameters(
-    connection: Connection, classifier: Classifier, knn: KnnParameters, eta_loc: float, record: FitRecord | None
+    connection: Connection,
+    classifier: Classifier,
+    knn: KnnParameters,
+    eta_loc: float,
+    record: FitRecord | None,
+    reliability: ReliabilityModel | None = None,
 ) -> StoredParameters:
     """Store parameters and make them current; `record` is None if they were given rather than fitted."""
     connection.execute(statement("approximations.retire_parameters"), {"classifier_id": classifier.id})
@@ -270,6 +282,7 @@ def add_parameters(
             "fit_count": None if record is None else record.fit_count,
             "dev_count": None if record is None else record.dev_count,
             "dev_discrepancies": None if record is None else record.dev_discrepancies,
+            "reliability": None if reliability is None else json.dumps(reliability.document(), allow_nan=False),
         },
     ).scalar_one()
     if record is not None:
@@ -287,14 +300,15 @@ def add_parameters(
                 for line in log
             ]
             connection.execute(statement("approximations.add_training_epoch"), lines)
-    return StoredParameters(parameters_id, knn, eta_loc)
+    return StoredParameters(parameters_id, knn, eta_loc, reliability)
 
 
 def _parameters(row: Row[Any] | None) -> StoredParameters | None:
     if row is None:
         return None
     knn = KnnParameters(np.array(row.beta, dtype=np.float64), np.array(row.gamma, dtype=np.float64), row.eta)
-    return StoredParameters(row.id, knn, row.eta_loc)
+    model = None if row.reliability is None else ReliabilityModel.of_document(row.reliability)
+    return StoredParameters(row.id, knn, row.eta_loc, model)
 
 
 def current_parameters(connection: Connection, classifier: Classifier) -> StoredParameters | None:

@@ -350,6 +350,14 @@ def network_logits(connection: Connection, classifier: Classifier, exemplar_ids:
     return logits
 
 
+def labels(connection: Connection, exemplar_ids: IntArray) -> IntArray:
+    """Return the labels of some labelled exemplars, in the given order, (n,) int64."""
+    columns: dict[str, FixedColumn] = {"label": INT4}
+    parameters = {"exemplar_ids": exemplar_ids.tolist()}
+    found = copy_out_whole(driver_cursor(connection), copy_query("exemplars.labels"), parameters, columns)
+    return np.asarray(found["label"].astype(np.int64))
+
+
 def described(connection: Connection, exemplar_ids: IntArray) -> Sequence[DescribedExemplar]:
     """Return external id, network's prediction and attributes of some exemplars, in the given order."""
     return connection.execute(statement("exemplars.described"), {"exemplar_ids": exemplar_ids.tolist()}).all()

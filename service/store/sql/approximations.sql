@@ -130,6 +130,7 @@ INSERT INTO knn_parameters (
     fit_count,
     dev_count,
     dev_discrepancies,
+    reliability,
     is_current
 )
 VALUES (
@@ -142,6 +143,7 @@ VALUES (
     :fit_count,
     :dev_count,
     :dev_discrepancies,
+    :reliability ::jsonb,
     TRUE
 )
 RETURNING id;
@@ -158,7 +160,8 @@ SELECT
     beta,
     gamma,
     eta,
-    eta_loc
+    eta_loc,
+    reliability
 FROM knn_parameters
 WHERE
     classifier_id = :classifier_id
@@ -171,7 +174,8 @@ SELECT
     beta,
     gamma,
     eta,
-    eta_loc
+    eta_loc,
+    reliability
 FROM knn_parameters
 WHERE id = :knn_parameters_id;
 

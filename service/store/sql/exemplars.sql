@@ -146,6 +146,13 @@ FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, po
 INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
 ORDER BY wanted.position;
 
+-- name: labels
+-- The labels of the given exemplars, in the given order.
+SELECT exemplar.label
+FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
+INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
+ORDER BY wanted.position;
+
 -- name: export_exemplars
 -- The rows that `export --what exemplars` writes.
 SELECT

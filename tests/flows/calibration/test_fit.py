@@ -11,7 +11,8 @@ from tests.running import EXAMPLES, Arrays, Bench, Golden
 from venn_admit.service.core.types import KnnParameters, TrainingEpoch
 from venn_admit.service.errors import InvalidInputError, NotReadyError
 from venn_admit.service.flows.calibration.fit import Fitted, fit, request_neighbours
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit.service.store.database.engine import connect, create_engine
+from venn_admit.service.store.exemplars import approximations
 
 
 def real_data(file: str) -> Arrays:
@@ -78,6 +79,26 @@ def test_everything_is_on_record(module_bench: Bench, fitted: Fitted) -> None:
         record.dev_discrepancies,
     )
     assert (row.origin, row.is_current) == ("fitted", True)
+    assert row.reliability == documented(fitted)
+
+
+def documented(fitted: Fitted) -> dict[str, Any]:
+    """The reliability score, which the real data suffice for."""
+    assert fitted.parameters.reliability is not None
+    document = fitted.parameters.reliability.document()
+    assert set(document["models"]) == {"0", "1", "all"}
+    return document
+
+
+def test_the_reliability_score_is_fitted_on_knn_alone(module_bench: Bench, fitted: Fitted) -> None:
+    query = "SELECT count(*) FROM exemplar JOIN classifier ON classifier_id = classifier.id WHERE name = 'reviews'"
+    knn_count = module_bench.value(f"{query} AND split = 'knn'")
+    assert documented(fitted)["models"]["all"]["points"] == knn_count
+    # It is read back as it was computed.
+    with connect(module_bench.engine) as connection:
+        read = approximations.parameters_by_id(connection, fitted.parameters.id)
+    assert read.reliability is not None
+    assert read.reliability.document() == documented(fitted)
 
 
 def assert_same(found: Fitted, expected: Fitted) -> None:
@@ -88,6 +109,7 @@ def assert_same(found: Fitted, expected: Fitted) -> None:
     assert found.parameters.eta_loc == expected.parameters.eta_loc
     np.testing.assert_array_equal(found.parameters.knn.beta, expected.parameters.knn.beta)
     np.testing.assert_array_equal(found.parameters.knn.gamma, expected.parameters.knn.gamma)
+    assert documented(found) == documented(expected)
 
 
 def test_rows_in_another_order_give_the_same_parameters(module_bench: Bench, fitted: Fitted) -> None:
