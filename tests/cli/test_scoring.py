@@ -263,7 +263,7 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
         "Share correct among singletons",
         "What the sets cover",
         "Accuracy of every prediction",
-        "Partitions by q",
+        "Partitions of the KNN by q",
     ):
         assert title in detailed
 
