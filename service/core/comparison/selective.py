@@ -4,7 +4,6 @@ A plain threshold on the softmax, selective classification with guaranteed risk,
 certified policy (docs/PROCEDURE.md, sections 7 and 9). All decide on argmax f.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -27,9 +26,9 @@ from venn_admit.service.core.calibrators.venn_abers.scores import network_score
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
 from venn_admit.service.core.checks import check_lengths
 from venn_admit.service.core.comparison.guaranteed_risk import guaranteed_risk
+from venn_admit.service.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.service.core.comparison.temperature import fit_temperature
 from venn_admit.service.core.types import (
-    Approximation,
     BoolArray,
     Float32Array,
     FloatArray,
@@ -42,49 +41,6 @@ SOFTMAX = "softmax >= 1 - alpha"
 GUARANTEED = "SGR"
 VENN_ABERS = {kind: f"Venn-Abers {kind}" for kind in ScoreKind}
 CERTIFIED = "certified"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ViewedPoints:
-    """n points as the network and the KNN see them.
-
-    Attributes:
-        network_logits: (n, C) float32, f.
-        view: The KNN's.
-    """
-
-    network_logits: Float32Array
-    view: Approximation
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HeldOutPoints:
-    """The labelled points of one split.
-
-    Attributes:
-        keys: The document id of each point, or its external id if it has no document.
-        label: (n,) int64 in [0, C).
-        seen: The points.
-    """
-
-    keys: Sequence[str]
-    label: IntArray
-    seen: ViewedPoints
-
-    @property
-    def right(self) -> BoolArray:
-        """(n,) bool, whether the network's prediction is the label."""
-        right: BoolArray = network_prediction(self.seen.network_logits) == self.label
-        return right
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HeldOut:
-    """Held-out data by split: `knn`, `mc` and `vp`."""
-
-    knn: HeldOutPoints
-    mc: HeldOutPoints
-    vp: HeldOutPoints
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,42 +3,37 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
-from venn_admit.service.core.approximation.knn import nonconformity
 from venn_admit.service.core.approximation.localizer import localizer_logits
 from venn_admit.service.core.calibrators.venn_admit.decide import decide
 from venn_admit.service.core.comparison.adaptive import AdaptiveRule, uniform_draws
+from venn_admit.service.core.comparison.held_out import ViewedPoints
 from venn_admit.service.core.comparison.methods import (
-    ComparisonCalibration,
     ComparisonParameters,
     ComparisonPoints,
     comparison_methods,
 )
 from venn_admit.service.core.comparison.selective import (
-    HeldOut,
-    HeldOutPoints,
     Promise,
-    ViewedPoints,
     selective_methods,
 )
 from venn_admit.service.core.documents import documents_of
 from venn_admit.service.core.evaluation.points import EvaluationPoints
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.types import Approximation, FloatArray, IntArray, Split
-from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.files.sources import ExemplarSource
-from venn_admit.service.flows.calibration.approximate import positions, require_support
-from venn_admit.service.flows.decisions.score import Snapshot, load_snapshot
+from venn_admit.service.flows.calibration.approximate import require_support
+from venn_admit.service.flows.decisions.score import load_snapshot
 from venn_admit.service.flows.exemplars.ingest import store_scored
 from venn_admit.service.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.service.flows.reporting.held_out import comparison_calibration, read_held_out
 from venn_admit.service.report.evaluation.dataset import DatasetReport, EvaluatedCalibration, build_dataset_report
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.decisions import decisions, evaluations, reports
-from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
+from venn_admit.service.store.exemplars import classifiers, exemplars
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.search.array_cache import ArrayCache
 
@@ -123,8 +118,8 @@ def evaluate(
         rows = evaluations.evaluated_rows(connection, classifier, request.calibration_id, exemplar_ids)
         keys = exemplars.keys(connection, exemplar_ids)
         vectors = exemplars.vectors(connection, classifier, exemplar_ids)
-        held_out = _held_out(connection, classifier, snapshot, memory_budget)
-        calibration_data = _calibration_data(connection, classifier, held_out)
+        held_out = read_held_out(connection, classifier, snapshot, memory_budget)
+        calibration_data = comparison_calibration(connection, classifier, held_out)
         origin = reports.snapshot_origin(connection, snapshot.calibration)
 
     approximation = rows.approximation
@@ -229,69 +224,6 @@ def _request(
         require_full_match=False,
     )
     return EvaluationRequest(classifier, calibration.id, labelled, job_id)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _HeldOut:
-    """Held-out data: of knn, mc and vp, one after the other, ids (n,) int64 and 1 - pi^y (n,) float64; and by split."""
-
-    ids: IntArray
-    nonconformity: FloatArray
-    splits: HeldOut
-
-
-def _held_out(connection: Connection, classifier: Classifier, snapshot: Snapshot, memory_budget: int) -> _HeldOut:
-    """The snapshot's mc and vp, and knn as it is now."""
-    parts = [
-        (part.exemplar_ids, part.points.score, part.points.label, _view(connection, classifier, snapshot, part))
-        for part in (snapshot.mc, snapshot.vp)
-    ]
-    ids, label = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    view = parts[0][-1].take(ids)
-    for block in approximations.split_blocks(connection, classifier, Split.KNN, snapshot.parameters.id, memory_budget):
-        ids, label = np.concatenate([ids, block.exemplar_ids]), np.concatenate([label, block.labels])
-        view = view.followed_by(block.approximation)
-    parts.insert(0, (ids, nonconformity(view.logits, label), label, view))
-
-    def points(ids: IntArray, label: IntArray, view: Approximation) -> HeldOutPoints:
-        logits = exemplars.network_logits(connection, classifier, ids)
-        return HeldOutPoints(exemplars.keys(connection, ids).document_keys, label, ViewedPoints(logits, view))
-
-    knn, mc, vp = (points(ids, label, view) for ids, _, label, view in parts)
-    return _HeldOut(
-        ids=np.concatenate([ids for ids, *_ in parts]),
-        nonconformity=np.concatenate([score for _, score, *_ in parts]),
-        splits=HeldOut(knn, mc, vp),
-    )
-
-
-def _calibration_data(connection: Connection, classifier: Classifier, held_out: _HeldOut) -> ComparisonCalibration:
-    """All held-out labelled points, in the order of their external ids: sums round by it."""
-    splits = (held_out.splits.knn, held_out.splits.mc, held_out.splits.vp)
-    keys = exemplars.keys(connection, held_out.ids)
-    order = np.array(sorted(range(len(keys.ids)), key=keys.row_keys.__getitem__), dtype=np.int64)
-    return ComparisonCalibration(
-        keys=[keys.document_keys[row] for row in order],
-        label=np.concatenate([split.label for split in splits])[order],
-        network_logits=np.concatenate([split.seen.network_logits for split in splits])[order],
-        nonconformity=held_out.nonconformity[order],
-        vectors=exemplars.vectors(connection, classifier, keys.ids[order]),
-        draws=uniform_draws([keys.row_keys[row] for row in order], seed=classifier.seed),
-    )
-
-
-def _view(
-    connection: Connection, classifier: Classifier, snapshot: Snapshot, part: calibrations.SnapshotPoints
-) -> Approximation:
-    """The KNN's view of the points of a part of the snapshot, in their order."""
-    wanted = part.exemplar_ids
-    ids, approximation = approximations.read_approximations(connection, classifier, wanted, snapshot.parameters.id)
-    if len(ids) != len(wanted):
-        raise NotReadyError(
-            f"{len(wanted) - len(ids):,} points of calibration {snapshot.calibration.id} have other neighbours by now, "
-            "and no approximation under its parameters: evaluate with a newer calibration"
-        )
-    return approximation.take(positions(ids, wanted))
 
 
 def _described(parameters: ComparisonParameters) -> tuple[tuple[str, str], ...]:

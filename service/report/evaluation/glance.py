@@ -133,8 +133,8 @@ def _notes(report: DatasetReport) -> tuple[Note, ...]:
             Verdict.MISSED,
             ": it lies below; ",
             Verdict.CANNOT_TELL,
-            f": it contains {target}, or {few_text(report)}; {NONE_MARK}: nothing admitted. Met: in how many "
-            "classes, true and predicted ones counted apart.",
+            f": it contains {target}, or {few_text(report)}; {NONE_MARK}: nothing admitted. True: of a true class; "
+            "as: of the points predicted as a class; met: in how many of both.",
         ),
         (
             "Promised, for points like the calibration data: sets, that they hold the label; overall, of all admitted "

@@ -12,15 +12,13 @@ from scipy.special import softmax as scipy_softmax
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
+from venn_admit.service.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.service.core.comparison.selective import (
     CERTIFIED,
     GUARANTEED,
     SOFTMAX,
-    HeldOut,
-    HeldOutPoints,
     Promise,
     SelectiveMethods,
-    ViewedPoints,
     selective_methods,
 )
 from venn_admit.service.core.comparison.temperature import fit_temperature
