@@ -13,9 +13,11 @@ import pyarrow.parquet as pq
 from sqlalchemy import Engine, Row, text
 
 from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel
+from venn_admit.service.core.calibrators.venn_abers.settings import VennAbersSettings, make_venn_abers_settings
 from venn_admit.service.core.types import CalibratorSettings, KnnParameters
 from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.calibration.calibrate import Calibrated, calibrate, request_approximations
+from venn_admit.service.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate, request_approximations
 from venn_admit.service.flows.calibration.fit import Fitted, adopt_parameters, fit, request_neighbours
 from venn_admit.service.flows.computing import chunk_runner
 from venn_admit.service.flows.decisions.score import ScoreRequest, request_score, write_scores
@@ -136,8 +138,14 @@ class Bench:
     def ingest(self, name: str, path: Path, split: str) -> Ingested:
         return ingest(self.engine, name, FileSource(path), split)
 
-    def adopt(self, name: str, knn: KnnParameters = REVIEW_PARAMETERS, eta_loc: float = REVIEW_ETA_LOC) -> int:
-        return adopt_parameters(self.engine, name, knn, eta_loc).id
+    def adopt(
+        self,
+        name: str,
+        knn: KnnParameters = REVIEW_PARAMETERS,
+        eta_loc: float = REVIEW_ETA_LOC,
+        reliability: ReliabilityModel | None = None,
+    ) -> int:
+        return adopt_parameters(self.engine, name, knn, eta_loc, reliability).id
 
     def run(self, job_id: int, ordinals: Iterable[int] | None = None) -> None:
         run_chunks(self.engine, self.cache, job_id, ordinals)
@@ -150,6 +158,15 @@ class Bench:
         def settings_of(classifier: Classifier) -> CalibratorSettings:
             return make_settings(classifier.class_count, classifier.neighbour_count, **settings)
 
+        return self._calibrate(name, settings_of, chunk_rows, backwards)
+
+    def calibrate_abers(self, name: str, *, chunk_rows: int = 2048, **settings: Any) -> Calibrated:
+        def settings_of(classifier: Classifier) -> VennAbersSettings:
+            return make_venn_abers_settings(classifier.class_count, classifier.neighbour_count, **settings)
+
+        return self._calibrate(name, settings_of, chunk_rows, False)
+
+    def _calibrate(self, name: str, settings_of: SettingsOf, chunk_rows: int, backwards: bool) -> Calibrated:
         job_id = request_approximations(self.engine, name, settings_of, chunk_rows=chunk_rows)
         self.run(job_id, self._ordinals(job_id, backwards))
         return calibrate(self.engine, name, settings_of, reason="test")
@@ -159,7 +176,7 @@ class Bench:
         name: str,
         path: Path,
         *,
-        weighted: bool = True,
+        weighted: bool | None = True,
         require_full_match: bool = False,
         calibration_id: int | None = None,
         chunk_rows: int = 2048,

@@ -117,9 +117,9 @@ def calibrate(
     shell.run_job(request_approximations(engine, name, settings_of, chunk_rows=chunk_rows), "Approximating")
     if not even_if_nearly_nothing_is_usable:
         shell.show("Counting usable bands")
-        classifier, shares = compare_settings(engine, name, settings_of, memory_budget=memory_budget)
-        if shares.nearly_nothing:
-            return NearlyNothingUsable(classifier, shares)
+        compared = compare_settings(engine, name, settings_of, memory_budget=memory_budget)
+        if compared is not None and compared[1].nearly_nothing:
+            return NearlyNothingUsable(*compared)
     shell.show("Calibrating")
     return take_calibration(engine, name, settings_of, reason=reason, keep=keep, memory_budget=memory_budget)
 
@@ -184,7 +184,7 @@ def score(
     name: str,
     source: ExemplarSource,
     *,
-    weighted: bool,
+    weighted: bool | None,
     require_full_match: bool,
     calibration_id: int | None,
     chunk_rows: int,
@@ -202,7 +202,7 @@ def score(
         chunk_rows=chunk_rows,
         on_rows=shell.advance,
     )
-    shell.run_job(request.job_id, f"Scoring {source.name}" + ("" if weighted else ", plain"))
+    shell.run_job(request.job_id, f"Scoring {source.name}" + ("" if request.weighted else ", plain"))
     return request
 
 

@@ -27,7 +27,7 @@ CONTRACT = {
         "external_id string, predicted int32, logits list<double>, q int32, d double, set list<int32>, "
         "band_size list<int32>, threshold list<double>, category_size int32, upweight double, "
         "lower double, upper double, decision int32, reason string, calibration int64, "
-        "predicted_class string, decided_class string"
+        "predicted_class string, decided_class string, method string, score double"
     ),
     "EXEMPLARS_SCHEMA": "external_id string, split string, label int32, predicted_by_network int32",
     "NEIGHBOURS_SCHEMA": "external_id string, neighbour_ids list<string>, distances list<double>",
@@ -88,6 +88,8 @@ class TestTableWriter:
             "calibration": np.array([7, 7]),
             "predicted_class": ["blue", "red"],
             "decided_class": ["blue", None],
+            "method": ["venn-admit", "venn-abers"],
+            "score": [None, 0.5],
         }
         with TableWriter(path, exports.SCORES_SCHEMA) as writer:
             writer.write(columns)
@@ -113,6 +115,8 @@ class TestTableWriter:
             "calibration": 7,
             "predicted_class": "red",
             "decided_class": None,
+            "method": "venn-abers",
+            "score": 0.5,
         }
         assert pq.ParquetFile(path).metadata.row_group(0).column(0).compression == "ZSTD"
         assert names_in(tmp_path) == ["scores.parquet"]

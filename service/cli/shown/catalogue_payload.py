@@ -3,9 +3,11 @@
 from typing import Any
 
 from venn_admit.service.cli.shown.rows import plain
-from venn_admit.service.core.types import Split
+from venn_admit.service.core.calibrators.venn_abers.settings import AUTO
+from venn_admit.service.core.types import CalibratorSettings, Split
 from venn_admit.service.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
 from venn_admit.service.store.calibrations.calibrators import Calibrator
+from venn_admit.service.store.calibrations.setting_forms import MethodSettings, method_of
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
@@ -47,13 +49,22 @@ def calibrations_payload(name: str, found: ListedCalibrations) -> dict[str, Any]
     }
 
 
+def asked_payload(asked: MethodSettings) -> dict[str, Any]:
+    """What tells settings apart: with null for what only another method has."""
+    return {
+        "method": method_of(asked),
+        "alpha": str(asked.alpha),
+        "delta": asked.delta if isinstance(asked, CalibratorSettings) else None,
+        "kappa": asked.kappa if isinstance(asked, CalibratorSettings) else None,
+        "score": None if isinstance(asked, CalibratorSettings) else str(asked.score or AUTO),
+    }
+
+
 def setting_payload(setting: Calibrator) -> dict[str, Any]:
     asked = setting.settings
     return {
         "setting": setting.id,
-        "alpha": str(asked.alpha),
-        "delta": asked.delta,
-        "kappa": asked.kappa,
+        **asked_payload(asked),
         "q_bins": list(asked.bin_edges),
         "thresholds": [str(threshold) for threshold in asked.thresholds],
         "is_in_use": setting.is_in_use,

@@ -6,9 +6,11 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from venn_admit.service.cli.shown.rows import cell, table
+from venn_admit.service.core.calibrators.venn_abers.settings import AUTO
 from venn_admit.service.core.types import HELD_OUT_SPLITS, CalibratorSettings, Split
 from venn_admit.service.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
 from venn_admit.service.store.calibrations.calibrators import Calibrator
+from venn_admit.service.store.calibrations.setting_forms import MethodSettings, method_of
 
 # A table of more classes is not read by people; --json has all.
 _MOST_CLASSES = 50
@@ -69,8 +71,10 @@ def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
     yield table(columns, rows, title="Calibrations, the newest first")
 
 
-def setting_text(settings: CalibratorSettings) -> str:
+def setting_text(settings: MethodSettings) -> str:
     """A setting in brief, as people tell it from others."""
+    if not isinstance(settings, CalibratorSettings):
+        return f"{method_of(settings)}, alpha {settings.alpha}, score {settings.score or AUTO}"
     return f"alpha {settings.alpha}, delta {settings.delta:g}, kappa {settings.kappa}"
 
 
@@ -121,6 +125,7 @@ def _settings_table(settings: list[Calibrator]) -> RenderableType:
     columns = (
         "setting",
         "state",
+        "method",
         "alpha",
         "delta",
         "kappa",
@@ -134,9 +139,10 @@ def _settings_table(settings: list[Calibrator]) -> RenderableType:
         (
             str(setting.id),
             _state(setting),
+            method_of(setting.settings),
             setting.settings.alpha,
-            f"{setting.settings.delta:g}",
-            setting.settings.kappa,
+            f"{setting.settings.delta:g}" if isinstance(setting.settings, CalibratorSettings) else None,
+            setting.settings.kappa if isinstance(setting.settings, CalibratorSettings) else None,
             _bins(setting.settings),
             _thresholds(setting.settings),
             str(setting.calibration_id),
@@ -154,7 +160,7 @@ def _state(setting: Calibrator) -> str:
     return "kept current" if setting.retired_at is None else f"retired {cell(setting.retired_at)}"
 
 
-def _bins(settings: CalibratorSettings) -> str:
+def _bins(settings: MethodSettings) -> str:
     """Lower edges, as `calibrate --q-bins` takes them; a long run from 0 is abbreviated."""
     edges = settings.bin_edges
     if len(edges) > _MOST_EDGES and edges == tuple(range(len(edges))):
@@ -162,7 +168,7 @@ def _bins(settings: CalibratorSettings) -> str:
     return ",".join(map(str, edges))
 
 
-def _thresholds(settings: CalibratorSettings) -> str:
+def _thresholds(settings: MethodSettings) -> str:
     least, most = min(settings.thresholds), max(settings.thresholds)
     return str(least) if least == most else f"{least} to {most}"
 

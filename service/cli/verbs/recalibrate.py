@@ -41,7 +41,7 @@ def recalibrate(
         as_json,
         {"recalibrations": results},
         *(
-            [_line(result) for result in results]
+            [_line(request, result) for (request, _), result in zip(served, results, strict=True)]
             or ["Nothing to do: no labels or data have arrived since the last calibration."]
         ),
     )
@@ -53,12 +53,12 @@ def recalibrate(
 
 
 def _result(request: "RecalibrationRequest", step: "Step | None") -> dict[str, Any]:
+    from venn_admit.service.cli.shown.catalogue_payload import asked_payload
+
     done = None if step is None else step.calibrated
     return {
         "classifier": request.classifier.name,
-        "alpha": str(request.settings.alpha),
-        "delta": request.settings.delta,
-        "kappa": request.settings.kappa,
+        **asked_payload(request.settings),
         "reason": request.reason,
         "calibration": None if done is None else done.calibration_id,
         "mc": None if done is None else done.mc_count,
@@ -69,8 +69,10 @@ def _result(request: "RecalibrationRequest", step: "Step | None") -> dict[str, A
     }
 
 
-def _line(result: dict[str, Any]) -> str:
-    of = f"{result['classifier']} (alpha {result['alpha']}, delta {result['delta']:g}, kappa {result['kappa']})"
+def _line(request: "RecalibrationRequest", result: dict[str, Any]) -> str:
+    from venn_admit.service.cli.shown.catalogue_tables import setting_text
+
+    of = f"{result['classifier']} ({setting_text(request.settings)})"
     if result["error"]:
         return f"{of}: not recalibrated."
     if result["calibration"] is None:

@@ -33,6 +33,8 @@ SCORES_SCHEMA = pa.schema(
         "calibration": pa.int64(),
         "predicted_class": pa.string(),
         "decided_class": pa.string(),
+        "method": pa.string(),
+        "score": pa.float64(),
     }
 )
 EXEMPLARS_SCHEMA = pa.schema(

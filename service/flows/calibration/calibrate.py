@@ -15,14 +15,14 @@ from venn_admit.service.flows.methods.registry import METHODS
 from venn_admit.service.flows.methods.venn_admit.make import MadeByAdmit
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibration_points import ChangedRows, vacuum_points
-from venn_admit.service.store.calibrations.setting_forms import method_of
+from venn_admit.service.store.calibrations.setting_forms import MethodSettings, method_of
 from venn_admit.service.store.database.engine import connect, transaction
 from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
 from venn_admit.service.store.exemplars.approximations import StoredParameters
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.work import recalibrations
 
-SettingsOf = Callable[[Classifier], CalibratorSettings]
+SettingsOf = Callable[[Classifier], MethodSettings]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,12 +35,18 @@ class Calibrated:
 
     calibrator_id: int
     calibration_id: int
-    settings: CalibratorSettings
+    method_settings: MethodSettings
     made: Made
     mc_count: int
     vp_count: int
     changed: ChangedRows
     left_out: int
+
+    @property
+    def settings(self) -> CalibratorSettings:
+        """Those of Venn-ADMIT, for whoever asked for that method."""
+        assert isinstance(self.method_settings, CalibratorSettings), f"{self.calibration_id} is by another method"
+        return self.method_settings
 
     @property
     def by_admit(self) -> MadeByAdmit:
@@ -130,7 +136,7 @@ def calibrate(
 def take_snapshot(
     guard: Connection,
     classifier: Classifier,
-    settings: CalibratorSettings,
+    settings: MethodSettings,
     *,
     reason: str,
     keep: int | None,
@@ -180,7 +186,7 @@ def vacuum_changed(engine: Engine, calibrated: Calibrated) -> None:
 def _calibrate(
     connection: Connection,
     classifier: Classifier,
-    settings: CalibratorSettings,
+    settings: MethodSettings,
     calibrator_id: int | None,
     reason: str,
     *,

@@ -4,7 +4,7 @@ from sqlalchemy import Engine
 
 from venn_admit.service.core.calibrators.usable_bands import UsableShares, usable_shares
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.types import Split
+from venn_admit.service.core.types import CalibratorSettings, Split
 from venn_admit.service.flows.calibration.calibrate import SettingsOf, require_parameters
 from venn_admit.service.flows.methods.venn_admit.make import read_points, require_radius
 from venn_admit.service.store.database.engine import connect
@@ -14,8 +14,10 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 
 def compare_settings(
     engine: Engine, name: str, settings_of: SettingsOf, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
-) -> tuple[Classifier, UsableShares]:
+) -> tuple[Classifier, UsableShares] | None:
     """Shares of usable points of mc under the settings asked for and under others; nothing is written.
+
+    None if these are settings of a method that has no bands.
 
     The approximations of mc must be stored, as the job of `request_approximations` does. Raises as `calibrate` does
     for invalid settings and missing data. memory_budget: bytes that temporary arrays may take.
@@ -25,6 +27,8 @@ def compare_settings(
         with connection.begin():
             classifier = classifiers.by_name(connection, name)
             settings = settings_of(classifier)
+            if not isinstance(settings, CalibratorSettings):
+                return None
             parameters = require_parameters(connection, classifier)
             _, mc = read_points(connection, classifier, Split.MC, parameters, memory_budget)
     shares = usable_shares(

@@ -37,13 +37,19 @@ def decide_vector(
     name: str,
     vector: Float32Array,
     *,
-    weighted: bool,
+    logits: Float32Array | None = None,
+    weighted: bool | None,
     require_full_match: bool,
     hnsw_ef_search: int | None = None,
 ) -> DecidedVector:
     """Decide on a vector by the current snapshot; arguments and errors are those of `PointScorer.score`."""
     decision = scorer.score(
-        name, vector, weighted=weighted, require_full_match=require_full_match, hnsw_ef_search=hnsw_ef_search
+        name,
+        vector,
+        logits=logits,
+        weighted=weighted,
+        require_full_match=require_full_match,
+        hnsw_ef_search=hnsw_ef_search,
     )
     with connect(engine) as connection:
         return DecidedVector(decision, exemplars.described(connection, decision.nearest.ids))
@@ -56,7 +62,7 @@ def decide_row(
     source: ExemplarSource,
     row: int,
     *,
-    weighted: bool,
+    weighted: bool | None,
     require_full_match: bool,
     hnsw_ef_search: int | None = None,
 ) -> DecidedRow:
@@ -70,12 +76,13 @@ def decide_row(
         raise _no_such_row(source, count, row)
     with connect(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-    external_id, vector = _read_row(classifier, source, row)
+    external_id, vector, logits = _read_row(classifier, source, row)
     decided = decide_vector(
         engine,
         scorer,
         name,
         vector,
+        logits=logits,
         weighted=weighted,
         require_full_match=require_full_match,
         hnsw_ef_search=hnsw_ef_search,
@@ -83,14 +90,15 @@ def decide_row(
     return DecidedRow(external_id, decided)
 
 
-def _read_row(classifier: Classifier, source: ExemplarSource, row: int) -> tuple[str, Float32Array]:
+def _read_row(classifier: Classifier, source: ExemplarSource, row: int) -> tuple[str, Float32Array, Float32Array]:
     count = 0
     for batch in source.batches(
         dimension=classifier.dimension, class_count=classifier.class_count, class_names=classifier.class_names
     ):
         count = batch.first_row + len(batch.vectors)
         if row < count:
-            return batch.external_ids[row - batch.first_row], batch.vectors[row - batch.first_row]
+            place = row - batch.first_row
+            return batch.external_ids[place], batch.vectors[place], batch.logits[place]
     raise _no_such_row(source, count, row)
 
 

@@ -55,13 +55,14 @@ def replay(
         row = decisions.by_id(connection, decision_id)
         classifier = classifiers.by_id(connection, row.classifier_id)
         query = exemplars.vectors(connection, classifier, np.array([row.exemplar_id]))
+        logits = exemplars.network_logits(connection, classifier, np.array([row.exemplar_id]))
     snapshot = load_snapshot(engine, cache, classifier, row.calibration_id)
     then = _support_at(engine, cache.support(engine, classifier), classifier, row.support_version)
 
     found = exact_neighbours(query, then.vectors, classifier.neighbour_count, memory_budget=memory_budget)
     approximation = approximate(found, then.support, snapshot.parameters.knn)
     explained = snapshot.explain(
-        ScoredPoints(approximation, query if row.weighted else None),
+        ScoredPoints(approximation, query if row.weighted else None, logits),
         require_full_match=row.require_full_match,
         memory_budget=memory_budget,
     )

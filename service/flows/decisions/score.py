@@ -37,11 +37,12 @@ load_snapshot = venn_admit.load_snapshot
 
 @dataclass(frozen=True, slots=True)
 class ScoreRequest:
-    """A job that was recorded: its key, the snapshot it is pinned to, and its rows."""
+    """A job that was recorded: its key, the snapshot it is pinned to, its rows, and whether it is weighted."""
 
     job_id: int
     calibration_id: int
     rows: int
+    weighted: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +73,7 @@ def request_score(
     name: str,
     source: ExemplarSource,
     *,
-    weighted: bool,
+    weighted: bool | None,
     require_full_match: bool,
     calibration_id: int | None,
     chunk_rows: int,
@@ -85,7 +86,7 @@ def request_score(
         engine: The database.
         name: The classifier's name.
         source: The exemplars.
-        weighted: Whether probabilities are weighted by the localizer, the default of the procedure, or plain.
+        weighted: Whether probabilities are weighted by the localizer, or plain; None: as is usual for the method.
         require_full_match: Whether points with q < K are rejected.
         calibration_id: The snapshot to use; None: the current one.
         chunk_rows: Rows of a chunk of the job.
@@ -100,6 +101,8 @@ def request_score(
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
+        if weighted is None:
+            weighted = registry.METHODS[calibration.method].weighted_by_default
         require_support(connection, classifier)
         exemplar_ids = store_scored(connection, classifier, source, on_rows)
         job_id = submission.add_job(
@@ -112,7 +115,7 @@ def request_score(
             weighted=weighted,
             require_full_match=require_full_match,
         )
-    return ScoreRequest(job_id=job_id, calibration_id=calibration.id, rows=len(exemplar_ids))
+    return ScoreRequest(job_id=job_id, calibration_id=calibration.id, rows=len(exemplar_ids), weighted=weighted)
 
 
 def score_points(
@@ -135,13 +138,14 @@ def score_points(
             require_full_match=job.require_full_match,
         )
         queries = exemplars.vectors(connection, classifier, wanted) if job.weighted else None
+        logits = exemplars.network_logits(connection, classifier, wanted) if snapshot.needs_logits else None
     approximated = approximate_points(
         engine, cache, classifier, wanted, snapshot.parameters, memory_budget=memory_budget
     )
     assert approximated.approximation is not None
 
     decided = snapshot.decide(
-        ScoredPoints(approximated.approximation, queries),
+        ScoredPoints(approximated.approximation, queries, logits),
         require_full_match=bool(job.require_full_match),
         memory_budget=memory_budget,
     )
@@ -225,7 +229,7 @@ def _score_columns(rows: Sequence[Row[Any]], class_names: Sequence[str]) -> dict
         "logits": [row.logits for row in rows],
         "q": [row.match_count for row in rows],
         "d": [row.distance for row in rows],
-        "set": [classes_of(row.admit_set) for row in rows],
+        "set": [None if row.admit_set is None else classes_of(row.admit_set) for row in rows],
         "band_size": [row.band_size for row in rows],
         "threshold": [row.threshold for row in rows],
         "category_size": [row.category_size for row in rows],
@@ -237,4 +241,6 @@ def _score_columns(rows: Sequence[Row[Any]], class_names: Sequence[str]) -> dict
         "calibration": [row.calibration_id for row in rows],
         "predicted_class": [class_names[row.predicted] for row in rows],
         "decided_class": [None if row.decision is None else class_names[row.decision] for row in rows],
+        "method": [row.method for row in rows],
+        "score": [row.score for row in rows],
     }

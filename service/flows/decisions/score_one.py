@@ -49,23 +49,30 @@ class PointScorer:
         name: str,
         vector: Float32Array,
         *,
-        weighted: bool = True,
+        logits: Float32Array | None = None,
+        weighted: bool | None = None,
         require_full_match: bool = False,
         hnsw_ef_search: int | None = None,
     ) -> PointDecision:
         """Decide on a vector by the current snapshot.
 
-        vector: (D,) float32, finite. weighted: by the localizer, or plain. require_full_match: reject q < K.
+        vector: (D,) float32, finite. logits: (C,) float32, the network's, which some methods need. weighted: by the
+        localizer, or plain; None: as is usual for the method. require_full_match: reject q < K.
         hnsw_ef_search: search by the HNSW index, which may miss neighbours, with so many candidates; None: exactly.
-        Raises NotReadyError before the first calibration, or where there is no such index.
+        Raises NotReadyError before the first calibration, or where there is no such index; InvalidInputError if the
+        method needs logits.
         """
         with consistent_view(self._engine) as connection:
             classifier = classifiers.by_name(connection, name)
             calibration = calibrations.latest(connection, classifier)
             parameters = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
             near = _search(connection, classifier, vector, hnsw_ef_search)
+            if weighted is None:
+                weighted = METHODS[calibration.method].weighted_by_default
             points = ScoredPoints(
-                approximate(*near.as_neighbours(), parameters.knn), vector[np.newaxis] if weighted else None
+                approximate(*near.as_neighbours(), parameters.knn),
+                vector[np.newaxis] if weighted else None,
+                None if logits is None else logits[np.newaxis],
             )
             decide = self._deciders[calibration.method].look_up(connection, classifier, calibration, points)
         explained = decide(require_full_match=require_full_match)

@@ -6,8 +6,10 @@ from typing import Any, Protocol
 from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows
-from venn_admit.service.core.types import Approximation, CalibratorSettings, Float32Array, IntArray
+from venn_admit.service.core.types import Approximation, Float32Array, IntArray
+from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.store.calibrations.calibrations import Calibration
+from venn_admit.service.store.calibrations.setting_forms import MethodSettings
 from venn_admit.service.store.decisions.decisions import EvidenceRows, Verdicts
 from venn_admit.service.store.exemplars.approximations import StoredParameters
 from venn_admit.service.store.exemplars.classifiers import Classifier
@@ -32,11 +34,21 @@ class ScoredPoints:
     """What m points are decided by.
 
     approximation: the KNN's view of them, under the parameters of the snapshot. vectors: (m, D) float32 if the decision
-    is to be weighted by the localizer; None for a plain one.
+    is to be weighted by the localizer; None for a plain one. logits: (m, C) float32, the network's; None if unknown.
     """
 
     approximation: Approximation
     vectors: Float32Array | None
+    logits: Float32Array | None
+
+    def require_logits(self) -> Float32Array:
+        """Return the network's logits, or raise InvalidInputError if they are unknown."""
+        if self.logits is None:
+            raise InvalidInputError(
+                "expected the network's logits with the vector, because the calibration in use decides on the "
+                "network's prediction; give both"
+            )
+        return self.logits
 
 
 class Decided(Protocol):
@@ -70,6 +82,11 @@ class Snapshot(Protocol):
 
     @property
     def calibration(self) -> Calibration: ...
+
+    @property
+    def needs_logits(self) -> bool:
+        """Whether points are decided by the network's logits."""
+        ...
 
     @property
     def parameters(self) -> StoredParameters:
@@ -111,12 +128,22 @@ class DecideOne(Protocol):
 class Method(Protocol):
     """A method of calibration."""
 
+    @property
+    def weighted_by_default(self) -> bool:
+        """Whether decisions are weighted by the localizer unless plain ones are asked for."""
+        ...
+
+    @property
+    def has_bands(self) -> bool:
+        """Whether it decides by bands, which may hold too few points to be of use."""
+        ...
+
     def make(
         self,
         connection: Connection,
         classifier: Classifier,
         parameters: StoredParameters,
-        settings: CalibratorSettings,
+        settings: MethodSettings,
         *,
         memory_budget: int,
     ) -> Made:

@@ -5,14 +5,15 @@ from collections.abc import Mapping
 from sqlalchemy import Engine
 
 from venn_admit.service.flows.methods.method import Method, Snapshot
+from venn_admit.service.flows.methods.venn_abers.method import VennAbers
 from venn_admit.service.flows.methods.venn_admit.method import VennAdmit
 from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.calibrations.setting_forms import VENN_ADMIT
+from venn_admit.service.store.calibrations.setting_forms import VENN_ABERS, VENN_ADMIT
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.search.array_cache import ArrayCache
 
-METHODS: Mapping[str, Method] = {VENN_ADMIT: VennAdmit()}
+METHODS: Mapping[str, Method] = {VENN_ADMIT: VennAdmit(), VENN_ABERS: VennAbers()}
 
 
 def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> Snapshot:

@@ -12,10 +12,16 @@ from sqlalchemy import Connection, Row
 
 from venn_admit.service.core.calibrators.bands import BandRadius
 from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows
+from venn_admit.service.core.calibrators.venn_abers.settings import VennAbersSettings
 from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
 from venn_admit.service.errors import Code, NotFoundError, NotReadyError
 from venn_admit.service.store.calibrations.calibration_points import ChangedRows, delete_unheld, write_changes
-from venn_admit.service.store.calibrations.setting_forms import setting_columns, settings_digest, settings_of
+from venn_admit.service.store.calibrations.setting_forms import (
+    MethodSettings,
+    setting_columns,
+    settings_digest,
+    settings_of,
+)
 from venn_admit.service.store.database.binary_copy import (
     BOOL,
     FLOAT8,
@@ -43,10 +49,22 @@ class Calibration:
     revision: UUID
     knn_parameters_id: int
     method: str
-    settings: CalibratorSettings
+    method_settings: MethodSettings
     band_radius: BandRadius | None
     mc_count: int
     vp_count: int
+
+    @property
+    def settings(self) -> CalibratorSettings:
+        """Those of Venn-ADMIT, for whoever knows that this is the method."""
+        assert isinstance(self.method_settings, CalibratorSettings), f"calibration {self.id} is by {self.method}"
+        return self.method_settings
+
+    @property
+    def abers_settings(self) -> VennAbersSettings:
+        """Those of Venn-Abers, for whoever knows that this is the method."""
+        assert isinstance(self.method_settings, VennAbersSettings), f"calibration {self.id} is by {self.method}"
+        return self.method_settings
 
     @property
     def radius(self) -> BandRadius:
@@ -78,7 +96,7 @@ class BandEvidence:
     category_count: IntArray
 
 
-def choose_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> int:
+def choose_calibrator(connection: Connection, classifier: Classifier, settings: MethodSettings) -> int:
     """Return the key of the calibrator with these settings, created if new, which is the one in use from now on."""
     calibrator_id: int = connection.execute(
         statement("calibrations.choose_calibrator"),
@@ -87,19 +105,19 @@ def choose_calibrator(connection: Connection, classifier: Classifier, settings: 
     return calibrator_id
 
 
-def lock_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> None:
+def lock_calibrator(connection: Connection, classifier: Classifier, settings: MethodSettings) -> None:
     """Wait until nobody else calibrates under these settings; the lock is held to the end of the transaction."""
     connection.execute(statement("calibrations.lock_calibrator"), {"lock_key": _lock_key(classifier, settings)})
 
 
-def try_lock_calibrator(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> bool:
+def try_lock_calibrator(connection: Connection, classifier: Classifier, settings: MethodSettings) -> bool:
     """Take the same lock without waiting; return False if somebody else holds it."""
     parameters = {"lock_key": _lock_key(classifier, settings)}
     locked: bool = connection.execute(statement("calibrations.try_lock_calibrator"), parameters).scalar_one()
     return locked
 
 
-def _lock_key(classifier: Classifier, settings: CalibratorSettings) -> int:
+def _lock_key(classifier: Classifier, settings: MethodSettings) -> int:
     """The key of the lock, 32 bits, from the settings, as the calibrator may not exist yet. Two may share a key."""
     identity = classifier.id.to_bytes(4, "big") + settings_digest(settings)
     return int.from_bytes(blake2b(identity, digest_size=4).digest(), "big", signed=True)
@@ -152,6 +170,7 @@ def delete_old(connection: Connection, calibrator_id: int, keep: int) -> None:
     old = list(connection.execute(statement("calibrations.lock_old_calibrations"), parameters).scalars())
     if old and connection.execute(statement("calibrations.delete_calibrations"), {"calibration_ids": old}).rowcount:
         delete_unheld(connection, calibrator_id)
+        connection.execute(statement("steps.delete_unheld_steps"), {"calibrator_id": calibrator_id})
 
 
 def _calibration(row: Row[Any]) -> Calibration:
@@ -163,7 +182,7 @@ def _calibration(row: Row[Any]) -> Calibration:
         revision=row.revision,
         knn_parameters_id=row.knn_parameters_id,
         method=row.method,
-        settings=settings_of(row),
+        method_settings=settings_of(row),
         band_radius=None if row.omega is None else BandRadius(s_hat=row.s_hat, omega=row.omega),
         mc_count=row.mc_count,
         vp_count=row.vp_count,

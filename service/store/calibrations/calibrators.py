@@ -5,9 +5,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from venn_admit.service.core.types import CalibratorSettings
 from venn_admit.service.errors import Code, NotFoundError
-from venn_admit.service.store.calibrations.setting_forms import settings_of
+from venn_admit.service.store.calibrations.setting_forms import MethodSettings, settings_of
 from venn_admit.service.store.database.statements import statement
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
@@ -21,7 +20,7 @@ class Calibrator:
     """
 
     id: int
-    settings: CalibratorSettings
+    settings: MethodSettings
     is_in_use: bool
     retired_at: datetime | None
     calibration_id: int

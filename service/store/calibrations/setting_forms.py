@@ -8,9 +8,13 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from venn_admit.service.core.calibrators.venn_abers.settings import AUTO, ScoreKind, VennAbersSettings
 from venn_admit.service.core.types import CalibratorSettings
 
 VENN_ADMIT = "venn-admit"
+VENN_ABERS = "venn-abers"
+
+MethodSettings = CalibratorSettings | VennAbersSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +62,60 @@ def _canonical_admit(settings: CalibratorSettings) -> tuple[Any, ...]:
     )
 
 
+def _abers_columns(settings: VennAbersSettings) -> dict[str, Any]:
+    return {
+        "alpha": settings.alpha,
+        "bin_edges": list(settings.bin_edges),
+        "thresholds": list(settings.thresholds),
+        "score": AUTO if settings.score is None else settings.score,
+    }
+
+
+def _read_abers(row: Row[Any]) -> VennAbersSettings:
+    return VennAbersSettings(
+        alpha=Decimal(row.alpha),
+        bin_edges=tuple(row.bin_edges),
+        thresholds=tuple(row.thresholds),
+        score=None if row.score == AUTO else ScoreKind(row.score),
+        weighted=False,
+    )
+
+
+def _canonical_abers(settings: VennAbersSettings) -> tuple[Any, ...]:
+    return (
+        VENN_ABERS,
+        settings.alpha.normalize(),
+        settings.bin_edges,
+        tuple(threshold.normalize() for threshold in settings.thresholds),
+        AUTO if settings.score is None else str(settings.score),
+    )
+
+
 FORMS: Mapping[str, SettingForm] = {
-    VENN_ADMIT: SettingForm(CalibratorSettings, _admit_columns, _read_admit, _canonical_admit)
+    VENN_ADMIT: SettingForm(CalibratorSettings, _admit_columns, _read_admit, _canonical_admit),
+    VENN_ABERS: SettingForm(VennAbersSettings, _abers_columns, _read_abers, _canonical_abers),
 }
 
 
-def method_of(settings: CalibratorSettings) -> str:
+def method_of(settings: MethodSettings) -> str:
     """Return the name of the method that these are settings of."""
     return next(name for name, form in FORMS.items() if isinstance(settings, form.type))
 
 
-def setting_columns(settings: CalibratorSettings) -> dict[str, Any]:
+def setting_columns(settings: MethodSettings) -> dict[str, Any]:
     """Return the values of a calibrator's columns, the method and the digest included; None for other methods'."""
     method = method_of(settings)
-    others = {"delta": None, "kappa": None}
+    others = {"delta": None, "kappa": None, "score": None}
     return {"method": method, "settings_digest": settings_digest(settings), **others, **FORMS[method].columns(settings)}
 
 
-def settings_of(row: Row[Any]) -> CalibratorSettings:
+def settings_of(row: Row[Any]) -> MethodSettings:
     """Return the settings in a row that has the columns of a calibrator."""
-    found: CalibratorSettings = FORMS[row.method].read(row)
+    found: MethodSettings = FORMS[row.method].read(row)
     return found
 
 
-def settings_digest(settings: CalibratorSettings) -> bytes:
+def settings_digest(settings: MethodSettings) -> bytes:
     """Return the BLAKE2b-128 digest of the settings; equal numbers give equal digests, however they are written."""
     canonical = FORMS[method_of(settings)].canonical(settings)
     return blake2b(repr(canonical).encode(), digest_size=16).digest()

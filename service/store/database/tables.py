@@ -288,6 +288,11 @@ calibrator = Table(
         DateTime(timezone=True),
         comment="When it was retired; null as long as its calibration is kept current.",
     ),
+    Column(
+        "score",
+        Text,
+        comment="Score asked for: auto, network or reliability; null unless the method is venn-abers.",
+    ),
     # The key is on the digest, because a thousand thresholds do not fit into an index.
     UniqueConstraint("classifier_id", "settings_digest"),
     CheckConstraint("alpha > 0 AND alpha < 1", name="alpha"),
@@ -295,6 +300,8 @@ calibrator = Table(
     CheckConstraint("kappa >= 1", name="kappa"),
     CheckConstraint("1 - alpha <= ALL (thresholds) AND 1 >= ALL (thresholds)", name="thresholds"),
     CheckConstraint("method IN ('venn-admit', 'venn-abers')", name="method"),
+    CheckConstraint("score IN ('auto', 'network', 'reliability')", name="score"),
+    CheckConstraint("(method = 'venn-abers') = (score IS NOT NULL)", name="venn_abers"),
     CheckConstraint(
         "(method = 'venn-admit') = (delta IS NOT NULL) AND (method = 'venn-admit') = (kappa IS NOT NULL)",
         name="venn_admit",
@@ -354,6 +361,76 @@ band_radius = Table(
     comment="Radius of the bands of each snapshot of the method venn-admit.",
 )
 
+score_choice = Table(
+    "score_choice",
+    metadata,
+    Column(
+        "calibration_id",
+        ForeignKey(calibration.c.id, ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+        comment="The snapshot.",
+    ),
+    Column("score", Text, nullable=False, comment="Score of the snapshot: network or reliability."),
+    Column(
+        "network_share",
+        Double,
+        comment="Share of mc that the network's score admits by cross-fitting; null if a score was asked for.",
+    ),
+    Column(
+        "reliability_share",
+        Double,
+        comment="Share of mc that the reliability score admits by cross-fitting; null if a score was asked for.",
+    ),
+    Column(
+        "standard_error",
+        Double,
+        comment="Of the difference between the shares, over documents; null with fewer than two.",
+    ),
+    Column("documents", Integer, comment="Number of documents; null if a score was asked for."),
+    CheckConstraint("score IN ('network', 'reliability')", name="score"),
+    comment="Score of each snapshot of the method venn-abers, and on what ground it was chosen.",
+)
+
+venn_abers_step = Table(
+    "venn_abers_step",
+    metadata,
+    Column("calibrator_id", ForeignKey(calibrator.c.id), nullable=False, comment="The calibrator."),
+    Column(
+        "cell",
+        Integer,
+        nullable=False,
+        comment="Number of the cell: bin of q times number of classes, plus predicted class.",
+    ),
+    Column(
+        "score",
+        Double,
+        nullable=False,
+        comment="Score from which the step holds, up to the next; -infinity for the first of a cell.",
+    ),
+    Column("valid_from", Integer, nullable=False, comment="Number of the first snapshot that holds this row."),
+    Column(
+        "valid_until",
+        Integer,
+        comment="Number of the first snapshot that no longer holds it; null while the current one does.",
+    ),
+    Column("lower", Double, nullable=False, comment="p0 within the step."),
+    Column("upper_at", Double, nullable=False, comment="p1 at the score itself."),
+    Column("upper_above", Double, nullable=False, comment="p1 above it, within the step."),
+    PrimaryKeyConstraint("calibrator_id", "cell", "score", "valid_from"),
+    CheckConstraint("valid_until > valid_from", name="validity"),
+    # The step of a score is the last entry not above it; there is one open row a step.
+    Index(
+        "venn_abers_step_open_key",
+        "calibrator_id",
+        "cell",
+        "score",
+        unique=True,
+        postgresql_where=text("valid_until IS NULL"),
+    ),
+    comment="Row-versioned plain bounds of each cell as functions of the score: two probabilities a step.",
+)
+
 calibration_point = Table(
     "calibration_point",
     metadata,
@@ -367,7 +444,12 @@ calibration_point = Table(
     ),
     Column("split", Text, nullable=False, comment="mc or vp."),
     Column("label", Integer, nullable=False, comment="y, the label."),
-    Column("predicted", Integer, nullable=False, comment="KNN's prediction."),
+    Column(
+        "predicted",
+        Integer,
+        nullable=False,
+        comment="Prediction that is decided on: the KNN's for venn-admit, the network's for venn-abers.",
+    ),
     Column(
         "match_count",
         Integer,
@@ -376,7 +458,12 @@ calibration_point = Table(
     ),
     Column("bin", Integer, nullable=False, comment="Bin of q under the bin edges of the calibrator."),
     Column("distance", Double, nullable=False, comment="d, distance to the nearest training exemplar."),
-    Column("score", Double, nullable=False, comment="Nonconformity score of the label, 1 - pi^y."),
+    Column(
+        "score",
+        Double,
+        nullable=False,
+        comment="Nonconformity score of the label, 1 - pi^y; for venn-abers s, the score of the prediction.",
+    ),
     Column("admit_set", BIT(varying=True), comment="ADMIT set, one bit per class; null in mc."),
     Column(
         "is_singleton",
@@ -527,7 +614,12 @@ decision = Table(
     Column("weighted", Boolean, nullable=False, comment="Whether the probabilities are up-weighted by the localizer."),
     Column("require_full_match", Boolean, nullable=False, comment="Whether a point with q < K was rejected."),
     Column("support_version", BigInteger, nullable=False, comment="Support version at which it was decided."),
-    Column("predicted", Integer, nullable=False, comment="KNN's prediction."),
+    Column(
+        "predicted",
+        Integer,
+        nullable=False,
+        comment="Prediction that was decided on: the KNN's for venn-admit, the network's for venn-abers.",
+    ),
     Column(
         "match_count",
         Integer,
@@ -565,6 +657,26 @@ admit_evidence = Table(
     Column("threshold", ARRAY(Double), nullable=False, comment="tau_c of each class; may be -infinity."),
     Column("category_size", Integer, nullable=False, comment="|T|, in vp; 0 if the set is not a singleton."),
     comment="What decisions of the method venn-admit rest on, besides what every decision has.",
+)
+
+abers_evidence = Table(
+    "abers_evidence",
+    metadata,
+    Column(
+        "decision_id",
+        ForeignKey(decision.c.id, ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+        comment="The decision.",
+    ),
+    Column("score", Double, nullable=False, comment="s, the score of the prediction."),
+    Column(
+        "step_score",
+        Double,
+        nullable=False,
+        comment="Score from which the plain step of its cell holds; -infinity for the first, and in an empty cell.",
+    ),
+    comment="What decisions of the method venn-abers rest on, besides what every decision has.",
 )
 
 message = Table(

@@ -9,6 +9,7 @@ INSERT INTO calibrator (
     kappa,
     bin_edges,
     thresholds,
+    score,
     chosen_at
 )
 VALUES (
@@ -20,6 +21,7 @@ VALUES (
     :kappa,
     :bin_edges,
     :thresholds,
+    :score,
     clock_timestamp()
 )
 ON CONFLICT (classifier_id, settings_digest) DO UPDATE
@@ -106,7 +108,8 @@ SELECT
     calibrator.delta,
     calibrator.kappa,
     calibrator.bin_edges,
-    calibrator.thresholds
+    calibrator.thresholds,
+    calibrator.score
 FROM calibration
 INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
 LEFT JOIN band_radius ON calibration.id = band_radius.calibration_id

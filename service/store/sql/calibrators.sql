@@ -9,6 +9,7 @@ SELECT
     calibrator.kappa,
     calibrator.bin_edges,
     calibrator.thresholds,
+    calibrator.score,
     calibrator.retired_at,
     calibration.id AS calibration_id,
     calibration.created_at AS calibrated_at,

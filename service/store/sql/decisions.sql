@@ -42,6 +42,8 @@ SELECT
     evidence.band_size,
     evidence.threshold,
     evidence.category_size,
+    abers.score,
+    wanted.method,
     stored.upweight,
     stored.lower,
     stored.upper,
@@ -54,9 +56,12 @@ FROM (
         job.weighted,
         job.require_full_match,
         job_row.row_number,
-        job_row.exemplar_id
+        job_row.exemplar_id,
+        calibrator.method
     FROM job
     INNER JOIN job_row ON job.id = job_row.job_id
+    INNER JOIN calibration ON job.calibration_id = calibration.id
+    INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
     WHERE job.id = :job_id
     -- This is looked up here, so that nothing as large as a decision is sorted.
     ORDER BY job_row.row_number
@@ -104,6 +109,15 @@ LEFT JOIN
         ORDER BY admit_evidence.decision_id
         LIMIT 1
     ) AS evidence
+    ON TRUE
+LEFT JOIN
+    LATERAL (
+        SELECT abers_evidence.score
+        FROM abers_evidence
+        WHERE abers_evidence.decision_id = stored.id
+        ORDER BY abers_evidence.decision_id
+        LIMIT 1
+    ) AS abers
     ON TRUE
 ORDER BY wanted.row_number;
 
@@ -173,6 +187,8 @@ SELECT
     admit_evidence.band_size,
     admit_evidence.threshold,
     admit_evidence.category_size,
+    abers_evidence.score,
+    abers_evidence.step_score,
     decision.upweight,
     decision.lower,
     decision.upper,
@@ -185,4 +201,5 @@ SELECT
 FROM decision
 INNER JOIN exemplar ON decision.exemplar_id = exemplar.id
 LEFT JOIN admit_evidence ON decision.id = admit_evidence.decision_id
+LEFT JOIN abers_evidence ON decision.id = abers_evidence.decision_id
 WHERE decision.id = :decision_id;

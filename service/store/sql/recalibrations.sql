@@ -43,7 +43,8 @@ SELECT
     calibrator.delta,
     calibrator.kappa,
     calibrator.bin_edges,
-    calibrator.thresholds
+    calibrator.thresholds,
+    calibrator.score
 FROM recalibration_request AS request
 INNER JOIN calibrator ON request.calibrator_id = calibrator.id
 LEFT JOIN job ON request.job_id = job.id

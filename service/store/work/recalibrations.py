@@ -5,8 +5,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from venn_admit.service.core.types import CalibratorSettings, Split
-from venn_admit.service.store.calibrations.setting_forms import settings_digest, settings_of
+from venn_admit.service.core.types import Split
+from venn_admit.service.store.calibrations.setting_forms import MethodSettings, settings_digest, settings_of
 from venn_admit.service.store.database.statements import statement
 from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.exemplars.classifiers import Classifier
@@ -25,7 +25,7 @@ class RecalibrationRequest:
 
     calibrator_id: int
     classifier: Classifier
-    settings: CalibratorSettings
+    settings: MethodSettings
     requested_at: datetime
     reason: str
     job_id: int | None
@@ -73,7 +73,7 @@ def due(
     ]
 
 
-def requested_at(connection: Connection, classifier: Classifier, settings: CalibratorSettings) -> datetime | None:
+def requested_at(connection: Connection, classifier: Classifier, settings: MethodSettings) -> datetime | None:
     """Return when recalibration under these settings was last requested; None if it was not."""
     parameters = {"classifier_id": classifier.id, "settings_digest": settings_digest(settings)}
     found: datetime | None = connection.execute(

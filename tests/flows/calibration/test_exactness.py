@@ -39,10 +39,23 @@ seeds = st.integers(0, 2**32 - 1)
 few = st.integers(1, 6)
 
 
-def calibrated(bench: Bench, name: str) -> str:
+STEPS = """
+SELECT cell, step.score, lower, upper_at, upper_above
+FROM venn_abers_step AS step
+INNER JOIN calibrator ON calibrator.id = calibrator_id
+INNER JOIN classifier ON classifier.id = classifier_id
+WHERE name = :name AND valid_until IS NULL
+ORDER BY cell, step.score
+"""
+
+
+def calibrated(bench: Bench, name: str, method: str) -> str:
     """What comes of a calibration: "done", or why there is none."""
     try:
-        bench.calibrate(name, **CALIBRATOR)
+        if method == "venn-admit":
+            bench.calibrate(name, **CALIBRATOR)
+        else:
+            bench.calibrate_abers(name, score="network", bin_edges=(0, 1, 4))
     except NotReadyError as error:
         return str(error).replace(name, "NAME")
     return "done"
@@ -52,6 +65,7 @@ class Life(RuleBasedStateMachine):
     """One classifier, to which all may happen that its users can do."""
 
     bench: Bench
+    method: str
     count = 0
 
     def __init__(self) -> None:
@@ -110,7 +124,8 @@ class Life(RuleBasedStateMachine):
     @rule(seed=seeds, n=few)
     def score(self, seed: int, n: int) -> None:
         arrays = self.points(seed, n)
-        self.bench.score(self.name, self.bench.write("scored.npz", arrays | {"y": np.full(n, -1)}))
+        path = self.bench.write("scored.npz", arrays | {"y": np.full(n, -1)})
+        self.bench.score(self.name, path, weighted=bool(seed % 2))
 
     @rule(seed=seeds, n=few, selection=st.sampled_from(["random", "selected"]))
     def labels_arrive(self, seed: int, n: int, selection: str) -> None:
@@ -137,14 +152,17 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def calibrate(self) -> None:
-        outcome = calibrated(self.bench, self.name)
+        outcome = calibrated(self.bench, self.name, self.method)
         again = f"{self.name}-again"
         if outcome == "done":
             self.check_lists()
         store_again(self.bench, self.name, again, PARAMETERS, ETA_LOC)
-        assert calibrated(self.bench, again) == outcome
+        assert calibrated(self.bench, again, self.method) == outcome
         if outcome == "done":
             assert current_points(self.bench, self.name) == current_points(self.bench, again)
+            steps = self.bench.rows(STEPS, name=self.name)
+            assert steps == self.bench.rows(STEPS, name=again)
+            assert bool(steps) == (self.method == "venn-abers")
         self.forget(again)
 
     def check_lists(self) -> None:
@@ -174,10 +192,11 @@ class Life(RuleBasedStateMachine):
         super().teardown()
 
 
-@pytest.fixture
-def life(engine: Engine, tmp_path: Path) -> type[Life]:
+@pytest.fixture(params=["venn-admit", "venn-abers"])
+def life(request: pytest.FixtureRequest, engine: Engine, tmp_path: Path) -> type[Life]:
     class LifeHere(Life):
         bench = Bench(engine, tmp_path)
+        method = request.param
 
     return LifeHere
 

@@ -36,20 +36,30 @@ def reaches_threshold(lower: FloatArray, predicted: IntArray, thresholds: tuple[
     return found
 
 
-def select(bounds: Bounds, predicted: IntArray, thresholds: tuple[Decimal, ...]) -> Selection:
+def select(
+    bounds: Bounds, predicted: IntArray, thresholds: tuple[Decimal, ...], *, full_match: BoolArray | None = None
+) -> Selection:
     """Admit the predictions whose p0 reaches the threshold of their class.
 
     Args:
         bounds: Of m points.
         predicted: (m,) int64 in [0, C), yhat.
         thresholds: (C,), t_c.
+        full_match: (m,) bool, q = K, if the others are to be rejected; None to admit them as well.
 
     Returns:
-        The verdicts; the one reason to reject is `Reason.PROBABILITY_BELOW_THRESHOLD`.
+        The verdicts; the reason to reject is `Reason.PROBABILITY_BELOW_THRESHOLD`, or otherwise
+        `Reason.MATCH_COUNT_BELOW_K`.
 
     Raises:
         InvalidInputError: The arrays have other lengths or ranges.
     """
-    admitted = reaches_threshold(bounds.lower, predicted, thresholds)
-    reason = tuple(Reason).index(Reason.PROBABILITY_BELOW_THRESHOLD)
-    return Selection(decision=np.where(admitted, predicted, -1), reason=np.where(admitted, -1, reason))
+    reached = reaches_threshold(bounds.lower, predicted, thresholds)
+    below, no_match = (
+        tuple(Reason).index(reason) for reason in (Reason.PROBABILITY_BELOW_THRESHOLD, Reason.MATCH_COUNT_BELOW_K)
+    )
+    matches = np.ones_like(reached) if full_match is None else full_match
+    return Selection(
+        decision=np.where(reached & matches, predicted, -1),
+        reason=np.where(reached, np.where(matches, -1, no_match), below),
+    )

@@ -6,6 +6,7 @@ from venn_admit.service.core.types import CalibratorSettings
 from venn_admit.service.flows.methods.venn_admit.decide_one import AdmitPointDecider
 from venn_admit.service.flows.methods.venn_admit.make import MadeByAdmit, make
 from venn_admit.service.flows.methods.venn_admit.snapshot import AdmitSnapshot, load_snapshot
+from venn_admit.service.store.calibrations.setting_forms import MethodSettings
 from venn_admit.service.store.exemplars.approximations import StoredParameters
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.search.array_cache import ArrayCache
@@ -14,15 +15,19 @@ from venn_admit.service.store.search.array_cache import ArrayCache
 class VennAdmit:
     """The method `venn-admit`; see the protocol `Method` for what it does."""
 
+    weighted_by_default = True
+    has_bands = True
+
     def make(
         self,
         connection: Connection,
         classifier: Classifier,
         parameters: StoredParameters,
-        settings: CalibratorSettings,
+        settings: MethodSettings,
         *,
         memory_budget: int,
     ) -> MadeByAdmit:
+        assert isinstance(settings, CalibratorSettings)
         return make(connection, classifier, parameters, settings, memory_budget=memory_budget)
 
     def load(self, engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> AdmitSnapshot:

@@ -9,10 +9,12 @@ from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, Loc
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.service.core.types import AdmitSets, Approximation, Float32Array, IntArray, Split
+from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.flows.methods.method import Explained, ScoredPoints
 from venn_admit.service.flows.methods.venn_admit.fields import decision_fields
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibrations import Calibration
+from venn_admit.service.store.calibrations.setting_forms import VENN_ADMIT
 from venn_admit.service.store.database.engine import consistent_view
 from venn_admit.service.store.decisions.admit_evidence import evidence_rows
 from venn_admit.service.store.decisions.decisions import EvidenceRows, Verdicts
@@ -63,6 +65,10 @@ class AdmitSnapshot:
     venn: VennIndex
     localizer_vectors: Float32Array
 
+    @property
+    def needs_logits(self) -> bool:
+        return False
+
     def decide(self, points: ScoredPoints, *, require_full_match: bool, memory_budget: int) -> DecidedByAdmit:
         """Decide on m points; see the protocol `Snapshot`."""
         decided = decide(
@@ -100,6 +106,11 @@ def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, cal
     """Read a calibration as it was when it was made, and index it."""
     with consistent_view(engine) as connection:
         calibration = calibrations.by_id(connection, classifier, calibration_id)
+        if calibration.method != VENN_ADMIT:
+            raise InvalidInputError(
+                f"calibration {calibration.id} is by the method {calibration.method}, expected one by {VENN_ADMIT}: "
+                "name one of its calibrations"
+            )
         parameters = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
         mc = calibrations.read_points(connection, calibration, Split.MC)
         vp = calibrations.read_points(connection, calibration, Split.VP)

@@ -1,0 +1,1 @@
+"""Venn-Abers on the network's prediction (docs/PROCEDURE.md, section 9)."""

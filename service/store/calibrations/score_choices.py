@@ -1,0 +1,43 @@
+"""Which score a snapshot of Venn-Abers was made with, and why."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind
+from venn_admit.service.store.database.statements import statement
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChoice:
+    """The kind of score; if it was not asked for, the share of mc that each admits by cross-fitting.
+
+    standard_error: of the difference between the shares, over documents; None with fewer than two documents too.
+    """
+
+    kind: ScoreKind
+    network_share: float | None
+    reliability_share: float | None
+    standard_error: float | None
+    documents: int | None
+
+
+def add(connection: Connection, calibration_id: int, choice: StoredChoice) -> None:
+    """Store the choice of a new snapshot."""
+    connection.execute(
+        statement("steps.add_score_choice"),
+        {
+            "calibration_id": calibration_id,
+            "score": choice.kind,
+            "network_share": choice.network_share,
+            "reliability_share": choice.reliability_share,
+            "standard_error": choice.standard_error,
+            "documents": choice.documents,
+        },
+    )
+
+
+def score_of(connection: Connection, calibration_id: int) -> ScoreKind:
+    """Return the score of a snapshot of Venn-Abers."""
+    parameters = {"calibration_id": calibration_id}
+    return ScoreKind(connection.execute(statement("steps.score_of_calibration"), parameters).scalar_one())

@@ -1,0 +1,200 @@
+"""Venn-Abers through the flows: calibrated, decided on in jobs and at once, replayed, recalibrated by difference."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import fresh_database
+from tests.core.calibrators.venn_abers.isotonic import bounds_of
+from tests.plans.plans import explain, kinds, scans
+from tests.running import EXAMPLES, Bench, Golden, make_reviews
+from venn_admit.service.core.approximation.knn import softmax
+from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel
+from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.flows.decisions.score_one import PointScorer
+from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.service.store.database.statements import statement
+
+ALPHA = 0.1
+CLASSES = 2
+# Rises with what each feature says for the prediction.
+MODEL: dict[str, Any] = {
+    "mean": [0.0] * 8,
+    "sd": [1.0] * 8,
+    "coefficients": [1.0, 0.5, 0.25, 0.5, 1.0, -0.25, 0.25, -1.0],
+    "intercept": -0.5,
+    "points": 60,
+}
+RELIABILITY = ReliabilityModel.of_document({"median_d": 4.0, "models": {"all": MODEL}})
+MC = """
+SELECT point.predicted, point.label, point.score, point.match_count
+FROM calibration_point AS point
+INNER JOIN calibrator ON calibrator.id = calibrator_id
+WHERE method = 'venn-abers' AND valid_until IS NULL
+"""
+FIRST_STEPS = """
+SELECT cell, score, lower, upper_at, upper_above FROM venn_abers_step WHERE valid_from = 1 ORDER BY cell, score
+"""
+STORED = """
+SELECT decision.*, score, step_score
+FROM job
+INNER JOIN job_row ON job.id = job_id
+INNER JOIN decision USING (exemplar_id, calibration_id, weighted, require_full_match)
+INNER JOIN abers_evidence ON decision.id = decision_id
+WHERE job.id = :job_id
+ORDER BY row_number
+"""
+
+
+@pytest.fixture(scope="module")
+def reviews(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """Real data, calibrated by Venn-Abers last, with the network's score."""
+    with fresh_database(server_url, template_database) as url:
+        engine = create_engine(url)
+        bench = Bench(engine, tmp_path_factory.mktemp("abers"))
+        make_reviews(bench, held_out_rows=4000)
+        bench.calibrate_abers("reviews", score="network")
+        yield bench
+        engine.dispose()
+
+
+def test_scores_of_a_job_are_those_of_isotonic_regression(reviews: Bench) -> None:
+    """Refitted for each point in rational numbers, on what SQL says of mc."""
+    table = reviews.score("reviews", EXAMPLES / "test.npz", weighted=None).table
+    mc = reviews.rows(MC)
+    predicted, label = np.array([row.predicted for row in mc]), np.array([row.label for row in mc])
+    score = np.array([row.score for row in mc])
+    with np.load(EXAMPLES / "test.npz") as arrays:
+        logits = arrays["f"].astype(np.float32)
+    rows = table.to_pylist()
+    probabilities = softmax(logits)
+    for row, probability in list(zip(rows, probabilities, strict=True))[::25]:
+        assert row["predicted"] == int(np.argmax(probability))
+        assert row["score"] == probability.max()
+        cell = predicted == row["predicted"]
+        lower, upper = bounds_of(score[cell], label[cell] == row["predicted"], row["score"])
+        assert (Fraction(row["lower"]), Fraction(row["upper"])) == (Fraction(float(lower)), Fraction(float(upper)))
+        admitted = row["lower"] >= 1 - ALPHA
+        assert row["decision"] == (row["predicted"] if admitted else None)
+        assert row["reason"] == (None if admitted else "probability below threshold")
+    assert {row["method"] for row in rows} == {"venn-abers"}
+    assert {row["upweight"] for row in rows} == {1.0}
+    for column in ("set", "band_size", "threshold", "category_size"):
+        assert table.column(column).null_count == len(rows)
+    assert 0.5 < sum(row["decision"] is not None for row in rows) / len(rows) < 0.8
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("require_full_match", [True, False])
+def test_one_point_is_that_of_a_job_and_replays(reviews: Bench, *, weighted: bool, require_full_match: bool) -> None:
+    path = EXAMPLES / "ood.npz"
+    with np.load(path) as arrays:
+        part = {name: arrays[name][:300] for name in ("r", "f", "y")}
+    scores = reviews.score(
+        "reviews", reviews.write("part.npz", part), weighted=weighted, require_full_match=require_full_match
+    )
+    stored = reviews.rows(STORED, job_id=scores.request.job_id)
+    scorer = PointScorer(reviews.engine, reviews.cache)
+    assert len(stored) == 300
+    for row, vector, logits in zip(stored, part["r"].astype(np.float32), part["f"].astype(np.float32), strict=True):
+        found = scorer.score("reviews", vector, logits=logits, weighted=weighted, require_full_match=require_full_match)
+        assert found.fields == {field: row._mapping[field] for field in found.fields}
+    assert ("q below K" in {row.reason for row in stored}) == require_full_match
+    assert any(row.upweight > 1 for row in stored) == weighted
+    for row in stored[::30]:
+        assert replay(reviews.engine, reviews.cache, row.id).differing == ()
+
+
+def test_the_step_of_a_score_is_one_look_up(reviews: Bench) -> None:
+    calibrator_id = reviews.value("SELECT id FROM calibrator WHERE method = 'venn-abers'")
+    with transaction(reviews.engine) as connection:
+        connection.exec_driver_sql("ANALYZE venn_abers_step")
+        parameters = {"calibrator_id": calibrator_id, "cell": 1, "score": 0.75}
+        nodes = explain(connection, str(statement("steps.step_at")), parameters, analyze=True)
+    (read,) = scans(nodes, "venn_abers_step")
+    assert kinds([read]) == {("Index Scan", "venn_abers_step_open_key")}
+    assert read["Actual Rows"] == 1
+    assert not [node for node in nodes if node["Node Type"] == "Sort"]
+
+
+def test_is_plain_unless_asked_for(reviews: Bench) -> None:
+    with np.load(EXAMPLES / "test.npz") as arrays:
+        vector, logits = arrays["r"][0].astype(np.float32), arrays["f"][0].astype(np.float32)
+    scorer = PointScorer(reviews.engine, reviews.cache)
+    found = scorer.score("reviews", vector, logits=logits)
+    assert found.fields == scorer.score("reviews", vector, logits=logits, weighted=False).fields
+
+
+def test_a_vector_without_logits_is_refused(reviews: Bench) -> None:
+    with pytest.raises(InvalidInputError, match="expected the network's logits with the vector"):
+        PointScorer(reviews.engine, reviews.cache).score("reviews", np.zeros(128, dtype=np.float32))
+
+
+@pytest.fixture
+def edge(bench: Bench) -> Bench:
+    """The classifier `edge` of the golden file, not calibrated, with a reliability score."""
+    golden = Golden("edge")
+    golden.prepare(bench, "edge")
+    bench.adopt("edge", golden.parameters, float(golden["eta_loc"]), RELIABILITY)
+    return bench
+
+
+@pytest.mark.parametrize("score", ["auto", "reliability"])
+def test_parameters_without_the_score_are_refused(bench: Bench, score: str) -> None:
+    Golden("edge").prepare(bench, "edge")
+    with pytest.raises(NotReadyError, match="have no reliability score"):
+        bench.calibrate_abers("edge", score=score)
+    assert bench.value("SELECT count(*) FROM calibrator") == 0
+    assert bench.calibrate_abers("edge", score="network").mc_count > 0
+
+
+def test_the_score_is_asked_for_or_chosen(edge: Bench) -> None:
+    kinds = {score: edge.calibrate_abers("edge", score=score).calibration_id for score in ("network", "reliability")}
+    chosen = edge.calibrate_abers("edge", score="auto").calibration_id
+    rows = {row.calibration_id: row for row in edge.rows("SELECT * FROM score_choice")}
+    for score, calibration_id in kinds.items():
+        assert (rows[calibration_id].score, rows[calibration_id].documents) == (score, None)
+    choice = rows[chosen]
+    better = choice.reliability_share - choice.network_share > choice.standard_error
+    assert choice.score == ("reliability" if better else "network")
+    assert 0 <= choice.network_share <= 1
+    assert choice.documents == edge.value("SELECT mc_count FROM calibration WHERE id = :id", id=chosen)
+    assert edge.rows("SELECT method, score FROM calibrator ORDER BY id") == [
+        ("venn-abers", "network"),
+        ("venn-abers", "reliability"),
+        ("venn-abers", "auto"),
+    ]
+
+
+def test_decisions_by_the_reliability_score_replay(edge: Bench) -> None:
+    edge.calibrate_abers("edge", score="reliability", bin_edges=(0, 2))
+    path = edge.write("score.npz", Golden("edge").exemplars("score"))
+    scores = edge.score("edge", path, weighted=False)
+    rows = edge.rows(STORED, job_id=scores.request.job_id)
+    assert len({row.score for row in rows}) > 50
+    for row in rows[::20]:
+        assert replay(edge.engine, edge.cache, row.id).differing == ()
+
+
+def test_a_new_snapshot_writes_what_changed_and_leaves_the_old_one_readable(edge: Bench) -> None:
+    first = edge.calibrate_abers("edge", score="network")
+    again = edge.calibrate_abers("edge", score="network")
+    assert (again.changed.closed, again.changed.opened) == (0, 0)
+    assert edge.value("SELECT max(valid_from) FROM venn_abers_step") == 1
+    scores = edge.score("edge", edge.write("score.npz", Golden("edge").exemplars("score")), weighted=False)
+    before = edge.rows(FIRST_STEPS)
+
+    more = Golden("edge").exemplars("mc", slice(0, 40))
+    more |= {"id": np.array([f"more-{row}" for row in range(40)]), "y": (more["y"] + 1) % 3}
+    edge.ingest("edge", edge.write("more.npz", more), "mc")
+    third = edge.calibrate_abers("edge", score="network")
+    assert (third.changed.closed, third.changed.opened) == (0, 40)
+    assert third.mc_count == first.mc_count + 40
+    assert edge.value("SELECT count(*) FROM venn_abers_step WHERE valid_from = 3") > 0
+    assert edge.rows(FIRST_STEPS) == before
+    for row in edge.rows(STORED, job_id=scores.request.job_id)[::20]:
+        assert replay(edge.engine, edge.cache, row.id).differing == ()
