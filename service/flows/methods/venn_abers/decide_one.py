@@ -10,8 +10,7 @@ import numpy as np
 from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.calibrators.bands import bin_of
-from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, bounds_at_step
-from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints as CellPoints
+from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, CellPoints, bounds_at_step
 from venn_admit.service.core.calibrators.venn_abers.steps import Steps
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.flows.methods.method import DecideOne, Explained, ScoredPoints

@@ -8,8 +8,7 @@ from sqlalchemy import Connection
 
 from venn_admit.service.core.calibrators.bands import bin_of
 from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows, rows_of_split
-from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints as CellPoints
-from venn_admit.service.core.calibrators.venn_abers.cells import VennAbersIndex
+from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.service.core.calibrators.venn_abers.crossfit import ScoreChoice, cross_fit
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.service.core.calibrators.venn_abers.steps import Steps

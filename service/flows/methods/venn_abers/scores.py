@@ -1,7 +1,7 @@
 """The scores of points, of whichever kind a snapshot was made with."""
 
 from venn_admit.service.core.approximation.knn import network_prediction
-from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints as CellPoints
+from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel, reliability_score
 from venn_admit.service.core.calibrators.venn_abers.scores import network_score
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind

@@ -8,8 +8,7 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.approximation.localizer import category_weight
 from venn_admit.service.core.calibrators.upweights import upweights
-from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, VennAbersIndex
-from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints as CellPoints
+from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, CellPoints, VennAbersIndex
 from venn_admit.service.core.calibrators.venn_abers.decide import select
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind
 from venn_admit.service.core.types import Approximation, Float32Array, FloatArray, IntArray, Reason, Selection, Split
