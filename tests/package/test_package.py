@@ -239,7 +239,7 @@ class TestRefusals:
             raise ArithmeticError("out of luck")
 
         monkeypatch.setenv("VENN_ADMIT_RETRY_SECONDS", "0")
-        monkeypatch.setattr("venn_admit.service.flows.decisions.score.decide", fail)
+        monkeypatch.setattr("venn_admit.service.flows.methods.venn_admit.snapshot.decide", fail)
         with pytest.raises(venn_admit.JobError, match="ArithmeticError: out of luck"):
             calibrated.score(**arrays(samples.scored(), with_labels=False))
 
