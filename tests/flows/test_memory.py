@@ -124,8 +124,9 @@ def test_an_evaluation(wide: Bench) -> None:
     def run(budget: int) -> object:
         return repr(report_payload(evaluate(wide.engine, wide.cache, request, "made", memory_budget=budget)))
 
-    # Of held-out points both logits; of evaluated ones these, the decisions, and the sets of eleven methods.
-    data = HELD_OUT * 12 * CLASSES + SCORED * (12 + 33 + 11) * CLASSES
+    # Of held-out points both logits, the network's also in one array and in the order of the ids, and four softmaxes
+    # that rivals are calibrated on; of evaluated ones the logits, the decisions, and the sets of eleven methods.
+    data = HELD_OUT * (12 + 2 * 4 + 4 * 8) * CLASSES + SCORED * (12 + 33 + 11) * CLASSES
     small, found = peak(lambda: run(SMALL))
     large, whole = peak(lambda: run(DEFAULT_MEMORY_BUDGET))
     assert small <= SMALL + data < large

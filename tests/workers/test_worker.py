@@ -23,7 +23,7 @@ from tests.workers.processes import (
     running_worker,
     wait_until,
 )
-from tests.workers.samples import CHUNK_ROWS, SCORED_ROWS, progress, request_score, rows, value, written
+from tests.workers.samples import CHUNK_ROWS, DECISIONS, SCORED_ROWS, progress, request_score, rows, value, written
 from venn_admit.service import broker
 from venn_admit.service.cli.worker_process import worker_environment
 from venn_admit.service.errors import JobError, NotReadyError
@@ -127,7 +127,7 @@ def test_two_workers_give_the_rows_of_one(
         assert sorted(entry["chunk"] for share in shares for entry in share) == list(range(SCORED_ROWS // CHUNK_ROWS))
         assert all((worker.home / "cache").glob("support-*") for worker in workers)
         assert value(engine, MESSAGES) == 0
-    assert len(results[0]["decision"]) == SCORED_ROWS
+    assert len(results[0][DECISIONS]) == SCORED_ROWS
     assert results[0] == results[1]
 
 
