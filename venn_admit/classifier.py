@@ -265,7 +265,7 @@ class Classifier:
         self,
         data: Any = None,
         *,
-        weighted: bool = True,
+        weighted: bool | None = None,
         require_full_match: bool = False,
         calibration: int | None = None,
         vectors: Any = None,
@@ -282,7 +282,7 @@ class Classifier:
         Args:
             data: A file or table, as the class describes it.
             weighted: Whether probabilities are weighted towards calibration points near to the point, which rejects
-                more of what is unlike the calibration data.
+                more of what is unlike the calibration data; by default they are for venn-admit, not for venn-abers.
             require_full_match: Whether predictions with q < K are rejected.
             calibration: The id of a calibration; by default the current one.
             vectors: As for `ingest`.
@@ -330,11 +330,14 @@ class Classifier:
         return read_scores(self._runtime.engine, request.job_id)
 
     @advising()
-    def decide(self, vector: Any, *, weighted: bool = True, require_full_match: bool = False) -> Decision:
+    def decide(
+        self, vector: Any, *, logits: Any = None, weighted: bool | None = None, require_full_match: bool = False
+    ) -> Decision:
         """Decide on one prediction at once, by the current calibration; nothing is stored.
 
         Args:
             vector: (D,) floats.
+            logits: (C,) floats, the network's; a calibration by venn-abers needs them.
             weighted: As for `score`.
             require_full_match: As for `score`.
 
@@ -347,6 +350,7 @@ class Classifier:
             self._runtime.point_scorer,
             self.name,
             vector_of(vector, self.dimension),
+            logits=None if logits is None else vector_of(logits, len(self.classes), "logits"),
             weighted=weighted,
             require_full_match=require_full_match,
         )

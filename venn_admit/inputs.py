@@ -68,8 +68,8 @@ def label_source(data: Any, *, name: str | None, memory_budget: int) -> LabelSou
     return LabelTable(name or "labels", arrow if isinstance(arrow, pa.Table) else arrow.read_all(), memory_budget)
 
 
-def vector_of(values: Any, dimension: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Return a vector r, (D,) float32.
+def vector_of(values: Any, dimension: int, name: str = "vector") -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Return a vector r, (D,) float32, or logits f, (C,) float32; name: what messages call it.
 
     Raises:
         InvalidInputError: It has another length, or holds what float32 cannot.
@@ -77,10 +77,10 @@ def vector_of(values: Any, dimension: int) -> np.ndarray[Any, np.dtype[np.float3
     with np.errstate(over="ignore"):
         vector = np.asarray(_floats(values), dtype=np.float32)
     if vector.shape != (dimension,):
-        raise InvalidInputError(f"vector: expected shape ({dimension},), got {vector.shape}")
+        raise InvalidInputError(f"{name}: expected shape ({dimension},), got {vector.shape}")
     if not np.isfinite(vector).all():
         position = int(np.isfinite(vector).argmin())
-        raise InvalidInputError(f"vector[{position}]: expected a finite number that float32 can hold")
+        raise InvalidInputError(f"{name}[{position}]: expected a finite number that float32 can hold")
     return vector
 
 

@@ -174,6 +174,24 @@ def test_advice_names_calls(calibrated: venn_admit.Classifier, connection: venn_
     assert '`classifier.calibrate(kappa=10, q_bins=[0, 1], alpha="0.2")`' in " ".join(str(calibrated.report()).split())
 
 
+def test_by_venn_abers_it_decides_on_the_network(
+    calibrated: venn_admit.Classifier, database: str, tmp_path: Path
+) -> None:
+    """The command line has calibrated by the other method since; both of them decide plainly then."""
+    program = Program({"VENN_ADMIT_DATABASE_URL": database, "VENN_ADMIT_HOME": str(tmp_path / "home")})
+    assert program("calibrate", calibrated.name, "--method", "venn-abers").code == 0
+    columns = samples.scored()
+    decided = calibrated.score(**arrays(columns, with_labels=False)).to_pylist()
+    one = calibrated.decide(columns["vector"][3], logits=columns["logits"][3])
+    assert (one.lower, one.upper, one.reason) == tuple(decided[3][name] for name in ("lower", "upper", "reason"))
+    assert one.evidence["score"] == decided[3]["score"]
+    assert one.predicted == samples.CLASS_NAMES[int(columns["logits"][3].argmax())]
+    with pytest.raises(venn_admit.InvalidInputError, match="expected the network's logits with the vector"):
+        calibrated.decide(columns["vector"][3])
+    with pytest.raises(venn_admit.InvalidInputError, match=r"logits: expected shape \(3,\), got \(8,\)"):
+        calibrated.decide(columns["vector"][3], logits=columns["vector"][3])
+
+
 class TestRefusals:
     def test_the_default_kappa_that_leaves_nothing(self, connection: venn_admit.Connection) -> None:
         classifier = create(connection)

@@ -16,6 +16,8 @@ _FIELDS = {
     "predicted": "predicted class",
     "match_count": "q, matching neighbours",
     "distance": "d, distance to training",
+    "score": "score, s",
+    "step_score": "step of the score, from",
     "category_size": "category size, |T|",
     "upweight": "up-weight, w",
     "lower": "lower probability",
@@ -65,18 +67,12 @@ def print_decision(
     """Print the tables; fields: of `venn_admit.service.flows.decisions.fields`. category_counts: (C,) int64."""
     facts = Table(title=cell(title), title_justify="left", box=None, show_header=False)
     for field, words in _FIELDS.items():
-        if field != "reason" or fields[field] is not None:
+        if field in fields and (field != "reason" or fields[field] is not None):
             facts.add_row(words, cell(_fact(field, fields[field], class_names)))
     output.print(facts)
 
-    evidence = Table(title="Evidence per class", title_justify="left")
-    for column in ("class", "in set", "points in band", "threshold", "KNN logit", "in category"):
-        evidence.add_column(column, justify="left" if column == "class" else "right")
-    columns = (fields["admit_set"], fields["band_size"], fields["threshold"], fields["logits"])
-    for name, bit, size, threshold, logit, count in zip(class_names, *columns, category_counts, strict=True):
-        included = "yes" if bit == "1" else "no"
-        evidence.add_row(cell(name), included, f"{size:,}", f"{threshold:.6g}", f"{logit:.6g}", f"{count:,}")
-    output.print(evidence)
+    if "admit_set" in fields:
+        _print_bands(class_names, fields, category_counts)
 
     nearest = Table(title="Nearest training exemplars", title_justify="left")
     for column in ("id", "distance", "label", "network", "attributes"):
@@ -87,3 +83,15 @@ def print_decision(
         cells = (neighbour.external_id, f"{distance:.6g}", class_names[label], predicted, attributes)
         nearest.add_row(*map(cell, cells))
     output.print(nearest)
+
+
+def _print_bands(class_names: Sequence[str], fields: Mapping[str, Any], category_counts: IntArray) -> None:
+    """Print the evidence of bands, sets and categories, which one method has."""
+    evidence = Table(title="Evidence per class", title_justify="left")
+    for column in ("class", "in set", "points in band", "threshold", "KNN logit", "in category"):
+        evidence.add_column(column, justify="left" if column == "class" else "right")
+    columns = (fields["admit_set"], fields["band_size"], fields["threshold"], fields["logits"])
+    for name, bit, size, threshold, logit, count in zip(class_names, *columns, category_counts, strict=True):
+        included = "yes" if bit == "1" else "no"
+        evidence.add_row(cell(name), included, f"{size:,}", f"{threshold:.6g}", f"{logit:.6g}", f"{count:,}")
+    output.print(evidence)

@@ -1,5 +1,6 @@
 """The verb `calibrate`, which stops if the default kappa leaves nearly nothing that could be admitted."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -12,6 +13,10 @@ from venn_admit.service.errors import InvalidInputError, NotReadyError
 
 if TYPE_CHECKING:
     from venn_admit.service.flows.awaited import NearlyNothingUsable
+    from venn_admit.service.flows.calibration.calibrate import Calibrated, SettingsOf
+    from venn_admit.service.flows.methods.venn_admit.make import MadeByAdmit
+    from venn_admit.service.store.calibrations.setting_forms import MethodSettings
+    from venn_admit.service.store.exemplars.classifiers import Classifier
 
 KAPPA = 1000
 
@@ -24,16 +29,32 @@ def register(app: typer.Typer) -> None:
 def calibrate(
     name: Name,
     alpha: Annotated[str, typer.Option(help="Error level in (0, 1), exact decimal.")] = "0.1",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="venn-admit: the paper's, by bands of the KNN's evidence; venn-abers: on the network's prediction, "
+            "ranked by a score."
+        ),
+    ] = "venn-admit",
+    score: Annotated[
+        str | None,
+        typer.Option(
+            help="Of venn-abers: network, reliability, or auto, the default: whichever admits more of split mc."
+        ),
+    ] = None,
     delta: Annotated[
-        float, typer.Option(help="Band radius in standard deviations of d; inf: bands depend on q only.")
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            help="Of venn-admit: band radius in standard deviations of d; inf: bands depend on q only. Default: 1."
+        ),
+    ] = None,
     kappa: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=2**31 - 1,
-            help=f"Least number of points of each class in a band. Default: {KAPPA}, unless that leaves nearly nothing "
-            "to admit; then nothing is stored, and a table shows what other settings leave.",
+            help=f"Of venn-admit: least number of points of each class in a band. Default: {KAPPA}, unless that leaves "
+            "nearly nothing to admit; then nothing is stored, and a table shows what other settings leave.",
         ),
     ] = None,
     thresholds: Annotated[
@@ -44,7 +65,10 @@ def calibrate(
         ),
     ] = None,
     q_bins: Annotated[
-        str | None, typer.Option(help="Lower edges of bins of q, such as 0,1,6,16,25; default: one bin for each q.")
+        str | None,
+        typer.Option(
+            help="Lower edges of bins of q, such as 0,1,6,16,25; default: one bin for each q; of venn-abers: one bin."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -55,25 +79,11 @@ def calibrate(
     be calibrated.
     """
     from venn_admit.service.cli.session import open_session
-    from venn_admit.service.core.calibrators.settings import make_settings, parse_decimal
-    from venn_admit.service.core.types import CalibratorSettings
     from venn_admit.service.flows.awaited import NearlyNothingUsable
     from venn_admit.service.flows.awaited import calibrate as flow
-    from venn_admit.service.store.exemplars.classifiers import Classifier
+    from venn_admit.service.flows.methods.venn_admit.make import MadeByAdmit
 
-    asked: dict[str, Any] = {
-        "alpha": parse_decimal("alpha", alpha),
-        "delta": delta,
-        "kappa": KAPPA if kappa is None else kappa,
-    }
-    if thresholds is not None:
-        asked["thresholds"] = tuple(parse_decimal("thresholds", part) for part in thresholds.split(","))
-    if q_bins is not None:
-        asked["bin_edges"] = tuple(_integer("q-bins", part) for part in q_bins.split(","))
-
-    def settings_of(classifier: Classifier) -> CalibratorSettings:
-        return make_settings(classifier.class_count, classifier.neighbour_count, **asked)
-
+    settings_of = _settings_of(method, score, alpha, delta, kappa, thresholds, q_bins)
     session = open_session()
     session.require_worker()
     with Waiting(session) as shell:
@@ -90,7 +100,95 @@ def calibrate(
         )
     if isinstance(done, NearlyNothingUsable):
         _refuse(done, as_json)
-    made = done.by_admit
+    if isinstance(done.made, MadeByAdmit):
+        _print_bands(done, done.made, as_json)
+    else:
+        _print_cells(done, as_json)
+
+
+def _settings_of(
+    method: str,
+    score: str | None,
+    alpha: str,
+    delta: float | None,
+    kappa: int | None,
+    thresholds: str | None,
+    q_bins: str | None,
+) -> "SettingsOf":
+    """Return what makes the settings asked for; InvalidInputError if an option is of another method."""
+    from venn_admit.service.core.calibrators.settings import make_settings, parse_decimal
+    from venn_admit.service.core.calibrators.venn_abers.settings import AUTO, make_venn_abers_settings
+    from venn_admit.service.store.calibrations.setting_forms import FORMS, VENN_ABERS, VENN_ADMIT
+
+    asked: dict[str, Any] = {"alpha": parse_decimal("alpha", alpha)}
+    if thresholds is not None:
+        asked["thresholds"] = tuple(parse_decimal("thresholds", part) for part in thresholds.split(","))
+    if q_bins is not None:
+        asked["bin_edges"] = tuple(_integer("q-bins", part) for part in q_bins.split(","))
+    of_others: dict[str, dict[str, object]] = {
+        VENN_ADMIT: {"score": score},
+        VENN_ABERS: {"delta": delta, "kappa": kappa},
+    }
+    if method not in FORMS:
+        raise InvalidInputError(f"method: expected {' or '.join(FORMS)}, got {method!r}")
+    for option, value in of_others[method].items():
+        if value is not None:
+            (other,) = FORMS.keys() - {method}
+            raise InvalidInputError(
+                f"{option}: the method {method} has no such setting, got {value}; leave it out, or ask for {other}"
+            )
+    makers: dict[str, Callable[[Classifier], MethodSettings]] = {
+        VENN_ADMIT: lambda classifier: make_settings(
+            classifier.class_count,
+            classifier.neighbour_count,
+            delta=1.0 if delta is None else delta,
+            kappa=KAPPA if kappa is None else kappa,
+            **asked,
+        ),
+        VENN_ABERS: lambda classifier: make_venn_abers_settings(
+            classifier.class_count, classifier.neighbour_count, score=AUTO if score is None else score, **asked
+        ),
+    }
+    return makers[method]
+
+
+def _print_cells(done: "Calibrated", as_json: bool) -> None:
+    """Print what Venn-Abers made."""
+    from venn_admit.service.cli.shown.catalogue_payload import asked_payload
+    from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
+
+    made = done.made
+    assert isinstance(made, MadeByAbers)
+    choice, asked = made.choice, done.method_settings
+    lines = [
+        f"Calibration {done.calibration_id} is current: venn-abers, alpha {asked.alpha}, score {choice.kind}; points: "
+        f"{done.mc_count:,} mc; {done.changed.opened:,} rows written."
+    ]
+    if choice.network_share is not None and choice.reliability_share is not None:
+        lines.append(
+            f"By cross-fitting, the network's score admits {choice.network_share:.1%} of mc, the reliability score "
+            f"{choice.reliability_share:.1%}."
+        )
+    print_result(
+        as_json,
+        {
+            "calibration": done.calibration_id,
+            **asked_payload(asked),
+            "chosen_score": str(choice.kind),
+            "network_share": choice.network_share,
+            "reliability_share": choice.reliability_share,
+            "standard_error": choice.standard_error,
+            "mc": done.mc_count,
+            "steps": len(made.steps.cell),
+            "rows_closed": done.changed.closed,
+            "rows_opened": done.changed.opened,
+        },
+        *lines,
+    )
+
+
+def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None:
+    """Print what Venn-ADMIT made."""
     if made.usable_count == 0:
         hint = (
             f"--kappa {made.largest_kappa} would leave some; coarser --q-bins or a larger --delta would leave more"

@@ -9,6 +9,7 @@ from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, print_result
 from venn_admit.service.cli.renamed import MODE_OPTIONS
 from venn_admit.service.cli.verbs.classifier import Name
+from venn_admit.service.cli.verbs.scoring import chosen_weights
 
 
 def register(app: typer.Typer) -> None:
@@ -20,7 +21,12 @@ def decide(
     name: Name,
     file: Annotated[Path, typer.Argument(help="Exemplars, .npz or .parquet.")],
     row: Annotated[int, typer.Option(min=0, help="Row of the file, counted from 0.")] = 0,
-    unweighted: Annotated[bool, typer.Option("--unweighted", help="Use plain Venn probabilities.")] = False,
+    weighted: Annotated[
+        bool, typer.Option("--weighted", help="Weight probabilities by the localizer, the default of venn-admit.")
+    ] = False,
+    unweighted: Annotated[
+        bool, typer.Option("--unweighted", help="Use plain Venn probabilities, the default of venn-abers.")
+    ] = False,
     require_full_match: Annotated[
         bool, typer.Option("--require-full-match", help="Reject a prediction with q < K.")
     ] = False,
@@ -42,7 +48,7 @@ def decide(
         name,
         session.exemplars_in(file),
         row,
-        weighted=not unweighted,
+        weighted=chosen_weights(weighted, unweighted),
         require_full_match=require_full_match,
         hnsw_ef_search=ef_search,
     )

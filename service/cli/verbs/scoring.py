@@ -35,7 +35,12 @@ def score(
     name: Name,
     file: Annotated[Path, typer.Argument(help="Exemplars to score, .npz or .parquet.")],
     out: Annotated[Path, typer.Option(help="Where the decisions go, .parquet or .csv, a row for each of the file's.")],
-    unweighted: Annotated[bool, typer.Option("--unweighted", help="Use plain Venn probabilities.")] = False,
+    weighted: Annotated[
+        bool, typer.Option("--weighted", help="Weight probabilities by the localizer, the default of venn-admit.")
+    ] = False,
+    unweighted: Annotated[
+        bool, typer.Option("--unweighted", help="Use plain Venn probabilities, the default of venn-abers.")
+    ] = False,
     require_full_match: Annotated[
         bool, typer.Option("--require-full-match", help="Reject every prediction with q < K.")
     ] = False,
@@ -57,7 +62,7 @@ def score(
             session.engine,
             name,
             session.exemplars_in(file),
-            weighted=not unweighted,
+            weighted=chosen_weights(weighted, unweighted),
             require_full_match=require_full_match,
             calibration_id=calibration,
             chunk_rows=session.settings.chunk_rows,
@@ -82,6 +87,13 @@ def score(
         f"{request.calibration_id}; decisions are in {out}.",
         *summary.lines(),
     )
+
+
+def chosen_weights(weighted: bool, unweighted: bool) -> bool | None:
+    """Return what two options ask for; None for the default of the method. Both at once raise InvalidInputError."""
+    if weighted and unweighted:
+        raise InvalidInputError("expected --weighted or --unweighted, got both; leave one out")
+    return True if weighted else False if unweighted else None
 
 
 def evaluate_data(

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import Connection, Engine, Row
 
+from venn_admit.service.core.types import CalibratorSettings
 from venn_admit.service.errors import Code, InvalidInputError, NotReadyError
 from venn_admit.service.files.output.exports import (
     APPROXIMATIONS_SCHEMA,
@@ -168,13 +169,12 @@ def _parameters(connection: Connection, classifier: Classifier, calibration_id: 
         "reliability": None if stored.reliability is None else stored.reliability.document(),
     }
     if calibration is not None:
-        settings = calibration.settings
+        settings, radius = calibration.method_settings, calibration.band_radius
+        written |= {} if radius is None else {"s_hat": radius.s_hat, "omega": radius.omega}
+        written["alpha"] = float(settings.alpha)
+        if isinstance(settings, CalibratorSettings):
+            written |= {"delta": settings.delta, "kappa": settings.kappa}
         written |= {
-            "s_hat": calibration.radius.s_hat,
-            "omega": calibration.radius.omega,
-            "alpha": float(settings.alpha),
-            "delta": settings.delta,
-            "kappa": settings.kappa,
             "thresholds": [float(threshold) for threshold in settings.thresholds],
             "q_bins": list(settings.bin_edges),
         }

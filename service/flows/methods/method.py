@@ -133,11 +133,6 @@ class Method(Protocol):
         """Whether decisions are weighted by the localizer unless plain ones are asked for."""
         ...
 
-    @property
-    def has_bands(self) -> bool:
-        """Whether it decides by bands, which may hold too few points to be of use."""
-        ...
-
     def make(
         self,
         connection: Connection,

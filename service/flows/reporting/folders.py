@@ -4,6 +4,7 @@ from pathlib import Path
 
 from venn_admit.service.files.output.exports import write_json
 from venn_admit.service.files.output.places import filling, make_folder
+from venn_admit.service.report.calibration.cells import CellsReport, cells_payload
 from venn_admit.service.report.calibration.contents import CalibrationReport
 from venn_admit.service.report.calibration.payload import calibration_payload
 from venn_admit.service.report.calibration.steps import NextSteps
@@ -43,3 +44,11 @@ def write_calibration_report(folder: Path, report: CalibrationReport, steps: Nex
         page = write_calibration_page(report, steps, draft)
         write_json(draft / "report.json", calibration_payload(report, steps))
     return folder / page.name
+
+
+def write_cells_report(folder: Path, report: CellsReport) -> Path:
+    """Write a report on a calibration by Venn-Abers, as JSON; the path of the file."""
+    make_folder(folder)
+    with filling(folder) as draft:
+        write_json(draft / "report.json", cells_payload(report))
+    return folder / "report.json"

@@ -18,6 +18,7 @@ from venn_admit.service.core.monitoring.label_budget import LabelBudget, label_b
 from venn_admit.service.core.monitoring.partitions import CalibrationPartitions, calibration_partitions
 from venn_admit.service.core.monitoring.traffic import SnapshotIndex, admitted_of_vp, redecide, traffic
 from venn_admit.service.core.types import IntArray, Split
+from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibrations import Calibration, SnapshotPoints
@@ -62,6 +63,10 @@ class _Gathered:
 def _gather(connection: Connection, name: str, calibration_id: int | None) -> _Gathered:
     classifier = classifiers.by_name(connection, name)
     calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+    if calibration.band_radius is None:
+        raise InvalidInputError(
+            f"calibration {calibration.id} is by the method {calibration.method}, of which this report says nothing"
+        )
     vp = calibrations.read_points(connection, calibration, Split.VP)
     held_out, scored = reports.discrepancies(connection, calibration)
     decided = reports.recent_points(connection, classifier, calibration)

@@ -37,7 +37,14 @@ def add(connection: Connection, calibration_id: int, choice: StoredChoice) -> No
     )
 
 
+def choice_of(connection: Connection, calibration_id: int) -> StoredChoice:
+    """Return the score of a snapshot of Venn-Abers, and why it was chosen."""
+    row = connection.execute(statement("steps.score_choice"), {"calibration_id": calibration_id}).one()
+    return StoredChoice(
+        ScoreKind(row.score), row.network_share, row.reliability_share, row.standard_error, row.documents
+    )
+
+
 def score_of(connection: Connection, calibration_id: int) -> ScoreKind:
     """Return the score of a snapshot of Venn-Abers."""
-    parameters = {"calibration_id": calibration_id}
-    return ScoreKind(connection.execute(statement("steps.score_of_calibration"), parameters).scalar_one())
+    return choice_of(connection, calibration_id).kind

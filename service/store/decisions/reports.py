@@ -136,7 +136,8 @@ def recent_points(connection: Connection, classifier: Classifier, calibration: C
         require_full_match=kept["require_full_match"],
         approximation=Approximation(
             logits=kept["logits"],
-            predicted=kept["predicted"].astype(np.int64),
+            # The KNN's, whose ties go to the lower class; a decision may be on the network's.
+            predicted=kept["logits"].argmax(axis=1),
             match_count=kept["match_count"].astype(np.int64),
             distance=kept["distance"],
         ),

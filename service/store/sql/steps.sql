@@ -66,8 +66,13 @@ WHERE
 INSERT INTO score_choice (calibration_id, score, network_share, reliability_share, standard_error, documents)
 VALUES (:calibration_id, :score, :network_share, :reliability_share, :standard_error, :documents);
 
--- name: score_of_calibration
--- The score that a snapshot was made with.
-SELECT score
+-- name: score_choice
+-- The score that a snapshot was made with, and why it was chosen.
+SELECT
+    score,
+    network_share,
+    reliability_share,
+    standard_error,
+    documents
 FROM score_choice
 WHERE calibration_id = :calibration_id;

@@ -16,8 +16,12 @@ from venn_admit.service.core.calibrators.venn_abers.reliability import Reliabili
 from venn_admit.service.errors import InvalidInputError, NotReadyError
 from venn_admit.service.flows.decisions.replay import replay
 from venn_admit.service.flows.decisions.score_one import PointScorer
-from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.service.flows.reporting.report import report
+from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.database.engine import consistent_view, create_engine, transaction
 from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.decisions import reports
+from venn_admit.service.store.exemplars import approximations, classifiers
 
 ALPHA = 0.1
 CLASSES = 2
@@ -178,6 +182,25 @@ def test_decisions_by_the_reliability_score_replay(edge: Bench) -> None:
     assert len({row.score for row in rows}) > 50
     for row in rows[::20]:
         assert replay(edge.engine, edge.cache, row.id).differing == ()
+
+
+def test_traffic_is_seen_by_the_knn_whatever_decided_on_it(edge: Bench) -> None:
+    bands = edge.calibrate("edge", **Golden("edge").settings)
+    edge.calibrate_abers("edge", score="network")
+    edge.score("edge", edge.write("score.npz", Golden("edge").exemplars("score")), weighted=None)
+    with consistent_view(edge.engine) as connection:
+        classifier = classifiers.by_name(connection, "edge")
+        calibration = calibrations.by_id(connection, classifier, bands.calibration_id)
+        recent = reports.recent_points(connection, classifier, calibration)
+        ids, view = approximations.read_approximations(
+            connection, classifier, recent.exemplar_ids, calibration.knn_parameters_id
+        )
+    order = np.argsort(ids)
+    np.testing.assert_array_equal(ids[order], recent.exemplar_ids)
+    np.testing.assert_array_equal(view.predicted[order], recent.approximation.predicted)
+    decided = edge.rows("SELECT predicted FROM decision ORDER BY exemplar_id")
+    assert [row.predicted for row in decided] != recent.approximation.predicted.tolist()
+    assert report(edge.engine, "edge", calibration_id=bands.calibration_id).traffic is not None
 
 
 def test_a_new_snapshot_writes_what_changed_and_leaves_the_old_one_readable(edge: Bench) -> None:

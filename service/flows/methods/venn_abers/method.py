@@ -16,7 +16,6 @@ class VennAbers:
     """The method `venn-abers`; see the protocol `Method` for what it does."""
 
     weighted_by_default = False
-    has_bands = False
 
     def make(
         self,

@@ -16,7 +16,6 @@ class VennAdmit:
     """The method `venn-admit`; see the protocol `Method` for what it does."""
 
     weighted_by_default = True
-    has_bands = True
 
     def make(
         self,
