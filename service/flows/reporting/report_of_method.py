@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from sqlalchemy import Engine
 
-from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints, VennAbersIndex
+from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.service.core.calibrators.venn_abers.settings import AUTO
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import Split
@@ -44,7 +44,7 @@ def _cells(engine: Engine, name: str, calibration_id: int, _memory_budget: int) 
         mc = calibrations.read_points(connection, calibration, Split.MC).points
     settings, right = calibration.abers_settings, mc.predicted == mc.label
     index = VennAbersIndex(
-        ScoredPoints(mc.predicted, mc.match_count, mc.score),
+        CellPoints(mc.predicted, mc.match_count, mc.score),
         right,
         class_count=classifier.class_count,
         bin_edges=settings.bin_edges,
