@@ -27,6 +27,7 @@ from venn_admit.service.flows.calibration.approximate import require_support
 from venn_admit.service.flows.decisions.score import load_snapshot
 from venn_admit.service.flows.exemplars.ingest import store_scored
 from venn_admit.service.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.service.flows.methods.venn_admit.snapshot import require_own
 from venn_admit.service.flows.reporting.held_out import comparison_calibration, read_held_out
 from venn_admit.service.report.evaluation.dataset import DatasetReport, EvaluatedCalibration, build_dataset_report
 from venn_admit.service.store.calibrations import calibrations
@@ -70,6 +71,7 @@ def request_evaluation_of_source(
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
+        require_own(calibration)
         exemplar_ids = store_scored(connection, classifier, source, on_rows)
         labelled = evaluations.labelled(connection, calibration, exemplar_ids)
         if not labelled.ids.size and not labelled.seen_count:
@@ -89,6 +91,7 @@ def request_evaluation_of_decisions(
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
+        require_own(calibration)
         labelled = evaluations.labelled(connection, calibration, evaluations.decided(connection, calibration))
         if not labelled.ids.size and not labelled.seen_count:
             raise InvalidInputError(

@@ -102,15 +102,20 @@ class AdmitSnapshot:
         return np.bincount(self.vp.points.label[rows], minlength=self.class_count)
 
 
+def require_own(calibration: Calibration) -> None:
+    """Raise InvalidInputError unless a calibration is by this method."""
+    if calibration.method != VENN_ADMIT:
+        raise InvalidInputError(
+            f"calibration {calibration.id} is by the method {calibration.method}, expected one by {VENN_ADMIT}, on whose "
+            "data all methods can be compared: name one of its calibrations, or calibrate by it"
+        )
+
+
 def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> AdmitSnapshot:
     """Read a calibration as it was when it was made, and index it."""
     with consistent_view(engine) as connection:
         calibration = calibrations.by_id(connection, classifier, calibration_id)
-        if calibration.method != VENN_ADMIT:
-            raise InvalidInputError(
-                f"calibration {calibration.id} is by the method {calibration.method}, expected one by {VENN_ADMIT}: "
-                "name one of its calibrations"
-            )
+        require_own(calibration)
         parameters = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
         mc = calibrations.read_points(connection, calibration, Split.MC)
         vp = calibrations.read_points(connection, calibration, Split.VP)
