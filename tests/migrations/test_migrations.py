@@ -503,21 +503,28 @@ def test_decisions_of_before_0017_replay_equal(engine: Engine, tmp_path: Path) -
     assert_replay_equal(engine, ArrayCache(tmp_path / "other"), ids[::10])
 
 
-def test_calibrations_by_another_method_have_no_way_back(empty: Engine) -> None:
+@pytest.mark.parametrize(
+    ("revision", "before", "score"), [("0017", "0016", None), ("0019", "0018", "auto")], ids=["0017", "0019"]
+)
+def test_calibrations_by_another_method_have_no_way_back(
+    empty: Engine, revision: str, before: str, score: str | None
+) -> None:
     move(empty, "0004")
     with transaction(empty) as connection:
         run_script(connection, ROWS)
-    move(empty, "0017")
+    move(empty, revision)
+    asked = "" if score is None else ", score"
     with transaction(empty) as connection:
         connection.execute(
             text(
-                "INSERT INTO calibrator (classifier_id, settings_digest, method, alpha, bin_edges, thresholds)"
-                " VALUES (1, '', 'venn-abers', 0.1, '{0}', '{0.9,0.9}')"
-            )
+                f"INSERT INTO calibrator (classifier_id, settings_digest, method, alpha, bin_edges, thresholds{asked})"
+                f" VALUES (1, '', 'venn-abers', 0.1, '{{0}}', '{{0.9,0.9}}'{asked and ', :score'})"
+            ),
+            {"score": score} if asked else {},
         )
-    with pytest.raises(ProgrammingError, match="by other methods than venn-admit"):
-        move(empty, "0016", command.downgrade)
-    assert schema.current_revision(empty) == "0017"
+    with pytest.raises(ProgrammingError, match="which an older schema cannot hold"):
+        move(empty, before, command.downgrade)
+    assert schema.current_revision(empty) == revision
 
 
 @pytest.mark.parametrize("wrong", ["delta = NULL", "kappa = NULL", "method = 'other'", "method = 'venn-abers'"])
