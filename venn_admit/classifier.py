@@ -10,16 +10,25 @@ import pyarrow as pa
 
 from venn_admit.advice import advising, refusal
 from venn_admit.inputs import exemplar_source, label_source, vector_of
-from venn_admit.results import Calibration, Decision, Evaluation, Fit, Ingestion, Labelling, Report, decision_of
-from venn_admit.service.core.calibrators.settings import make_settings, parse_decimal
-from venn_admit.service.core.types import CalibratorSettings
+from venn_admit.results import (
+    Calibration,
+    Decision,
+    Evaluation,
+    Fit,
+    Ingestion,
+    Labelling,
+    Report,
+    calibration_of,
+    decision_of,
+)
+from venn_admit.service.core.calibrators.settings import parse_decimal
 from venn_admit.service.errors import NotReadyError
 from venn_admit.service.files.sources import ExemplarSource
 from venn_admit.service.flows.decisions.decide_row import decide_vector
 from venn_admit.service.flows.exemplars import label as labels_flow
 from venn_admit.service.flows.exemplars.export import check_export
 from venn_admit.service.flows.exemplars.export import export as export_file
-from venn_admit.service.flows.reporting import report as report_flow
+from venn_admit.service.flows.reporting.report_of_method import report_of_method
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.store.exemplars import classifiers
 from venn_admit.shell import ProcessShell
@@ -176,42 +185,47 @@ class Classifier:
     def calibrate(
         self,
         *,
+        method: str = "venn-admit",
         alpha: Decimal | str | float = "0.1",
-        delta: float = 1.0,
-        kappa: int | None = None,
-        q_bins: Sequence[int] | None = None,
         thresholds: Sequence[Decimal | str | float] | None = None,
+        q_bins: Sequence[int] | None = None,
+        delta: float | None = None,
+        kappa: int | None = None,
+        score: str | None = None,
     ) -> Calibration:
         """Calibrate on the held-out data, and make the result what new decisions are made by.
 
         kappa and q_bins may be chosen by the labels of split mc, but never by those of split vp.
 
         Args:
+            method: `venn-admit`, which decides on the KNN's prediction in bands of q and d, or `venn-abers`, which
+                decides on the network's own prediction and admits more.
             alpha: Error level in (0, 1). A float stands for the decimal that it prints as.
-            delta: Band radius in standard deviations of d; inf for bands of q alone.
-            kappa: Least number of points of each class in a band; 1000 by default, unless that leaves nearly nothing
-                to admit.
-            q_bins: Lower edges of the bins of q, the first of them 0; by default every q is a bin of its own.
             thresholds: Least lower probability for each predicted class, at least 1 - alpha, which is the default.
+            q_bins: Lower edges of the bins of q, the first of them 0. By default every q is a bin of its own for
+                venn-admit, and there is one bin for venn-abers.
+            delta: Of venn-admit: the band radius in standard deviations of d, 1 by default; inf for bands of q alone.
+            kappa: Of venn-admit: the least number of points of each class in a band; 1000 by default, unless that
+                leaves nearly nothing to admit.
+            score: Of venn-abers: what ranks predictions, `network`, `reliability` or `auto`, which is the default.
 
         Raises:
-            InvalidInputError: A setting is out of range.
+            InvalidInputError: A setting is out of range, or the method has no such setting.
             NotReadyError: Data or the fit are missing; or the default kappa leaves nearly nothing to admit: the
                 message proposes others. Nothing is stored then.
         """
         from venn_admit.service.flows import awaited
+        from venn_admit.service.flows.calibration.asked import settings_asked_for
 
-        asked: dict[str, Any] = {"alpha": parse_decimal("alpha", str(alpha)), "delta": delta}
-        if kappa is not None:
-            asked["kappa"] = kappa
-        if q_bins is not None:
-            asked["bin_edges"] = tuple(q_bins)
-        if thresholds is not None:
-            asked["thresholds"] = tuple(parse_decimal("thresholds", str(threshold)) for threshold in thresholds)
-
-        def settings_of(classifier: classifiers.Classifier) -> CalibratorSettings:
-            return make_settings(classifier.class_count, classifier.neighbour_count, **asked)
-
+        settings_of = settings_asked_for(
+            method,
+            alpha=parse_decimal("alpha", str(alpha)),
+            thresholds=None if thresholds is None else [parse_decimal("thresholds", str(one)) for one in thresholds],
+            q_bins=q_bins,
+            delta=delta,
+            kappa=kappa,
+            score=score,
+        )
         done = awaited.calibrate(
             self._runtime.engine,
             self.name,
@@ -225,17 +239,7 @@ class Classifier:
         )
         if isinstance(done, awaited.NearlyNothingUsable):
             raise NotReadyError(refusal(done))
-        return Calibration(
-            id=done.calibration_id,
-            alpha=done.settings.alpha,
-            delta=done.settings.delta,
-            kappa=done.settings.kappa,
-            q_bins=done.settings.bin_edges,
-            mc_points=done.mc_count,
-            vp_points=done.vp_count,
-            usable_share=done.by_admit.usable_count / done.vp_count,
-            singleton_share=done.by_admit.singleton_count / done.vp_count,
-        )
+        return calibration_of(done)
 
     @advising()
     def recalibrate(self) -> list[int]:
@@ -424,7 +428,7 @@ class Classifier:
             NotReadyError: There is no calibration yet.
         """
         return Report(
-            report_flow.report(
+            report_of_method(
                 self._runtime.engine, self.name, calibration_id=calibration, memory_budget=self._runtime.memory_budget
             )
         )

@@ -5,14 +5,20 @@ from dataclasses import dataclass
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, RenderableType
 
 from venn_admit.advice import CALLS
+from venn_admit.service.core.types import CalibratorSettings
 from venn_admit.service.flows.decisions.decide_row import DecidedVector
+from venn_admit.service.report.calibration.cells import CellsReport, cells_lines, cells_payload
 from venn_admit.service.report.calibration.contents import CalibrationReport
 from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.store.calibrations.setting_forms import method_of
+
+if TYPE_CHECKING:
+    from venn_admit.service.flows.calibration.calibrate import Calibrated
 
 _WIDTH = 110
 
@@ -80,25 +86,32 @@ class Calibration:
 
     Attributes:
         id: Its number.
+        method: `venn-admit` or `venn-abers`.
         alpha: The error level.
-        delta: The band radius in standard deviations of d.
-        kappa: The least number of points of each class in a band.
+        thresholds: The least lower probability for each predicted class.
         q_bins: The lower edges of the bins of q.
-        mc_points: Points that the ADMIT sets rest on.
-        vp_points: Points that the probabilities rest on.
-        usable_share: The share of vp in bands with enough points.
-        singleton_share: The share of vp whose ADMIT set is a single class; of these, fewer will be admitted.
+        mc_points: Points of split mc.
+        vp_points: Points of split vp, which venn-abers does not use.
+        delta: The band radius in standard deviations of d; None for venn-abers.
+        kappa: The least number of points of each class in a band; None for venn-abers.
+        usable_share: The share of vp in bands with enough points; None for venn-abers.
+        singleton_share: The share of vp whose ADMIT set is a single class; of these, fewer will be admitted. None for
+            venn-abers.
+        score: What ranks predictions, `network` or `reliability`; None for venn-admit.
     """
 
     id: int
+    method: str
     alpha: Decimal
-    delta: float
-    kappa: int
+    thresholds: tuple[Decimal, ...]
     q_bins: tuple[int, ...]
     mc_points: int
     vp_points: int
-    usable_share: float
-    singleton_share: float
+    delta: float | None
+    kappa: int | None
+    usable_share: float | None
+    singleton_share: float | None
+    score: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,32 +192,60 @@ class Evaluation:
 
 
 class Report:
-    """How a calibration stands, and what to do next. As text, it is a report in tables."""
+    """How a calibration stands; by venn-admit, also what to do next. As text, it is a report in lines and tables."""
 
-    def __init__(self, found: CalibrationReport) -> None:
+    def __init__(self, found: CalibrationReport | CellsReport) -> None:
         """Wrap what a flow found."""
         self._found = found
 
     def __str__(self) -> str:
         from venn_admit.service.report.calibration.tables import calibration_tables
 
+        if isinstance(self._found, CellsReport):
+            return "\n".join(cells_lines(self._found))
         return _text(calibration_tables(self._found, CALLS))
 
     def to_dict(self) -> dict[str, Any]:
         """Return every figure, as `venn-admit report --json` prints it."""
         from venn_admit.service.report.calibration.payload import calibration_payload
 
+        if isinstance(self._found, CellsReport):
+            return cells_payload(self._found)
         return calibration_payload(self._found, CALLS)
 
     def write(self, folder: str | Path) -> Path:
-        """Write a page, and the figures as JSON, into a folder; return the path of the page.
+        """Write a page, and the figures as JSON, into a folder; return its path, of the JSON if there is no page.
 
         Raises:
             InvalidInputError: The folder cannot be written.
         """
-        from venn_admit.service.flows.reporting.folders import write_calibration_report
+        from venn_admit.service.flows.reporting.folders import write_calibration_report, write_cells_report
 
+        if isinstance(self._found, CellsReport):
+            return write_cells_report(Path(folder), self._found)
         return write_calibration_report(Path(folder), self._found, CALLS)
+
+
+def calibration_of(done: "Calibrated") -> Calibration:
+    """Return a calibration in terms of this package."""
+    from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
+
+    settings = done.method_settings
+    bands = settings if isinstance(settings, CalibratorSettings) else None
+    return Calibration(
+        id=done.calibration_id,
+        method=method_of(settings),
+        alpha=settings.alpha,
+        thresholds=settings.thresholds,
+        q_bins=settings.bin_edges,
+        mc_points=done.mc_count,
+        vp_points=done.vp_count,
+        delta=None if bands is None else bands.delta,
+        kappa=None if bands is None else bands.kappa,
+        usable_share=None if bands is None else done.by_admit.usable_count / done.vp_count,
+        singleton_share=None if bands is None else done.by_admit.singleton_count / done.vp_count,
+        score=str(done.made.choice.kind) if isinstance(done.made, MadeByAbers) else None,
+    )
 
 
 def decision_of(found: DecidedVector, classes: Sequence[str]) -> Decision:

@@ -174,12 +174,14 @@ def test_advice_names_calls(calibrated: venn_admit.Classifier, connection: venn_
     assert '`classifier.calibrate(kappa=10, q_bins=[0, 1], alpha="0.2")`' in " ".join(str(calibrated.report()).split())
 
 
-def test_by_venn_abers_it_decides_on_the_network(
-    calibrated: venn_admit.Classifier, database: str, tmp_path: Path
-) -> None:
-    """The command line has calibrated by the other method since; both of them decide plainly then."""
-    program = Program({"VENN_ADMIT_DATABASE_URL": database, "VENN_ADMIT_HOME": str(tmp_path / "home")})
-    assert program("calibrate", calibrated.name, "--method", "venn-abers").code == 0
+def test_by_venn_abers_it_decides_on_the_network(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
+    made = calibrated.calibrate(method="venn-abers", alpha="0.2", score="network")
+    assert (made.method, made.score, made.kappa, made.usable_share) == ("venn-abers", "network", None, None)
+    report = calibrated.report()
+    assert "method venn-abers, alpha 0.2" in str(report)
+    assert json.loads(report.write(tmp_path / "report").read_text()) == report.to_dict()
+    with pytest.raises(venn_admit.InvalidInputError, match="kappa: the method venn-abers has no such setting, got 5"):
+        calibrated.calibrate(method="venn-abers", kappa=5)
     columns = samples.scored()
     decided = calibrated.score(**arrays(columns, with_labels=False)).to_pylist()
     one = calibrated.decide(columns["vector"][3], logits=columns["logits"][3])

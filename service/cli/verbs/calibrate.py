@@ -1,7 +1,6 @@
 """The verb `calibrate`, which stops if the default kappa leaves nearly nothing that could be admitted."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -13,10 +12,8 @@ from venn_admit.service.errors import InvalidInputError, NotReadyError
 
 if TYPE_CHECKING:
     from venn_admit.service.flows.awaited import NearlyNothingUsable
-    from venn_admit.service.flows.calibration.calibrate import Calibrated, SettingsOf
+    from venn_admit.service.flows.calibration.calibrate import Calibrated
     from venn_admit.service.flows.methods.venn_admit.make import MadeByAdmit
-    from venn_admit.service.store.calibrations.setting_forms import MethodSettings
-    from venn_admit.service.store.exemplars.classifiers import Classifier
 
 KAPPA = 1000
 
@@ -79,11 +76,24 @@ def calibrate(
     be calibrated.
     """
     from venn_admit.service.cli.session import open_session
+    from venn_admit.service.core.calibrators.settings import parse_decimal
     from venn_admit.service.flows.awaited import NearlyNothingUsable
     from venn_admit.service.flows.awaited import calibrate as flow
+    from venn_admit.service.flows.calibration.asked import settings_asked_for
     from venn_admit.service.flows.methods.venn_admit.make import MadeByAdmit
 
-    settings_of = _settings_of(method, score, alpha, delta, kappa, thresholds, q_bins)
+    settings_of = settings_asked_for(
+        method,
+        alpha=parse_decimal("alpha", alpha),
+        thresholds=None
+        if thresholds is None
+        else [parse_decimal("thresholds", part) for part in thresholds.split(",")],
+        q_bins=None if q_bins is None else [_integer("q-bins", part) for part in q_bins.split(",")],
+        delta=delta,
+        kappa=kappa,
+        score=score,
+        default_kappa=KAPPA,
+    )
     session = open_session()
     session.require_worker()
     with Waiting(session) as shell:
@@ -104,52 +114,6 @@ def calibrate(
         _print_bands(done, done.made, as_json)
     else:
         _print_cells(done, as_json)
-
-
-def _settings_of(
-    method: str,
-    score: str | None,
-    alpha: str,
-    delta: float | None,
-    kappa: int | None,
-    thresholds: str | None,
-    q_bins: str | None,
-) -> "SettingsOf":
-    """Return what makes the settings asked for; InvalidInputError if an option is of another method."""
-    from venn_admit.service.core.calibrators.settings import make_settings, parse_decimal
-    from venn_admit.service.core.calibrators.venn_abers.settings import AUTO, make_venn_abers_settings
-    from venn_admit.service.store.calibrations.setting_forms import FORMS, VENN_ABERS, VENN_ADMIT
-
-    asked: dict[str, Any] = {"alpha": parse_decimal("alpha", alpha)}
-    if thresholds is not None:
-        asked["thresholds"] = tuple(parse_decimal("thresholds", part) for part in thresholds.split(","))
-    if q_bins is not None:
-        asked["bin_edges"] = tuple(_integer("q-bins", part) for part in q_bins.split(","))
-    of_others: dict[str, dict[str, object]] = {
-        VENN_ADMIT: {"score": score},
-        VENN_ABERS: {"delta": delta, "kappa": kappa},
-    }
-    if method not in FORMS:
-        raise InvalidInputError(f"method: expected {' or '.join(FORMS)}, got {method!r}")
-    for option, value in of_others[method].items():
-        if value is not None:
-            (other,) = FORMS.keys() - {method}
-            raise InvalidInputError(
-                f"{option}: the method {method} has no such setting, got {value}; leave it out, or ask for {other}"
-            )
-    makers: dict[str, Callable[[Classifier], MethodSettings]] = {
-        VENN_ADMIT: lambda classifier: make_settings(
-            classifier.class_count,
-            classifier.neighbour_count,
-            delta=1.0 if delta is None else delta,
-            kappa=KAPPA if kappa is None else kappa,
-            **asked,
-        ),
-        VENN_ABERS: lambda classifier: make_venn_abers_settings(
-            classifier.class_count, classifier.neighbour_count, score=AUTO if score is None else score, **asked
-        ),
-    }
-    return makers[method]
 
 
 def _print_cells(done: "Calibrated", as_json: bool) -> None:

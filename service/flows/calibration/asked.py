@@ -1,0 +1,73 @@
+"""The settings that a user of a shell asks for, whichever method of calibration they are of."""
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.calibrators.venn_abers.settings import AUTO, make_venn_abers_settings
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.flows.calibration.calibrate import SettingsOf
+from venn_admit.service.store.calibrations.setting_forms import FORMS, VENN_ABERS, VENN_ADMIT, MethodSettings
+from venn_admit.service.store.exemplars.classifiers import Classifier
+
+DEFAULT_KAPPA = 1000
+DEFAULT_DELTA = 1.0
+
+
+def settings_asked_for(
+    method: str,
+    *,
+    alpha: Decimal,
+    thresholds: Sequence[Decimal] | None,
+    q_bins: Sequence[int] | None,
+    delta: float | None,
+    kappa: int | None,
+    score: str | None,
+    default_kappa: int = DEFAULT_KAPPA,
+) -> SettingsOf:
+    """Return what makes the settings for a classifier.
+
+    Args:
+        method: `venn-admit` or `venn-abers`.
+        alpha: Error level.
+        thresholds: Of each predicted class; None for the default.
+        q_bins: Lower edges of the bins of q; None for the method's default.
+        delta: Of venn-admit alone; None for the default.
+        kappa: Of venn-admit alone; None for `default_kappa`.
+        score: Of venn-abers alone; None for the default.
+        default_kappa: Kappa if none is asked for.
+
+    Raises:
+        InvalidInputError: There is no such method, or it has no such setting.
+    """
+    asked: dict[str, Any] = {"alpha": alpha}
+    if thresholds is not None:
+        asked["thresholds"] = tuple(thresholds)
+    if q_bins is not None:
+        asked["bin_edges"] = tuple(q_bins)
+    makers: dict[str, Callable[[Classifier], MethodSettings]] = {
+        VENN_ADMIT: lambda classifier: make_settings(
+            classifier.class_count,
+            classifier.neighbour_count,
+            delta=DEFAULT_DELTA if delta is None else delta,
+            kappa=default_kappa if kappa is None else kappa,
+            **asked,
+        ),
+        VENN_ABERS: lambda classifier: make_venn_abers_settings(
+            classifier.class_count, classifier.neighbour_count, score=AUTO if score is None else score, **asked
+        ),
+    }
+    if method not in makers:
+        raise InvalidInputError(f"method: expected {' or '.join(FORMS)}, got {method!r}")
+    of_others: dict[str, dict[str, object]] = {
+        VENN_ADMIT: {"score": score},
+        VENN_ABERS: {"delta": delta, "kappa": kappa},
+    }
+    for setting, value in of_others[method].items():
+        if value is not None:
+            (other,) = FORMS.keys() - {method}
+            raise InvalidInputError(
+                f"{setting}: the method {method} has no such setting, got {value}; leave it out, or ask for {other}"
+            )
+    return makers[method]
