@@ -8,8 +8,7 @@ from sqlalchemy import Connection
 
 from venn_admit.service.core.calibrators.bands import bin_of
 from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows, rows_of_split
-from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints as CellPoints
-from venn_admit.service.core.calibrators.venn_abers.cells import VennAbersIndex
+from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints, VennAbersIndex
 from venn_admit.service.core.calibrators.venn_abers.crossfit import ScoreChoice, cross_fit
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.service.core.calibrators.venn_abers.steps import Steps
@@ -102,7 +101,7 @@ def _choice(
     return StoredChoice(found.kind, found.network_share, found.reliability_share, error, found.documents)
 
 
-def _scored(kind: ScoreKind, classifier: Classifier, parameters: StoredParameters, mc: _Mc) -> CellPoints:
+def _scored(kind: ScoreKind, classifier: Classifier, parameters: StoredParameters, mc: _Mc) -> ScoredPoints:
     return scored(kind, parameters, mc.logits, mc.view, neighbour_count=classifier.neighbour_count)
 
 

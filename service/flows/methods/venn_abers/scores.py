@@ -1,7 +1,7 @@
 """The scores of points, of whichever kind a snapshot was made with."""
 
 from venn_admit.service.core.approximation.knn import network_prediction
-from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints as CellPoints
+from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints
 from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel, reliability_score
 from venn_admit.service.core.calibrators.venn_abers.scores import network_score
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind
@@ -13,7 +13,7 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 
 def scored(
     kind: ScoreKind, parameters: StoredParameters, logits: Float32Array, view: Approximation, *, neighbour_count: int
-) -> CellPoints:
+) -> ScoredPoints:
     """Return the network's predictions of points, and how likely they are right by a kind of score.
 
     logits: (n, C) float32, f. view: the KNN's, of the same points. neighbour_count: K.
@@ -23,7 +23,7 @@ def scored(
         if kind is ScoreKind.NETWORK
         else reliability_score(_stored_model(parameters), logits, view, neighbour_count=neighbour_count)
     )
-    return CellPoints(network_prediction(logits), view.match_count, score)
+    return ScoredPoints(network_prediction(logits), view.match_count, score)
 
 
 def require_model(classifier: Classifier, parameters: StoredParameters) -> None:

@@ -8,12 +8,11 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.approximation.localizer import category_weight
 from venn_admit.service.core.calibrators.upweights import upweights
-from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, VennAbersIndex
-from venn_admit.service.core.calibrators.venn_abers.cells import ScoredPoints as CellPoints
+from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, ScoredPoints, VennAbersIndex
 from venn_admit.service.core.calibrators.venn_abers.decide import select
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind
 from venn_admit.service.core.types import Approximation, Float32Array, FloatArray, IntArray, Reason, Selection, Split
-from venn_admit.service.flows.methods.method import Explained, ScoredPoints
+from venn_admit.service.flows.methods.method import Explained, PointsToDecide
 from venn_admit.service.flows.methods.venn_abers.scores import scored
 from venn_admit.service.store.calibrations import calibrations, score_choices
 from venn_admit.service.store.calibrations.calibrations import Calibration
@@ -34,7 +33,7 @@ class DecidedByAbers:
     empty cell.
     """
 
-    points: CellPoints
+    points: ScoredPoints
     upweight: FloatArray
     step_score: FloatArray
     bounds: Bounds
@@ -85,7 +84,7 @@ class AbersContext:
     class_count: int
     neighbour_count: int
 
-    def scored(self, points: ScoredPoints) -> CellPoints:
+    def scored(self, points: PointsToDecide) -> ScoredPoints:
         """Return the points as cells see them."""
         return scored(
             self.kind,
@@ -95,7 +94,7 @@ class AbersContext:
             neighbour_count=self.neighbour_count,
         )
 
-    def selected(self, points: CellPoints, bounds: Bounds, *, require_full_match: bool) -> Selection:
+    def selected(self, points: ScoredPoints, bounds: Bounds, *, require_full_match: bool) -> Selection:
         """Return the verdicts by the pointwise promise."""
         return select(
             bounds,
@@ -131,7 +130,7 @@ class AbersSnapshot:
     def parameters(self) -> StoredParameters:
         return self.context.parameters
 
-    def decide(self, points: ScoredPoints, *, require_full_match: bool, memory_budget: int) -> DecidedByAbers:
+    def decide(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> DecidedByAbers:
         """Decide on m points; see the protocol `Snapshot`."""
         cells = self.context.scored(points)
         upweight = None if points.vectors is None else self._upweights(cells, points.vectors, memory_budget)
@@ -144,12 +143,12 @@ class AbersSnapshot:
             self.context.selected(cells, bounds, require_full_match=require_full_match),
         )
 
-    def explain(self, points: ScoredPoints, *, require_full_match: bool, memory_budget: int) -> Explained:
+    def explain(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Explained:
         """Decide on one point; see the protocol `Snapshot`."""
         decided = self.decide(points, require_full_match=require_full_match, memory_budget=memory_budget)
         return decided.explain(points.approximation, self.context.class_count)
 
-    def _upweights(self, cells: CellPoints, vectors: Float32Array, memory_budget: int) -> FloatArray:
+    def _upweights(self, cells: ScoredPoints, vectors: Float32Array, memory_budget: int) -> FloatArray:
         low, high = self.index.windows(cells)
         # Mapped, so reading it again costs nothing.
         support = self.cache.localizer_vectors(
@@ -176,7 +175,7 @@ def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, cal
         calibration = calibrations.by_id(connection, classifier, calibration_id)
         context = read_context(connection, classifier, calibration)
         mc = calibrations.read_points(connection, calibration, Split.MC)
-    points = CellPoints(mc.points.predicted, mc.points.match_count, mc.points.score)
+    points = ScoredPoints(mc.points.predicted, mc.points.match_count, mc.points.score)
     index = VennAbersIndex(
         points,
         mc.points.predicted == mc.points.label,
