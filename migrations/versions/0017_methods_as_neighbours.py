@@ -169,7 +169,7 @@ def _create_admit_evidence() -> None:
         sa.Column("decision_id", sa.BigInteger(), autoincrement=False, nullable=False, comment="The decision."),
         *_evidence_columns(nullable=False),
         schema="venn_admit",
-        comment="What decisions of the method venn-admit rest on, besides what every decision has.",
+        comment="Evidence of decisions by the method venn-admit, besides what every decision has.",
     )
 
 
@@ -216,7 +216,7 @@ def _add_method() -> None:
     )
     _comment_calibrator(
         settings_digest="BLAKE2b-128 of the settings, as the method writes them.",
-        method="Method of calibration: venn-admit or venn-abers.",
+        method="Method of calibration: venn-abers or venn-admit.",
         delta="Band radius in standard deviations of d; may be infinite; null unless the method is venn-admit.",
         kappa="Least number of points of each class in a band; null unless the method is venn-admit.",
     )

@@ -174,7 +174,7 @@ def _create_evidence() -> None:
         ),
         sa.PrimaryKeyConstraint("decision_id", name=op.f("abers_evidence_pkey")),
         schema="venn_admit",
-        comment="What decisions of the method venn-abers rest on, besides what every decision has.",
+        comment="Evidence of decisions by the method venn-abers, besides what every decision has.",
     )
 
 

@@ -10,7 +10,7 @@ from venn_admit.service.core.approximation.knn import approximate
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.neighbours.search import exact_neighbours
 from venn_admit.service.core.types import FloatArray, IntArray, Support
-from venn_admit.service.flows.methods.method import ScoredPoints
+from venn_admit.service.flows.methods.method import PointsToDecide
 from venn_admit.service.flows.methods.registry import load_snapshot
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.decisions import decisions
@@ -62,7 +62,7 @@ def replay(
     found = exact_neighbours(query, then.vectors, classifier.neighbour_count, memory_budget=memory_budget)
     approximation = approximate(found, then.support, snapshot.parameters.knn)
     explained = snapshot.explain(
-        ScoredPoints(approximation, query if row.weighted else None, logits),
+        PointsToDecide(approximation, query if row.weighted else None, logits),
         require_full_match=row.require_full_match,
         memory_budget=memory_budget,
     )

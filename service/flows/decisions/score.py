@@ -19,7 +19,7 @@ from venn_admit.service.flows.exemplars.ingest import store_scored
 from venn_admit.service.flows.jobs.chunks import ChunkWork
 from venn_admit.service.flows.jobs.submit import Send, submit_job
 from venn_admit.service.flows.methods import registry
-from venn_admit.service.flows.methods.method import Decided, ScoredPoints
+from venn_admit.service.flows.methods.method import Decided, PointsToDecide
 from venn_admit.service.flows.methods.method import Snapshot as MethodSnapshot
 from venn_admit.service.flows.methods.venn_admit import snapshot as venn_admit
 from venn_admit.service.store.calibrations import calibrations
@@ -145,7 +145,7 @@ def score_points(
     assert approximated.approximation is not None
 
     decided = snapshot.decide(
-        ScoredPoints(approximated.approximation, queries, logits),
+        PointsToDecide(approximated.approximation, queries, logits),
         require_full_match=bool(job.require_full_match),
         memory_budget=memory_budget,
     )

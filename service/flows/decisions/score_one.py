@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.approximation.knn import approximate
 from venn_admit.service.core.types import Float32Array, IntArray
-from venn_admit.service.flows.methods.method import ScoredPoints
+from venn_admit.service.flows.methods.method import PointsToDecide
 from venn_admit.service.flows.methods.registry import METHODS
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.database.engine import consistent_view
@@ -69,7 +69,7 @@ class PointScorer:
             near = _search(connection, classifier, vector, hnsw_ef_search)
             if weighted is None:
                 weighted = METHODS[calibration.method].weighted_by_default
-            points = ScoredPoints(
+            points = PointsToDecide(
                 approximate(*near.as_neighbours(), parameters.knn),
                 vector[np.newaxis] if weighted else None,
                 None if logits is None else logits[np.newaxis],

@@ -30,7 +30,7 @@ class Made(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ScoredPoints:
+class PointsToDecide:
     """What m points are decided by.
 
     approximation: the KNN's view of them, under the parameters of the snapshot. vectors: (m, D) float32 if the decision
@@ -93,14 +93,14 @@ class Snapshot(Protocol):
         """The parameters to approximate points with."""
         ...
 
-    def decide(self, points: ScoredPoints, *, require_full_match: bool, memory_budget: int) -> Decided:
+    def decide(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Decided:
         """Decide on m points, each the same to the last bit whatever the others are.
 
         require_full_match: whether points with q < K are rejected. memory_budget: bytes that temporary arrays may take.
         """
         ...
 
-    def explain(self, points: ScoredPoints, *, require_full_match: bool, memory_budget: int) -> Explained:
+    def explain(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Explained:
         """Decide on one point as `decide` does, and say what the decision rests on."""
         ...
 
@@ -109,7 +109,7 @@ class PointDecider(Protocol):
     """Decides on one point by the current snapshot, from what SQL finds; keeps what it read of snapshots."""
 
     def look_up(
-        self, connection: Connection, classifier: Classifier, calibration: Calibration, points: ScoredPoints
+        self, connection: Connection, classifier: Classifier, calibration: Calibration, points: PointsToDecide
     ) -> "DecideOne":
         """Read what the decision on one point rests on; what is returned decides as a job would, bit for bit.
 

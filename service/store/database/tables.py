@@ -261,7 +261,7 @@ calibrator = Table(
         nullable=False,
         comment="BLAKE2b-128 of the settings, as the method writes them.",
     ),
-    Column("method", Text, nullable=False, comment="Method of calibration: venn-admit or venn-abers."),
+    Column("method", Text, nullable=False, comment="Method of calibration: venn-abers or venn-admit."),
     Column("alpha", Numeric, nullable=False, comment="Error level, an exact decimal."),
     Column(
         "delta",
@@ -656,7 +656,7 @@ admit_evidence = Table(
     ),
     Column("threshold", ARRAY(Double), nullable=False, comment="tau_c of each class; may be -infinity."),
     Column("category_size", Integer, nullable=False, comment="|T|, in vp; 0 if the set is not a singleton."),
-    comment="What decisions of the method venn-admit rest on, besides what every decision has.",
+    comment="Evidence of decisions by the method venn-admit, besides what every decision has.",
 )
 
 abers_evidence = Table(
@@ -676,7 +676,7 @@ abers_evidence = Table(
         nullable=False,
         comment="Score from which the plain step of its cell holds; -infinity for the first, and in an empty cell.",
     ),
-    comment="What decisions of the method venn-abers rest on, besides what every decision has.",
+    comment="Evidence of decisions by the method venn-abers, besides what every decision has.",
 )
 
 message = Table(

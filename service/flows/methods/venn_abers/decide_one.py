@@ -13,7 +13,7 @@ from venn_admit.service.core.calibrators.bands import bin_of
 from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, CellPoints, bounds_at_step
 from venn_admit.service.core.calibrators.venn_abers.steps import Steps
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.flows.methods.method import DecideOne, Explained, ScoredPoints
+from venn_admit.service.flows.methods.method import DecideOne, Explained, PointsToDecide
 from venn_admit.service.flows.methods.venn_abers.snapshot import (
     AbersContext,
     AbersSnapshot,
@@ -38,7 +38,7 @@ class AbersPointDecider:
         self._snapshot = lru_cache(maxsize=4)(self._load_snapshot)
 
     def look_up(
-        self, connection: Connection, classifier: Classifier, calibration: Calibration, points: ScoredPoints
+        self, connection: Connection, classifier: Classifier, calibration: Calibration, points: PointsToDecide
     ) -> DecideOne:
         """Read the step of the score; see the protocol `PointDecider`."""
         if points.vectors is not None:
@@ -51,7 +51,7 @@ class AbersPointDecider:
         return partial(_decide_plain, context, points, cells, step)
 
     def _decide_weighted(
-        self, classifier: Classifier, calibration: Calibration, points: ScoredPoints, *, require_full_match: bool
+        self, classifier: Classifier, calibration: Calibration, points: PointsToDecide, *, require_full_match: bool
     ) -> Explained:
         return self._snapshot(classifier.id, calibration.id).explain(
             points, require_full_match=require_full_match, memory_budget=DEFAULT_MEMORY_BUDGET
@@ -64,7 +64,7 @@ class AbersPointDecider:
 
 
 def _decide_plain(
-    context: AbersContext, points: ScoredPoints, cells: CellPoints, step: Steps, *, require_full_match: bool
+    context: AbersContext, points: PointsToDecide, cells: CellPoints, step: Steps, *, require_full_match: bool
 ) -> Explained:
     if len(step.cell):
         bounds, step_score = bounds_at_step(cells.score, step), step.score

@@ -12,7 +12,7 @@ from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, CellPoi
 from venn_admit.service.core.calibrators.venn_abers.decide import select
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind
 from venn_admit.service.core.types import Approximation, Float32Array, FloatArray, IntArray, Reason, Selection, Split
-from venn_admit.service.flows.methods.method import Explained, ScoredPoints
+from venn_admit.service.flows.methods.method import Explained, PointsToDecide
 from venn_admit.service.flows.methods.venn_abers.scores import scored
 from venn_admit.service.store.calibrations import calibrations, score_choices
 from venn_admit.service.store.calibrations.calibrations import Calibration
@@ -84,7 +84,7 @@ class AbersContext:
     class_count: int
     neighbour_count: int
 
-    def scored(self, points: ScoredPoints) -> CellPoints:
+    def scored(self, points: PointsToDecide) -> CellPoints:
         """Return the points as cells see them."""
         return scored(
             self.kind,
@@ -130,7 +130,7 @@ class AbersSnapshot:
     def parameters(self) -> StoredParameters:
         return self.context.parameters
 
-    def decide(self, points: ScoredPoints, *, require_full_match: bool, memory_budget: int) -> DecidedByAbers:
+    def decide(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> DecidedByAbers:
         """Decide on m points; see the protocol `Snapshot`."""
         cells = self.context.scored(points)
         upweight = None if points.vectors is None else self._upweights(cells, points.vectors, memory_budget)
@@ -143,7 +143,7 @@ class AbersSnapshot:
             self.context.selected(cells, bounds, require_full_match=require_full_match),
         )
 
-    def explain(self, points: ScoredPoints, *, require_full_match: bool, memory_budget: int) -> Explained:
+    def explain(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Explained:
         """Decide on one point; see the protocol `Snapshot`."""
         decided = self.decide(points, require_full_match=require_full_match, memory_budget=memory_budget)
         return decided.explain(points.approximation, self.context.class_count)

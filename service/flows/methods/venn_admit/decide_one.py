@@ -14,7 +14,7 @@ from venn_admit.service.core.calibrators.bands import bin_of
 from venn_admit.service.core.calibrators.venn_admit.decide_one import decide_one
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.service.core.types import AdmitSets, Approximation, Float32Array, FloatArray, Split
-from venn_admit.service.flows.methods.method import DecideOne, Explained, ScoredPoints
+from venn_admit.service.flows.methods.method import DecideOne, Explained, PointsToDecide
 from venn_admit.service.flows.methods.venn_admit.fields import decision_fields
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibrations import BandEvidence, Calibration
@@ -49,7 +49,7 @@ class AdmitPointDecider:
         self._localizer = lru_cache(maxsize=4)(self._load_localizer)
 
     def look_up(
-        self, connection: Connection, classifier: Classifier, calibration: Calibration, points: ScoredPoints
+        self, connection: Connection, classifier: Classifier, calibration: Calibration, points: PointsToDecide
     ) -> DecideOne:
         """Read the evidence of the band; see the protocol `PointDecider`."""
         evidence = _evidence(connection, classifier, calibration, points.approximation)
@@ -59,7 +59,7 @@ class AdmitPointDecider:
         self,
         classifier: Classifier,
         calibration: Calibration,
-        points: ScoredPoints,
+        points: PointsToDecide,
         evidence: BandEvidence,
         *,
         require_full_match: bool,

@@ -10,7 +10,7 @@ from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.service.core.types import AdmitSets, Approximation, Float32Array, IntArray, Split
 from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.flows.methods.method import Explained, ScoredPoints
+from venn_admit.service.flows.methods.method import Explained, PointsToDecide
 from venn_admit.service.flows.methods.venn_admit.fields import decision_fields
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibrations import Calibration
@@ -69,7 +69,7 @@ class AdmitSnapshot:
     def needs_logits(self) -> bool:
         return False
 
-    def decide(self, points: ScoredPoints, *, require_full_match: bool, memory_budget: int) -> DecidedByAdmit:
+    def decide(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> DecidedByAdmit:
         """Decide on m points; see the protocol `Snapshot`."""
         decided = decide(
             self.admit,
@@ -85,7 +85,7 @@ class AdmitSnapshot:
         )
         return DecidedByAdmit(points.approximation, decided)
 
-    def explain(self, points: ScoredPoints, *, require_full_match: bool, memory_budget: int) -> Explained:
+    def explain(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Explained:
         """Decide on one point; see the protocol `Snapshot`."""
         decided = self.decide(points, require_full_match=require_full_match, memory_budget=memory_budget)
         return Explained(
