@@ -307,7 +307,7 @@ class Classifier:
             NotReadyError: There is no calibration yet.
         """
         from venn_admit.service.flows import awaited
-        from venn_admit.service.flows.decisions.score import read_scores, write_scores
+        from venn_admit.service.flows.decisions.score import read_scores
 
         given = self._source(
             data,
@@ -319,7 +319,7 @@ class Classifier:
             documents=documents,
             attributes=attributes,
         )
-        request = awaited.score(
+        scored = awaited.score(
             self._runtime.engine,
             self.name,
             given,
@@ -328,10 +328,9 @@ class Classifier:
             calibration_id=calibration,
             chunk_rows=self._runtime.settings.chunk_rows,
             shell=self._shell,
+            out=None if out is None else Path(out),
         )
-        if out is not None:
-            write_scores(self._runtime.engine, request.job_id, Path(out))
-        return read_scores(self._runtime.engine, request.job_id)
+        return read_scores(self._runtime.engine, scored.request.job_id)
 
     @advising()
     def decide(

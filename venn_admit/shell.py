@@ -3,6 +3,7 @@
 import logging
 import os
 import socket
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -34,9 +35,14 @@ class ProcessShell:
     def advance(self, rows: int) -> None:
         """Log nothing: what is done is logged as it begins."""
 
-    def run_job(self, job_id: int, what: str) -> None:
-        """Have workers compute a job as long as there are any; otherwise compute it here."""
+    def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:
+        """Have workers compute a job as long as there are any, otherwise compute it here; then do what remains."""
         self.show(what)
+        self._compute(job_id)
+        if then is not None:
+            then()
+
+    def _compute(self, job_id: int) -> None:
         if live_workers(self._runtime.engine):
             try:
                 self._await(job_id)

@@ -54,14 +54,19 @@ class Waiting:
         """Move the bar."""
         self._advance(rows)
 
-    def run_job(self, job_id: int, what: str) -> None:
-        """Send a job and wait for it; whatever ends that early, it says how the job is resumed."""
+    def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:
+        """Send a job, wait for it, and do what remains; whatever ends that early, it says how the job is resumed."""
         from venn_admit.service.flows.jobs import listing
 
         self._clear()
         total = listing.progress(self._session.engine, job_id).row_count
-        if not total:
-            return
+        if total:
+            self._wait(job_id, what, total)
+        if then is not None:
+            with resumption_explained(self._session, job_id, self._out, even_if_done=True):
+                then()
+
+    def _wait(self, job_id: int, what: str, total: int) -> None:
         with resumption_explained(self._session, job_id, self._out):
             self._session.send(job_id)
             with progress(what, total) as advance:

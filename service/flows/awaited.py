@@ -3,7 +3,10 @@
 Each records the job, has the shell see it through, and computes what follows from it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from sqlalchemy import Engine
@@ -16,9 +19,18 @@ from venn_admit.service.flows.calibration.calibrate import calibrate as take_cal
 from venn_admit.service.flows.calibration.fit import Fitted, OnEpoch, request_neighbours
 from venn_admit.service.flows.calibration.recalibrate import Step, recalibrate_step, retry_and_list
 from venn_admit.service.flows.calibration.usable_bands import compare_settings
-from venn_admit.service.flows.decisions.score import ScoreRequest, request_score
+from venn_admit.service.flows.decisions.score import (
+    ScoreCounts,
+    ScoreRequest,
+    count_scores,
+    request_score,
+    require_scores,
+    write_scores,
+)
 from venn_admit.service.flows.exemplars.ingest import Ingested
 from venn_admit.service.flows.exemplars.ingest import ingest as take_exemplars
+from venn_admit.service.flows.jobs.control import reopen
+from venn_admit.service.flows.jobs.listing import ShownJob, show_job
 from venn_admit.service.flows.reporting import evaluate as evaluation
 from venn_admit.service.flows.reporting.evaluate import request_evaluation_of_decisions, request_evaluation_of_source
 from venn_admit.service.report.evaluation.dataset import DatasetReport
@@ -38,8 +50,13 @@ class Shell(Protocol):
         """Show that so many rows more are done."""
         ...
 
-    def run_job(self, job_id: int, what: str) -> None:
-        """See a recorded job through: have workers compute it and wait, or compute it. what: what the job does.
+    def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:
+        """See a recorded job through: have workers compute it and wait, or compute it.
+
+        Args:
+            job_id: The job.
+            what: What it does, in words.
+            then: What is to be done with its result before the request is fulfilled, such as writing a file.
 
         Raises:
             JobError: The job failed.
@@ -179,6 +196,14 @@ def ingest(engine: Engine, name: str, source: ExemplarSource, split: str, *, she
     return take_exemplars(engine, name, source, split, on_rows=shell.advance)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredSource:
+    """A job that has decided on a source's rows, and what it decided, counted."""
+
+    request: ScoreRequest
+    counted: ScoreCounts
+
+
 def score(
     engine: Engine,
     name: str,
@@ -189,8 +214,26 @@ def score(
     calibration_id: int | None,
     chunk_rows: int,
     shell: Shell,
-) -> ScoreRequest:
-    """Store exemplars and decide on each; arguments and errors are those of `request_score`, and of the job."""
+    out: Path | None = None,
+) -> ScoredSource:
+    """Store exemplars and decide on each.
+
+    Args:
+        engine: The database.
+        name: The classifier's name.
+        source: The exemplars.
+        weighted: As for `request_score`.
+        require_full_match: As for `request_score`.
+        calibration_id: As for `request_score`.
+        chunk_rows: Rows of a chunk of the job.
+        shell: Sees the job through.
+        out: The file that the decisions are written to, .parquet or .csv; None: they are only stored.
+
+    Raises:
+        InvalidInputError: The source is not as it must be, or `out` cannot be written.
+        NotReadyError: There is no calibration yet.
+        JobError: The job failed.
+    """
     shell.show(f"Storing {source.name}", source.count_rows())
     request = request_score(
         engine,
@@ -202,8 +245,30 @@ def score(
         chunk_rows=chunk_rows,
         on_rows=shell.advance,
     )
-    shell.run_job(request.job_id, f"Scoring {source.name}" + ("" if request.weighted else ", plain"))
-    return request
+    what = f"Scoring {source.name}" + ("" if request.weighted else ", plain")
+    shell.run_job(request.job_id, what, None if out is None else partial(write_scores, engine, request.job_id, out))
+    return ScoredSource(request, count_scores(engine, request.job_id))
+
+
+def resume(engine: Engine, job_id: int, *, out: Path | None, shell: Shell) -> ShownJob:
+    """Finish a job that was interrupted, failed or cancelled.
+
+    Args:
+        engine: The database.
+        job_id: The job.
+        out: The file that its decisions are written to, if it scores; None: none.
+        shell: Sees the job through.
+
+    Raises:
+        InvalidInputError: It has no decisions to write, or `out` cannot be written.
+        NotFoundError: There is no such job.
+        JobError: The job failed.
+    """
+    if out is not None:
+        require_scores(engine, job_id)
+    reopen(engine, job_id)
+    shell.run_job(job_id, f"Job {job_id}", None if out is None else partial(write_scores, engine, job_id, out))
+    return show_job(engine, job_id)
 
 
 def evaluate(

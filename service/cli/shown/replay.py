@@ -7,11 +7,11 @@ from venn_admit.service.cli.shown.decision_tables import Near, named_classes, ne
 from venn_admit.service.flows.decisions.replay import Replayed
 
 
-def replay_payload(decision_id: int, replayed: Replayed) -> dict[str, Any]:
+def replay_payload(replayed: Replayed) -> dict[str, Any]:
     """What was replayed as JSON has it."""
     class_names = replayed.classifier.class_names
     return {
-        "decision_id": decision_id,
+        "decision_id": replayed.decision_id,
         "external_id": replayed.external_id,
         "class_names": list(class_names),
         "label": replayed.label,
@@ -32,9 +32,9 @@ def _near(replayed: Replayed) -> list[Near]:
     return list(zip(replayed.neighbours, labels, distances, strict=True))
 
 
-def print_replayed(decision_id: int, replayed: Replayed) -> None:
+def print_replayed(replayed: Replayed) -> None:
     """Print a decision, what it rests on, and whether it is the same again."""
-    title = f"Decision {decision_id} on {replayed.external_id}, calibration {replayed.calibration_id}"
+    title = f"Decision {replayed.decision_id} on {replayed.external_id}, calibration {replayed.calibration_id}"
     print_decision(title, replayed.classifier.class_names, replayed.stored, replayed.category_counts, _near(replayed))
     if not replayed.differing:
         output.print("Computed again from its snapshot, the decision is the same in every field.")

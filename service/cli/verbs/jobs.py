@@ -90,21 +90,14 @@ def resume(
     from venn_admit.service.cli.shown.job_tables import headline
     from venn_admit.service.cli.shown.rows import plain
     from venn_admit.service.files.output.tables import check_table_output
-    from venn_admit.service.flows.decisions.score import require_scores, write_scores
-    from venn_admit.service.flows.jobs.control import reopen
-    from venn_admit.service.flows.jobs.listing import show_job
+    from venn_admit.service.flows.awaited import resume as flow
 
-    session = open_session()
     if out is not None:
         check_table_output(out)
-        require_scores(session.engine, job)
+    session = open_session()
     session.require_worker()
-    reopen(session.engine, job)
     with Waiting(session, out) as shell:
-        shell.run_job(job, f"Job {job}")
-    if out is not None:
-        write_scores(session.engine, job, out)
-    summary = show_job(session.engine, job).summary
+        summary = flow(session.engine, job, out=out, shell=shell).summary
     print_result(
         as_json,
         {**plain(summary), **({} if out is None else {"out": str(out)})},

@@ -9,7 +9,7 @@ from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, make_report_folder, output, print_result, shown
 from venn_admit.service.cli.renamed import MODE_OPTIONS, accepting
 from venn_admit.service.cli.verbs.classifier import Name
-from venn_admit.service.cli.waiting import Waiting, resumption_explained
+from venn_admit.service.cli.waiting import Waiting
 from venn_admit.service.errors import InvalidInputError, VennAdmitError
 
 if TYPE_CHECKING:
@@ -52,13 +52,12 @@ def score(
     from venn_admit.service.cli.shown.score_summary import ScoreSummary, warn_of_rows_in_use
     from venn_admit.service.files.output.tables import check_table_output
     from venn_admit.service.flows.awaited import score as flow
-    from venn_admit.service.flows.decisions.score import count_scores, write_scores
 
     check_table_output(out, file)
     session = open_session()
     session.require_worker()
     with Waiting(session, out) as shell:
-        request = flow(
+        scored = flow(
             session.engine,
             name,
             session.exemplars_in(file),
@@ -67,11 +66,9 @@ def score(
             calibration_id=calibration,
             chunk_rows=session.settings.chunk_rows,
             shell=shell,
+            out=out,
         )
-    with resumption_explained(session, request.job_id, out, even_if_done=True):
-        write_scores(session.engine, request.job_id, out)
-    counted = count_scores(session.engine, request.job_id)
-    summary = ScoreSummary(counted.class_names, counted.counts)
+    request, summary = scored.request, ScoreSummary(scored.counted.class_names, scored.counted.counts)
     warn_of_rows_in_use(summary)
     total = summary.admitted.total()
     print_result(
@@ -172,22 +169,27 @@ def replay(
     """Compute a stored decision again from its snapshot, and show what it rests on."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.cli.shown.replay import print_replayed, replay_payload
-    from venn_admit.service.flows.decisions.replay import newest_decision
     from venn_admit.service.flows.decisions.replay import replay as flow
+    from venn_admit.service.flows.decisions.replay import replay_newest
 
-    by_id = decision is not None and classifier is None and external_id is None
-    by_name = decision is None and classifier is not None and external_id is not None
-    if not (by_id or by_name):
-        raise InvalidInputError("expected either the number of a decision, or --classifier and --id")
-    session = open_session()
-    if decision is None:
-        assert classifier is not None
-        assert external_id is not None
-        decision = newest_decision(session.engine, classifier, external_id)
-    replayed = flow(session.engine, session.cache, decision, memory_budget=session.memory_budget)
-    if as_json:
-        print_result(True, replay_payload(decision, replayed))
+    one_of_two = "expected either the number of a decision, or --classifier and --id"
+    if decision is not None:
+        if classifier is not None or external_id is not None:
+            raise InvalidInputError(one_of_two)
+        session = open_session()
+        replayed = flow(session.engine, session.cache, decision, memory_budget=session.memory_budget)
     else:
-        print_replayed(decision, replayed)
+        if classifier is None or external_id is None:
+            raise InvalidInputError(one_of_two)
+        session = open_session()
+        replayed = replay_newest(
+            session.engine, session.cache, classifier, external_id, memory_budget=session.memory_budget
+        )
+    if as_json:
+        print_result(True, replay_payload(replayed))
+    else:
+        print_replayed(replayed)
     if replayed.differing:
-        raise ReplayDiffersError(f"decision {decision} differs from what is stored in: {', '.join(replayed.differing)}")
+        raise ReplayDiffersError(
+            f"decision {replayed.decision_id} differs from what is stored in: {', '.join(replayed.differing)}"
+        )

@@ -28,6 +28,7 @@ class Replayed:
     first; neighbour_labels: (K,) int64, as they were then; distances: (K,) float64.
     """
 
+    decision_id: int
     classifier: Classifier
     external_id: str
     label: int | None
@@ -41,10 +42,18 @@ class Replayed:
     distances: FloatArray
 
 
-def newest_decision(engine: Engine, name: str, external_id: str) -> int:
-    """Return the number of the newest decision on an exemplar; NotFoundError for an unknown classifier or exemplar."""
+def replay_newest(
+    engine: Engine,
+    cache: ArrayCache,
+    name: str,
+    external_id: str,
+    *,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> Replayed:
+    """Replay the newest decision on an exemplar; NotFoundError for an unknown classifier or exemplar."""
     with connect(engine) as connection:
-        return decisions.newest(connection, classifiers.by_name(connection, name), external_id)
+        decision_id = decisions.newest(connection, classifiers.by_name(connection, name), external_id)
+    return replay(engine, cache, decision_id, memory_budget=memory_budget)
 
 
 def replay(
@@ -72,6 +81,7 @@ def replay(
     with connect(engine) as connection:
         neighbours = exemplars.described(connection, then.ids[found.indices[0]])
     return Replayed(
+        decision_id=decision_id,
         classifier=classifier,
         external_id=row.external_id,
         label=row.label,
