@@ -1,0 +1,10 @@
+"""The tables, as SQLAlchemy metadata: the model that migrations are checked against.
+
+Statements live in `sql/*.sql`; nothing here is used to assemble queries. Tables are private to this package: reports
+and other programs read the views in schema `report`.
+"""
+
+from venn_admit.service.store.database.tables import approximations, calibrations, decisions, exemplars, work
+from venn_admit.service.store.database.tables.base import SCHEMA, metadata
+
+__all__ = ["SCHEMA", "approximations", "calibrations", "decisions", "exemplars", "metadata", "work"]

@@ -1,0 +1,96 @@
+"""Decisions, and the evidence that each method keeps."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKey,
+    Identity,
+    Integer,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, BIT
+
+from venn_admit.service.store.database.tables.base import created_at, metadata
+from venn_admit.service.store.database.tables.calibrations import calibration
+from venn_admit.service.store.database.tables.exemplars import exemplar
+
+decision = Table(
+    "decision",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True, comment="Key."),
+    Column("calibration_id", ForeignKey(calibration.c.id), nullable=False, comment="The snapshot that it rests on."),
+    Column("exemplar_id", ForeignKey(exemplar.c.id), nullable=False, comment="Exemplar that was decided on."),
+    Column("weighted", Boolean, nullable=False, comment="Whether the probabilities are up-weighted by the localizer."),
+    Column("require_full_match", Boolean, nullable=False, comment="Whether a point with q < K was rejected."),
+    Column("support_version", BigInteger, nullable=False, comment="Support version at which it was decided."),
+    Column(
+        "predicted",
+        Integer,
+        nullable=False,
+        comment="Prediction that was decided on: the KNN's for venn-admit, the network's for venn-abers.",
+    ),
+    Column(
+        "match_count",
+        Integer,
+        nullable=False,
+        comment="q, number of consecutive nearest neighbours that match the prediction.",
+    ),
+    Column("distance", Double, nullable=False, comment="d, distance to the nearest training exemplar."),
+    Column("logits", ARRAY(Double), nullable=False, comment="KNN(x), one per class."),
+    Column("upweight", Double, comment="w; infinite if psi' = 0; null if the set is not a singleton."),
+    Column("lower", Double, comment="Lower probability of the prediction; null if the set is not a singleton."),
+    Column("upper", Double, comment="Upper probability of the prediction; null if the set is not a singleton."),
+    Column("decision", Integer, comment="Admitted class; null if rejected."),
+    Column("reason", Text, comment="Why it was rejected; null if admitted."),
+    created_at("it was decided"),
+    UniqueConstraint("calibration_id", "exemplar_id", "weighted", "require_full_match", name="decision_key"),
+    CheckConstraint("(decision IS NULL) = (reason IS NOT NULL)", name="reason"),
+    CheckConstraint("decision = predicted", name="decision"),
+    comment="Decisions to admit or reject, each pinned to a snapshot. Evidence of one method alone has its own table.",
+)
+
+
+admit_evidence = Table(
+    "admit_evidence",
+    metadata,
+    Column(
+        "decision_id",
+        ForeignKey(decision.c.id, ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+        comment="The decision.",
+    ),
+    Column("admit_set", BIT(varying=True), nullable=False, comment="ADMIT set, one bit per class."),
+    Column(
+        "band_size", ARRAY(Integer), nullable=False, comment="n_c, number of points of each class in the band, in mc."
+    ),
+    Column("threshold", ARRAY(Double), nullable=False, comment="tau_c of each class; may be -infinity."),
+    Column("category_size", Integer, nullable=False, comment="|T|, in vp; 0 if the set is not a singleton."),
+    comment="Evidence of decisions by the method venn-admit, besides what every decision has.",
+)
+
+
+abers_evidence = Table(
+    "abers_evidence",
+    metadata,
+    Column(
+        "decision_id",
+        ForeignKey(decision.c.id, ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+        comment="The decision.",
+    ),
+    Column("score", Double, nullable=False, comment="s, the score of the prediction."),
+    Column(
+        "step_score",
+        Double,
+        nullable=False,
+        comment="Score from which the plain step of its cell holds; -infinity for the first, and in an empty cell.",
+    ),
+    comment="Evidence of decisions by the method venn-abers, besides what every decision has.",
+)
