@@ -106,6 +106,13 @@ def test_an_evaluation_asks_for_a_calibration_with_bands(by_abers: Program, file
     assert by_abers("evaluate", NAME, files / "scored.npz", "--calibration", 1).code == 0
 
 
+def test_an_audit_of_the_index_asks_for_a_calibration_with_bands(by_abers: Program) -> None:
+    assert by_abers("index", "create", NAME).code == 0
+    outcome = by_abers("index", "audit", NAME)
+    assert outcome.code != 0
+    assert "is by the method venn-abers, expected one by venn-admit" in " ".join(outcome.stderr.split())
+
+
 def test_what_is_listed_and_exported(by_abers: Program, tmp_path: Path) -> None:
     newest, older = by_abers("calibrations", NAME, "--json").result["settings"]
     assert (newest["method"], newest["score"], newest["kappa"]) == ("venn-abers", "auto", None)

@@ -108,5 +108,6 @@ def _next_steps(data: Path) -> list[str]:
         f"{PROGRAM} calibrate {NAME} --kappa {KAPPA} --q-bins 0,1,6,16,25 --delta 2",
         f"{PROGRAM} evaluate {NAME} {ood} --out ood-report",
         f"{PROGRAM} export {NAME} --what approximations --out approximations.parquet",
+        f"{PROGRAM} calibrate {NAME} --method venn-abers",
         f"{PROGRAM} create YOURS --classes a,b,c --dim 384",
     ]

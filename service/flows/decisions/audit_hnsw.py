@@ -13,7 +13,7 @@ from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, Loc
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import Approximation, Float32Array, FloatArray, Neighbours, Support
 from venn_admit.service.errors import InvalidInputError, NotReadyError
-from venn_admit.service.flows.methods.venn_admit.snapshot import AdmitSnapshot, load_snapshot
+from venn_admit.service.flows.methods.venn_admit.snapshot import AdmitSnapshot, load_snapshot, require_own
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.database.engine import consistent_view
 from venn_admit.service.store.exemplars import classifiers, exemplars
@@ -82,7 +82,8 @@ def audit(
         raise InvalidInputError(f"expected a sample of at least 1 point, got {sample}")
     with consistent_view(engine) as connection:  # so that every search is among the same exemplars
         classifier = classifiers.by_name(connection, name)
-        calibration_id = calibrations.latest(connection, classifier).id
+        calibration = calibrations.latest(connection, classifier)
+        require_own(calibration)
         points = np.array(hnsw.sample(connection, classifier, sample), dtype=np.int64)
         if not len(points):
             raise NotReadyError(f"classifier {name!r} has no points to sample: ingest held-out data")
@@ -98,7 +99,7 @@ def audit(
             searches.rollback()
         exact = _searched(queries, partial(nearest.exact_nearest, connection, classifier))
 
-    snapshot = load_snapshot(engine, cache, classifier, calibration_id)
+    snapshot = load_snapshot(engine, cache, classifier, calibration.id)
     right = _decided(classifier, snapshot, queries, exact, memory_budget)
     return len(points), [
         _compare(ef_search, searched, exact, _decided(classifier, snapshot, queries, searched, memory_budget), right)
