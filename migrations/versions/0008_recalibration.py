@@ -1,6 +1,6 @@
 """Requests for recalibration, chunks that wait before another attempt, and which calibrator is in use.
 
-Why: labels that arrive are gathered into one recalibration; a chunk that went wrong is not tried again at once; and
+Why: labels that arrive are gathered into one recalibration; a chunk that failed is not tried again at once; and
 calibrators kept current in turn must not change under which setting is scored.
 """
 

@@ -27,7 +27,7 @@ def template(faults_server: Server, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="session")
 def calm(faults_server: Server, template: str, tmp_path_factory: pytest.TempPathFactory) -> Counter[Row]:
-    """What the jobs leave when nothing goes wrong."""
+    """What the jobs leave if nothing fails."""
     return undisturbed(faults_server.url, template, tmp_path_factory.mktemp("calm"))
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong while jobs run, each time counted."""
+"""What disturbs jobs while they run; each disturbance is counted."""
 
 import random
 import time

@@ -76,7 +76,7 @@ def table_on(disk: SmallDisk, server: Server, url: str, table: str) -> Iterator[
 
 
 def await_error(fleet: Fleet) -> str:
-    """What is recorded with the first chunk that goes wrong."""
+    """What is recorded with the first chunk that fails."""
     found: list[str] = []
 
     def recorded() -> bool:

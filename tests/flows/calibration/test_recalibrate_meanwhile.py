@@ -1,4 +1,4 @@
-"""Recalibration while others write, read and recalibrate, and where it goes wrong."""
+"""Recalibration while others write, read and recalibrate, and how it fails."""
 
 import threading
 from collections.abc import Callable, Iterator, MutableMapping
