@@ -107,16 +107,7 @@ class Classifier:
         """
         from venn_admit.service.flows import awaited
 
-        given = self._source(
-            data,
-            source,
-            vectors=vectors,
-            logits=logits,
-            labels=labels,
-            ids=ids,
-            documents=documents,
-            attributes=attributes,
-        )
+        given = self._source(data, source, vectors, logits, labels, ids, documents, attributes)
         done = awaited.ingest(self._runtime.engine, self.name, given, split, shell=self._shell)
         per_split = {str(split): count for split, count in done.new_per_split.items()}
         return Ingestion(done.rows, done.new, per_split, done.recalibrations)
@@ -309,16 +300,7 @@ class Classifier:
         from venn_admit.service.flows import awaited
         from venn_admit.service.flows.decisions.score import read_scores
 
-        given = self._source(
-            data,
-            source,
-            vectors=vectors,
-            logits=logits,
-            labels=labels,
-            ids=ids,
-            documents=documents,
-            attributes=attributes,
-        )
+        given = self._source(data, source, vectors, logits, labels, ids, documents, attributes)
         scored = awaited.score(
             self._runtime.engine,
             self.name,
@@ -393,16 +375,8 @@ class Classifier:
         """
         from venn_admit.service.flows import awaited
 
-        columns = {
-            "vectors": vectors,
-            "logits": logits,
-            "labels": labels,
-            "ids": ids,
-            "documents": documents,
-            "attributes": attributes,
-        }
-        everything = data is None and all(column is None for column in columns.values())
-        given = None if everything else self._source(data, source, **columns)
+        everything = all(one is None for one in (data, vectors, logits, labels, ids, documents, attributes))
+        given = None if everything else self._source(data, source, vectors, logits, labels, ids, documents, attributes)
         found = awaited.evaluate(
             self._runtime.engine,
             self._runtime.cache,
@@ -453,5 +427,23 @@ class Classifier:
         kind = check_export(what, path)
         return export_file(self._runtime.engine, self.name, kind, path, calibration_id=calibration)
 
-    def _source(self, data: Any, name: str | None, **columns: Any) -> ExemplarSource:
+    def _source(
+        self,
+        data: Any,
+        name: str | None,
+        vectors: Any,
+        logits: Any,
+        labels: Any,
+        ids: Any,
+        documents: Any,
+        attributes: Any,
+    ) -> ExemplarSource:
+        columns = {
+            "vectors": vectors,
+            "logits": logits,
+            "labels": labels,
+            "ids": ids,
+            "documents": documents,
+            "attributes": attributes,
+        }
         return exemplar_source(data, columns, name=name, memory_budget=self._runtime.memory_budget)

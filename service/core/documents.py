@@ -68,6 +68,21 @@ class Documents:
         return counts
 
 
+def document_codes(keys: Sequence[str]) -> IntArray:
+    """Return the number of each point's document, (n,) int64; documents are numbered from 0 in the order of their ids.
+
+    Args:
+        keys: The id of each point's document, or the point's own id if it has no document.
+
+    Examples:
+        >>> document_codes(["b", "a", "b"]).tolist()
+        [1, 0, 1]
+    """
+    # Sorted, so that the order of the points does not show in which documents are drawn.
+    code = {key: position for position, key in enumerate(sorted(set(keys)))}
+    return np.array([code[key] for key in keys], dtype=np.int64)
+
+
 def documents_of(keys: Sequence[str]) -> Documents | None:
     """Return the documents of n points, or None if no two points share one.
 
@@ -80,9 +95,8 @@ def documents_of(keys: Sequence[str]) -> Documents | None:
         >>> documents_of(["a", "b"]) is None
         True
     """
-    # Sorted, so that the order of the points does not show in which documents are drawn.
-    code = {key: position for position, key in enumerate(sorted(set(keys)))}
-    return None if len(code) == len(keys) else Documents(np.array([code[key] for key in keys]), len(code))
+    count = len(set(keys))
+    return None if count == len(keys) else Documents(document_codes(keys), count)
 
 
 def percentile_interval(values: FloatArray, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:

@@ -5,6 +5,7 @@ Model Approximations*. C is the number of classes, K the number of neighbours, D
 number of points, N the number of training exemplars.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -138,12 +139,21 @@ class Approximation:
         Args:
             other: Of other points, under the same parameters.
         """
-        return Approximation(
-            logits=np.concatenate([self.logits, other.logits]),
-            predicted=np.concatenate([self.predicted, other.predicted]),
-            match_count=np.concatenate([self.match_count, other.match_count]),
-            distance=np.concatenate([self.distance, other.distance]),
-        )
+        return join_approximations([self, other])
+
+
+def join_approximations(parts: Sequence[Approximation]) -> Approximation:
+    """Return the points of some approximations under the same parameters, one after the other.
+
+    Args:
+        parts: At least one.
+    """
+    return Approximation(
+        logits=np.concatenate([part.logits for part in parts]),
+        predicted=np.concatenate([part.predicted for part in parts]),
+        match_count=np.concatenate([part.match_count for part in parts]),
+        distance=np.concatenate([part.distance for part in parts]),
+    )
 
 
 @dataclass(frozen=True, slots=True)

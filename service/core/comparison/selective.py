@@ -20,14 +20,14 @@ from venn_admit.service.core.calibrators.venn_abers.decide import reaches_thresh
 from venn_admit.service.core.calibrators.venn_abers.reliability import (
     ReliabilityModel,
     fit_reliability,
-    reliability_score,
+    scored_points,
 )
-from venn_admit.service.core.calibrators.venn_abers.scores import network_score
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
 from venn_admit.service.core.checks import check_lengths
 from venn_admit.service.core.comparison.guaranteed_risk import guaranteed_risk
 from venn_admit.service.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.service.core.comparison.temperature import fit_temperature
+from venn_admit.service.core.documents import document_codes
 from venn_admit.service.core.types import (
     BoolArray,
     Float32Array,
@@ -223,13 +223,9 @@ class _VennAbers:
         return admit(lower[kind], predicted, certificate.policy), words
 
     def _scored(self, kind: ScoreKind, points: ViewedPoints) -> CellPoints:
-        logits, view = points.network_logits, points.view
-        score = (
-            network_score(logits)
-            if kind is ScoreKind.NETWORK
-            else reliability_score(self._model, logits, view, neighbour_count=self._neighbour_count)
+        return scored_points(
+            kind, self._model, points.network_logits, points.view, neighbour_count=self._neighbour_count
         )
-        return CellPoints(network_prediction(logits), view.match_count, score)
 
 
 _MOST_LISTED = 6
@@ -237,10 +233,9 @@ _MOST_LISTED = 6
 
 
 def _certificate_points(p0: FloatArray, points: HeldOutPoints) -> CertificatePoints:
-    number = {key: place for place, key in enumerate(dict.fromkeys(points.keys))}
     return CertificatePoints(
         p0=p0,
         predicted=network_prediction(points.seen.network_logits),
         label=points.label,
-        document=np.array([number[key] for key in points.keys], dtype=np.int64),
+        document=document_codes(points.keys),
     )

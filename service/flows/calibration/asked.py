@@ -5,14 +5,11 @@ from decimal import Decimal
 from typing import Any
 
 from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_abers.settings import AUTO, make_venn_abers_settings
+from venn_admit.service.core.calibrators.venn_abers.settings import make_venn_abers_settings
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.flows.calibration.calibrate import SettingsOf
 from venn_admit.service.store.calibrations.setting_forms import FORMS, VENN_ABERS, VENN_ADMIT, MethodSettings
 from venn_admit.service.store.exemplars.classifiers import Classifier
-
-DEFAULT_KAPPA = 1000
-DEFAULT_DELTA = 1.0
 
 
 def settings_asked_for(
@@ -24,7 +21,7 @@ def settings_asked_for(
     delta: float | None,
     kappa: int | None,
     score: str | None,
-    default_kappa: int = DEFAULT_KAPPA,
+    default_kappa: int | None = None,
 ) -> SettingsOf:
     """Return what makes the settings for a classifier.
 
@@ -36,26 +33,24 @@ def settings_asked_for(
         delta: Of venn-admit alone; None for the default.
         kappa: Of venn-admit alone; None for `default_kappa`.
         score: Of venn-abers alone; None for the default.
-        default_kappa: Kappa if none is asked for.
+        default_kappa: Kappa if none is asked for; None for the default of the settings.
 
     Raises:
         InvalidInputError: There is no such method, or it has no such setting.
     """
-    asked: dict[str, Any] = {"alpha": alpha}
-    if thresholds is not None:
-        asked["thresholds"] = tuple(thresholds)
-    if q_bins is not None:
-        asked["bin_edges"] = tuple(q_bins)
+    shared = _given(
+        alpha=alpha,
+        thresholds=None if thresholds is None else tuple(thresholds),
+        bin_edges=None if q_bins is None else tuple(q_bins),
+    )
+    of_bands = _given(delta=delta, kappa=default_kappa if kappa is None else kappa)
+    of_cells = _given(score=score)
     makers: dict[str, Callable[[Classifier], MethodSettings]] = {
         VENN_ADMIT: lambda classifier: make_settings(
-            classifier.class_count,
-            classifier.neighbour_count,
-            delta=DEFAULT_DELTA if delta is None else delta,
-            kappa=default_kappa if kappa is None else kappa,
-            **asked,
+            classifier.class_count, classifier.neighbour_count, **shared, **of_bands
         ),
         VENN_ABERS: lambda classifier: make_venn_abers_settings(
-            classifier.class_count, classifier.neighbour_count, score=AUTO if score is None else score, **asked
+            classifier.class_count, classifier.neighbour_count, **shared, **of_cells
         ),
     }
     if method not in makers:
@@ -71,3 +66,8 @@ def settings_asked_for(
                 f"{setting}: the method {method} has no such setting, got {value}; leave it out, or ask for {other}"
             )
     return makers[method]
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    """The settings that were asked for; the others have their defaults where settings are made."""
+    return {name: value for name, value in settings.items() if value is not None}

@@ -9,7 +9,7 @@ from venn_admit.service.core.approximation.knn import nonconformity
 from venn_admit.service.core.comparison.adaptive import uniform_draws
 from venn_admit.service.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.service.core.comparison.methods import ComparisonCalibration
-from venn_admit.service.core.types import Approximation, FloatArray, IntArray, Split
+from venn_admit.service.core.types import Approximation, FloatArray, IntArray, Split, join_approximations
 from venn_admit.service.errors import NotReadyError
 from venn_admit.service.flows.calibration.approximate import positions
 from venn_admit.service.flows.decisions.score import Snapshot
@@ -35,11 +35,11 @@ def read_held_out(
         (part.exemplar_ids, part.points.score, part.points.label, _view(connection, classifier, snapshot, part))
         for part in (snapshot.mc, snapshot.vp)
     ]
-    ids, label = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    view = parts[0][-1].take(ids)
-    for block in approximations.split_blocks(connection, classifier, Split.KNN, snapshot.parameters.id, memory_budget):
-        ids, label = np.concatenate([ids, block.exemplar_ids]), np.concatenate([label, block.labels])
-        view = view.followed_by(block.approximation)
+    none = np.empty(0, dtype=np.int64)
+    blocks = list(approximations.split_blocks(connection, classifier, Split.KNN, snapshot.parameters.id, memory_budget))
+    ids = np.concatenate([none, *(block.exemplar_ids for block in blocks)])
+    label = np.concatenate([none, *(block.labels for block in blocks)])
+    view = join_approximations([parts[0][-1].take(none), *(block.approximation for block in blocks)])
     parts.insert(0, (ids, nonconformity(view.logits, label), label, view))
 
     def points(ids: IntArray, label: IntArray, view: Approximation) -> HeldOutPoints:

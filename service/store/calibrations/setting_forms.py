@@ -77,7 +77,6 @@ def _read_abers(row: Row[Any]) -> VennAbersSettings:
         bin_edges=tuple(row.bin_edges),
         thresholds=tuple(row.thresholds),
         score=None if row.score == AUTO else ScoreKind(row.score),
-        weighted=False,
     )
 
 

@@ -85,6 +85,17 @@ class CellEvidence:
     bounds: Bounds
 
 
+def cell_numbers(points: CellPoints, *, class_count: int, bin_edges: tuple[int, ...]) -> IntArray:
+    """Return the number of each point's cell: that of its bin times C, plus the predicted class; (n,) int64.
+
+    Args:
+        points: n points.
+        class_count: C.
+        bin_edges: Lower edges of the bins of q.
+    """
+    return bin_of(points.match_count, bin_edges) * class_count + points.predicted
+
+
 class VennAbersIndex:
     """The points of `mc` by cell and score; immutable. Neither their order nor the batch of a query changes a bit.
 
@@ -139,7 +150,7 @@ class VennAbersIndex:
             raise InvalidInputError(
                 f"point {wrong[0]}: expected a finite score, got {points.score[wrong[0]]}; remove or repair the point"
             )
-        return bin_of(points.match_count, self._bin_edges) * self._class_count + points.predicted
+        return cell_numbers(points, class_count=self._class_count, bin_edges=self._bin_edges)
 
     def bounds(self, points: CellPoints, upweight: FloatArray | None = None) -> Bounds:
         """Return p0 and p1 of m points, in O(m log n).

@@ -10,6 +10,7 @@ from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, Ven
 from venn_admit.service.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.service.core.checks import check_lengths
+from venn_admit.service.core.documents import document_codes
 from venn_admit.service.core.splits import hash_keys
 from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.service.errors import InvalidInputError
@@ -159,16 +160,15 @@ def choose_score(
             f"expected as many verdicts as keys, got {len(admitted_by_network)}, {len(admitted_by_reliability)} and "
             f"{count}; pass the same points"
         )
-    code = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    document = np.array([code[key] for key in keys], dtype=np.int64)
-    size = np.bincount(document, minlength=len(code))
-    gain = np.bincount(document[admitted_by_reliability], minlength=len(code)) - np.bincount(
-        document[admitted_by_network], minlength=len(code)
+    document = document_codes(keys)
+    size = np.bincount(document)
+    documents = len(size)
+    gain = np.bincount(document[admitted_by_reliability], minlength=documents) - np.bincount(
+        document[admitted_by_network], minlength=documents
     )
     total = int(gain.sum())
     # sum_g (n D_g - n_g S)^2, in Python's integers, which do not overflow
     spread = count**2 * int(gain @ gain) - 2 * count * total * int(gain @ size) + total**2 * int(size @ size)
-    documents = len(code)
     better = documents > 1 and total > 0 and (total * count) ** 2 * (documents - 1) > documents * spread
     return ScoreChoice(
         kind=ScoreKind.RELIABILITY if better else ScoreKind.NETWORK,

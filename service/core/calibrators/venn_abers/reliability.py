@@ -10,8 +10,10 @@ from typing import Any, Self
 import numpy as np
 
 from venn_admit.service.core.approximation.knn import network_prediction
+from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints
 from venn_admit.service.core.calibrators.venn_abers.logistic import fit_logistic, linear, row_order, sigmoid
 from venn_admit.service.core.calibrators.venn_abers.scores import FEATURES, network_score, reliability_features
+from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind
 from venn_admit.service.core.checks import check_classes, check_lengths
 from venn_admit.service.core.types import Approximation, BoolArray, Float32Array, FloatArray, IntArray
 from venn_admit.service.errors import InvalidInputError
@@ -188,3 +190,28 @@ def _read_model(fields: Mapping[str, Any]) -> ClassModel:
         raise ValueError(f"an array has not {len(FEATURES)} numbers")
     mean, sd, coefficients = arrays
     return ClassModel(mean, sd, coefficients, float(fields["intercept"]), int(fields["points"]))
+
+
+def scored_points(
+    kind: ScoreKind,
+    model: ReliabilityModel | None,
+    logits: Float32Array,
+    view: Approximation,
+    *,
+    neighbour_count: int,
+) -> CellPoints:
+    """Return the network's predictions of n points, and how likely they are right by a kind of score.
+
+    Args:
+        kind: The kind of score.
+        model: Of the reliability score; the network's needs none.
+        logits: (n, C) float32, f.
+        view: The KNN's, of the same points.
+        neighbour_count: K.
+    """
+    if kind is ScoreKind.NETWORK:
+        score = network_score(logits)
+    else:
+        assert model is not None, "the reliability score needs its model"
+        score = reliability_score(model, logits, view, neighbour_count=neighbour_count)
+    return CellPoints(network_prediction(logits), view.match_count, score)

@@ -28,14 +28,12 @@ class VennAbersSettings:
         bin_edges: Ascending lower edges of the bins of q, the first of them 0; by default there is one bin.
         thresholds: (C,) least p0 for each predicted class, each >= 1 - alpha.
         score: The kind of score; None for `auto`.
-        weighted: Whether a point's weight is 1 / psi' by default.
     """
 
     alpha: Decimal
     bin_edges: tuple[int, ...]
     thresholds: tuple[Decimal, ...]
     score: ScoreKind | None
-    weighted: bool
 
 
 def make_venn_abers_settings(
@@ -46,7 +44,6 @@ def make_venn_abers_settings(
     bin_edges: tuple[int, ...] = (0,),
     thresholds: tuple[Decimal, ...] | None = None,
     score: str = AUTO,
-    weighted: bool = False,
 ) -> VennAbersSettings:
     """Return checked settings.
 
@@ -57,7 +54,6 @@ def make_venn_abers_settings(
         bin_edges: As in `VennAbersSettings`.
         thresholds: As in `VennAbersSettings`; None makes every threshold 1 - alpha.
         score: `network`, `reliability` or `auto`.
-        weighted: As in `VennAbersSettings`.
 
     Raises:
         InvalidInputError: The settings do not fit the classifier.
@@ -80,5 +76,4 @@ def make_venn_abers_settings(
         bin_edges=bin_edges,
         thresholds=thresholds,
         score=None if score == AUTO else ScoreKind(score),
-        weighted=weighted,
     )

@@ -9,8 +9,7 @@ from functools import lru_cache, partial
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from venn_admit.service.core.calibrators.bands import bin_of
-from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, CellPoints, bounds_at_step
+from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, CellPoints, bounds_at_step, cell_numbers
 from venn_admit.service.core.calibrators.venn_abers.steps import Steps
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.flows.methods.method import DecideOne, Explained, PointsToDecide
@@ -45,8 +44,8 @@ class AbersPointDecider:
             return partial(self._decide_weighted, classifier, calibration, points)
         context = read_context(connection, classifier, calibration)
         cells = context.scored(points)
-        q_bin = int(bin_of(cells.match_count, calibration.abers_settings.bin_edges)[0])
-        cell = q_bin * classifier.class_count + int(cells.predicted[0])
+        edges = calibration.abers_settings.bin_edges
+        (cell,) = cell_numbers(cells, class_count=classifier.class_count, bin_edges=edges).tolist()
         step = steps.step_at(connection, calibration.calibrator_id, cell, float(cells.score[0]))
         return partial(_decide_plain, context, points, cells, step)
 

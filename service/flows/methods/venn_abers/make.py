@@ -10,10 +10,18 @@ from venn_admit.service.core.calibrators.bands import bin_of
 from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows, rows_of_split
 from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
 from venn_admit.service.core.calibrators.venn_abers.crossfit import ScoreChoice, cross_fit
+from venn_admit.service.core.calibrators.venn_abers.reliability import scored_points
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.service.core.calibrators.venn_abers.steps import Steps
-from venn_admit.service.core.types import Approximation, CalibrationPoints, Float32Array, IntArray, Split
-from venn_admit.service.flows.methods.venn_abers.scores import require_model, scored
+from venn_admit.service.core.types import (
+    Approximation,
+    CalibrationPoints,
+    Float32Array,
+    IntArray,
+    Split,
+    join_approximations,
+)
+from venn_admit.service.errors import Code, NotReadyError
 from venn_admit.service.store.calibrations import score_choices, steps
 from venn_admit.service.store.calibrations.score_choices import StoredChoice
 from venn_admit.service.store.exemplars import approximations, exemplars
@@ -53,7 +61,7 @@ def make(
 ) -> MadeByAbers:
     """Compute a snapshot; arguments and errors are those of the protocol `Method`."""
     if settings.score is not ScoreKind.NETWORK:
-        require_model(classifier, parameters)
+        _require_model(classifier, parameters)
     mc = _read_mc(connection, classifier, parameters, memory_budget)
     choice = _choice(connection, classifier, parameters, settings, mc)
     points = _scored(choice.kind, classifier, parameters, mc)
@@ -79,6 +87,17 @@ def make(
     return MadeByAbers(rows, index.steps, choice)
 
 
+def _require_model(classifier: Classifier, parameters: StoredParameters) -> None:
+    """Raise NotReadyError unless the parameters have the model of the reliability score."""
+    if parameters.reliability is None:
+        raise NotReadyError(
+            f"the parameters of {classifier.name!r} have no reliability score, because they were given without one or "
+            "are older than it: fit again, or ask for the network's score",
+            code=Code.NOT_FITTED,
+            classifier=classifier.name,
+        )
+
+
 def _choice(
     connection: Connection,
     classifier: Classifier,
@@ -102,18 +121,15 @@ def _choice(
 
 
 def _scored(kind: ScoreKind, classifier: Classifier, parameters: StoredParameters, mc: _Mc) -> CellPoints:
-    return scored(kind, parameters, mc.logits, mc.view, neighbour_count=classifier.neighbour_count)
+    return scored_points(kind, parameters.reliability, mc.logits, mc.view, neighbour_count=classifier.neighbour_count)
 
 
 def _read_mc(connection: Connection, classifier: Classifier, parameters: StoredParameters, memory_budget: int) -> _Mc:
     blocks = list(approximations.split_blocks(connection, classifier, Split.MC, parameters.id, memory_budget))
-    view = blocks[0].approximation
-    for block in blocks[1:]:
-        view = view.followed_by(block.approximation)
     ids = np.concatenate([block.exemplar_ids for block in blocks])
     return _Mc(
         exemplar_ids=ids,
         label=np.concatenate([block.labels for block in blocks]),
-        view=view,
+        view=join_approximations([block.approximation for block in blocks]),
         logits=exemplars.network_logits(connection, classifier, ids),
     )

@@ -1,7 +1,6 @@
 """A snapshot of Venn-Abers that decides: the points of mc by cell, and their vectors once something is weighted."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Engine
@@ -10,10 +9,11 @@ from venn_admit.service.core.approximation.localizer import category_weight
 from venn_admit.service.core.calibrators.upweights import upweights
 from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, CellPoints, VennAbersIndex
 from venn_admit.service.core.calibrators.venn_abers.decide import select
+from venn_admit.service.core.calibrators.venn_abers.reliability import scored_points
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind
-from venn_admit.service.core.types import Approximation, Float32Array, FloatArray, IntArray, Reason, Selection, Split
+from venn_admit.service.core.types import Approximation, Float32Array, FloatArray, IntArray, Selection, Split
+from venn_admit.service.flows.methods.fields import decision_fields
 from venn_admit.service.flows.methods.method import Explained, PointsToDecide
-from venn_admit.service.flows.methods.venn_abers.scores import scored
 from venn_admit.service.store.calibrations import calibrations, score_choices
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.engine import consistent_view
@@ -57,21 +57,8 @@ class DecidedByAbers:
 
     def explain(self, view: Approximation, class_count: int) -> Explained:
         """Return what is said of the one point; view: the KNN's."""
-        decision, reason = int(self.selection.decision[0]), int(self.selection.reason[0])
-        fields: dict[str, Any] = {
-            "predicted": int(self.points.predicted[0]),
-            "match_count": int(view.match_count[0]),
-            "distance": float(view.distance[0]),
-            "logits": view.logits[0].tolist(),
-            "score": float(self.points.score[0]),
-            "step_score": float(self.step_score[0]),
-            "upweight": float(self.upweight[0]),
-            "lower": float(self.bounds.lower[0]),
-            "upper": float(self.bounds.upper[0]),
-            "decision": None if decision < 0 else decision,
-            "reason": None if reason < 0 else str(tuple(Reason)[reason]),
-        }
-        return Explained(fields, np.zeros(class_count, dtype=np.int64))
+        evidence = {"score": float(self.points.score[0]), "step_score": float(self.step_score[0])}
+        return Explained(decision_fields(view, self.verdicts, evidence), np.zeros(class_count, dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,9 +73,9 @@ class AbersContext:
 
     def scored(self, points: PointsToDecide) -> CellPoints:
         """Return the points as cells see them."""
-        return scored(
+        return scored_points(
             self.kind,
-            self.parameters,
+            self.parameters.reliability,
             points.require_logits(),
             points.approximation,
             neighbour_count=self.neighbour_count,
@@ -134,11 +121,12 @@ class AbersSnapshot:
         """Decide on m points; see the protocol `Snapshot`."""
         cells = self.context.scored(points)
         upweight = None if points.vectors is None else self._upweights(cells, points.vectors, memory_budget)
-        bounds = self.index.bounds(cells, upweight)
+        evidence = self.index.evidence(cells)
+        bounds = evidence.bounds if upweight is None else self.index.bounds(cells, upweight)
         return DecidedByAbers(
             cells,
             np.ones(len(cells.score)) if upweight is None else upweight,
-            self.index.evidence(cells).step_score,
+            evidence.step_score,
             bounds,
             self.context.selected(cells, bounds, require_full_match=require_full_match),
         )

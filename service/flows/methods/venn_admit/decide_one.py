@@ -15,7 +15,7 @@ from venn_admit.service.core.calibrators.venn_admit.decide_one import decide_one
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.service.core.types import AdmitSets, Approximation, Float32Array, FloatArray, Split
 from venn_admit.service.flows.methods.method import DecideOne, Explained, PointsToDecide
-from venn_admit.service.flows.methods.venn_admit.fields import decision_fields
+from venn_admit.service.flows.methods.venn_admit.snapshot import DecidedByAdmit
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibrations import BandEvidence, Calibration
 from venn_admit.service.store.database.engine import consistent_view
@@ -80,7 +80,7 @@ class AdmitPointDecider:
             ),
         )
         return Explained(
-            decision_fields(approximation, decided), evidence.category_count * int(decided.sets.singleton[0])
+            DecidedByAdmit(approximation, decided).fields, evidence.category_count * int(decided.sets.singleton[0])
         )
 
     def _load_localizer(self, classifier_id: int, calibration_id: int) -> _Localizer:

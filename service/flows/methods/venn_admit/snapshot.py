@@ -1,6 +1,7 @@
 """A snapshot of Venn-ADMIT that decides: its indexes, and the localizer's vectors."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Engine
@@ -10,8 +11,8 @@ from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.service.core.types import AdmitSets, Approximation, Float32Array, IntArray, Split
 from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.flows.methods.fields import decision_fields
 from venn_admit.service.flows.methods.method import Explained, PointsToDecide
-from venn_admit.service.flows.methods.venn_admit.fields import decision_fields
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.calibrations.setting_forms import VENN_ADMIT
@@ -46,6 +47,18 @@ class DecidedByAdmit:
     def evidence(self) -> EvidenceRows:
         """The sets, their bands, and the categories."""
         return evidence_rows(self.decisions.sets, self.decisions.probabilities)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What is stored of the decision on one point, by the names of the columns."""
+        sets, probabilities = self.decisions.sets, self.decisions.probabilities
+        evidence = {
+            "admit_set": "".join("1" if included else "0" for included in sets.included[0].tolist()),
+            "band_size": sets.band_size[0].tolist(),
+            "threshold": sets.threshold[0].tolist(),
+            "category_size": int(probabilities.category_size[0]),
+        }
+        return decision_fields(self.approximation, self.verdicts, evidence)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +102,7 @@ class AdmitSnapshot:
         """Decide on one point; see the protocol `Snapshot`."""
         decided = self.decide(points, require_full_match=require_full_match, memory_budget=memory_budget)
         return Explained(
-            decision_fields(points.approximation, decided.decisions),
+            decided.fields,
             self._category_counts(decided.decisions.sets, points.approximation),
         )
 

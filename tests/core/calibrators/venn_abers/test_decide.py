@@ -17,7 +17,7 @@ from venn_admit.service.errors import InvalidInputError
 def test_defaults() -> None:
     made = make_venn_abers_settings(3, 25, alpha=Decimal("0.05"))
     assert made.thresholds == (Decimal("0.95"),) * 3
-    assert (made.bin_edges, made.score, made.weighted) == ((0,), None, False)
+    assert (made.bin_edges, made.score) == ((0,), None)
     assert make_venn_abers_settings(2, 25, score="network").score is ScoreKind.NETWORK
 
 
