@@ -26,8 +26,11 @@ class Subject(StrEnum):
     BASELINES = "baselines"
     STORAGE = "storage"
     ONE_QUERY = "one_query"
+    ONE_POINT = "one_point"
     SCORING = "scoring"
+    LOGITS_ONLY = "logits_only"
     RECALIBRATION = "recalibration"
+    REPORTING = "reporting"
     STARTUP = "startup"
 
 

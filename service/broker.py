@@ -25,6 +25,7 @@ from venn_admit.service.store.work.jobs import database_identity
 RUN_CHUNK = "workers.tasks.run_chunk"
 SWEEP = "workers.tasks.sweep"
 RECALIBRATE = "workers.tasks.recalibrate"
+MONITOR = "workers.tasks.monitor"
 
 # The exit code of a worker that no longer took messages; a new one may (EX_TEMPFAIL of sysexits.h).
 DEAF_EXIT_CODE = 75
@@ -149,7 +150,7 @@ def make_app(url: str, *, queue: str, task_seconds: float) -> Celery:
         task_time_limit=task_seconds,
         task_default_queue=queue,
         task_queues=[Queue(name, Exchange(name), routing_key=name) for name in (queue, upkeep)],
-        task_routes={task: {"queue": upkeep, "routing_key": upkeep} for task in (SWEEP, RECALIBRATE)},
+        task_routes={task: {"queue": upkeep, "routing_key": upkeep} for task in (SWEEP, RECALIBRATE, MONITOR)},
         worker_prefetch_multiplier=1,
         worker_hijack_root_logger=False,
         broker_connection_retry_on_startup=True,

@@ -41,10 +41,13 @@ class Code(StrEnum):
     OUTDATED = "outdated", "outdated", "Any other result of an earlier step that is out of date."
     DATABASE = "database", "database", "Any other failure of the database, or of the folder of this program."
     JOB = "job", "job", "A job failed or was cancelled."
+    ALARM = "alarm", "alarm", "An alarm of a monitor stands."
     BROKER = "broker", "broker", "The address of the broker is wrong, or the broker cannot be reached."
 
     LABEL_MISSING = "label-missing", "invalid-input", "A row of a file of labels has no label."
     UNLABELLED = "unlabelled", "invalid-input", "A row has no label, and its split needs one.", "split"
+    NO_VECTORS = "no-vectors", "invalid-input", "The classifier has logits only, and this needs vectors.", "classifier"
+    VECTORS_UNWANTED = "vectors-unwanted", "invalid-input", "Data have vectors, and the classifier has logits only."
     PARAMETERS_UNREADABLE = "parameters-unreadable", "invalid-input", "A file of KNN parameters is not JSON."
 
     NAME_TAKEN = "name-taken", "conflict", "Another classifier has this name.", "classifier"
@@ -76,6 +79,12 @@ class Code(StrEnum):
         "classifier",
     )
     TOO_FEW_CLASSES = "too-few-classes", "not-ready", "A split has exemplars of fewer than two classes.", "classifier"
+    NOT_CERTIFIABLE = (
+        "not-certifiable",
+        "not-ready",
+        "A split has one document alone, or lacks a class that is to be certified.",
+        "classifier",
+    )
     NO_HELD_OUT_DATA = "no-held-out-data", "not-ready", "A held-out split has no exemplars.", "classifier"
     NOT_FITTED = "not-fitted", "not-ready", "The classifier's KNN has no parameters yet.", "classifier"
     CHANGED_DURING_FIT = "changed-during-fit", "not-ready", "Exemplars arrived or changed during a fit.", "classifier"
@@ -87,6 +96,12 @@ class Code(StrEnum):
         "changed-during-calibration",
         "outdated",
         "Points arrived or changed during a calibration.",
+        "classifier",
+    )
+    RECALIBRATION_DUE = (
+        "recalibration-due",
+        "outdated",
+        "Labels or data have arrived since the calibration.",
         "classifier",
     )
 
@@ -161,6 +176,13 @@ class JobError(VennAdmitError):
 
     exit_code = 6
     general = Code.JOB
+
+
+class AlarmError(VennAdmitError):
+    """An alarm of a monitor stands: admitted predictions may be wrong more often than they should be."""
+
+    exit_code = 7
+    general = Code.ALARM
 
 
 class BrokerError(JobError):

@@ -16,7 +16,7 @@ PREFIX = "VENN_ADMIT_"
 _TEST_PREFIX = f"{PREFIX}TEST_"  # what the test suite reads
 _HOME_FOR_ROOT = Path("/var/lib/venn-admit")
 _DATABASE_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
-_SECRET = ("database_url", "broker_url")
+_SECRET = ("database_url", "broker_url", "monitor_webhook")
 
 
 def default_home() -> Path:
@@ -86,6 +86,12 @@ class Settings(BaseSettings):
         description="How many of a setting's newest calibrations are kept, beside those that decisions or jobs refer "
         "to; unset: all.",
     )
+    monitor_webhook: str | None = Field(
+        default=None,
+        repr=False,
+        description="https://... or http://..., to which `venn-admit beat` has each new alarm of a monitor sent, once; "
+        "unset: none is sent.",
+    )
     memory_budget_mb: int = Field(
         default=512, ge=16, description="MiB that one computation, or reading a file, may take."
     )
@@ -127,6 +133,13 @@ class Settings(BaseSettings):
     def _broker_url(cls, url: str | None) -> str | None:
         if url is not None and "://" not in url:
             raise ValueError("expected redis://host:port/number or amqp://user:password@host:port//")
+        return url
+
+    @field_validator("monitor_webhook")
+    @classmethod
+    def _webhook_url(cls, url: str | None) -> str | None:
+        if url is not None and not url.startswith(("https://", "http://")):
+            raise ValueError("expected https://host/path or http://host/path")
         return url
 
 

@@ -17,7 +17,7 @@ WHERE classifier.name = :name AND valid_until IS NULL
 ORDER BY external_id
 """
 _STORED = """
-SELECT exemplar.id, external_id, split, label, network_logits, stored.vector::real[] AS r
+SELECT exemplar.id, external_id, document_id, split, label, network_logits, stored.vector::real[] AS r
 FROM exemplar
 INNER JOIN classifier ON classifier.id = exemplar.classifier_id
 INNER JOIN exemplar_vector AS stored ON stored.exemplar_id = exemplar.id AND stored.classifier_id = classifier.id
@@ -57,5 +57,7 @@ def store_again(bench: Bench, name: str, again: str, knn: KnnParameters, eta_loc
                 "f": np.array([row.network_logits for row in part], dtype=np.float32),
                 "y": np.array([row.label for row in part]),
             }
+            if all(row.document_id is not None for row in part):
+                arrays["doc"] = np.array([row.document_id for row in part])
             bench.ingest(again, bench.write("again.npz", arrays), split)
     bench.adopt(again, knn, eta_loc)

@@ -18,11 +18,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from venn_admit.certificates import Certificate, CertifiedClass
     from venn_admit.classifier import Classifier
     from venn_admit.connection import Connection, connect
     from venn_admit.examples import example_data
-    from venn_admit.results import Calibration, Decision, Evaluation, Fit, Ingestion, Labelling, Neighbour, Report
+    from venn_admit.results import (
+        Calibration,
+        ClassShare,
+        Comparison,
+        Decision,
+        Evaluation,
+        Fit,
+        Ingestion,
+        Labelling,
+        Monitor,
+        Neighbour,
+        Report,
+        SettingOutcome,
+        SettingsWhatIf,
+        TrainingWhatIf,
+    )
     from venn_admit.service.errors import (
+        AlarmError,
         BrokerError,
         ConflictError,
         DatabaseError,
@@ -37,9 +54,14 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 __all__ = [
+    "AlarmError",
     "BrokerError",
     "Calibration",
+    "Certificate",
+    "CertifiedClass",
+    "ClassShare",
     "Classifier",
+    "Comparison",
     "ConflictError",
     "Connection",
     "DatabaseError",
@@ -50,23 +72,45 @@ __all__ = [
     "InvalidInputError",
     "JobError",
     "Labelling",
+    "Monitor",
     "Neighbour",
     "NotFoundError",
     "NotReadyError",
     "OutdatedError",
     "Report",
+    "SettingOutcome",
+    "SettingsWhatIf",
+    "TrainingWhatIf",
     "VennAdmitError",
     "connect",
     "example_data",
 ]
 
 _HOMES = {
+    "Certificate": "certificates",
+    "CertifiedClass": "certificates",
     "Classifier": "classifier",
     "Connection": "connection",
     "connect": "connection",
     "example_data": "examples",
     **dict.fromkeys(
-        ("Calibration", "Decision", "Evaluation", "Fit", "Ingestion", "Labelling", "Neighbour", "Report"), "results"
+        (
+            "Calibration",
+            "ClassShare",
+            "Comparison",
+            "Decision",
+            "Evaluation",
+            "Fit",
+            "Ingestion",
+            "Labelling",
+            "Monitor",
+            "Neighbour",
+            "Report",
+            "SettingOutcome",
+            "SettingsWhatIf",
+            "TrainingWhatIf",
+        ),
+        "results",
     ),
 }
 

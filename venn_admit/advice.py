@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 ADVICE: Mapping[Code, str] = {
     Code.LABEL_MISSING: "label(..., retract=True) retracts them",
     Code.UNLABELLED: "score(...) takes rows without labels",
+    Code.NO_VECTORS: 'classifier.calibrate(method="venn-abers") needs none',
+    Code.VECTORS_UNWANTED: "connection.create(..., dimension=D) makes a classifier that takes them",
     Code.NO_CLASSIFIER: "call connection.create(...)",
     Code.SCHEMA_OUTDATED: "call venn_admit.connect(..., migrate=True)",
     Code.TOO_FEW_TRAINING_EXEMPLARS: 'call classifier.ingest(..., split="train")',
@@ -21,6 +23,7 @@ ADVICE: Mapping[Code, str] = {
     Code.NOT_FITTED: "call classifier.fit()",
     Code.EQUAL_DISTANCES: 'call classifier.calibrate(delta=float("inf"))',
     Code.NOT_CALIBRATED: "call classifier.calibrate()",
+    Code.RECALIBRATION_DUE: "call classifier.recalibrate()",
     Code.SCHEMA_MISMATCH: "call venn_admit.connect(..., migrate=True)",
 }
 """What is noted with an error of a code."""

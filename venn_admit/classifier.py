@@ -1,6 +1,6 @@
 """A classifier: its data, its calibrations, and the decisions on its predictions."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from os import PathLike
 from pathlib import Path
@@ -12,23 +12,28 @@ from venn_admit.advice import advising, refusal
 from venn_admit.inputs import exemplar_source, label_source, vector_of
 from venn_admit.results import (
     Calibration,
+    Comparison,
     Decision,
     Evaluation,
     Fit,
     Ingestion,
     Labelling,
+    Monitor,
     Report,
+    SettingsWhatIf,
+    TrainingWhatIf,
     calibration_of,
+    comparison_of,
     decision_of,
 )
 from venn_admit.service.core.calibrators.settings import parse_decimal
-from venn_admit.service.errors import NotReadyError
+from venn_admit.service.errors import InvalidInputError, NotReadyError
 from venn_admit.service.files.sources import ExemplarSource
 from venn_admit.service.flows.decisions.decide_row import decide_vector
 from venn_admit.service.flows.exemplars import label as labels_flow
 from venn_admit.service.flows.exemplars.export import check_export
 from venn_admit.service.flows.exemplars.export import export as export_file
-from venn_admit.service.flows.reporting.report_of_method import report_of_method
+from venn_admit.service.flows.reporting.report import report
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.store.exemplars import classifiers
 from venn_admit.shell import ProcessShell
@@ -41,7 +46,8 @@ class Classifier:
     RecordBatchReader, or a pandas or polars DataFrame, with the columns that such a file has: `vector`, `logits`, and
     optionally `label`, `external_id`, `document_id`, `attributes` and any others. Or arrays: `vectors` (n, D) and
     `logits` (n, C), NumPy arrays or tensors, with `labels`, `ids`, `documents` and `attributes` (columns by name, or a
-    DataFrame) of n values each. Without ids, each exemplar gets one that follows from its content.
+    DataFrame) of n values each. Without ids, each exemplar gets one that follows from its content. A classifier with
+    logits only takes no vectors.
     """
 
     def __init__(self, runtime: Runtime, stored: classifiers.Classifier) -> None:
@@ -51,10 +57,9 @@ class Classifier:
         self._shell = ProcessShell(runtime)
 
     def __repr__(self) -> str:
-        return (
-            f"<Classifier {self.name!r}: {len(self.classes)} classes, D = {self.dimension}, "
-            f"K = {self._stored.neighbour_count}>"
-        )
+        knn = self._stored.knn
+        size = "logits only" if knn is None else f"D = {knn.dimension}, K = {knn.neighbour_count}"
+        return f"<Classifier {self.name!r}: {len(self.classes)} classes, {size}>"
 
     @property
     def name(self) -> str:
@@ -67,9 +72,9 @@ class Classifier:
         return self._stored.class_names
 
     @property
-    def dimension(self) -> int:
-        """D, the length of a vector."""
-        return self._stored.dimension
+    def dimension(self) -> int | None:
+        """D, the length of a vector; None if it has logits only."""
+        return None if self._stored.knn is None else self._stored.knn.dimension
 
     @advising()
     def ingest(
@@ -183,6 +188,9 @@ class Classifier:
         delta: float | None = None,
         kappa: int | None = None,
         score: str | None = None,
+        certify: Sequence[str] | str | None = None,
+        confidence: Decimal | str | float | None = None,
+        test: str | None = None,
     ) -> Calibration:
         """Calibrate on the held-out data, and make the result what new decisions are made by.
 
@@ -199,11 +207,17 @@ class Classifier:
             kappa: Of venn-admit: the least number of points of each class in a band; 1000 by default, unless that
                 leaves nearly nothing to admit.
             score: Of venn-abers: what ranks predictions, `network`, `reliability` or `auto`, which is the default.
+            certify: Of venn-abers: `predicted`, `true` or both, the classes for which thresholds are to be certified by
+                a test on split vp. If none pass the test, everything will be rejected; the result says how many labels
+                are lacking.
+            confidence: Of a certificate, in (0, 1); 0.95 by default.
+            test: Of a certificate: how documents of several points are tested, `finite-sample`, the default, or
+                `asymptotic`, which passes with fewer documents and is valid for very many only.
 
         Raises:
             InvalidInputError: A setting is out of range, or the method has no such setting.
-            NotReadyError: Data or the fit are missing; or the default kappa leaves nearly nothing to admit: the
-                message proposes others. Nothing is stored then.
+            NotReadyError: Data or the fit are missing, as are two documents or a true class for a certificate; or the
+                default kappa leaves nearly nothing to admit: the message proposes others. Nothing is stored then.
         """
         from venn_admit.service.flows import awaited
         from venn_admit.service.flows.calibration.asked import settings_asked_for
@@ -216,6 +230,9 @@ class Classifier:
             delta=delta,
             kappa=kappa,
             score=score,
+            certify=certify.split(",") if isinstance(certify, str) else certify,
+            confidence=None if confidence is None else parse_decimal("confidence", str(confidence)),
+            test=test,
         )
         done = awaited.calibrate(
             self._runtime.engine,
@@ -231,6 +248,33 @@ class Classifier:
         if isinstance(done, awaited.NearlyNothingUsable):
             raise NotReadyError(refusal(done))
         return calibration_of(done)
+
+    @advising()
+    def compare(self, *, alpha: Decimal | str | float = "0.1") -> Comparison:
+        """Show what settings of each method admit of split mc, to choose one before split vp is looked at.
+
+        Folds of whole documents are decided on by the other folds, with plain probabilities; the labels of vp are not
+        read, and no calibration is stored. `calibrate(**comparison.proposal.settings)` takes up the proposal.
+
+        Args:
+            alpha: Error level in (0, 1). A float stands for the decimal that it prints as.
+
+        Raises:
+            InvalidInputError: Alpha is out of range.
+            NotReadyError: Data or the fit are missing.
+        """
+        from venn_admit.service.flows import awaited
+
+        return comparison_of(
+            awaited.compare(
+                self._runtime.engine,
+                self.name,
+                parse_decimal("alpha", str(alpha)),
+                chunk_rows=self._runtime.settings.chunk_rows,
+                shell=self._shell,
+                memory_budget=self._runtime.memory_budget,
+            )
+        )
 
     @advising()
     def recalibrate(self) -> list[int]:
@@ -278,6 +322,7 @@ class Classifier:
             data: A file or table, as the class describes it.
             weighted: Whether probabilities are weighted towards calibration points near to the point, which rejects
                 more of what is unlike the calibration data; by default they are for venn-admit, not for venn-abers.
+                A certified calibration decides without weights only.
             require_full_match: Whether predictions with q < K are rejected.
             calibration: The id of a calibration; by default the current one.
             vectors: As for `ingest`.
@@ -316,12 +361,12 @@ class Classifier:
 
     @advising()
     def decide(
-        self, vector: Any, *, logits: Any = None, weighted: bool | None = None, require_full_match: bool = False
+        self, vector: Any = None, *, logits: Any = None, weighted: bool | None = None, require_full_match: bool = False
     ) -> Decision:
         """Decide on one prediction at once, by the current calibration; nothing is stored.
 
         Args:
-            vector: (D,) floats.
+            vector: (D,) floats; None if the classifier has logits only.
             logits: (C,) floats, the network's; a calibration by venn-abers needs them.
             weighted: As for `score`.
             require_full_match: As for `score`.
@@ -331,10 +376,9 @@ class Classifier:
             NotReadyError: There is no calibration yet.
         """
         found = decide_vector(
-            self._runtime.engine,
             self._runtime.point_scorer,
             self.name,
-            vector_of(vector, self.dimension),
+            None if vector is None else vector_of(vector, self.dimension),
             logits=None if logits is None else vector_of(logits, len(self.classes), "logits"),
             weighted=weighted,
             require_full_match=require_full_match,
@@ -394,6 +438,8 @@ class Classifier:
     def report(self, *, calibration: int | None = None) -> Report:
         """Show how a calibration stands: partitions, drift, discrepancies, the labels it lacks, and what to do next.
 
+        With logits only, it shows neither discrepancies nor anything by q or d.
+
         Args:
             calibration: The id of a calibration; by default the current one.
 
@@ -401,8 +447,107 @@ class Classifier:
             NotReadyError: There is no calibration yet.
         """
         return Report(
-            report_of_method(
+            report(
                 self._runtime.engine, self.name, calibration_id=calibration, memory_budget=self._runtime.memory_budget
+            )
+        )
+
+    @advising()
+    def monitor(self, *, restart: bool = False) -> Monitor:
+        """Show whether the promise still holds, by the random labels that came for points that were decided on.
+
+        It may be looked at after every label: the chance of a false alarm is limited over all looks together.
+
+        Args:
+            restart: Whether to end the alarms that stand and to start anew, with the labels that come from now on.
+
+        Raises:
+            NotReadyError: There is no calibration yet.
+        """
+        from venn_admit.service.flows.monitoring.monitor import update_monitor
+
+        return Monitor(update_monitor(self._runtime.engine, self.name, restart=restart))
+
+    @advising()
+    def what_if_training(
+        self, *, relabel: Mapping[str, str | int] | None = None, leave_out: Collection[str] = ()
+    ) -> TrainingWhatIf:
+        """Show what would change if training exemplars had other labels or were left out; nothing is stored.
+
+        The parameters of the KNN, the localizer and the reliability score stay as they are fitted. What is found is
+        what `label` and `recalibrate` would make of it, bit for bit: the next calibration, and what it would decide on
+        each exemplar that the current one has decided on.
+
+        Args:
+            relabel: Class names or numbers, by the ids of training exemplars.
+            leave_out: Ids of training exemplars; together at most 1,000.
+
+        Raises:
+            InvalidInputError: An exemplar does not train, or there is no such class.
+            NotFoundError: An id is not stored.
+            NotReadyError: There is no calibration yet, labels or data have arrived since, or none could follow.
+        """
+        from venn_admit.service.flows.reporting.what_if_training import what_if_training
+
+        relabelled = {str(one): label for one, label in (relabel or {}).items()}
+        return TrainingWhatIf(
+            what_if_training(
+                self._runtime.engine,
+                self._runtime.cache,
+                self.name,
+                relabel=relabelled,
+                leave_out=[str(one) for one in leave_out],
+                memory_budget=self._runtime.memory_budget,
+            )
+        )
+
+    @advising()
+    def what_if_settings(
+        self,
+        *,
+        alpha: Sequence[Decimal | str | float] = (),
+        kappa: Sequence[int] = (),
+        delta: Sequence[float] = (),
+        q_bins: Sequence[Sequence[int]] = (),
+        thresholds: Sequence[Decimal | str | float] = (),
+    ) -> SettingsWhatIf:
+        """Show what the setting in use would admit with one part of it varied; nothing is stored.
+
+        Each document of split mc is decided on by the other ones, with plain probabilities; split vp stays unseen, so
+        that a value may be chosen by this. Give values of one part; the value in use is added.
+
+        Args:
+            alpha: Error levels; a threshold that is 1 - alpha follows.
+            kappa: Of venn-admit: least numbers of points of each class in a band.
+            delta: Of venn-admit: band radii in standard deviations of d.
+            q_bins: Lower edges of the bins of q.
+            thresholds: Least lower probabilities, each for every predicted class.
+
+        Raises:
+            InvalidInputError: No part or several are varied, a value is out of range, or the method has no such part.
+            NotReadyError: There is no calibration yet, or points of split mc have no approximation yet.
+        """
+        from venn_admit.service.flows.reporting.what_if_settings import what_if_settings
+
+        asked: dict[str, list[Any]] = {
+            "alpha": [parse_decimal("alpha", str(one)) for one in alpha],
+            "kappa": list(kappa),
+            "delta": list(delta),
+            "q_bins": [tuple(one) for one in q_bins],
+            "thresholds": [parse_decimal("thresholds", str(one)) for one in thresholds],
+        }
+        given = [part for part, values in asked.items() if values]
+        if len(given) != 1:
+            raise InvalidInputError(
+                f"expected values of one of {', '.join(asked)}, got {' and '.join(given) if given else 'none'}"
+            )
+        return SettingsWhatIf(
+            what_if_settings(
+                self._runtime.engine,
+                self.name,
+                given[0],
+                asked[given[0]],
+                memory_budget=self._runtime.memory_budget,
             )
         )
 
@@ -411,9 +556,10 @@ class Classifier:
         """Write what is stored to a file.
 
         Args:
-            what: `exemplars`, `neighbours`, `approximations`, `calibration`, `parameters`, or `unlabelled`, which is
-                recent traffic without labels in random order.
-            out: The file: .json for parameters, otherwise .parquet or .csv.
+            what: `exemplars`, `neighbours`, `approximations`, `calibration`, `parameters`, `policy`, which is the
+                certificate with all that was proposed, or `unlabelled`, which is recent traffic without labels in
+                random order.
+            out: The file: .json for parameters and policy, otherwise .parquet or .csv.
             calibration: The id of a calibration; by default the current one.
 
         Returns:

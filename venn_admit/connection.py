@@ -80,15 +80,24 @@ class Connection:
 
     @advising()
     def create(
-        self, name: str, classes: Sequence[str], *, dimension: int, neighbours: int = 25, seed: int = 0
+        self,
+        name: str,
+        classes: Sequence[str],
+        *,
+        dimension: int | None = None,
+        neighbours: int | None = None,
+        logits_only: bool = False,
+        seed: int = 0,
     ) -> Classifier:
         """Register a classifier.
 
         Args:
             name: 1 to 100 printable characters.
             classes: The names of the C >= 2 classes, in the order of the logits.
-            dimension: D, the length of a vector, 1 to 16,000.
-            neighbours: K, the nearest training exemplars that a decision looks at.
+            dimension: D, the length of a vector, 1 to 16,000; required unless there are logits only.
+            neighbours: K, the nearest training exemplars that a decision looks at; 25 by default.
+            logits_only: Whether there are no vectors: nothing is fitted then, and decisions are plain ones by the
+                method venn-abers with the network's score.
             seed: Of the division of held-out data, and of training.
 
         Raises:
@@ -101,6 +110,7 @@ class Connection:
             tuple(classes),
             dimension=dimension,
             neighbour_count=neighbours,
+            logits_only=logits_only,
             seed=seed,
         )
         return self.classifier(name)

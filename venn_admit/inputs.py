@@ -36,13 +36,12 @@ def exemplar_source(data: Any, columns: Mapping[str, Any], *, name: str | None, 
         if isinstance(data, (str, PathLike)):
             return FileSource(Path(data), memory_budget)
         return ArrowSource(name or TABLE, _arrow(data), memory_budget)
-    missing = [column for column in ("vectors", "logits") if column not in given]
-    if missing:
-        raise InvalidInputError(f"expected data, or vectors and logits; {' and '.join(missing)} are missing")
+    if "logits" not in given:
+        raise InvalidInputError("expected data, or vectors and logits, or logits only; logits are missing")
     labels = columns["labels"]
     return ArraySource(
         name or ARRAYS,
-        vectors=_floats(columns["vectors"]),
+        vectors=None if columns["vectors"] is None else _floats(columns["vectors"]),
         logits=_floats(columns["logits"]),
         labels=None if labels is None else _column(labels),
         ids=None if columns["ids"] is None else _column(columns["ids"]),
@@ -68,15 +67,17 @@ def label_source(data: Any, *, name: str | None, memory_budget: int) -> LabelSou
     return LabelTable(name or "labels", arrow if isinstance(arrow, pa.Table) else arrow.read_all(), memory_budget)
 
 
-def vector_of(values: Any, dimension: int, name: str = "vector") -> np.ndarray[Any, np.dtype[np.float32]]:
+def vector_of(values: Any, dimension: int | None, name: str = "vector") -> np.ndarray[Any, np.dtype[np.float32]]:
     """Return a vector r, (D,) float32, or logits f, (C,) float32; name: what messages call it.
+
+    dimension: the length that it must have; None if a flow refuses it whatever its length.
 
     Raises:
         InvalidInputError: It has another length, or holds what float32 cannot.
     """
     with np.errstate(over="ignore"):
         vector = np.asarray(_floats(values), dtype=np.float32)
-    if vector.shape != (dimension,):
+    if dimension is not None and vector.shape != (dimension,):
         raise InvalidInputError(f"{name}: expected shape ({dimension},), got {vector.shape}")
     if not np.isfinite(vector).all():
         position = int(np.isfinite(vector).argmin())

@@ -1,7 +1,7 @@
 """What `venn-admit beat` starts, and when.
 
 The sweeper bounds how long a lost message or a dead worker can delay a job; recalibrations are checked often, which
-costs one statement if nothing is due.
+costs one statement if nothing is due, and so are monitors, if no label has come.
 """
 
 from typing import Any
@@ -17,6 +17,7 @@ from venn_admit.service.store.work import jobs
 
 SWEEP_SECONDS = 30.0
 RECALIBRATE_SECONDS = 5.0
+MONITOR_SECONDS = 60.0
 
 log = structlog.get_logger()
 
@@ -42,6 +43,7 @@ def add_schedule(app: Celery) -> None:
     app.conf.beat_schedule = {
         "sweep": _every(SWEEP_SECONDS, broker.SWEEP),
         "recalibrate": _every(RECALIBRATE_SECONDS, broker.RECALIBRATE),
+        "monitor": _every(MONITOR_SECONDS, broker.MONITOR),
     }
 
 

@@ -5,11 +5,14 @@ from functools import cache
 
 from celery import Celery
 
-import venn_admit.service.flows.computing  # noqa: F401 - imported before the children are forked, so that they share it
+# Imported before the children are forked, so that they share it: torch, which flows import where they need it, too.
+import venn_admit.service.core.neighbours.search
+import venn_admit.service.flows.computing  # noqa: F401
 from venn_admit.service import broker
 from venn_admit.service.flows.calibration.recalibrate import recalibrate_due
 from venn_admit.service.flows.jobs.chunks import ChunkRunner
 from venn_admit.service.flows.jobs.control import relay
+from venn_admit.service.flows.monitoring.keep_watch import update_behind
 from venn_admit.service.runtime import Runtime
 from venn_admit.workers.requests import AttentiveRequest, process_name
 
@@ -46,3 +49,8 @@ def add_tasks(app: Celery, runtime: Runtime) -> None:
             memory_budget=runtime.memory_budget,
         )
         return len(steps)
+
+    @app.task(name=broker.MONITOR, shared=False, Request=AttentiveRequest)
+    def monitor() -> int:
+        """Update the monitors of classifiers that labels came for, send their alarms, and return how many."""
+        return len(update_behind(runtime.engine, settings.monitor_webhook))

@@ -1,84 +1,54 @@
-"""The reference of the views, from the SQL that defines them and the comments in it."""
+"""The reference of the views and functions, from the SQL that defines them and the comments in it."""
 
 import re
-from dataclasses import dataclass
-from pathlib import Path
 
-from docs.generate.markdown import join, one_line, plain, table
+from docs.generate.markdown import join, plain, table
 from docs.generate.tables import column_type
-from venn_admit.service.resources import bundled_folder
+from venn_admit.service.store.database.routines import ResultColumn, described_routine, routine_files
 from venn_admit.service.store.database.tables import SCHEMA, metadata
 
 INTRODUCTION = """\
-# Views
+# Views and functions
 
-The views in schema `report` are the public interface of the database: a view keeps its columns, and a change that would
-break a reader comes as a new view with the next number. Give a reporting tool a role that can read this schema and
-nothing else:
+The views and functions in schema `report` are the public interface of the database: a view keeps its columns, and a
+change that would break a reader comes as a new view with the next number. [Report in SQL](../how-to/reporting.md) shows
+what can be asked. Let a role of the server read this schema and nothing else:
 
-```sql
-GRANT USAGE ON SCHEMA report TO reporting;
-GRANT SELECT ON ALL TABLES IN SCHEMA report TO reporting;
+```console
+$ venn-admit db grant-reader ROLE
 ```"""
 
-VIEW = re.compile(r"^CREATE (?:OR REPLACE )?VIEW report\.(?P<name>\w+) AS$", re.MULTILINE)
-# The last SELECT that is not indented: those of common table expressions are.
-COLUMNS = re.compile(r"^SELECT$(?P<columns>.*?)^FROM\b", re.MULTILINE | re.DOTALL)
 SOURCE = re.compile(rf"\b(?:FROM|JOIN) {SCHEMA}\.(?P<table>\w+) AS (?P<alias>\w+)")
 PLAIN_COLUMN = re.compile(r"^(?P<alias>\w+)\.(?P<column>\w+)$")
 
 
-@dataclass(frozen=True, slots=True)
-class ViewColumn:
-    """One column of a view: its name, the expression behind it, and the comment above that, which may be empty."""
-
-    name: str
-    expression: str
-    comment: str
-
-
 def views_page() -> str:
-    """Return the page: one section a view, in alphabetical order.
+    """Return the page: one section a view or function, in alphabetical order.
 
     A view that was defined again, with the same columns, has a second file: its name, `_since_` and the revision.
     """
-    files = sorted((bundled_folder("migrations") / "routines").rglob("*.sql"), key=lambda path: path.name)
-    defined = {found["name"]: path for path in files for found in VIEW.finditer(path.read_text())}
-    return join(INTRODUCTION, *(_section(path) for path in defined.values()))
+    newest = {}
+    for path in routine_files():
+        sql = path.read_text("utf-8")
+        routine = described_routine(sql)
+        if routine is not None:
+            newest[routine.name] = (routine, sql)
+    sections = []
+    for routine, sql in newest.values():
+        aliases = {match["alias"]: match["table"] for match in SOURCE.finditer(sql)}
+        title = routine.name if routine.arguments is None else f"{routine.name}({routine.arguments})"
+        of_function = routine.arguments is not None
+        rows = [(f"`{column.name}`", *_origin(column, aliases, of_function)) for column in routine.columns]
+        sections.append(
+            join(f"## {title}", plain(routine.purpose), table(["column", "type", "meaning"], rows)).rstrip()
+        )
+    return join(INTRODUCTION, *sections)
 
 
-def _section(path: Path) -> str:
-    sql = path.read_text()
-    found = VIEW.search(sql)
-    assert found is not None
-    purpose = " ".join(line.removeprefix("--").strip() for line in sql[: found.start()].splitlines())
-    aliases = {match["alias"]: match["table"] for match in SOURCE.finditer(sql)}
-    rows = [(f"`{column.name}`", *_origin(column, aliases)) for column in view_columns(sql)]
-    return join(f"## report.{found['name']}", plain(purpose), table(["column", "type", "meaning"], rows)).rstrip()
-
-
-def view_columns(sql: str) -> list[ViewColumn]:
-    """Return the columns of the view that a file defines."""
-    (found,) = COLUMNS.finditer(sql)
-    columns, comment, lines = [], "", ""
-    for line in found["columns"].strip().splitlines():
-        if line.strip().startswith("--"):
-            comment = f"{comment} {line.strip().removeprefix('--').strip()}".strip()
-            continue
-        lines = f"{lines} {line.strip()}"
-        if line.endswith(",") and lines.count("(") == lines.count(")"):
-            columns.append(_column(lines.removesuffix(","), comment))
-            comment, lines = "", ""
-    return [*columns, _column(lines, comment)]
-
-
-def _column(sql: str, comment: str) -> ViewColumn:
-    expression, _, name = one_line(sql).rpartition(" AS ")
-    return ViewColumn(name if expression else name.rpartition(".")[2], expression or name, comment)
-
-
-def _origin(column: ViewColumn, aliases: dict[str, str]) -> tuple[str, str]:
-    """The type and the meaning: of a table's column as the table has them, otherwise the comment in the view."""
+def _origin(column: ResultColumn, aliases: dict[str, str], of_function: bool) -> tuple[str, str]:
+    """The type and the meaning: of a table's column as the table has them, otherwise the comment in the file."""
+    if of_function:
+        return column.expression, plain(column.comment)
     found = PLAIN_COLUMN.match(column.expression)
     source = metadata.tables.get(f"{SCHEMA}.{aliases.get(found['alias'], '')}") if found else None
     stored = None if source is None or found is None else source.columns.get(found["column"])

@@ -8,6 +8,8 @@ from venn_admit.service.errors import Code, VennAdmitError
 ADVICE: Mapping[Code, str] = {
     Code.LABEL_MISSING: "`venn-admit label --retract` retracts them",
     Code.UNLABELLED: "`venn-admit score` takes rows without labels",
+    Code.NO_VECTORS: "`venn-admit calibrate {classifier} --method venn-abers` needs none",
+    Code.VECTORS_UNWANTED: "`venn-admit create` with --dim makes a classifier that takes them",
     Code.PARAMETERS_UNREADABLE: "run `venn-admit export NAME --what parameters`",
     Code.SETTING_IN_USE: "run `venn-admit calibrate {classifier}` with the options of the other one",
     Code.INDEX_EXISTS: "run `venn-admit index drop {classifier}`",
@@ -21,6 +23,7 @@ ADVICE: Mapping[Code, str] = {
     Code.NOT_FITTED: "run `venn-admit fit {classifier}`",
     Code.EQUAL_DISTANCES: "`venn-admit calibrate --delta inf` does the latter",
     Code.NOT_CALIBRATED: "run `venn-admit calibrate {classifier}`",
+    Code.RECALIBRATION_DUE: "run `venn-admit recalibrate {classifier}`",
     Code.INDEX_MISSING: "run `venn-admit index create {classifier}`",
     Code.SCHEMA_MISMATCH: "run `venn-admit db upgrade`",
 }
@@ -37,6 +40,7 @@ PLAIN = frozenset(
         Code.UNKNOWN_INDEX,
         Code.PROGRAM_OUTDATED,
         Code.TOO_FEW_CLASSES,
+        Code.NOT_CERTIFIABLE,
         Code.CHANGED_DURING_FIT,
         Code.CHANGED_DURING_CALIBRATION,
         Code.DATABASE_UNREACHABLE,

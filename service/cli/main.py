@@ -20,10 +20,12 @@ from venn_admit.service.cli.verbs import (
     demo,
     index,
     jobs,
+    monitor,
     operation,
     recalibrate,
     report,
     scoring,
+    what_if,
 )
 from venn_admit.service.errors import VennAdmitError
 from venn_admit.service.secrets import mask
@@ -58,6 +60,8 @@ scoring.register(app)
 decide.register(app)
 index.register(app)
 report.register(app)
+what_if.register(app)
+monitor.register(app)
 demo.register(app)
 jobs.register(app)
 operation.register(app)
@@ -89,7 +93,7 @@ def options(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line. Exit codes: 0 done; 2 bad input; 3 not found; 4 not ready; 5 database; 6 job.
+    """Run the command line. Exit codes: 0 done; 2 bad input; 3 not found; 4 not ready; 5 database; 6 job; 7 alarm.
 
     Args:
         arguments: Those after the program's name; None: those of this process, whose signals are then handled too.

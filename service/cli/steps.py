@@ -3,6 +3,11 @@
 from shlex import quote
 
 from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.calibrators.venn_abers.settings import (
+    AUTO,
+    VennAbersSettings,
+    make_venn_abers_settings,
+)
 from venn_admit.service.core.types import CalibratorSettings
 
 
@@ -17,21 +22,31 @@ class Commands:
         """Fit the KNN and the localizer again."""
         return f"venn-admit fit {quote(classifier)}"
 
-    def calibrate(self, classifier: str, settings: CalibratorSettings, neighbour_count: int) -> str:
+    def calibrate(self, classifier: str, settings: CalibratorSettings | VennAbersSettings, neighbour_count: int) -> str:
         """Calibrate under these settings.
 
-        Kappa is always given, so that the command does not stop; other options are left out if they have their default.
+        Kappa or the score is always given, so that the command does just that; other options are left out if they have
+        their default.
 
         >>> Commands().calibrate("made", make_settings(2, 5, kappa=100, bin_edges=(0, 1)), 5)
         'venn-admit calibrate made --kappa 100 --q-bins 0,1'
+        >>> Commands().calibrate("made", make_venn_abers_settings(2, 5, score="network"), 5)
+        'venn-admit calibrate made --method venn-abers --score network'
         """
-        default = make_settings(len(settings.thresholds), neighbour_count, alpha=settings.alpha)
-        words = ["venn-admit", "calibrate", quote(classifier), "--kappa", str(settings.kappa)]
+        class_count, alpha = len(settings.thresholds), settings.alpha
+        words = ["venn-admit", "calibrate", quote(classifier)]
+        default: CalibratorSettings | VennAbersSettings
+        if isinstance(settings, VennAbersSettings):
+            default = make_venn_abers_settings(class_count, neighbour_count, alpha=alpha)
+            words += ["--method", "venn-abers", "--score", AUTO if settings.score is None else str(settings.score)]
+        else:
+            default = make_settings(class_count, neighbour_count, alpha=alpha)
+            words += ["--kappa", str(settings.kappa)]
         if settings.bin_edges != default.bin_edges:
             words += ["--q-bins", ",".join(map(str, settings.bin_edges))]
-        if settings.alpha != make_settings(2, 1).alpha:
-            words += ["--alpha", str(settings.alpha)]
-        if settings.delta != default.delta:
+        if alpha != make_settings(2, 1).alpha:
+            words += ["--alpha", str(alpha)]
+        if isinstance(settings, CalibratorSettings) and settings.delta != make_settings(2, 1).delta:
             words += ["--delta", str(settings.delta)]
         if settings.thresholds != default.thresholds:
             words += ["--thresholds", ",".join(map(str, settings.thresholds))]

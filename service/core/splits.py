@@ -17,6 +17,8 @@ from venn_admit.service.errors import InvalidInputError
 
 DEFAULT_KNN_SHARE = Decimal("0.10")
 DEFAULT_MC_SHARE = Decimal("0.45")
+LOGITS_ONLY_MC_SHARE = Decimal("0.50")
+"""Of a classifier without vectors, of which nothing is fitted on `knn`."""
 
 _DIGEST_BYTES = 8
 _HASH_VALUES = 1 << (8 * _DIGEST_BYTES)

@@ -19,6 +19,8 @@ Float32Array = npt.NDArray[np.float32]
 FloatArray = npt.NDArray[np.float64]
 
 UNKNOWN_LABEL = -1
+NO_MATCH_COUNT = -1
+"""Stands for q where there are no vectors, and so no neighbours; d is NaN then."""
 
 
 class Split(StrEnum):
@@ -40,6 +42,7 @@ class Reason(StrEnum):
 
     BAND_BELOW_KAPPA = "band below kappa"
     SET_NOT_SINGLETON = "set not a singleton"
+    POLICY_NOT_CERTIFIED = "policy not certified"
     PROBABILITY_BELOW_THRESHOLD = "probability below threshold"
     MATCH_COUNT_BELOW_K = "q below K"
 
@@ -182,8 +185,8 @@ class CalibrationPoints:
     Attributes:
         label: (n,) int64, y.
         predicted: (n,) int64, the KNN's prediction.
-        match_count: (n,) int64, q.
-        distance: (n,) float64, d.
+        match_count: (n,) int64, q; `NO_MATCH_COUNT` without vectors.
+        distance: (n,) float64, d; NaN without vectors.
         score: (n,) float64, the nonconformity score 1 - pi^y.
     """
 
@@ -257,6 +260,29 @@ class MethodSets:
     name: str
     predicted: IntArray
     included: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdmitOutcome:
+    """What ADMIT and Venn-ADMIT make of the KNN's predictions of n points.
+
+    Attributes:
+        included: (n, C) bool, the ADMIT set.
+        lower_plain: (n,) float64, the plain lower probability of the prediction; NaN if the set is not a singleton.
+        upper_plain: (n,) float64, the upper probability, likewise.
+        lower_weighted: (n,) float64, the weighted lower probability, likewise.
+        upper_weighted: (n,) float64, the weighted upper probability, likewise.
+        admitted_plain: (n,) bool, whether plain Venn-ADMIT admits the prediction, whatever q is.
+        admitted_weighted: (n,) bool, the same for weighted Venn-ADMIT.
+    """
+
+    included: BoolArray
+    lower_plain: FloatArray
+    upper_plain: FloatArray
+    lower_weighted: FloatArray
+    upper_weighted: FloatArray
+    admitted_plain: BoolArray
+    admitted_weighted: BoolArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ _Reader = TypeVar("_Reader", bound=Callable[..., object])
 def read_exemplars(
     path: Path,
     *,
-    dimension: int,
+    dimension: int | None,
     class_count: int,
     class_names: Sequence[str] = (),
     batch_rows: int = 8192,
@@ -33,7 +33,7 @@ def read_exemplars(
 
     Args:
         path: The file.
-        dimension: D >= 1, the length of a vector r.
+        dimension: D >= 1, the length of a vector r; None for a classifier with logits only, whose files have none.
         class_count: C >= 1, the number of logits f. Labels y are 0..C-1, or -1 if unknown.
         class_names: Names that labels may use instead of numbers.
         batch_rows: >= 1. Batches are smaller if rows are wide.
@@ -48,7 +48,7 @@ def read_exemplars(
             was expected and what came.
     """
     for name, value in (("dimension", dimension), ("class_count", class_count), ("batch_rows", batch_rows)):
-        if value < 1:
+        if value is not None and value < 1:
             raise InvalidInputError(f"{name}: expected at least 1, got {value}")
     read_batches = _for_suffix(path, npz=npz.read_batches, parquet=parquet.read_batches)
     layout = Layout(path, dimension, class_count, ClassNumbers(class_count, class_names), memory_budget)

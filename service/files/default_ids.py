@@ -17,10 +17,11 @@ class DefaultIds:
     def __init__(self) -> None:
         self._seen: Counter[bytes] = Counter()
 
-    def take(self, vectors: Float32Array, logits: Float32Array, document_ids: Sequence[str | None]) -> list[str]:
-        """Return the ids of the next n rows of the file: vectors (n, D), logits (n, C), n documents or None."""
+    def take(self, vectors: Float32Array | None, logits: Float32Array, document_ids: Sequence[str | None]) -> list[str]:
+        """Return the ids of the next n rows of the file: vectors (n, D) or None, logits (n, C), n documents or None."""
         ids = []
-        for vector, row_logits, document_id in zip(vectors, logits, document_ids, strict=True):
+        each = [None] * len(logits) if vectors is None else vectors
+        for vector, row_logits, document_id in zip(each, logits, document_ids, strict=True):
             digest = content_digest(vector, row_logits, document_id)
             self._seen[digest] += 1
             count = self._seen[digest]

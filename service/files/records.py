@@ -30,16 +30,16 @@ class ExemplarBatch:
     """Consecutive rows of a file, checked.
 
     first_row: row of the first record in the file, counted from 0. external_ids: n strings, 1 to 1,000 characters.
-    document_ids: n strings, or None if the file names no document. vectors: (n, D) float32, r, finite. logits: (n, C)
-    float32, f(x), finite. labels: (n,) int64, y in [0, C), -1 if unknown. attributes: n dictionaries of JSON values,
-    empty if the file has none. former_ids: n strings, the ids that the file's name and the row's number would give, if
-    a file has no ids; None if it has, or if the rows are of no file.
+    document_ids: n strings, or None if the file names no document. vectors: (n, D) float32, r, finite; None for a
+    classifier with logits only. logits: (n, C) float32, f(x), finite. labels: (n,) int64, y in [0, C), -1 if unknown.
+    attributes: n dictionaries of JSON values, empty if the file has none. former_ids: n strings, the ids that the
+    file's name and the row's number would give, if a file has no ids; None if it has, or if the rows are of no file.
     """
 
     first_row: int
     external_ids: list[str]
     document_ids: list[str | None]
-    vectors: Float32Array
+    vectors: Float32Array | None
     logits: Float32Array
     labels: IntArray
     attributes: list[Attributes]
@@ -50,11 +50,12 @@ class ExemplarBatch:
 class Layout:
     """A file or table of exemplars: the sizes that its rows must have, and the names of their columns in its format.
 
-    place: what messages call it. memory_budget: bytes that reading it may take.
+    place: what messages call it. dimension: None if they must have no vectors. memory_budget: bytes that reading it
+    may take.
     """
 
     place: Place
-    dimension: int
+    dimension: int | None
     class_count: int
     classes: ClassNumbers
     memory_budget: int = DEFAULT_MEMORY_BUDGET
@@ -73,11 +74,17 @@ def input_error(
     return InvalidInputError(f"{place}: {where}: expected {expected}, got {got}{advice and '; '}{advice}", code=code)
 
 
+def unwanted_vectors(place: Place, where: str, got: object) -> InvalidInputError:
+    """Return the error for vectors that a classifier with logits only was given, ready to be raised."""
+    expected, advice = "none, because the classifier has logits only", "leave the vectors out"
+    return input_error(place, where, expected, got, advice, Code.VECTORS_UNWANTED)
+
+
 def make_batch(
     layout: Layout,
     first_row: int,
     *,
-    vectors: npt.NDArray[np.floating[Any]],
+    vectors: npt.NDArray[np.floating[Any]] | None,
     logits: npt.NDArray[np.floating[Any]],
     labels: npt.NDArray[Any] | Sequence[object] | None = None,
     external_ids: Sequence[str | None] | None = None,
@@ -86,16 +93,17 @@ def make_batch(
 ) -> ExemplarBatch:
     """Check the values of consecutive rows and return them as a batch.
 
-    vectors: (n, D), logits: (n, C), of any float type; labels: n numbers or class names. Columns that the file lacks
-    are None: ids are then those of the content (`DefaultIds`), labels and documents unknown, and attributes empty.
+    vectors: (n, D), or None if there are none; logits: (n, C), of any float type; labels: n numbers or class names.
+    Columns that the file lacks are None: ids are then those of the content (`DefaultIds`), labels and documents
+    unknown, and attributes empty.
 
     Raises InvalidInputError naming the first row and column that are wrong.
     """
-    row_count = len(vectors)
+    row_count = len(logits)
     documents: list[str | None] = (
         [None] * row_count if document_ids is None else _checked_document_ids(layout, first_row, document_ids)
     )
-    vectors32 = _as_float32(layout, first_row, layout.vector, vectors)
+    vectors32 = None if vectors is None else _as_float32(layout, first_row, layout.vector, vectors)
     logits32 = _as_float32(layout, first_row, layout.logits, logits)
     return ExemplarBatch(
         first_row=first_row,

@@ -15,7 +15,14 @@ from venn_admit.service.files.arrow.batches import check_schema, to_batch
 from venn_admit.service.files.arrow.sizes import affordable_batches
 from venn_admit.service.files.budget import batch_bytes
 from venn_admit.service.files.label_values import ClassNumbers
-from venn_admit.service.files.records import Attributes, ExemplarBatch, Layout, input_error, make_batch
+from venn_admit.service.files.records import (
+    Attributes,
+    ExemplarBatch,
+    Layout,
+    input_error,
+    make_batch,
+    unwanted_vectors,
+)
 
 _BATCH_ROWS = 8192
 
@@ -32,11 +39,13 @@ class ExemplarSource(Protocol):
         """Return the number of rows if it is known before they are read. InvalidInputError as for `batches`."""
         ...
 
-    def batches(self, *, dimension: int, class_count: int, class_names: Sequence[str]) -> Iterator[ExemplarBatch]:
+    def batches(
+        self, *, dimension: int | None, class_count: int, class_names: Sequence[str]
+    ) -> Iterator[ExemplarBatch]:
         """Yield batches of checked rows for a classifier.
 
         Args:
-            dimension: D, the length of a vector r.
+            dimension: D, the length of a vector r; None for a classifier with logits only, which takes no vectors.
             class_count: C, the number of logits f.
             class_names: Names that labels may use instead of numbers; may be empty.
 
@@ -63,7 +72,9 @@ class FileSource:
     def count_rows(self) -> int:
         return count_rows(self.path)
 
-    def batches(self, *, dimension: int, class_count: int, class_names: Sequence[str]) -> Iterator[ExemplarBatch]:
+    def batches(
+        self, *, dimension: int | None, class_count: int, class_names: Sequence[str]
+    ) -> Iterator[ExemplarBatch]:
         return read_exemplars(
             self.path,
             dimension=dimension,
@@ -93,7 +104,9 @@ class ArrowSource:
     def count_rows(self) -> int | None:
         return self.data.num_rows if isinstance(self.data, pa.Table) else None
 
-    def batches(self, *, dimension: int, class_count: int, class_names: Sequence[str]) -> Iterator[ExemplarBatch]:
+    def batches(
+        self, *, dimension: int | None, class_count: int, class_names: Sequence[str]
+    ) -> Iterator[ExemplarBatch]:
         layout = Layout(self.name, dimension, class_count, ClassNumbers(class_count, class_names), self.memory_budget)
         check_schema(layout, self.data.schema)
         limit = batch_bytes(self.memory_budget)
@@ -113,7 +126,7 @@ class ArraySource:
 
     Attributes:
         name: What it is called, in messages too.
-        vectors: (n, D), r, of any float type.
+        vectors: (n, D), r, of any float type; None for a classifier with logits only.
         logits: (n, C), f(x), of any float type.
         labels: (n,), class numbers with -1 or NaN for an unknown label, or n class names with None; None if unknown.
         ids: n texts or integers; None for ids that follow from the content.
@@ -123,7 +136,7 @@ class ArraySource:
     """
 
     name: str
-    vectors: npt.NDArray[Any]
+    vectors: npt.NDArray[Any] | None
     logits: npt.NDArray[Any]
     labels: npt.NDArray[Any] | Sequence[object] | None = None
     ids: Sequence[object] | None = None
@@ -135,9 +148,11 @@ class ArraySource:
         return self.name
 
     def count_rows(self) -> int:
-        return len(self.vectors)
+        return len(self.logits)
 
-    def batches(self, *, dimension: int, class_count: int, class_names: Sequence[str]) -> Iterator[ExemplarBatch]:
+    def batches(
+        self, *, dimension: int | None, class_count: int, class_names: Sequence[str]
+    ) -> Iterator[ExemplarBatch]:
         self._check(dimension, class_count)
         layout = Layout(
             self.name,
@@ -150,15 +165,15 @@ class ArraySource:
             external_id="ids",
             document_id="documents",
         )
-        row_bytes = (dimension + class_count) * np.dtype(np.float64).itemsize
+        row_bytes = ((dimension or 0) + class_count) * np.dtype(np.float64).itemsize
         size = max(1, min(_BATCH_ROWS, batch_bytes(self.memory_budget) // row_bytes))
-        for first in range(0, len(self.vectors), size):
+        for first in range(0, len(self.logits), size):
             rows = slice(first, first + size)
             labels = None if self.labels is None else self.labels[rows]
             yield make_batch(
                 layout,
                 first,
-                vectors=self.vectors[rows],
+                vectors=None if self.vectors is None else self.vectors[rows],
                 logits=self.logits[rows],
                 labels=labels.tolist() if isinstance(labels, np.ndarray) and labels.dtype.kind not in "iuf" else labels,
                 external_ids=self._texts("ids", self.ids, rows),
@@ -166,19 +181,29 @@ class ArraySource:
                 attributes=None if not self.attributes else _transposed(self.attributes, rows),
             )
 
-    def _check(self, dimension: int, class_count: int) -> None:
+    def _check(self, dimension: int | None, class_count: int) -> None:
         """Raise InvalidInputError unless every array has the shape that it must have."""
-        for name, values, width in (("vectors", self.vectors, dimension), ("logits", self.logits, class_count)):
+        floats = {"logits": (self.logits, class_count)}
+        if dimension is None:
+            if self.vectors is not None:
+                raise unwanted_vectors(self.name, "vectors", f"shape {self.vectors.shape}")
+        elif self.vectors is None:
+            raise input_error(self.name, "vectors", f"shape (n, {dimension})", "none", "give them with the logits")
+        else:
+            floats = {"vectors": (self.vectors, dimension), **floats}
+        for name, (values, width) in floats.items():
             if values.ndim != 2 or values.shape[1] != width:
                 raise input_error(self.name, name, f"shape (n, {width})", values.shape)
             if values.dtype.kind != "f":
                 raise input_error(self.name, name, "an array of floats", values.dtype, "cast it")
+        first, (values, _) = next(iter(floats.items()))
+        row_count = len(values)
         columns = {"logits": self.logits, "labels": self.labels, "ids": self.ids, "documents": self.documents}
         for name, column in {**columns, **(self.attributes or {})}.items():
-            if column is not None and len(column) != len(self.vectors):
-                raise input_error(self.name, name, f"{len(self.vectors)} rows, as many as vectors has", len(column))
-        if not len(self.vectors):
-            raise input_error(self.name, "vectors", "at least one row", 0)
+            if column is not None and len(column) != row_count:
+                raise input_error(self.name, name, f"{row_count} rows, as many as {first} has", len(column))
+        if not row_count:
+            raise input_error(self.name, first, "at least one row", 0)
 
     def _texts(self, column: str, values: Sequence[object] | None, rows: slice) -> list[str | None] | None:
         if values is None:

@@ -5,6 +5,7 @@ Each records the job, has the shell see it through, and computes what follows fr
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -16,6 +17,8 @@ from venn_admit.service.files.sources import ExemplarSource
 from venn_admit.service.flows.calibration import fit as fitting
 from venn_admit.service.flows.calibration.calibrate import Calibrated, SettingsOf, request_approximations
 from venn_admit.service.flows.calibration.calibrate import calibrate as take_calibration
+from venn_admit.service.flows.calibration.compare import ComparedSettings, request_mc
+from venn_admit.service.flows.calibration.compare import compare as compare_settings_on_mc
 from venn_admit.service.flows.calibration.fit import Fitted, OnEpoch, request_neighbours
 from venn_admit.service.flows.calibration.recalibrate import Step, recalibrate_step, retry_and_list
 from venn_admit.service.flows.calibration.usable_bands import compare_settings
@@ -27,6 +30,7 @@ from venn_admit.service.flows.decisions.score import (
     require_scores,
     write_scores,
 )
+from venn_admit.service.flows.exemplars.catalogue import find
 from venn_admit.service.flows.exemplars.ingest import Ingested
 from venn_admit.service.flows.exemplars.ingest import ingest as take_exemplars
 from venn_admit.service.flows.jobs.control import reopen
@@ -131,7 +135,8 @@ def calibrate(
         NotReadyError: Data or parameters are missing.
         JobError: The job failed.
     """
-    shell.run_job(request_approximations(engine, name, settings_of, chunk_rows=chunk_rows), "Approximating")
+    if find(engine, name).knn is not None:
+        shell.run_job(request_approximations(engine, name, settings_of, chunk_rows=chunk_rows), "Approximating")
     if not even_if_nearly_nothing_is_usable:
         shell.show("Counting usable bands")
         compared = compare_settings(engine, name, settings_of, memory_budget=memory_budget)
@@ -139,6 +144,31 @@ def calibrate(
             return NearlyNothingUsable(*compared)
     shell.show("Calibrating")
     return take_calibration(engine, name, settings_of, reason=reason, keep=keep, memory_budget=memory_budget)
+
+
+def compare(
+    engine: Engine, name: str, alpha: Decimal, *, chunk_rows: int, shell: Shell, memory_budget: int
+) -> ComparedSettings:
+    """Bring the approximations of mc up to date, and show what settings of each method admit of it.
+
+    Args:
+        engine: The database.
+        name: The classifier's name.
+        alpha: The error level.
+        chunk_rows: Rows of a chunk of the job.
+        shell: Sees the job through, if one is needed.
+        memory_budget: Bytes that temporary arrays may take.
+
+    Raises:
+        InvalidInputError: Alpha is out of range.
+        NotReadyError: Data or parameters are missing.
+        JobError: The job failed.
+    """
+    job_id = request_mc(engine, name, alpha, chunk_rows=chunk_rows)
+    if job_id is not None:
+        shell.run_job(job_id, "Approximating")
+    shell.show("Comparing settings")
+    return compare_settings_on_mc(engine, name, alpha, memory_budget=memory_budget)
 
 
 def recalibrate(

@@ -152,7 +152,7 @@ def real_case(bench: Bench, calibration_id: int, count: int) -> Case:
         scored = bench.rows("SELECT id FROM exemplar WHERE split = 'scored' ORDER BY id LIMIT :count", count=count)
         ids = np.array([row.id for row in scored])
         found, approximation = approximations.read_approximations(
-            connection, classifier, ids, calibration.knn_parameters_id
+            connection, classifier, ids, calibration.parameters_id
         )
     assert len(found) == count
     return Case(classifier, calibration, mc, vp, approximation)

@@ -22,7 +22,7 @@ from venn_admit.service.core.types import Split
 from venn_admit.service.flows.exemplars.catalogue import Listed
 from venn_admit.service.store.calibrations.calibrators import Calibrator
 from venn_admit.service.store.decisions.catalogue import Counts
-from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.classifiers import Classifier, KnnSize
 
 SPLITS = ("train", "knn", "mc", "vp", "scored")
 DOCUMENTS = 7
@@ -70,7 +70,9 @@ class TestList:
 
     def test_it_fits_into_80_columns(self) -> None:
         now, share = datetime.now(UTC), Decimal("0.1")
-        classifier = Classifier(1, "sentiment-demo", ("a", "b"), 16_000, 25, share, share, 0, uuid4(), 1, 1, now)
+        classifier = Classifier(
+            1, "sentiment-demo", ("a", "b"), KnnSize(16_000, 25), share, share, 0, uuid4(), 1, 1, now
+        )
         counts = Counts(dict.fromkeys(Split, 99_999), dict.fromkeys(Split, 99_999), 12)
         in_use = Calibrator(1, make_settings(2, 25, alpha=Decimal("0.025")), True, None, 123_456, now, 9, 9, None, None)
         shown = StringIO()

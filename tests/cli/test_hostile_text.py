@@ -49,6 +49,7 @@ def test_ids_and_attributes(own_ingested: Program, tmp_path: Path) -> None:
     file = samples.save(tmp_path, "scored.npz", columns)
     check_shown(decided("decide", NAME, file, "--row", 1), f"{AS_SHOWN}-scored-1, calibration 1")
     check_shown(decided("score", NAME, file, "--out", tmp_path / "scores.parquet"))
+    check_shown(decided("what-if", NAME, "--leave-out", f"{HOSTILE}-3"), f"{AS_SHOWN}-3, labelled")
     check_shown(decided("replay", 1), f"Decision 1 on {AS_SHOWN}-scored-0, calibration 1")
 
     for verb in (("replay", 1), ("decide", NAME, file)):

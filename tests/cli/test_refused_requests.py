@@ -287,7 +287,7 @@ def test_an_unknown_kind_of_export(calibrated: Program, tmp_path: Path) -> None:
     check_refusal(
         outcome,
         INVALID,
-        "what: expected exemplars, neighbours, approximations, calibration, parameters, unlabelled, got 'everything'",
+        "what: expected exemplars, neighbours, approximations, calibration, parameters, policy, unlabelled, got 'every",
     )
     assert not list(tmp_path.iterdir())
 

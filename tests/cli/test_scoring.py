@@ -243,6 +243,7 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
     assert min(calibration.pop("mc_count"), calibration.pop("vp_count")) > 500
     assert calibration == {
         "id": 1,
+        "method": "venn-admit",
         "alpha": "0.2",
         "thresholds": ["0.8"] * CLASS_COUNT,
         "kappa": 10,
@@ -254,7 +255,7 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
     assert told.code == 0
     first = told.stdout[: told.stdout.index("All methods at a glance")]
     assert first.startswith(f"scored: {SCORED_ROWS} labelled points")
-    assert re.search(r"Calibration 1, made 20\d\d-.* UTC: alpha 0.2, thresholds 0.8, kappa 10, delta 1, ", first)
+    assert re.search(r"Calibration 1 by venn-admit, made 20\d\d-.* UTC: alpha 0.2, thresholds 0.8, kappa 10, ", first)
     assert "predicted class" in first
     assert "Accuracy of every prediction" not in told.stdout
     assert told.stdout.endswith("More tables: add --details; with charts, as a page: add --out FOLDER.\n")
@@ -277,6 +278,7 @@ def test_the_page_says_which_calibration_was_evaluated(own_calibrated: Program, 
     assert re.fullmatch(r"\d+ in mc, \d+ in vp", facts.pop("points"))
     assert facts == {
         "Classifier": NAME,
+        "method": "venn-admit",
         "alpha": "0.2",
         "thresholds": "0.8",
         "kappa": "10",

@@ -77,7 +77,11 @@ def test_score_decide_and_replay(by_abers: Program, files: Path, tmp_path: Path)
     assert "Evidence per class" not in said
     replayed = by_abers("replay", "--classifier", NAME, "--id", tables[""][3]["external_id"], "--json").result
     assert replayed["differing"] == []
-    assert by_abers("replay", "--classifier", NAME, "--id", tables[""][3]["external_id"]).code == 0
+    basis = replayed["basis"]
+    shown = by_abers("replay", "--classifier", NAME, "--id", tables[""][3]["external_id"]).stdout
+    assert "What it rests on" in shown
+    assert f"points of mc in the cell  {basis['cell_size']:,}" in shown
+    assert "(this one)" in shown
 
 
 @pytest.mark.parametrize("verb", ["score", "decide"])
@@ -94,16 +98,37 @@ def test_report_says_method_score_and_counts(by_abers: Program, tmp_path: Path) 
     assert sum(cell["points"] for cell in result["cells"]) == result["calibration"]["mc"] > 0
     said = by_abers("report", NAME, "--out", tmp_path / "report").stdout
     assert "method venn-abers, alpha 0.2" in " ".join(said.split())
+    for title in ("What is stored", "What ranks the predictions", "Predicted classes, and", "Where the predictions"):
+        assert f"\n{title}" in said
     assert json.loads((tmp_path / "report" / "report.json").read_text()) == result
+    assert "<svg" in (tmp_path / "report" / "index.html").read_text()
     # That of the other method still says what it said.
     assert by_abers("report", NAME, "--calibration", 1, "--json").result["calibration"]["kappa"] == 10
 
 
-def test_an_evaluation_asks_for_a_calibration_with_bands(by_abers: Program, files: Path) -> None:
-    outcome = by_abers("evaluate", NAME, files / "scored.npz")
-    assert outcome.code != 0
-    assert "calibration 2 is by the method venn-abers, expected one by venn-admit" in " ".join(outcome.stderr.split())
-    assert by_abers("evaluate", NAME, files / "scored.npz", "--calibration", 1).code == 0
+def test_evaluate(by_abers: Program, files: Path, tmp_path: Path) -> None:
+    file, folder = files / "scored.npz", tmp_path / "evaluation"
+    result = by_abers("evaluate", NAME, file, "--json").result
+    own = result["own_method"]
+    assert own in {"Venn-Abers network", "Venn-Abers reliability"}
+    assert own.removeprefix("Venn-Abers ") == result["calibration"]["score"]
+    assert (result["calibration"]["method"], result["calibration"]["weighted"]) == ("venn-abers", False)
+    out = tmp_path / "scores.parquet"
+    assert by_abers("score", NAME, file, "--out", out).code == 0
+    admitted = [row["decision"] for row in pq.read_table(out).to_pylist()]
+    assert result["methods"][own]["all"]["n"] == sum(decision is not None for decision in admitted)
+    assert result["verdict"]["per_predicted_class"].keys() == result["methods"][own]["per_predicted_class"].keys()
+    said = by_abers("evaluate", NAME, file, "--details", "--out", folder).stdout
+    words = " ".join(said.split())
+    assert "Calibration 2 by venn-abers" in words
+    assert f"First the method of the calibration, {own}" in words
+    assert "Venn-ADMIT left out: no band holds kappa = 1,000 points of each class in mc" in words
+    assert "Partitions of the KNN" not in words
+    assert json.loads((folder / "evaluation.json").read_text())["own_method"] == own
+    assert own in (folder / "index.html").read_text()
+    other = by_abers("evaluate", NAME, file, "--calibration", 1, "--json").result
+    assert (other["own_method"], other["calibration"]["method"]) == ("Venn-ADMIT weighted", "venn-admit")
+    assert by_abers("evaluate", NAME, "--json").result["points"] == result["points"]
 
 
 def test_an_audit_of_the_index_asks_for_a_calibration_with_bands(by_abers: Program) -> None:

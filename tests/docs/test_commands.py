@@ -21,11 +21,13 @@ DOCS = ROOT / "docs"
 TUTORIALS = ("tutorial", "tutorial-command-line")
 # In this order, behind a tutorial.
 GUIDES = (
+    "how-to/what-if",
     "how-to/bring-your-model",
     "how-to/rare-class",
     "how-to/labels",
     "how-to/keep-current",
     "how-to/backup-and-upgrade",
+    "how-to/certify",
     "reference/python",
 )
 

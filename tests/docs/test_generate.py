@@ -5,9 +5,9 @@ from sqlalchemy import Column, ForeignKey, Integer, MetaData, Table
 from docs.generate.diagram import diagram
 from docs.generate.errors import errors_page
 from docs.generate.markdown import plain, table
-from docs.generate.views import ViewColumn, view_columns
 from docs.generate.worked_example import REVIEWS, worked_example_table
 from venn_admit.service.errors import Code
+from venn_admit.service.store.database.routines import ResultColumn, view_columns
 
 VIEW = """\
 -- What it is for.
@@ -31,10 +31,10 @@ FROM venn_admit.job AS job;
 
 def test_the_columns_of_a_view_are_those_of_its_last_select() -> None:
     assert view_columns(VIEW) == [
-        ViewColumn("id", "job.id", ""),
-        ViewColumn("rows", "job.row_count", ""),
-        ViewColumn("done", "coalesce(sum(chunk.end_row, 0), 0)", "How many are done, at most all."),
-        ViewColumn("verdict", "CASE WHEN done THEN 'a' END", ""),
+        ResultColumn("id", "job.id", ""),
+        ResultColumn("rows", "job.row_count", ""),
+        ResultColumn("done", "coalesce(sum(chunk.end_row, 0), 0)", "How many are done, at most all."),
+        ResultColumn("verdict", "CASE WHEN done THEN 'a' END", ""),
     ]
 
 

@@ -68,6 +68,7 @@ class TestRoundTrip:
             (batch.logits, columns["logits"], np.float32),
             (batch.labels, columns["label"], np.int64),
         ):
+            assert read_back is not None
             assert read_back.dtype == dtype
             assert read_back.flags.writeable
             np.testing.assert_array_equal(read_back, written, strict=False)

@@ -62,6 +62,7 @@ def test_vectors_and_logits_of_accepted_types(path: Path, dtype: str) -> None:
     columns = sample()
     columns["vector"], columns["logits"] = columns["vector"].astype(dtype), columns["logits"].astype(dtype)
     batch = read_one(write_npz(path, columns))
+    assert batch.vectors is not None
     assert batch.vectors.dtype == batch.logits.dtype == np.dtype(np.float32)
     np.testing.assert_array_equal(batch.vectors, columns["vector"].astype(np.float32))
     np.testing.assert_array_equal(batch.logits, columns["logits"].astype(np.float32))
@@ -84,6 +85,7 @@ def test_arrays_stored_column_major(path: Path, batch_rows: int) -> None:
         columns[name] = np.asfortranarray(columns[name])
     batches = list(read(write_npz(path, columns), batch_rows=batch_rows))
     for batch in batches:
+        assert batch.vectors is not None
         assert batch.vectors.flags.c_contiguous
         rows = slice(batch.first_row, batch.first_row + len(batch.labels))
         np.testing.assert_array_equal(batch.vectors, columns["vector"][rows])

@@ -40,7 +40,7 @@ def rows_of(found: list[ExemplarBatch]) -> list[tuple[object, ...]]:
         (
             batch.external_ids[row],
             batch.document_ids[row],
-            batch.vectors[row].tobytes(),
+            None if batch.vectors is None else batch.vectors[row].tobytes(),
             batch.logits[row].tobytes(),
             int(batch.labels[row]),
             batch.attributes[row],

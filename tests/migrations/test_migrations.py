@@ -119,7 +119,15 @@ USING hnsw ((r::public.vector(2)) public.vector_l2_ops) WITH (m = 4, ef_construc
 """
 
 # Functions of our schema, which SQLAlchemy's metadata does not hold.
-ROUTINES = ("create_vector_partitions", "is_in_snapshot", "oldest_program")
+ROUTINES = (
+    "create_vector_partitions",
+    "is_in_snapshot",
+    "oldest_program",
+    "prepare_reader",
+    "grant_reader",
+    "band_points",
+    "band_thresholds",
+)
 
 
 @pytest.fixture
@@ -241,10 +249,12 @@ def test_models_say_what_the_migrations_make(engine: Engine, empty: Engine) -> N
         connection.execute(text("CREATE EXTENSION vector WITH SCHEMA public"))
         connection.execute(text(f"CREATE SCHEMA {SCHEMA}"))
         metadata.create_all(connection)
+    found = facts(engine)
+    views = tuple(name for name, fact in found if fact.startswith("relation v"))
     tables = {
         (name, fact)
-        for name, fact in facts(engine)
-        if not name.startswith("report") and not any(routine in name for routine in ROUTINES)
+        for name, fact in found
+        if not name.startswith(("report", *views)) and not any(routine in name for routine in ROUTINES)
     }
     assert facts(empty) == tables
 
@@ -448,7 +458,7 @@ def test_programs_that_know_the_old_columns_stop(empty: Engine, monkeypatch: pyt
     move(empty, "head")
     monkeypatch.setattr(schema, "head_revision", lambda: "0016")
     monkeypatch.setattr(schema, "_is_newer", lambda revision: revision > "0016")
-    with pytest.raises(NotReadyError, match="0019 or newer"):
+    with pytest.raises(NotReadyError, match="0024 or newer"):
         schema.require_usable(empty)
 
 
@@ -504,27 +514,104 @@ def test_decisions_of_before_0017_replay_equal(engine: Engine, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("revision", "before", "score"), [("0017", "0016", None), ("0019", "0018", "auto")], ids=["0017", "0019"]
+    ("revision", "before", "asked"),
+    [
+        ("0017", "0016", {}),
+        ("0019", "0018", {"score": "auto"}),
+        (
+            "0020",
+            "0019",
+            {"score": "auto", "certify": "{true}", "confidence": "0.9", "document_test": "finite-sample"},
+        ),
+    ],
+    ids=["0017", "0019", "0020"],
 )
 def test_calibrations_by_another_method_have_no_way_back(
-    empty: Engine, revision: str, before: str, score: str | None
+    empty: Engine, revision: str, before: str, asked: dict[str, str]
 ) -> None:
     move(empty, "0004")
     with transaction(empty) as connection:
         run_script(connection, ROWS)
     move(empty, revision)
-    asked = "" if score is None else ", score"
     with transaction(empty) as connection:
-        connection.execute(
-            text(
-                f"INSERT INTO calibrator (classifier_id, settings_digest, method, alpha, bin_edges, thresholds{asked})"
-                f" VALUES (1, '', 'venn-abers', 0.1, '{{0}}', '{{0.9,0.9}}'{asked and ', :score'})"
-            ),
-            {"score": score} if asked else {},
-        )
+        run_script(connection, calibrator_by_abers(asked))
     with pytest.raises(ProgrammingError, match="which an older schema cannot hold"):
         move(empty, before, command.downgrade)
     assert schema.current_revision(empty) == revision
+
+
+def calibrator_by_abers(asked: dict[str, str]) -> str:
+    """A statement that adds a calibrator of the method venn-abers."""
+    names = "".join(f", {name}" for name in asked)
+    values = "".join(f", '{value}'" for value in asked.values())
+    return (
+        "INSERT INTO venn_admit.calibrator "
+        f"(classifier_id, settings_digest, method, alpha, bin_edges, thresholds{names}) "
+        f"VALUES (1, '', 'venn-abers', 0.1, '{{0}}', '{{0.9,0.9}}'{values})"
+    )
+
+
+CERTIFIED = {"score": "auto", "certify": "{true}", "confidence": "0.9", "document_test": "asymptotic"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "check"),
+    [
+        (CERTIFIED | {"certify": "{each}"}, "certify"),
+        (CERTIFIED | {"certify": "{true,predicted}"}, "certify"),
+        (CERTIFIED | {"confidence": "1"}, "confidence"),
+        (CERTIFIED | {"document_test": "t"}, "document_test"),
+        ({"score": "auto", "confidence": "0.9"}, "certification"),
+        ({"score": "auto", "certify": "{true}"}, "certification"),
+    ],
+)
+def test_a_certificate_is_asked_for_in_full_or_not_at_all(empty: Engine, asked: dict[str, str], check: str) -> None:
+    move(empty, "0004")
+    with transaction(empty) as connection:
+        run_script(connection, ROWS)
+    move(empty, "0020")
+    with pytest.raises(DatabaseError, match=f"calibrator_{check}_check"), transaction(empty) as connection:
+        run_script(connection, calibrator_by_abers(asked))
+    with transaction(empty) as connection:
+        run_script(connection, calibrator_by_abers(CERTIFIED))
+    for wrong in ("method = 'venn-admit', score = NULL, delta = 1, kappa = 1", "thresholds = '{0.95,0.9}'"):
+        with pytest.raises(DatabaseError, match="calibrator_certification_check"), transaction(empty) as connection:
+            connection.execute(text(f"UPDATE calibrator SET {wrong} WHERE certify IS NOT NULL"))
+
+
+def test_points_name_the_method_of_their_calibrator(engine: Engine, tmp_path: Path) -> None:
+    """Those of before too, and only vp of venn-admit has ADMIT sets."""
+    bench, golden = Bench(engine, tmp_path), Golden("edge")
+    golden.prepare(bench, "edge")
+    bench.calibrate("edge", **golden.settings)
+    bench.calibrate_abers("edge", score="network")
+    path = bench.write("score.npz", golden.exemplars("score"))
+    scores = bench.score("edge", path, weighted=False)
+    now, exported = columns(engine), scores.table
+    before = table_contents(engine, now)
+
+    move(engine, "0019", command.downgrade)
+    move(engine, "head")
+    assert table_contents(engine, now) == before
+    per_method = "SELECT method, split, count(*), count(admit_set) FROM calibration_point GROUP BY 1, 2 ORDER BY 1, 2"
+    mc, vp = len(golden["mc_y"]), len(golden["vp_y"])
+    assert [tuple(row) for row in bench.rows(per_method)] == [
+        ("venn-abers", "mc", mc, 0),
+        ("venn-admit", "mc", mc, 0),
+        ("venn-admit", "vp", vp, vp),
+    ]
+    assert read_scores(engine, scores.request.job_id).equals(exported)
+    assert_replay_equal(engine, ArrayCache(tmp_path / "other"), [bench.value("SELECT max(id) FROM decision")])
+    for wrong, rule in (
+        ("method = 'venn-abers' WHERE split = 'mc' AND method = 'venn-admit'", "calibrator_id_fkey"),
+        ("admit_set = NULL WHERE split = 'vp'", "admit_set_check"),
+        ("admit_set = '111' WHERE split = 'mc'", "admit_set_check"),
+        ("split = 'vp', admit_set = '111' WHERE method = 'venn-abers'", "admit_set_check"),
+    ):
+        with pytest.raises(DatabaseError, match=f"calibration_point_{rule}"), transaction(engine) as connection:
+            connection.execute(text(f"UPDATE calibration_point SET {wrong}"))
+    bench.calibrate_abers("edge", score="network", certify=("true",))
+    assert ("venn-abers", "vp", vp, 0) in [tuple(row) for row in bench.rows(per_method)]
 
 
 @pytest.mark.parametrize("wrong", ["delta = NULL", "kappa = NULL", "method = 'other'", "method = 'venn-abers'"])
@@ -535,6 +622,63 @@ def test_band_settings_belong_to_one_method(empty: Engine, wrong: str) -> None:
     move(empty, "0017")
     with pytest.raises(DatabaseError, match=r"calibrator_(method|venn_admit)_check"), transaction(empty) as connection:
         connection.execute(text(f"UPDATE calibrator SET {wrong}"))
+
+
+WITHOUT_VECTORS = """
+INSERT INTO classifier (name, class_names, knn_share, mc_share, seed) VALUES ('logits', '{a,b}', 0, 0.5, 0)
+"""
+
+
+def test_what_follows_from_vectors_may_be_null_and_forbids_it_again(empty: Engine) -> None:
+    move(empty, "0004")
+    with transaction(empty) as connection:
+        run_script(connection, ROWS)
+    move(empty, "0020")
+    old, old_facts, old_comments = columns(empty), facts(empty), comments(empty)
+    rows, views = table_contents(empty, old), view_rows(empty)
+    assert rows["decision"]
+    assert rows["calibration_point"]
+
+    move(empty, "0021")
+    assert (table_contents(empty, old), view_rows(empty)) == (rows, views)
+    with connect(empty) as connection:
+        assert not connection.execute(text("SELECT conname FROM pg_constraint WHERE NOT convalidated")).all()
+    move(empty, "0020", command.downgrade)
+    assert (columns(empty), facts(empty), comments(empty)) == (old, old_facts, old_comments)
+    assert (table_contents(empty, old), view_rows(empty)) == (rows, views)
+    move(empty, "0021")
+
+    with transaction(empty) as connection:
+        connection.execute(text(WITHOUT_VECTORS))
+    with pytest.raises(ProgrammingError, match="which an older schema cannot hold"):
+        move(empty, "0020", command.downgrade)
+    assert schema.current_revision(empty) == "0021"
+
+
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("classifier", "dimension = NULL"),
+        ("classifier", "neighbour_count = NULL"),
+        ("classifier", "dimension = NULL, neighbour_count = NULL"),  # a share of knn is left
+        ("classifier", "knn_share = 0"),
+        ("calibration_point", "match_count = NULL"),
+        ("calibration_point", "distance = NULL"),
+        ("calibration_point", "match_count = NULL, distance = NULL, bin = 1"),
+        ("calibration_point", "match_count = NULL, distance = NULL, bin = 0, split = 'vp', admit_set = '10'"),
+        ("decision", "match_count = NULL"),
+        ("decision", "distance = NULL, logits = NULL"),
+        ("decision", "match_count = NULL, distance = NULL, logits = NULL, weighted = TRUE"),
+        ("decision", "match_count = NULL, distance = NULL, logits = NULL, weighted = FALSE, require_full_match = TRUE"),
+    ],
+)
+def test_nothing_is_half_without_vectors(empty: Engine, table: str, change: str) -> None:
+    move(empty, "0004")
+    with transaction(empty) as connection:
+        run_script(connection, ROWS)
+    move(empty, "0021")
+    with pytest.raises(DatabaseError, match=rf"{table}_(knn|shares)_check"), transaction(empty) as connection:
+        connection.execute(text(f"UPDATE {table} SET {change}"))
 
 
 def test_sql_for_offline_use_makes_the_same(engine: Engine, empty: Engine) -> None:

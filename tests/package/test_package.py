@@ -5,6 +5,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import venn_admit
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.files.samples import Columns, write_parquet
+from venn_admit.service.files.output.exports import finite_json
 
 SETTINGS: dict[str, Any] = {"alpha": "0.2", "kappa": 10, "q_bins": (0, 1)}
 
@@ -59,6 +61,30 @@ def test_it_decides_as_the_command_line_does(calibrated: venn_admit.Classifier, 
     file, out = samples.save(tmp_path, "scored.npz", columns), tmp_path / "scores.parquet"
     assert program("score", samples.NAME, file, "--out", out).code == 0
     assert pq.read_table(out).equals(decisions)
+
+
+def test_settings_are_compared_as_the_command_line_does(
+    calibrated: venn_admit.Classifier, database: str, tmp_path: Path
+) -> None:
+    found = calibrated.compare(alpha=0.2)
+    program = Program({"VENN_ADMIT_DATABASE_URL": database, "VENN_ADMIT_HOME": str(tmp_path / "home")})
+    said = program("calibrate", samples.NAME, "--compare", "--alpha", "0.2", "--json").result
+    assert (str(found.alpha), found.mc_points, found.documents) == (said["alpha"], said["mc"], said["documents"])
+    assert found.left_out == {}
+    for one, row in zip(found.outcomes, said["settings"], strict=True):
+        assert one.admitted_share == row["admitted_share"]
+        assert one.every_class_reaches == row["every_class_reaches"]
+        for shares, name in ((one.per_true_class, "per_true_class"), (one.per_predicted_class, "per_predicted_class")):
+            for share, each in zip(shares, row[name], strict=True):
+                assert (share.label, share.admitted, share.right) == (each["name"], each["admitted"], each["right"])
+                assert (share.share, list(share.interval)) == (each["share_right"], each["interval"])
+    assert found.proposal in found.outcomes
+    for one in (*found.outcomes[4::5], found.proposal):
+        made = calibrated.calibrate(**one.settings)
+        assert (made.method, made.q_bins) == (one.settings["method"], one.settings["q_bins"])
+        assert (made.kappa, made.score) == (one.settings.get("kappa"), one.settings.get("score"))
+    with pytest.raises(venn_admit.InvalidInputError, match="alpha must"):
+        calibrated.compare(alpha="1")
 
 
 def test_one_at_a_time_decides_as_many_at_once(calibrated: venn_admit.Classifier) -> None:
@@ -121,6 +147,19 @@ def test_labels_arrive(calibrated: venn_admit.Classifier) -> None:
     assert calibrated.decide(columns["vector"][0]).calibration == second
 
 
+def test_monitors(calibrated: venn_admit.Classifier) -> None:
+    columns = samples.scored()
+    calibrated.score(**arrays(columns, with_labels=False))
+    assert not calibrated.monitor().alarm
+    wrong = (columns["label"] + 1) % samples.CLASS_COUNT
+    calibrated.label(dict(zip(columns["external_id"].tolist(), wrong.tolist(), strict=True)))
+    found = calibrated.monitor()
+    assert found.alarm
+    assert found.to_dict()["documents"] == samples.SCORED_ROWS
+    assert "ALARM" in str(found)
+    assert not calibrated.monitor(restart=True).alarm
+
+
 def test_evaluations_and_reports(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
     evaluation = calibrated.evaluate(**arrays(samples.scored()), source="fresh colours")
     figures = evaluation.to_dict()
@@ -179,7 +218,14 @@ def test_by_venn_abers_it_decides_on_the_network(calibrated: venn_admit.Classifi
     assert (made.method, made.score, made.kappa, made.usable_share) == ("venn-abers", "network", None, None)
     report = calibrated.report()
     assert "method venn-abers, alpha 0.2" in str(report)
-    assert json.loads(report.write(tmp_path / "report").read_text()) == report.to_dict()
+    assert "What to do next" in str(report)
+    page = report.write(tmp_path / "report")
+    assert json.loads(page.with_name("report.json").read_text()) == finite_json(report.to_dict())
+    assert "<svg" in page.read_text()
+    evaluation = calibrated.evaluate(**arrays(samples.scored()), source="fresh colours")
+    assert evaluation.to_dict()["own_method"] == "Venn-Abers network"
+    assert "Venn-Abers network admits" in str(evaluation)
+    assert "Venn-Abers network" in evaluation.write(tmp_path / "evaluation").read_text()
     with pytest.raises(venn_admit.InvalidInputError, match="kappa: the method venn-abers has no such setting, got 5"):
         calibrated.calibrate(method="venn-abers", kappa=5)
     columns = samples.scored()
@@ -192,6 +238,84 @@ def test_by_venn_abers_it_decides_on_the_network(calibrated: venn_admit.Classifi
         calibrated.decide(columns["vector"][3])
     with pytest.raises(venn_admit.InvalidInputError, match=r"logits: expected shape \(3,\), got \(8,\)"):
         calibrated.decide(columns["vector"][3], logits=columns["vector"][3])
+
+
+def test_a_certificate_is_returned_and_decided_by(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"method": "venn-abers", "score": "network"}
+    made = calibrated.calibrate(**asked, alpha=0.05, certify=("predicted", "true"), confidence=0.9)
+    found = made.certificate
+    assert found is not None
+    assert (found.is_certified, found.kinds, str(found.confidence)) == (True, ("predicted", "true"), "0.9")
+    assert (found.test, found.documents_needed, found.labels_needed) == ("finite-sample", None, None)
+    assert found.thresholds is not None
+    assert tuple(found.thresholds) == samples.CLASS_NAMES
+    assert [(one.kind, one.name) for one in found.classes] == [
+        (kind, name) for kind in found.kinds for name in samples.CLASS_NAMES
+    ]
+    assert found.admitted == pytest.approx(sum(one.admitted for one in found.classes if one.kind == "true"))
+    assert all(one.p_value is not None and one.p_value <= 0.1 and one.labels_needed is None for one in found.classes)
+    columns = samples.scored()
+    for row in calibrated.score(**arrays(columns, with_labels=False)).to_pylist():
+        threshold = found.thresholds[row["predicted_class"]]
+        admitted = threshold is not None and row["lower"] >= threshold
+        assert (row["decided_class"] is not None) == admitted
+    one = calibrated.decide(columns["vector"][3], logits=columns["logits"][3])
+    assert one.evidence["policy"] == {"is_certified": True, "threshold": found.thresholds[one.predicted]}
+    assert calibrated.report().to_dict()["certificate"] == found.document
+    assert "Certified with confidence 0.9" in str(calibrated.report())
+    calibrated.export("policy", tmp_path / "policy.json")
+    assert found.document.items() <= json.loads((tmp_path / "policy.json").read_text()).items()
+    with pytest.raises(venn_admit.InvalidInputError, match="plain probabilities alone"):
+        calibrated.score(**arrays(columns, with_labels=False), weighted=True)
+
+    few = calibrated.calibrate(**asked, alpha="0.01", certify="predicted").certificate
+    assert few is not None
+    assert (few.is_certified, few.thresholds, few.admitted) == (False, None, None)
+    assert few.labels_needed is not None
+    assert few.labels_needed > made.vp_points
+    short = [one for one in few.classes if one.p_value is not None and one.p_value > 0.05]
+    assert short
+    assert all(one.labels_needed is None or one.labels_needed == one.documents_needed for one in short)
+    assert set(calibrated.score(**arrays(columns)).column("reason").to_pylist()) == {"policy not certified"}
+    assert calibrated.calibrate(**asked).certificate is None
+
+
+def test_what_if_training_exemplars_were_different(
+    calibrated: venn_admit.Classifier, database: str, tmp_path: Path
+) -> None:
+    columns, train = samples.scored(), samples.train()
+    calibrated.score(**arrays(columns, with_labels=False))
+    near = calibrated.decide(columns["vector"][0]).neighbours
+    relabel = {one.id: next(name for name in samples.CLASS_NAMES if name != one.label) for one in near}
+    leave_out = [one for one in train["external_id"].tolist() if one not in relabel][:40]
+    other = calibrated.what_if_training(relabel=relabel, leave_out=leave_out)
+    found = other.to_dict()
+    assert other.flipped_count == len(other.flipped) == found["decisions"]["flipped"] > 0
+    assert all(before != after for before, after in other.flipped.values())
+    assert "Decisions that would differ" in str(other)
+
+    program = Program({"VENN_ADMIT_DATABASE_URL": database, "VENN_ADMIT_HOME": str(tmp_path / "home")})
+    options = [
+        *(option for one, name in relabel.items() for option in ("--relabel", f"{one}={name}")),
+        *(option for one in leave_out for option in ("--leave-out", one)),
+    ]
+    assert program("what-if", samples.NAME, *options, "--json").result == found
+
+
+def test_what_if_a_part_of_the_setting_were_varied(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
+    other = calibrated.what_if_settings(alpha=["0.1", 0.3])
+    assert [one.settings["alpha"] for one in other.outcomes] == ["0.1", "0.2", "0.3"]
+    assert all(one.settings["kappa"] == 10 for one in other.outcomes)
+    assert 0 <= other.outcomes[0].admitted_share < other.outcomes[2].admitted_share
+    assert "0.2 (in use)" in str(other)
+    picture = other.write(tmp_path / "folder")
+    assert json.loads((picture.parent / "what-if.json").read_text()) == other.to_dict()
+    chosen = other.outcomes[2].settings
+    assert calibrated.calibrate(**chosen).alpha == Decimal("0.3")
+    with pytest.raises(venn_admit.InvalidInputError, match=r"expected values of one of alpha, .* got alpha and kappa"):
+        calibrated.what_if_settings(alpha=["0.1"], kappa=[5])
+    with pytest.raises(venn_admit.InvalidInputError, match="got none"):
+        calibrated.what_if_settings()
 
 
 class TestRefusals:
@@ -211,7 +335,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("given", "message"),
         [
-            ({}, "expected data, or vectors and logits; vectors and logits are missing"),
+            ({}, "expected data, or vectors and logits, or logits only; logits are missing"),
+            ({"logits": np.zeros((1, 3))}, r"vectors: expected shape \(n, 8\), got none; give them with the logits"),
             ({"vectors": np.zeros((1, 8))}, "logits are missing"),
             ({"data": "x.npz", "labels": [1]}, "expected either data or arrays, got both: data and labels"),
             ({"data": 3}, "expected a path, a pyarrow Table .* got a int"),

@@ -115,6 +115,7 @@ def test_recent_traffic(engine: Engine) -> None:
         "calibration_id": 1,
         "knn_parameters_id": 1,
         "support_version": 0,
+        "class_count": 2,
         "row_limit": wanted,
         "reasons": ["one"],
     }
@@ -126,3 +127,13 @@ def test_recent_traffic(engine: Engine) -> None:
         assert (read["Index Name"], read["Actual Loops"]) == (index, wanted)
     # Of each, five look-ups of at most three pages and the row's.
     assert buffers(nodes[0]) <= 20 * wanted + 200
+
+
+def test_given_decisions(engine: Engine) -> None:
+    wanted = 500
+    parameters = {"decision_ids": list(range(1, 2 * wanted, 2))}
+    with connect(engine) as connection:
+        nodes = explain(connection, str(statement("what_if.decided")), parameters, analyze=True)
+    (read,) = scans(nodes, "decision")
+    assert (read["Index Name"], read["Actual Loops"]) == ("decision_pkey", wanted)
+    assert buffers(nodes[0]) <= 4 * wanted + 200

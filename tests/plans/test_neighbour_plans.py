@@ -67,3 +67,15 @@ def test_lists_are_found_by_what_they_hold(engine: Engine, removed: int) -> None
         assert len(found) == connection.execute(holding, parameters).scalar_one() > 0
     assert ("Bitmap Index Scan", "neighbours_neighbour_ids_idx") in kinds(scans(nodes, "neighbours"))
     assert buffers(nodes[0]) < 2 * len(found) + 100
+
+
+@pytest.mark.parametrize("changed", [1, 20])
+def test_points_that_rest_on_some_exemplars_are_found_by_their_lists(engine: Engine, changed: int) -> None:
+    parameters = {"neighbour_ids": [POINTS + 11 * one for one in range(changed)], "calibration_id": 1}
+    with connect(engine) as connection:
+        nodes = explain(connection, statement("what_if.resting_on").text, parameters, analyze=True)
+        holding = text("SELECT count(*) FROM neighbours WHERE neighbour_ids && CAST(:neighbour_ids AS bigint[])")
+        count = connection.execute(holding, parameters).scalar_one()
+    assert ("Bitmap Index Scan", "neighbours_neighbour_ids_idx") in kinds(scans(nodes, "neighbours"))
+    # Of each point its list, its exemplar, and whether there is a decision.
+    assert 0 < buffers(nodes[0]) < 10 * count + 200

@@ -15,8 +15,12 @@ WRITTEN_OUT = "{point}valid_from <= {number} AND ({point}valid_until IS NULL OR 
 
 SNAPSHOT = {"calibrator_id": 1, "number": 3}
 STATEMENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "evaluations.labelled": (":number", "point.", {**SNAPSHOT, "exemplar_ids": [1, 2]}),
-    "reports.snapshot_changes": (":number", "", {**SNAPSHOT, "classifier_id": 1}),
+    "evaluations.labelled": (
+        ":number",
+        "point.",
+        {**SNAPSHOT, "exemplar_ids": [1, 2], "calibration_id": 1, "vp_count": 0},
+    ),
+    "reports.snapshot_changes": (":number", "", {**SNAPSHOT, "classifier_id": 1, "splits": ["mc", "vp"]}),
     "reports.recent_rows": (
         "calibration.number",
         "point.",
@@ -25,11 +29,12 @@ STATEMENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
             "calibration_id": 1,
             "knn_parameters_id": 1,
             "support_version": 0,
+            "class_count": 2,
             "row_limit": 9,
             "reasons": ["one"],
         },
     ),
-    "calibrations.snapshot_points": (":number", "", {**SNAPSHOT, "split": "mc"}),
+    "calibrations.snapshot_points": (":number", "point.", {**SNAPSHOT, "split": "mc"}),
     "calibrations.export_calibration": (":number", "point.", SNAPSHOT),
     "calibration_points.delete_unheld_points": ("calibration.number", "point.", {"calibrator_id": 1}),
 }

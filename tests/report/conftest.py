@@ -11,6 +11,7 @@ from tests.report.samples import (
     HOSTILE_NAMES,
     PARAMETERS,
     SCRIPTS,
+    abers_points,
     compared_points,
     golden_points,
     made_points,
@@ -39,6 +40,14 @@ def selective() -> DatasetReport:
     """The same points, and methods that admit or reject; the last admits nothing."""
     points = selective_points(slice(500))
     return build_dataset_report("test", ("negative", "positive"), points, 25, ALPHA, parameters=PARAMETERS)
+
+
+@pytest.fixture(scope="session")
+def by_abers() -> DatasetReport:
+    """The same points, evaluated for a calibration by Venn-Abers."""
+    points = abers_points(slice(500))
+    words = (*PARAMETERS, ("Venn-ADMIT", "left out: no band holds kappa = 1,000 points of each class in mc"))
+    return build_dataset_report("test", ("negative", "positive"), points, 25, ALPHA, parameters=words)
 
 
 @pytest.fixture(scope="session")

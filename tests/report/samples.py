@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from venn_admit.service.core.documents import Documents
-from venn_admit.service.core.evaluation.points import EvaluationPoints
-from venn_admit.service.core.types import MethodSets, SelectiveMethod
+from venn_admit.service.core.evaluation.points import NETWORK, EvaluationPoints, OwnMethod
+from venn_admit.service.core.types import AdmitOutcome, MethodSets, SelectiveMethod
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "sentiment.npz"
 ALPHA = Decimal("0.1")
@@ -32,13 +32,15 @@ def golden_points(rows: slice) -> EvaluationPoints:
         match_count=score["q"],
         distance=score["d"],
         logits=score["logits"],
-        included=score["set"],
-        lower_plain=golden["score_lower_plain"][rows],
-        upper_plain=golden["score_lower_plain"][rows] + 1 / (size + 1),
-        lower_weighted=golden["score_lower_weighted"][rows],
-        upper_weighted=golden["score_lower_weighted"][rows] + upweight / (size + upweight),
-        admitted_plain=golden["score_decision_plain"][rows] >= 0,
-        admitted_weighted=golden["score_decision_weighted"][rows] >= 0,
+        admit=AdmitOutcome(
+            included=score["set"],
+            lower_plain=golden["score_lower_plain"][rows],
+            upper_plain=golden["score_lower_plain"][rows] + 1 / (size + 1),
+            lower_weighted=golden["score_lower_weighted"][rows],
+            upper_weighted=golden["score_lower_weighted"][rows] + upweight / (size + upweight),
+            admitted_plain=golden["score_decision_plain"][rows] >= 0,
+            admitted_weighted=golden["score_decision_weighted"][rows] >= 0,
+        ),
     )
 
 
@@ -55,13 +57,15 @@ def made_points(label: list[int], predicted: list[int], decision: list[int], cla
         match_count=np.where(admitted, 5, 0),
         distance=np.linspace(1.0, 2.0, said.size),
         logits=one_hot * 2.0,
-        included=one_hot | ~admitted[:, None],
-        lower_plain=lower,
-        upper_plain=lower,
-        lower_weighted=lower,
-        upper_weighted=lower,
-        admitted_plain=admitted,
-        admitted_weighted=admitted,
+        admit=AdmitOutcome(
+            included=one_hot | ~admitted[:, None],
+            lower_plain=lower,
+            upper_plain=lower,
+            lower_weighted=lower,
+            upper_weighted=lower,
+            admitted_plain=admitted,
+            admitted_weighted=admitted,
+        ),
     )
 
 
@@ -80,6 +84,21 @@ def selective_points(rows: slice, documents: Documents | None = None) -> Evaluat
             SelectiveMethod("Venn-Abers network", said, confidence >= 0.85, confidence.round(2)),
             SelectiveMethod("Venn-Abers reliability", said, confidence >= 0.95, confidence.round(1)),
             SelectiveMethod("certified", said, confidence >= 1.1, None),
+        ),
+    )
+
+
+def abers_points(rows: slice) -> EvaluationPoints:
+    """`selective_points` as a calibration by Venn-Abers sees them, where no band has enough points for Venn-ADMIT."""
+    points = selective_points(rows)
+    (own,) = (one for one in points.selective if one.name == "Venn-Abers network")
+    assert own.confidence is not None
+    upper = own.confidence + (1 - own.confidence) / 10
+    return replace(
+        points,
+        admit=None,
+        calibrated_by=OwnMethod(
+            own.name, NETWORK, own.predicted, own.confidence, {"plain": (own.confidence, upper)}, has_bands=False
         ),
     )
 

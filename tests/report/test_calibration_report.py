@@ -26,6 +26,7 @@ from venn_admit.service.core.monitoring.traffic import Accuracy, Comparison, Sha
 from venn_admit.service.core.types import Split
 from venn_admit.service.files.output.exports import finite_json
 from venn_admit.service.report.calibration.advice import advice
+from venn_admit.service.report.calibration.bands.part import BandsPart
 from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
 from venn_admit.service.report.calibration.payload import calibration_payload
 from venn_admit.service.report.calibration.tables import calibration_tables
@@ -53,16 +54,14 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
     return CalibrationReport(
         classifier="made",
         class_names=class_names,
-        neighbour_count=neighbour_count,
-        mc_share=make_settings(2, 1).alpha,
         snapshot=SnapshotFacts(
             id=7,
             created_at=NEWEST,
             reason="test",
             is_current=True,
             parameters_are_current=True,
-            settings=settings,
-            radius=BandRadius(0.4, 0.4),
+            method="venn-admit",
+            alpha=settings.alpha,
             mc_count=int(mc_count.sum()),
             vp_count=int(vp_count.sum()),
         ),
@@ -72,29 +71,40 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
             (LabelSelection("random", 98_000, NEWEST, NEWEST),),
         ),
         changes=SnapshotChanges(0, 0, 0),
-        partitions=CalibrationPartitions(
-            distance_edges=np.array([1.25, 1.5, 1.75]),
-            mc_count=mc_count,
-            vp_count=vp_count,
-            usable=usable,
-            singleton=usable // 2,
-            right=usable // 3,
-        ),
         agreement=Agreement(Discrepancies(20, 800), Discrepancies(400, 14_000), Discrepancies(0, 0)),
-        admitted_of_vp=int(0.4 * vp_count.sum()),
-        other_settings=None,
         traffic=Traffic(
             50_000,
             45_000,
             {6: 20_000, 7: 30_000},
-            (OutcomeCounts(True, True, 50_000, 10_000, (20_000, 10_000, 5000, 5000)),),
-            (OutcomeCounts(True, True, 30_000, 6000, (12_000, 6000, 3000, 3000)),),
-            Comparison(40_000, shift, shift, pair(0.9, 0.85), pair(0.4, 0.38)),
+            (OutcomeCounts(True, True, 50_000, 10_000, (20_000, 10_000, 0, 5000, 5000)),),
+            (OutcomeCounts(True, True, 30_000, 6000, (12_000, 6000, 0, 3000, 3000)),),
+            Comparison(
+                40_000,
+                Split.VP,
+                {"q": shift, "d": shift},
+                {"usable": pair(0.9, 0.85), "admitted": pair(0.4, 0.38)},
+            ),
             (),
         ),
         seen_count=0,
-        budget=label_budget(
-            np.tile([500] * (classes - 1) + [0], (3, 1)), np.array([0, 0, 25]), kappa=1000, label_count=1e5
+        part=BandsPart(
+            settings=settings,
+            neighbour_count=neighbour_count,
+            radius=BandRadius(0.4, 0.4),
+            mc_share=make_settings(2, 1).alpha,
+            partitions=CalibrationPartitions(
+                distance_edges=np.array([1.25, 1.5, 1.75]),
+                mc_count=mc_count,
+                vp_count=vp_count,
+                usable=usable,
+                singleton=usable // 2,
+                right=usable // 3,
+            ),
+            admitted_of_vp=int(0.4 * vp_count.sum()),
+            other_settings=None,
+            lacking=label_budget(
+                np.tile([500] * (classes - 1) + [0], (3, 1)), np.array([0, 0, 25]), kappa=1000, label_count=1e5
+            ),
         ),
     )
 
@@ -128,7 +138,7 @@ def test_every_row_is_whole(width: int, which: str, request: pytest.FixtureReque
     text = shown(report, width)
     assert max(map(len, text.splitlines())) <= width
     assert which == "hostile" or "…" not in text
-    vp = report.partitions.vp_count[0].sum(axis=0)  # (C,)
+    vp = bands(report).partitions.vp_count[0].sum(axis=0)  # (C,)
     for count in vp if which == "two_classes" else [vp.sum()]:
         assert f" {count:,} " in text
     # Headings, and the figures of one row of each table, up to its last column.
@@ -143,7 +153,7 @@ def test_many_classes_say_what_is_left_out(two_classes: CalibrationReport, hosti
     words = "3 of 8 classes shown: those with the fewest points in mc."
     assert shown(hostile).count(words) == 2
     assert "classes shown" not in shown(two_classes)
-    per_class = hostile.partitions.mc_count.sum(axis=(0, 1))
+    per_class = bands(hostile).partitions.mc_count.sum(axis=(0, 1))
     fewest = HOSTILE_NAMES[int(per_class.argmin())]
     assert f"{fewest[:5]}" in shown(hostile)
 
@@ -155,7 +165,7 @@ def test_names_are_not_read_as_markup() -> None:
 
 
 def test_where_nothing_was_decided(two_classes: CalibrationReport) -> None:
-    text = shown(replace(two_classes, traffic=None, budget=None, seen_count=3))
+    text = shown(replace(with_part(two_classes, lacking=None), traffic=None, seen_count=3))
     assert "Nothing else has been decided yet." in text
     assert "3 exemplars that were decided on are left out" in text
     assert "No point was rejected because its band is below kappa." in text
@@ -176,6 +186,15 @@ def test_advice(two_classes: CalibrationReport) -> None:
     assert advice(retired, COMMANDS) == ["This calibration is retired: `venn-admit report made` shows the current one."]
 
 
+def bands(report: CalibrationReport) -> BandsPart:
+    assert isinstance(report.part, BandsPart)
+    return report.part
+
+
+def with_part(report: CalibrationReport, **changes: Any) -> CalibrationReport:
+    return replace(report, part=replace(bands(report), **changes))
+
+
 def with_traffic(report: CalibrationReport, **changes: Any) -> CalibrationReport:
     assert report.traffic is not None
     return replace(report, traffic=replace(report.traffic, **changes))
@@ -184,7 +203,10 @@ def with_traffic(report: CalibrationReport, **changes: Any) -> CalibrationReport
 def with_comparison(report: CalibrationReport, **changes: Any) -> CalibrationReport:
     assert report.traffic is not None
     assert report.traffic.comparison is not None
-    return with_traffic(report, comparison=replace(report.traffic.comparison, **changes))
+    found = report.traffic.comparison
+    shifts = {name: changes.get(name, value) for name, value in found.shifts.items()}
+    shares = {name: changes.get(name, value) for name, value in found.shares.items()}
+    return with_traffic(report, comparison=replace(found, shifts=shifts, shares=shares))
 
 
 def test_traffic_of_several_calibrations(two_classes: CalibrationReport) -> None:
@@ -196,11 +218,10 @@ def test_traffic_of_several_calibrations(two_classes: CalibrationReport) -> None
     assert "vp 10,000 .900 .400 compared 40,000 .850 .380" in text
 
 
-@pytest.mark.parametrize("quantity", ["match_count", "distance"])
-def test_a_large_shift_is_advised_upon(two_classes: CalibrationReport, quantity: str) -> None:
+@pytest.mark.parametrize("name", ["q", "d"])
+def test_a_large_shift_is_advised_upon(two_classes: CalibrationReport, name: str) -> None:
     large = Shift(np.zeros(5), np.ones(5), KolmogorovSmirnov(0.3, 1e-9, 0.25))
-    (found,) = advice(with_comparison(two_classes, **{quantity: large}), COMMANDS)
-    name = "q" if quantity == "match_count" else "d"
+    (found,) = advice(with_comparison(two_classes, **{name: large}), COMMANDS)
     assert f"the distributions of {name} differ by .300 (at least .250 if chance is allowed for)" in found
     assert "label a random sample of recent traffic (`venn-admit export made --what unlabelled" in found
 
@@ -234,24 +255,24 @@ def test_errors_come_first(two_classes: CalibrationReport) -> None:
 
 
 def test_where_everything_is_rejected(two_classes: CalibrationReport) -> None:
-    (found,) = advice(replace(two_classes, admitted_of_vp=0), COMMANDS)
+    (found,) = advice(with_part(two_classes, admitted_of_vp=0), COMMANDS)
     assert found.startswith("Everything is rejected: ")
-    none = (OutcomeCounts(True, False, 30_000, 0, (10_000, 15_000, 5000, 0)),)
+    none = (OutcomeCounts(True, False, 30_000, 0, (10_000, 15_000, 0, 5000, 0)),)
     (found,) = advice(with_traffic(two_classes, own_outcomes=none), COMMANDS)
     assert "were rejected, most of them as 'set not a singleton', though" in found
     assert found.startswith("All points of recent traffic")
-    few = (OutcomeCounts(True, False, 3, 0, (3, 0, 0, 0)),)
+    few = (OutcomeCounts(True, False, 3, 0, (3, 0, 0, 0, 0)),)
     assert advice(with_traffic(two_classes, own_outcomes=few), COMMANDS) == []
 
 
 def test_where_nearly_everything_is_rejected(two_classes: CalibrationReport) -> None:
     vp = two_classes.snapshot.vp_count
-    (found,) = advice(replace(two_classes, admitted_of_vp=int(0.08 * vp)), COMMANDS)
+    (found,) = advice(with_part(two_classes, admitted_of_vp=int(0.08 * vp)), COMMANDS)
     assert found.startswith("Nearly everything is rejected: ")
     assert "but only .080 of its points would be admitted" in found
-    assert advice(replace(two_classes, admitted_of_vp=int(0.12 * vp)), COMMANDS) == []
+    assert advice(with_part(two_classes, admitted_of_vp=int(0.12 * vp)), COMMANDS) == []
     for admitted, advised in ((240, True), (3000, False)):
-        own = (OutcomeCounts(True, False, 30_000, admitted, (10_000, 20_000 - admitted, 0, 0)),)
+        own = (OutcomeCounts(True, False, 30_000, admitted, (10_000, 20_000 - admitted, 0, 0, 0)),)
         found_now = advice(with_traffic(two_classes, own_outcomes=own), COMMANDS)
         assert bool(found_now) == advised
         assert not advised or found_now[0].startswith("Nearly all points of recent traffic")

@@ -90,6 +90,7 @@ class TestRefusals:
     def test_what_is_not_finite(self, engine: Engine, value: float, split: Split) -> None:
         """Files are checked before; pgvector refuses such a vector whoever sends it."""
         incoming = rows(["a", "b"], split, [0, 0])
+        assert incoming.vectors is not None
         incoming.vectors[1, 2] = value
         with (
             pytest.raises(DatabaseError, match=r"(NaN|infinite value) not allowed in vector"),

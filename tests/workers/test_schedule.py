@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 from celery import Celery
 from kombu.utils.imports import symbol_by_name
 from sqlalchemy import Engine
 
+from tests.receiver import receiving
+from tests.running import Bench
 from tests.workers.processes import await_workers, kill_session, running_worker, wait_until
-from tests.workers.samples import NAME, exemplars, rows, value
+from tests.workers.samples import CLASS_COUNT, NAME, SCORED_ROWS, exemplars, rows, value
 from venn_admit.service import broker
 from venn_admit.service.files.label_sources import LabelFile
 from venn_admit.service.flows.exemplars.label import label
@@ -46,7 +49,7 @@ def change_label(engine: Engine, folder: Path) -> str:
 def test_nothing_is_sent_while_no_worker_is_up(worker_app: Celery, engine: Engine, tmp_path: Path) -> None:
     broker.prepare(worker_app)
     scheduler = symbol_by_name(worker_app.conf.beat_scheduler)(app=worker_app, schedule_filename=str(tmp_path / "beat"))
-    entries = [scheduler.schedule[name] for name in ("sweep", "recalibrate")]
+    entries = [scheduler.schedule[name] for name in ("sweep", "recalibrate", "monitor")]
     for entry in entries:
         scheduler.apply_entry(entry)
     assert rows(engine, SENT) == []
@@ -54,7 +57,7 @@ def test_nothing_is_sent_while_no_worker_is_up(worker_app: Celery, engine: Engin
         for entry in entries:
             scheduler.apply_entry(entry)
     sent = rows(engine, SENT)
-    assert [message.task for message in sent] == [broker.SWEEP, broker.RECALIBRATE]
+    assert [message.task for message in sent] == [broker.SWEEP, broker.RECALIBRATE, broker.MONITOR]
     assert all(message.expires for message in sent)
     scheduler.close()
 
@@ -70,6 +73,26 @@ def test_the_task_takes_what_is_due_a_step_further(
     assert eager() == 1
     assert eager() == 0
     assert value(engine, "SELECT max(number) FROM calibration") == 2
+
+
+def test_the_task_keeps_monitors_up_to_date_and_sends_alarms(
+    make_worker_app: Callable[..., Celery], engine: Engine, tmp_path: Path
+) -> None:
+    bench = Bench(engine, tmp_path)
+    arrays = exemplars("scored", SCORED_ROWS)
+    bench.score(NAME, bench.write("scored.npz", arrays | {"y": np.full(SCORED_ROWS, -1)}))
+    with receiving() as receiver:
+        monitor = make_worker_app(monitor_webhook=receiver.url).tasks[broker.MONITOR]
+        assert [monitor(), monitor()] == [1, 0]
+        lines = [f"{name},{(y + 1) % CLASS_COUNT}" for name, y in zip(arrays["id"], arrays["y"], strict=True)]
+        path = tmp_path / "labels.csv"
+        path.write_text("\n".join(["external_id,label", *lines]) + "\n")
+        label(engine, NAME, LabelFile(path), selection="random", retract=False)
+        receiver.statuses = [503]
+        assert [monitor(), monitor(), monitor()] == [1, 1, 0], "what was not taken is sent once more"
+    alarms = value(engine, "SELECT count(*) FROM monitor_alarm WHERE notified_at IS NOT NULL")
+    assert len({sent["alarm"] for sent in receiver.received}) == len(receiver.received) == alarms > 1
+    assert value(engine, "SELECT max(documents) FROM monitor_state") == SCORED_ROWS
 
 
 def test_what_beat_sends_does_not_wait_behind_chunks(url: str, engine: Engine, sender: Celery, tmp_path: Path) -> None:

@@ -51,12 +51,17 @@ def calibrations_payload(name: str, found: ListedCalibrations) -> dict[str, Any]
 
 def asked_payload(asked: MethodSettings) -> dict[str, Any]:
     """What tells settings apart: with null for what only another method has."""
+    of_cells = None if isinstance(asked, CalibratorSettings) else asked
+    certification = None if of_cells is None else of_cells.certification
     return {
         "method": method_of(asked),
         "alpha": str(asked.alpha),
         "delta": asked.delta if isinstance(asked, CalibratorSettings) else None,
         "kappa": asked.kappa if isinstance(asked, CalibratorSettings) else None,
-        "score": None if isinstance(asked, CalibratorSettings) else str(asked.score or AUTO),
+        "score": None if of_cells is None else str(of_cells.score or AUTO),
+        "certify": None if certification is None else list(map(str, certification.kinds)),
+        "confidence": None if certification is None else str(certification.confidence),
+        "test": None if certification is None else str(certification.test),
     }
 
 
@@ -75,6 +80,7 @@ def setting_payload(setting: Calibrator) -> dict[str, Any]:
         "vp": setting.vp_count,
         "due_for": setting.due_for,
         "due_error": setting.due_error,
+        "is_certified": setting.is_certified,
     }
 
 
@@ -93,7 +99,7 @@ def _identity(classifier: Classifier) -> dict[str, Any]:
     return {
         "classifier": classifier.name,
         "classes": list(classifier.class_names),
-        "dimension": classifier.dimension,
-        "k": classifier.neighbour_count,
+        "dimension": None if classifier.knn is None else classifier.knn.dimension,
+        "k": None if classifier.knn is None else classifier.knn.neighbour_count,
         "created_at": classifier.created_at.isoformat(),
     }

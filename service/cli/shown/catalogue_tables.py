@@ -1,6 +1,7 @@
 """What is stored of classifiers, as tables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -33,14 +34,16 @@ def classifiers_table(found: list[Listed]) -> RenderableType:
         )
         for one in found
     ]
-    return table(columns, rows)
+    return _with_certified(columns, rows, [one.in_use for one in found], title=None)
 
 
 def show_tables(found: Shown) -> Iterator[RenderableType]:
     classifier = found.classifier
+    knn = classifier.knn
+    size = "logits only" if knn is None else f"D = {knn.dimension}, K = {knn.neighbour_count}"
     yield Text(
-        f"{classifier.name}: {classifier.class_count} classes, D = {classifier.dimension}, "
-        f"K = {classifier.neighbour_count}, seed {classifier.seed}; created {cell(classifier.created_at)}."
+        f"{classifier.name}: {classifier.class_count} classes, {size}, seed {classifier.seed}; created "
+        f"{cell(classifier.created_at)}."
     )
     yield from _data(found)
     yield Text(_parameters(found))
@@ -74,7 +77,9 @@ def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
 def setting_text(settings: MethodSettings) -> str:
     """A setting in brief, as people tell it from others."""
     if not isinstance(settings, CalibratorSettings):
-        return f"{method_of(settings)}, alpha {settings.alpha}, score {settings.score or AUTO}"
+        asked = settings.certification
+        said = "" if asked is None else f", certify {','.join(asked.kinds)} with confidence {asked.confidence}"
+        return f"{method_of(settings)}, alpha {settings.alpha}, score {settings.score or AUTO}{said}"
     return f"alpha {settings.alpha}, delta {settings.delta:g}, kappa {settings.kappa}"
 
 
@@ -96,6 +101,8 @@ def _data(found: Shown) -> Iterator[RenderableType]:
 
 def _parameters(found: Shown) -> str:
     name, fitted = found.classifier.name, found.parameters
+    if found.classifier.knn is None:
+        return "With logits only, there is nothing to fit."
     if fitted is None:
         return f"There are no KNN parameters yet: run `venn-admit fit {name}`."
     eta = f"eta {fitted.eta:.4g}, localizer's eta {fitted.eta_loc:.4g}"
@@ -110,7 +117,8 @@ def _parameters(found: Shown) -> str:
 def _settings(found: Shown) -> Iterator[RenderableType]:
     name = found.classifier.name
     if not found.settings:
-        yield Text(f"There is no calibration yet: run `venn-admit calibrate {name}`.")
+        method = " --method venn-abers" if found.classifier.knn is None else ""
+        yield Text(f"There is no calibration yet: run `venn-admit calibrate {name}{method}`.")
         return
     yield _settings_table([setting for setting in found.settings if setting.retired_at is None])
     for setting in found.settings:
@@ -151,13 +159,26 @@ def _settings_table(settings: list[Calibrator]) -> RenderableType:
         )
         for setting in settings
     ]
-    return table(columns, rows, title="Settings")
+    return _with_certified(columns, rows, settings, title="Settings")
 
 
 def _state(setting: Calibrator) -> str:
     if setting.is_in_use:
         return "in use"
     return "kept current" if setting.retired_at is None else f"retired {cell(setting.retired_at)}"
+
+
+def _with_certified(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], settings: Sequence[Calibrator | None], *, title: str | None
+) -> RenderableType:
+    """A table of settings, with a column that says which are certified if any was asked for a certificate."""
+    words = {None: "", True: "yes", False: "no"}
+    certified = [words[None if setting is None else setting.is_certified] for setting in settings]
+    if not any(certified):
+        return table(columns, rows, title=title)
+    return table(
+        [*columns, "certified"], [[*row, said] for row, said in zip(rows, certified, strict=True)], title=title
+    )
 
 
 def _bins(settings: MethodSettings) -> str:
@@ -169,6 +190,8 @@ def _bins(settings: MethodSettings) -> str:
 
 
 def _thresholds(settings: MethodSettings) -> str:
+    if not isinstance(settings, CalibratorSettings) and settings.certification is not None:
+        return "of the policy"
     least, most = min(settings.thresholds), max(settings.thresholds)
     return str(least) if least == most else f"{least} to {most}"
 

@@ -1,12 +1,14 @@
 """A decision on one point as tables: the decision, its evidence per class, and the nearest training exemplars."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.table import Table
 
 from venn_admit.service.cli.output import cell, output
 from venn_admit.service.core.types import IntArray
+from venn_admit.service.flows.methods.method import AppliedPolicy
 from venn_admit.service.store.exemplars.exemplars import DescribedExemplar
 
 # A training exemplar, its label, and its distance.
@@ -25,6 +27,9 @@ _FIELDS = {
     "decision": "decision",
     "reason": "reason of rejection",
 }
+
+# What there may be no more to say of: an admitted prediction has no reason, and logits alone no neighbours.
+_LEFT_OUT_IF_NONE = frozenset({"reason", "match_count", "distance"})
 
 
 def neighbour_list(near: Sequence[Near], class_names: Sequence[str]) -> list[dict[str, Any]]:
@@ -63,17 +68,28 @@ def print_decision(
     fields: Mapping[str, Any],
     category_counts: IntArray,
     near: Sequence[Near],
+    policy: AppliedPolicy | None = None,
 ) -> None:
-    """Print the tables; fields: of `venn_admit.service.flows.decisions.fields`. category_counts: (C,) int64."""
+    """Print the tables.
+
+    fields: of `venn_admit.service.flows.methods.fields`. category_counts: (C,) int64. policy: None if no certificate
+    was asked for.
+    """
     facts = Table(title=cell(title), title_justify="left", box=None, show_header=False)
     for field, words in _FIELDS.items():
-        if field in fields and (field != "reason" or fields[field] is not None):
+        if field in fields and (field not in _LEFT_OUT_IF_NONE or fields[field] is not None):
             facts.add_row(words, cell(_fact(field, fields[field], class_names)))
+    if policy is not None:
+        facts.add_row("policy", cell(_policy_text(policy)))
     output.print(facts)
 
     if "admit_set" in fields:
         _print_bands(class_names, fields, category_counts)
+    if near:
+        _print_nearest(class_names, near)
 
+
+def _print_nearest(class_names: Sequence[str], near: Sequence[Near]) -> None:
     nearest = Table(title="Nearest training exemplars", title_justify="left")
     for column in ("id", "distance", "label", "network", "attributes"):
         nearest.add_column(column)
@@ -83,6 +99,19 @@ def print_decision(
         cells = (neighbour.external_id, f"{distance:.6g}", class_names[label], predicted, attributes)
         nearest.add_row(*map(cell, cells))
     output.print(nearest)
+
+
+def policy_payload(policy: AppliedPolicy | None) -> dict[str, Any] | None:
+    """Return what a policy says of a prediction, for JSON; null if no certificate was asked for."""
+    return None if policy is None else asdict(policy)
+
+
+def _policy_text(policy: AppliedPolicy) -> str:
+    if not policy.is_certified:
+        return "none is certified"
+    if policy.threshold is None:
+        return "certified; this class is never admitted"
+    return f"certified; admits this class from a lower probability of {policy.threshold:.6g}"
 
 
 def _print_bands(class_names: Sequence[str], fields: Mapping[str, Any], category_counts: IntArray) -> None:

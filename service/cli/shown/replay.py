@@ -3,7 +3,14 @@
 from typing import Any
 
 from venn_admit.service.cli.output import output
-from venn_admit.service.cli.shown.decision_tables import Near, named_classes, neighbour_list, print_decision
+from venn_admit.service.cli.shown.cell_basis import basis_payload, print_basis
+from venn_admit.service.cli.shown.decision_tables import (
+    Near,
+    named_classes,
+    neighbour_list,
+    policy_payload,
+    print_decision,
+)
 from venn_admit.service.flows.decisions.replay import Replayed
 
 
@@ -22,6 +29,8 @@ def replay_payload(replayed: Replayed) -> dict[str, Any]:
         "computed": replayed.computed,
         "differing": list(replayed.differing),
         "category_counts": replayed.category_counts.tolist(),
+        "policy": policy_payload(replayed.policy),
+        "basis": basis_payload(replayed.basis),
         "neighbours": neighbour_list(_near(replayed), class_names),
     }
 
@@ -35,6 +44,15 @@ def _near(replayed: Replayed) -> list[Near]:
 def print_replayed(replayed: Replayed) -> None:
     """Print a decision, what it rests on, and whether it is the same again."""
     title = f"Decision {replayed.decision_id} on {replayed.external_id}, calibration {replayed.calibration_id}"
-    print_decision(title, replayed.classifier.class_names, replayed.stored, replayed.category_counts, _near(replayed))
+    print_decision(
+        title,
+        replayed.classifier.class_names,
+        replayed.stored,
+        replayed.category_counts,
+        _near(replayed),
+        replayed.policy,
+    )
+    if replayed.basis is not None:
+        print_basis(replayed.basis)
     if not replayed.differing:
         output.print("Computed again from its snapshot, the decision is the same in every field.")

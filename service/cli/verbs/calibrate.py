@@ -7,6 +7,7 @@ import typer
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, messages, print_result, warn
 from venn_admit.service.cli.verbs.classifier import Name
+from venn_admit.service.cli.verbs.compare import compare_settings
 from venn_admit.service.cli.waiting import Waiting
 from venn_admit.service.errors import InvalidInputError, NotReadyError
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from venn_admit.service.flows.calibration.calibrate import Calibrated
     from venn_admit.service.flows.methods.venn_admit.make import MadeByAdmit
 
+METHOD = "venn-admit"
 KAPPA = 1000
 
 
@@ -32,11 +34,28 @@ def calibrate(
             help="venn-admit: the paper's, by bands of the KNN's evidence; venn-abers: on the network's prediction, "
             "ranked by a score."
         ),
-    ] = "venn-admit",
+    ] = METHOD,
     score: Annotated[
         str | None,
         typer.Option(
             help="Of venn-abers: network, reliability, or auto, the default: whichever admits more of split mc."
+        ),
+    ] = None,
+    certify: Annotated[
+        str | None,
+        typer.Option(
+            help="Of venn-abers: certify thresholds by a test on split vp, for predicted, true or, as in "
+            "predicted,true, both kinds of classes. What no test vouches for is rejected."
+        ),
+    ] = None,
+    confidence: Annotated[
+        str | None, typer.Option(help="Of a certificate: its confidence in (0, 1), exact decimal. Default: 0.95.")
+    ] = None,
+    test: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a certificate: how documents of several points are tested, finite-sample, the default, or "
+            "asymptotic, which passes with fewer documents and is valid for very many only."
         ),
     ] = None,
     delta: Annotated[
@@ -67,21 +86,37 @@ def calibrate(
             help="Lower edges of bins of q, such as 0,1,6,16,25; default: one bin for each q; of venn-abers: one bin."
         ),
     ] = None,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare",
+            help="Store nothing: show what settings of each method admit of split mc, how much of it is right, and "
+            "which to take. Besides it, only --alpha and --json.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Compute a calibration snapshot from the held-out data and make it current.
 
-    kappa and the bins of q may be chosen by the labels of split mc, and by the table that this command prints, which
-    is computed from mc alone. They must not be chosen by the labels of split vp: the probabilities would no longer
+    kappa and the bins of q may be chosen by the labels of split mc, and by the tables that this command prints, which
+    are computed from mc alone. They must not be chosen by the labels of split vp: the probabilities would no longer
     be calibrated.
     """
     from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown.calibrated_cells import print_cells
     from venn_admit.service.core.calibrators.settings import parse_decimal
     from venn_admit.service.flows.awaited import NearlyNothingUsable
     from venn_admit.service.flows.awaited import calibrate as flow
     from venn_admit.service.flows.calibration.asked import settings_asked_for
+    from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
     from venn_admit.service.flows.methods.venn_admit.make import MadeByAdmit
 
+    if compare:
+        others = {"method": method if method != METHOD else None, "score": score, "delta": delta, "kappa": kappa}
+        others |= {"thresholds": thresholds, "q-bins": q_bins, "certify": certify, "confidence": confidence}
+        others |= {"test": test}
+        compare_settings(name, alpha, others, as_json=as_json)
+        return
     settings_of = settings_asked_for(
         method,
         alpha=parse_decimal("alpha", alpha),
@@ -93,6 +128,9 @@ def calibrate(
         kappa=kappa,
         score=score,
         default_kappa=KAPPA,
+        certify=None if certify is None else [part.strip() for part in certify.split(",")],
+        confidence=None if confidence is None else parse_decimal("confidence", confidence),
+        test=test,
     )
     session = open_session()
     session.require_worker()
@@ -113,42 +151,8 @@ def calibrate(
     if isinstance(done.made, MadeByAdmit):
         _print_bands(done, done.made, as_json)
     else:
-        _print_cells(done, as_json)
-
-
-def _print_cells(done: "Calibrated", as_json: bool) -> None:
-    """Print what Venn-Abers made."""
-    from venn_admit.service.cli.shown.catalogue_payload import asked_payload
-    from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
-
-    made = done.made
-    assert isinstance(made, MadeByAbers)
-    choice, asked = made.choice, done.method_settings
-    lines = [
-        f"Calibration {done.calibration_id} is current: venn-abers, alpha {asked.alpha}, score {choice.kind}; points: "
-        f"{done.mc_count:,} mc; {done.changed.opened:,} rows written."
-    ]
-    if choice.network_share is not None and choice.reliability_share is not None:
-        lines.append(
-            f"By cross-fitting, the network's score admits {choice.network_share:.1%} of mc, the reliability score "
-            f"{choice.reliability_share:.1%}."
-        )
-    print_result(
-        as_json,
-        {
-            "calibration": done.calibration_id,
-            **asked_payload(asked),
-            "chosen_score": str(choice.kind),
-            "network_share": choice.network_share,
-            "reliability_share": choice.reliability_share,
-            "standard_error": choice.standard_error,
-            "mc": done.mc_count,
-            "steps": len(made.steps.cell),
-            "rows_closed": done.changed.closed,
-            "rows_opened": done.changed.opened,
-        },
-        *lines,
-    )
+        assert isinstance(done.made, MadeByAbers), "there are two methods"
+        print_cells(done, done.made, as_json)
 
 
 def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None:

@@ -22,8 +22,20 @@ def register(app: typer.Typer) -> None:
 def create(
     name: Name,
     classes: Annotated[str, typer.Option(help="Names of the classes in order, such as negative,positive.")],
-    dim: Annotated[int, typer.Option(help="D, the length of an exemplar vector, at most 16000.")],
-    k: Annotated[int, typer.Option(help="K, the number of neighbours of the KNN approximation.")] = 25,
+    dim: Annotated[
+        int | None, typer.Option(help="D, the length of an exemplar vector, at most 16000; required with vectors.")
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option(help="K, the number of neighbours of the KNN approximation. Default: 25.")
+    ] = None,
+    logits_only: Annotated[
+        bool,
+        typer.Option(
+            "--logits-only",
+            help="Make a classifier without vectors: nothing is fitted, and decisions are plain ones by venn-abers, "
+            "with the network's score.",
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the split hash and of training.")] = 0,
     as_json: Json = False,
 ) -> None:
@@ -32,11 +44,27 @@ def create(
     from venn_admit.service.flows.exemplars.create import create as flow
 
     class_names = tuple(part.strip() for part in classes.split(","))
-    created = flow(open_session().engine, name, class_names, dimension=dim, neighbour_count=k, seed=seed)
+    created = flow(
+        open_session().engine,
+        name,
+        class_names,
+        dimension=dim,
+        neighbour_count=k,
+        logits_only=logits_only,
+        seed=seed,
+    )
+    knn = created.knn
+    size = "logits only" if knn is None else f"D = {knn.dimension}, K = {knn.neighbour_count}"
     print_result(
         as_json,
-        {"classifier": name, "classes": list(class_names), "dimension": dim, "k": k, "seed": seed},
-        f"Created classifier {name}: {len(created.class_names)} classes, D = {dim}, K = {k}.",
+        {
+            "classifier": name,
+            "classes": list(class_names),
+            "dimension": None if knn is None else knn.dimension,
+            "k": None if knn is None else knn.neighbour_count,
+            "seed": seed,
+        },
+        f"Created classifier {name}: {len(created.class_names)} classes, {size}.",
     )
 
 
@@ -195,11 +223,13 @@ def export(
     what: Annotated[
         str,
         typer.Option(
-            help="exemplars, neighbours, approximations, calibration, parameters, or unlabelled: recent traffic "
-            "without labels, in random order."
+            help="exemplars, neighbours, approximations, calibration, parameters, policy: the certificate with all "
+            "that was proposed, or unlabelled: recent traffic without labels, in random order."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The file to write: .json for parameters, otherwise .parquet or .csv.")],
+    out: Annotated[
+        Path, typer.Option(help="The file to write: .json for parameters and policy, otherwise .parquet or .csv.")
+    ],
     calibration: Annotated[int | None, typer.Option(help="Id of a calibration; default: the current one.")] = None,
     as_json: Json = False,
 ) -> None:

@@ -1,7 +1,7 @@
-"""The verb `decide`: one vector at once, without a job, and nothing is stored."""
+"""The verb `decide`: one point at once, without a job, and nothing is stored."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,6 +10,7 @@ from venn_admit.service.cli.output import Json, print_result
 from venn_admit.service.cli.renamed import MODE_OPTIONS
 from venn_admit.service.cli.verbs.classifier import Name
 from venn_admit.service.cli.verbs.scoring import chosen_weights
+from venn_admit.service.errors import InvalidInputError
 
 
 def register(app: typer.Typer) -> None:
@@ -19,8 +20,12 @@ def register(app: typer.Typer) -> None:
 
 def decide(
     name: Name,
-    file: Annotated[Path, typer.Argument(help="Exemplars, .npz or .parquet.")],
+    file: Annotated[Path | None, typer.Argument(help="Exemplars, .npz or .parquet.")] = None,
     row: Annotated[int, typer.Option(min=0, help="Row of the file, counted from 0.")] = 0,
+    logits: Annotated[
+        str | None,
+        typer.Option(help="In place of a file, for a classifier with logits only: its logits, such as 2.5,-1.5."),
+    ] = None,
     weighted: Annotated[
         bool, typer.Option("--weighted", help="Weight probabilities by the localizer, the default of venn-admit.")
     ] = False,
@@ -36,40 +41,57 @@ def decide(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Decide on one row of a file, by the current calibration, and show why; nothing is stored."""
-    from venn_admit.service.cli.session import open_session
-    from venn_admit.service.cli.shown.decision_tables import named_classes, neighbour_list, print_decision
-    from venn_admit.service.flows.decisions.decide_row import decide_row
+    """Decide on one row of a file, or on logits alone, by the current calibration, and show why; nothing is stored."""
+    import numpy as np
 
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.cli.shown.decision_tables import (
+        named_classes,
+        neighbour_list,
+        policy_payload,
+        print_decision,
+    )
+    from venn_admit.service.flows.decisions.decide_row import decide_row, decide_vector
+
+    if (file is None) == (logits is None) or (file is None and row):
+        raise InvalidInputError("expected either a file, and a row of it, or logits")
     session = open_session()
-    found = decide_row(
-        session.engine,
-        session.point_scorer,
-        name,
-        session.exemplars_in(file),
-        row,
-        weighted=chosen_weights(weighted, unweighted),
-        require_full_match=require_full_match,
-        hnsw_ef_search=ef_search,
-    )
-    decided = found.decided.decision
-    near = list(
-        zip(found.decided.neighbours, decided.nearest.labels.tolist(), decided.nearest.distances.tolist(), strict=True)
-    )
+    how: dict[str, Any] = {
+        "weighted": chosen_weights(weighted, unweighted),
+        "require_full_match": require_full_match,
+        "hnsw_ef_search": ef_search,
+    }
+    external_id = None
+    if file is None:
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, which is refused
+            given = np.array(_numbers("logits", logits or ""), dtype=np.float32)
+        found = decide_vector(session.point_scorer, name, None, logits=given, **how)
+    else:
+        of_row = decide_row(session.engine, session.point_scorer, name, session.exemplars_in(file), row, **how)
+        external_id, found = of_row.external_id, of_row.decided
+    decided = found.decision
     class_names = decided.classifier.class_names
     if as_json:
         print_result(
             True,
             {
-                "external_id": found.external_id,
+                "external_id": external_id,
                 "calibration": decided.calibration_id,
                 "class_names": list(class_names),
                 **decided.fields,
                 **named_classes(decided.fields, class_names),
                 "category_counts": decided.category_counts.tolist(),
-                "neighbours": neighbour_list(near, class_names),
+                "policy": policy_payload(decided.policy),
+                "neighbours": neighbour_list(found.near, class_names),
             },
         )
     else:
-        title = f"{found.external_id}, calibration {decided.calibration_id}"
-        print_decision(title, class_names, decided.fields, decided.category_counts, near)
+        title = f"{external_id or f'logits {logits}'}, calibration {decided.calibration_id}"
+        print_decision(title, class_names, decided.fields, decided.category_counts, found.near, decided.policy)
+
+
+def _numbers(option: str, text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidInputError(f"{option}: expected numbers such as 2.5,-1.5, got {text!r}") from None

@@ -96,7 +96,7 @@ def _facts(session: Session, evaluated: DatasetReport) -> dict[str, str]:
         f"K = {classifier.neighbour_count}"
     }
     if evaluated.calibration is not None:
-        facts |= calibration_facts(evaluated.calibration, evaluated.neighbour_count)
+        facts |= calibration_facts(evaluated.calibration)
     return facts
 
 

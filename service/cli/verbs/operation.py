@@ -1,4 +1,4 @@
-"""Verbs that run the service: worker, beat, db upgrade, db status."""
+"""Verbs that run the service: worker, beat, db upgrade, db status, db grant-reader."""
 
 import os
 from typing import TYPE_CHECKING, Annotated
@@ -17,9 +17,12 @@ def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
     app.command(rich_help_panel=panels.RUNNING)(worker)
     app.command(rich_help_panel=panels.RUNNING)(beat)
-    db = typer.Typer(no_args_is_help=True, help="Upgrade the database schema, or show whether it is up to date.")
+    db = typer.Typer(
+        no_args_is_help=True, help="Upgrade the database schema, show whether it is up to date, and let others read."
+    )
     db.command()(upgrade)
     db.command()(status)
+    db.command()(grant_reader)
     app.add_typer(db, name="db", rich_help_panel=panels.RUNNING)
 
 
@@ -88,3 +91,15 @@ def status(as_json: Json = False) -> None:
     )
     if current != head:
         raise typer.Exit(NotReadyError.exit_code)
+
+
+def grant_reader(
+    role: Annotated[str, typer.Argument(help="A role of the database server.")],
+    as_json: Json = False,
+) -> None:
+    """Let a role read the views and functions in schema report, and nothing else that venn-admit keeps."""
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.store.database import reader
+
+    reader.grant_reader(open_session().engine, role)
+    print_result(as_json, {"role": role, "member_of": reader.READER}, f"Role {role} may read the schema report.")

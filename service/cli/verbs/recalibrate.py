@@ -66,7 +66,11 @@ def _result(request: "RecalibrationRequest", step: "Step | None") -> dict[str, A
         "rows_closed": None if done is None else done.changed.closed,
         "rows_opened": None if done is None else done.changed.opened,
         "error": None if step is None else step.error,
+        "is_certified": None if done is None else done.is_certified,
     }
+
+
+_CERTIFIED = {None: "", True: "; certified", False: "; not certified, so that everything is rejected"}
 
 
 def _line(request: "RecalibrationRequest", result: dict[str, Any]) -> str:
@@ -79,5 +83,6 @@ def _line(request: "RecalibrationRequest", result: dict[str, Any]) -> str:
         return f"{of}: another process recalibrated it meanwhile."
     return (
         f"{of}: calibration {result['calibration']} is current; for {result['reason']}, {result['rows_closed']:,} rows "
-        f"closed and {result['rows_opened']:,} opened; points: {result['mc']:,} mc, {result['vp']:,} vp."
+        f"closed and {result['rows_opened']:,} opened; points: {result['mc']:,} mc, {result['vp']:,} vp"
+        f"{_CERTIFIED[result['is_certified']]}."
     )

@@ -22,11 +22,10 @@ def report(
     out: Annotated[Path | None, typer.Option(help="Folder for the report as an HTML page and JSON.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show the state of a calibration: partitions, drift, discrepancies, and which labels it lacks."""
+    """Show the state of a calibration: what it can admit, drift, discrepancies, and which labels it lacks."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.cli.steps import COMMANDS
-    from venn_admit.service.flows.reporting.report_of_method import report_of_method as flow
-    from venn_admit.service.report.calibration.cells import CellsReport, cells_lines, cells_payload
+    from venn_admit.service.flows.reporting.report import report as flow
     from venn_admit.service.report.calibration.payload import calibration_payload
     from venn_admit.service.report.calibration.tables import calibration_tables
 
@@ -35,14 +34,6 @@ def report(
     session = open_session()
     with messages.status("Reading the calibration"):
         found = flow(session.engine, name, calibration_id=calibration, memory_budget=session.memory_budget)
-    if isinstance(found, CellsReport):
-        lines = cells_lines(found)
-        if out is not None:
-            from venn_admit.service.flows.reporting.folders import write_cells_report
-
-            lines.append(f"The report is in {write_cells_report(out, found)}.")
-        print_result(as_json, cells_payload(found), *lines)
-        return
     if as_json:
         print_result(True, calibration_payload(found, COMMANDS))
     else:

@@ -158,7 +158,7 @@ def evaluate(
 
 def replay(
     decision: Annotated[
-        int | None, typer.Argument(help="Id of a decision, from `show` or the view report.decision_v1.")
+        int | None, typer.Argument(help="Id of a decision, from `show` or the view report.decision_v2.")
     ] = None,
     classifier: Annotated[
         str | None, typer.Option(help="With --id, instead of a decision's: the newest decision of this classifier.")

@@ -152,19 +152,20 @@ def knn_logits(neighbours: Neighbours, support: Support, parameters: KnnParamete
     count, neighbour_count = neighbours.indices.shape
     class_count = support.logits.shape[1]
     logits = np.empty((count, class_count))
-    step = tile_rows(8 * (4 * class_count + 2 * neighbour_count))
+    step = tile_rows(8 * neighbour_count * (4 * class_count + 2))
     for start in range(0, count, step):
         part = slice(start, start + step)
+        rows = neighbours.indices[part].T  # (K, b)
         weights = neighbour_weights(neighbours.distances[part], parameters.eta)
+        terms = support.logits[rows].astype(np.float64)  # (K, b, C)
+        np.tanh(terms, out=terms)
+        own_class = support.labels[rows][:, :, np.newaxis] == np.arange(class_count)  # (K, b, C)
+        terms += np.where(own_class, parameters.gamma, -parameters.gamma)
+        terms *= weights.T[:, :, np.newaxis]
         # The sum goes neighbour by neighbour, so that its order is the same for every point.
-        total = np.zeros((weights.shape[0], class_count))
-        for rank in range(neighbour_count):
-            rows = neighbours.indices[part, rank]
-            terms = np.tanh(support.logits[rows].astype(np.float64))  # (b, C)
-            own_class = support.labels[rows, np.newaxis] == np.arange(class_count)  # (b, C)
-            terms += np.where(own_class, parameters.gamma, -parameters.gamma)
-            terms *= weights[:, rank, np.newaxis]
-            total += terms
+        total = np.zeros((rows.shape[1], class_count))
+        for of_rank in terms:
+            total += of_rank
         logits[part] = parameters.beta + total
     return logits
 

@@ -19,7 +19,7 @@ class CalibrationRows:
         in_vp: (n,) bool, false for points of mc.
         points: The points, in the same order.
         bins: (n,) int64, the bin of each q.
-        packed_sets: (n, ceil(C / 8)) uint8, the ADMIT sets of vp as `np.packbits` packs them, 0 for points of mc.
+        packed_sets: (n, ceil(C / 8)) uint8, the ADMIT sets of vp as `np.packbits` packs them, 0 for points without one.
     """
 
     class_count: int
@@ -50,6 +50,7 @@ def rows_of_split(
     admit_sets: BoolArray | None,
     *,
     class_count: int,
+    in_vp: bool | None = None,
 ) -> CalibrationRows:
     """Return the rows of one split.
 
@@ -57,15 +58,16 @@ def rows_of_split(
         exemplar_ids: (n,) int64.
         points: The n points.
         bins: (n,) int64, the bin of each q.
-        admit_sets: (n, C) bool, the ADMIT sets of vp; None for mc, which has none.
+        admit_sets: (n, C) bool, the ADMIT sets of vp; None for mc, which has none, and for methods without them.
         class_count: C.
+        in_vp: Whether the split is vp; None: if there are ADMIT sets.
     """
     n = len(exemplar_ids)
     empty = np.zeros((n, -(-class_count // 8)), dtype=np.uint8)
     return CalibrationRows(
         class_count=class_count,
         exemplar_ids=exemplar_ids,
-        in_vp=np.full(n, admit_sets is not None),
+        in_vp=np.full(n, admit_sets is not None if in_vp is None else in_vp),
         points=points,
         bins=bins,
         packed_sets=empty if admit_sets is None else np.packbits(admit_sets, axis=1),

@@ -6,6 +6,7 @@ a single rare class closes bands to the predictions of every class. Everything h
 """
 
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from math import ceil
 
@@ -97,8 +98,7 @@ def usable_shares(
         raise InvalidInputError(
             "shares of usable points need at least one point of mc, got none; ingest and label held-out data"
         )
-    least = _least_useful_kappa(settings)
-    kappas = tuple(sorted({max(kappa, least) for kappa in KAPPAS}, reverse=True))
+    kappas = kappas_to_choose_from(settings.alpha)
     families = _bin_families(settings.bin_edges, neighbour_count)
     smallest = [smallest_in_band(mc, mc, class_count, edges, omega, apart=True)[0] for edges in families]
     asked, scarcest = smallest_in_band(mc, mc, class_count, settings.bin_edges, omega, apart=True)
@@ -152,6 +152,20 @@ def smallest_in_band(
     return smallest, scarcest
 
 
+def kappas_to_choose_from(alpha: Decimal) -> tuple[int, ...]:
+    """Return `KAPPAS`, each raised to the least number of points that its conformal rank does not exceed; descending.
+
+    Args:
+        alpha: The error level, exact decimal in (0, 1).
+
+    Examples:
+        >>> kappas_to_choose_from(Decimal("0.01"))
+        (1000, 300, 100, 99)
+    """
+    least = max(1, ceil(1 / Fraction(alpha)) - 1)
+    return tuple(sorted({max(kappa, least) for kappa in KAPPAS}, reverse=True))
+
+
 def coarse_bins(neighbour_count: int) -> tuple[int, ...]:
     """Return `COARSE_BINS` for K neighbours.
 
@@ -170,8 +184,3 @@ def _bin_families(asked: tuple[int, ...], neighbour_count: int) -> tuple[tuple[i
     """Every q its own bin, coarse bins, the bins asked for, and one bin; each once, the finest first."""
     families = {tuple(range(neighbour_count + 1)), coarse_bins(neighbour_count), asked, (0,)}
     return tuple(sorted(families, key=lambda edges: (-len(edges), edges)))
-
-
-def _least_useful_kappa(settings: CalibratorSettings) -> int:
-    """The least number of points that its conformal rank does not exceed: ceil(1 / alpha) - 1, exactly."""
-    return max(1, ceil(1 / Fraction(settings.alpha)) - 1)

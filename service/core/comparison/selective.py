@@ -10,11 +10,11 @@ from decimal import Decimal
 import numpy as np
 
 from venn_admit.service.core.approximation.knn import network_prediction, softmax
-from venn_admit.service.core.calibrators.certified.certify import DEFAULT_CONFIDENCE, certify
-from venn_admit.service.core.calibrators.certified.points import CertificatePoints
+from venn_admit.service.core.calibrators.certified.certification import DEFAULT_CONFIDENCE, make_certification
 from venn_admit.service.core.calibrators.certified.policies import admit
 from venn_admit.service.core.calibrators.certified.tallies import ClassKind
 from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
+from venn_admit.service.core.calibrators.venn_abers.certified_cells import LabelledCells, certify_cells
 from venn_admit.service.core.calibrators.venn_abers.crossfit import cross_fit
 from venn_admit.service.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.service.core.calibrators.venn_abers.reliability import (
@@ -25,9 +25,8 @@ from venn_admit.service.core.calibrators.venn_abers.reliability import (
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
 from venn_admit.service.core.checks import check_lengths
 from venn_admit.service.core.comparison.guaranteed_risk import guaranteed_risk
-from venn_admit.service.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
+from venn_admit.service.core.comparison.held_out import HeldOut, ViewedPoints
 from venn_admit.service.core.comparison.temperature import fit_temperature
-from venn_admit.service.core.documents import document_codes
 from venn_admit.service.core.types import (
     BoolArray,
     Float32Array,
@@ -41,6 +40,15 @@ SOFTMAX = "softmax >= 1 - alpha"
 GUARANTEED = "SGR"
 VENN_ABERS = {kind: f"Venn-Abers {kind}" for kind in ScoreKind}
 CERTIFIED = "certified"
+
+
+def by_bins(name: str) -> str:
+    """Return the name of Venn-Abers with several bins of q.
+
+    Args:
+        name: The one that it has with a single bin.
+    """
+    return f"{name}, bins of q"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,22 +204,21 @@ class _VennAbers:
         settings = make_venn_abers_settings(
             self._class_count, self._neighbour_count, alpha=promise.alpha, thresholds=promise.thresholds
         )
-        fitted = cross_fit(
+        kind = cross_fit(
             self._mc[ScoreKind.NETWORK],
             self._mc[ScoreKind.RELIABILITY],
             mc.right,
             mc.keys,
             seed=self._seed,
             settings=settings,
-        )
-        kind = fitted.choice.kind
-        certificate = certify(
-            _certificate_points(fitted.lower[kind], mc),
-            _certificate_points(self.lower(kind, vp.seen), vp),
-            class_count=self._class_count,
-            alpha=promise.alpha,
-            kinds=tuple(ClassKind),
-            confidence=promise.confidence,
+        ).choice.kind
+        certificate = certify_cells(
+            self._index[kind],
+            LabelledCells(self._mc[kind], mc.label, mc.keys),
+            LabelledCells(self._scored(kind, vp.seen), vp.label, vp.keys),
+            settings,
+            make_certification(tuple(ClassKind), promise.confidence),
+            seed=self._seed,
         )
         asked = f"{asked}, score {kind}"
         if certificate.policy is None:
@@ -230,12 +237,3 @@ class _VennAbers:
 
 _MOST_LISTED = 6
 """Of more classes than these, the words leave the thresholds out."""
-
-
-def _certificate_points(p0: FloatArray, points: HeldOutPoints) -> CertificatePoints:
-    return CertificatePoints(
-        p0=p0,
-        predicted=network_prediction(points.seen.network_logits),
-        label=points.label,
-        document=document_codes(points.keys),
-    )

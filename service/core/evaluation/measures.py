@@ -4,6 +4,8 @@ Source: docs/PROCEDURE.md, section 8. A set covers a point if it holds the label
 """
 
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 
@@ -69,6 +71,30 @@ class MethodMeasures:
     mean_size: float
 
 
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What is admitted of labelled points, and how much of it is right.
+
+    Attributes:
+        admitted: Of all points, those admitted.
+        right: Of the admitted points, those whose prediction is right.
+    """
+
+    admitted: Tally
+    right: ClassTallies
+
+    def every_class_reaches(self, alpha: Decimal) -> bool:
+        """Return whether the share right is at least 1 - alpha for each class of either kind with admitted points.
+
+        The shares alone count, not their intervals.
+
+        Args:
+            alpha: Exact decimal in (0, 1).
+        """
+        tallies = (*self.right.per_true_class, *self.right.per_predicted_class)
+        return all(tally.correct >= (1 - Fraction(alpha)) * tally.count for tally in tallies)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PointAccuracy:
     """Accuracy of a point prediction without rejection.
@@ -130,6 +156,33 @@ def measure_method(method: MethodSets, label: IntArray, documents: Documents | N
         ),
         mean_size=float(size.mean()),
     )
+
+
+def measure_admission(
+    label: IntArray, predicted: IntArray, admitted: BoolArray, class_count: int, documents: Documents | None
+) -> Admission:
+    """Measure which of n predictions are admitted, n >= 1, and the share right among these.
+
+    Args:
+        label: (n,) int64 in [0, C).
+        predicted: (n,) int64 in [0, C).
+        admitted: (n,) bool.
+        class_count: C.
+        documents: Of the points, if points of one document are not independent.
+
+    Raises:
+        InvalidInputError: The arrays have other lengths or ranges.
+    """
+    check_rows(label.size, {"predicted": predicted, "admitted": admitted})
+    check_classes(class_count, {"label": label, "predicted": predicted})
+    *classes, (share,) = tally_groupings(
+        [
+            *_by_class(label, predicted, admitted, label == predicted, class_count),
+            Grouping(np.zeros_like(label), admitted, 1),
+        ],
+        documents,
+    )
+    return Admission(admitted=share, right=_class_tallies(classes))
 
 
 def point_accuracy(

@@ -4,7 +4,7 @@ Source: docs/PROCEDURE.md, section 8. Symbols: q = `match_count`, d = `distance`
 `label`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -13,8 +13,41 @@ import numpy as np
 from venn_admit.service.core.checks import check_classes, check_rows
 from venn_admit.service.core.documents import Documents
 from venn_admit.service.core.evaluation.tallies import Grouping, Tally, tally_groupings
-from venn_admit.service.core.types import BoolArray, FloatArray, IntArray, MethodSets, SelectiveMethod
+from venn_admit.service.core.types import (
+    AdmitOutcome,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    MethodSets,
+    SelectiveMethod,
+)
 from venn_admit.service.errors import InvalidInputError
+
+KNN, NETWORK = "KNN", "network"
+"""The rows that admit every prediction of the KNN, or of the network."""
+
+WEIGHTED_ADMIT = "Venn-ADMIT weighted"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnMethod:
+    """The method of the calibration that is evaluated, whose verdicts are given.
+
+    Attributes:
+        name: That of its row.
+        baseline: The row that admits all of its predictions, `KNN` or `NETWORK`.
+        predicted: (n,) int64, the predictions that it decides on.
+        confidence: (n,) float64, the lower probability that it admits by; NaN for a point that it can never admit.
+        bounds: Its lower and upper probabilities, (n,) float64 each, by the weights that they are taken with.
+        has_bands: Whether partitions by q and d, as bands have them, say something about it.
+    """
+
+    name: str
+    baseline: str
+    predicted: IntArray
+    confidence: FloatArray
+    bounds: Mapping[str, tuple[FloatArray, FloatArray]]
+    has_bands: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,16 +62,11 @@ class EvaluationPoints:
         match_count: (n,) int64, q.
         distance: (n,) float64, d.
         logits: (n, C) float64, KNN(x).
-        included: (n, C) bool, the ADMIT set.
-        lower_plain: (n,) float64, lower probability of `predicted`, plain; NaN if the set is not a singleton.
-        upper_plain: (n,) float64, the upper probability, likewise.
-        lower_weighted: (n,) float64, the weighted lower probability, likewise.
-        upper_weighted: (n,) float64, the weighted upper probability, likewise.
-        admitted_plain: (n,) bool, whether plain Venn-ADMIT admits `predicted`, whatever q is.
-        admitted_weighted: (n,) bool, the same for weighted Venn-ADMIT.
+        admit: Of ADMIT and Venn-ADMIT; None if they are left out.
         comparisons: Other methods that give sets, on the same points, in the order shown.
         selective: Other methods that admit or reject a prediction, likewise.
         documents: Of the points, if points of one document are not independent.
+        calibrated_by: The method that is judged, one of those above; None for weighted Venn-ADMIT.
     """
 
     label: IntArray
@@ -48,21 +76,35 @@ class EvaluationPoints:
     match_count: IntArray
     distance: FloatArray
     logits: FloatArray
-    included: BoolArray
-    lower_plain: FloatArray
-    upper_plain: FloatArray
-    lower_weighted: FloatArray
-    upper_weighted: FloatArray
-    admitted_plain: BoolArray
-    admitted_weighted: BoolArray
+    admit: AdmitOutcome | None
     comparisons: tuple[MethodSets, ...] = ()
     selective: tuple[SelectiveMethod, ...] = ()
     documents: Documents | None = None
+    calibrated_by: OwnMethod | None = None
 
     @property
     def class_count(self) -> int:
         """C, from the logits."""
         return int(self.logits.shape[1])
+
+    @property
+    def own(self) -> OwnMethod:
+        """The method that is judged."""
+        if self.calibrated_by is not None:
+            return self.calibrated_by
+        outcome = self.admit
+        assert outcome is not None, "weighted Venn-ADMIT is judged, but was left out"
+        return OwnMethod(
+            name=WEIGHTED_ADMIT,
+            baseline=KNN,
+            predicted=self.predicted,
+            confidence=outcome.lower_weighted,
+            bounds={
+                "plain": (outcome.lower_plain, outcome.upper_plain),
+                "weighted": (outcome.lower_weighted, outcome.upper_weighted),
+            },
+            has_bands=True,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +153,9 @@ class PartitionTable:
 def standard_methods(points: EvaluationPoints, neighbour_count: int) -> Iterator[MethodSets]:
     """Yield KNN, the comparisons, ADMIT, the four Venn-ADMIT variants and the selective methods, as prediction sets.
 
-    The sets of KNN are its predictions. Venn-ADMIT and the selective methods make no statement about a point that they
-    reject: the set is all classes. The variants "q = K" also reject every point with q < K.
+    The sets of KNN are its predictions; the network stands beside it if the method that is judged decides on the
+    network's. Venn-ADMIT and the selective methods make no statement about a point that they reject: the set is all
+    classes. The variants "q = K" also reject every point with q < K.
 
     Args:
         points: The evaluation set.
@@ -129,12 +172,17 @@ def standard_methods(points: EvaluationPoints, neighbour_count: int) -> Iterator
         alone = predicted[:, np.newaxis] == np.arange(points.class_count)  # (n, C)
         return MethodSets(name, predicted, alone | ~admitted[:, np.newaxis])
 
-    yield admitting("KNN", predicted, np.ones(points.label.size, np.bool_))
+    everything = np.ones(points.label.size, np.bool_)
+    yield admitting(KNN, predicted, everything)
+    if points.own.baseline == NETWORK:
+        yield admitting(NETWORK, points.network_predicted, everything)
     yield from points.comparisons
-    yield MethodSets("ADMIT", predicted, points.included)
-    for name, admitted in (("plain", points.admitted_plain), ("weighted", points.admitted_weighted)):
-        yield admitting(f"Venn-ADMIT {name}", predicted, admitted)
-        yield admitting(f"Venn-ADMIT {name}, q = K", predicted, admitted & full)
+    if points.admit is not None:
+        yield MethodSets("ADMIT", predicted, points.admit.included)
+        outcomes = {"Venn-ADMIT plain": points.admit.admitted_plain, WEIGHTED_ADMIT: points.admit.admitted_weighted}
+        for name, admitted in outcomes.items():
+            yield admitting(name, predicted, admitted)
+            yield admitting(f"{name}, q = K", predicted, admitted & full)
     for method in points.selective:
         yield admitting(method.name, method.predicted, method.admitted)
 
@@ -219,19 +267,25 @@ def check_points(points: EvaluationPoints) -> None:
             "match_count": points.match_count,
             "distance": points.distance,
             "logits": points.logits,
-            "included": points.included,
-            "lower_plain": points.lower_plain,
-            "upper_plain": points.upper_plain,
-            "lower_weighted": points.lower_weighted,
-            "upper_weighted": points.upper_weighted,
-            "admitted_plain": points.admitted_plain,
-            "admitted_weighted": points.admitted_weighted,
+            **({} if points.admit is None else _columns(points.admit)),
             **predictions,
             **{f"admitted of {method.name!r}": method.admitted for method in points.selective},
         },
     )
-    if points.included.shape != points.logits.shape:
+    if points.admit is not None and points.admit.included.shape != points.logits.shape:
         raise InvalidInputError(
-            f"included must have the same shape as logits, {points.logits.shape}; got {points.included.shape}"
+            f"included must have the same shape as logits, {points.logits.shape}; got {points.admit.included.shape}"
         )
     check_classes(points.class_count, {"label": points.label, **predictions})
+
+
+def _columns(outcome: AdmitOutcome) -> dict[str, FloatArray | BoolArray]:
+    return {
+        "included": outcome.included,
+        "lower_plain": outcome.lower_plain,
+        "upper_plain": outcome.upper_plain,
+        "lower_weighted": outcome.lower_weighted,
+        "upper_weighted": outcome.upper_weighted,
+        "admitted_plain": outcome.admitted_plain,
+        "admitted_weighted": outcome.admitted_weighted,
+    }

@@ -77,7 +77,8 @@ class DecidedPoints:
         calibration_ids: (n,) int64, the snapshot that decided.
         weighted: (n,) bool, the option that it used.
         require_full_match: (n,) bool, the option that it used.
-        approximation: Logits, prediction, q and d, as decided on.
+        predicted: (n,) int64, the prediction that was decided on.
+        approximation: The KNN's view: logits, prediction, q and d, as decided on.
         reason: (n,) int64, an index into `tuple(Reason)`, or -1 for an admitted point.
         comparable: (n,) bool, whether q, d and logits rest on the same training data and KNN parameters as the
             snapshot's.
@@ -90,6 +91,7 @@ class DecidedPoints:
     calibration_ids: IntArray
     weighted: BoolArray
     require_full_match: BoolArray
+    predicted: IntArray
     approximation: Approximation
     reason: IntArray
     comparable: BoolArray

@@ -1,22 +1,19 @@
-"""Recent traffic against the calibration: how it differs from vp, and whether that is large enough to act on.
+"""Recent traffic against the calibration: how it differs from calibration data, and whether that is enough to act on.
 
-The shares admitted are compared under a single rule: what plain Venn-ADMIT admits under the snapshot, of recent
-traffic, and of vp with each point left out of its own category. Both follow from q, d and the ADMIT sets alone, so that
-no vectors are read, and decisions of other snapshots and options do not blur the comparison.
+The shares admitted are compared under a single rule, the plain decisions of the snapshot, so that those of other
+snapshots and options do not blur the comparison. What is compared besides depends on the method: see `band_traffic` and
+`cell_traffic`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import NormalDist
 
 import numpy as np
 
-from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, decide
-from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
-from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
 from venn_admit.service.core.documents import Documents
 from venn_admit.service.core.evaluation.tallies import MINIMUM_TO_JUDGE, wilson_interval
-from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.monitoring.discrepancies import LEVEL
 from venn_admit.service.core.monitoring.drift import (
     DecidedPoints,
@@ -26,17 +23,10 @@ from venn_admit.service.core.monitoring.drift import (
     outcomes,
     shift,
 )
-from venn_admit.service.core.types import (
-    Approximation,
-    BoolArray,
-    CalibrationPoints,
-    CalibratorSettings,
-    FloatArray,
-    IntArray,
-)
+from venn_admit.service.core.types import BoolArray, FloatArray, IntArray, Split
 
 KEPT = 0.75
-"""A share of vp counts as lost if recent traffic keeps less than three quarters of it, allowing for chance.
+"""A share of calibration data counts as lost if recent traffic keeps less than 3/4 of it by more than chance.
 
 Smaller losses cost some admitted points but no errors; an operator notices the loss of one point in four.
 """
@@ -64,20 +54,20 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class SharePair:
-    """The same share of vp and of recent traffic."""
+    """The same share of calibration data and of recent traffic."""
 
-    vp: Share
+    calibrated: Share
     recent: Share
 
     @property
     def is_lost(self) -> bool:
-        """Whether recent traffic keeps less than `KEPT` of the share of vp, by a one-sided z-test at `LEVEL`.
+        """Whether recent traffic keeps less than `KEPT` of the other share, by a one-sided z-test at `LEVEL`.
 
         The variance is that of the share at the border, so that a few points that all agree do not decide.
         """
-        kept = KEPT * self.vp.share
+        kept = KEPT * self.calibrated.share
         variance = kept * (1 - kept) / self.recent.size
-        variance += KEPT**2 * self.vp.share * (1 - self.vp.share) / self.vp.size
+        variance += KEPT**2 * self.calibrated.share * (1 - self.calibrated.share) / self.calibrated.size
         if variance <= 0:
             return False
         return NormalDist().cdf((self.recent.share - kept) / sqrt(variance)) < LEVEL
@@ -112,27 +102,24 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """Comparable points of recent traffic against vp.
+    """Comparable points of recent traffic against the calibration data of one split.
 
     Attributes:
         points: The number of comparable points.
-        match_count: The shift of q.
-        distance: The shift of d.
-        usable: The share in usable bands.
-        admitted: The share that plain Venn-ADMIT would admit.
+        reference: The split that they are compared with.
+        shifts: By quantity: q, d, or a score.
+        shares: By what a point has to be to count: usable, or admitted.
     """
 
     points: int
-    match_count: Shift
-    distance: Shift
-    usable: SharePair
-    admitted: SharePair
+    reference: Split
+    shifts: Mapping[str, Shift]
+    shares: Mapping[str, SharePair]
 
     @property
-    def is_unlike_vp(self) -> bool:
+    def is_unlike(self) -> bool:
         """Whether any of the differences is large enough to act on."""
-        shifted = self.match_count.is_large or self.distance.is_large
-        return shifted or self.usable.is_lost or self.admitted.is_lost
+        return any(one.is_large for one in self.shifts.values()) or any(one.is_lost for one in self.shares.values())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,72 +146,16 @@ class Traffic:
     accuracy: tuple[Accuracy, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SnapshotIndex:
-    """A snapshot to compare recent traffic with.
-
-    Attributes:
-        calibration_id: Key of the snapshot.
-        settings: Of its calibrator.
-        neighbour_count: K.
-        vp: The points of vp.
-        vp_usable: The number of points of vp that lie in usable bands.
-        vp_admitted: (n_vp,) bool, see `admitted_of_vp`.
-        vp_documents: None if no two points share one.
-        admit: The index of mc.
-        venn: The index of vp.
-    """
-
-    calibration_id: int
-    settings: CalibratorSettings
-    neighbour_count: int
-    vp: CalibrationPoints
-    vp_usable: int
-    vp_admitted: BoolArray
-    vp_documents: Documents | None
-    admit: AdmitIndex
-    venn: VennIndex
-
-
-def redecide(
-    snapshot: SnapshotIndex, decided: DecidedPoints, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
-) -> Decisions | None:
-    """Return what plain Venn-ADMIT decides on the comparable points under the snapshot; None if there are none.
-
-    Args:
-        snapshot: The snapshot.
-        decided: Recent traffic.
-        memory_budget: In bytes.
-    """
-    rows = decided.comparable
-    if not rows.any():
-        return None
-    found = decided.approximation
-    approximation = Approximation(
-        found.logits[rows], found.predicted[rows], found.match_count[rows], found.distance[rows]
-    )
-    return decide(
-        snapshot.admit,
-        snapshot.venn,
-        approximation,
-        snapshot.settings,
-        neighbour_count=snapshot.neighbour_count,
-        require_full_match=False,
-        localizer=None,
-        memory_budget=memory_budget,
-    )
-
-
 def traffic(
-    snapshot: SnapshotIndex, decided: DecidedPoints, documents: Documents | None, redecided: Decisions | None
+    calibration_id: int, decided: DecidedPoints, documents: Documents | None, comparison: Comparison | None
 ) -> Traffic:
     """Sum up recent traffic.
 
     Args:
-        snapshot: The snapshot to compare with.
+        calibration_id: Key of the snapshot to compare with.
         decided: Recent traffic, not empty.
         documents: Of its points; None if no two points share one.
-        redecided: The result of `redecide`.
+        comparison: With the calibration data of the snapshot, as its method compares them.
     """
     ids, counts = np.unique(decided.calibration_ids, return_counts=True)
     return Traffic(
@@ -232,55 +163,55 @@ def traffic(
         unlabelled=int((decided.label < 0).sum()),
         decided_by=dict(zip(ids.tolist(), counts.tolist(), strict=True)),
         outcomes=outcomes(decided),
-        own_outcomes=outcomes(decided, decided.calibration_ids == snapshot.calibration_id),
-        comparison=None if redecided is None else _compare(snapshot, decided, documents, redecided),
-        accuracy=_accuracies(snapshot.calibration_id, decided, documents),
+        own_outcomes=outcomes(decided, decided.calibration_ids == calibration_id),
+        comparison=comparison,
+        accuracy=_accuracies(calibration_id, decided, documents),
     )
 
 
-def admitted_of_vp(
-    venn: VennIndex, vp: CalibrationPoints, singleton: BoolArray, settings: CalibratorSettings
-) -> BoolArray:
-    """Return which points of vp plain Venn-ADMIT would admit if each were left out of its own category.
+@dataclass(frozen=True, slots=True, eq=False)
+class Sides:
+    """What points are worth, on either side of a comparison.
 
-    Args:
-        venn: The index of these points.
-        vp: The points.
-        singleton: (n_vp,) bool, whether the ADMIT set of each point is a singleton.
-        settings: Of the calibrator.
-
-    Returns:
-        (n_vp,) bool.
+    Attributes:
+        reference: The split of the calibration data.
+        calibrated: The number of its points.
+        calibrated_documents: Of these points; None if no two share one.
+        rows: (m,) int64, the comparable rows of recent traffic.
+        documents: Of all recent traffic, likewise.
     """
-    found = venn.categories(singleton, vp.predicted, vp.match_count, vp.distance)
-    own = singleton.astype(np.int64)
-    correct = found.correct - own * (vp.predicted == vp.label)
-    probabilities = venn_probabilities(singleton, found.size - own, correct, None)
-    threshold = np.array([float(threshold) for threshold in settings.thresholds])
-    admitted: BoolArray = singleton & (probabilities.lower >= threshold[vp.predicted])
-    return admitted
 
+    reference: Split
+    calibrated: int
+    calibrated_documents: Documents | None
+    rows: IntArray
+    documents: Documents | None
 
-def _compare(
-    snapshot: SnapshotIndex, decided: DecidedPoints, documents: Documents | None, redecided: Decisions
-) -> Comparison:
-    rows, vp = np.flatnonzero(decided.comparable), snapshot.vp
-    n, m = len(vp.label), len(rows)
-    vp_size, size = effective_size(n, snapshot.vp_documents), effective_size(m, _documents_of_rows(documents, rows))
+    def compare(
+        self,
+        shifts: Mapping[str, tuple[IntArray | FloatArray, IntArray | FloatArray]],
+        shares: Mapping[str, tuple[int, int]],
+    ) -> Comparison:
+        """Compare quantities and counts.
 
-    def compared(of_vp: IntArray | FloatArray, recent: IntArray | FloatArray) -> Shift:
-        return shift(of_vp.astype(np.float64), recent[rows].astype(np.float64), vp_size, size)
-
-    def shares(of_vp: int, recent: int) -> SharePair:
-        return SharePair(Share(of_vp, n, vp_size), Share(recent, m, size))
-
-    return Comparison(
-        points=m,
-        match_count=compared(vp.match_count, decided.approximation.match_count),
-        distance=compared(vp.distance, decided.approximation.distance),
-        usable=shares(snapshot.vp_usable, int((~redecided.sets.starved).sum())),
-        admitted=shares(int(snapshot.vp_admitted.sum()), int((redecided.selection.reason < 0).sum())),
-    )
+        Args:
+            shifts: Of each quantity its values in the calibration data, (n,), and in the comparable rows, (m,).
+            shares: How many points count, of the calibration data and of the comparable rows.
+        """
+        size = effective_size(self.calibrated, self.calibrated_documents)
+        recent_size = effective_size(len(self.rows), _documents_of_rows(self.documents, self.rows))
+        return Comparison(
+            points=len(self.rows),
+            reference=self.reference,
+            shifts={
+                name: shift(calibrated.astype(np.float64), recent.astype(np.float64), size, recent_size)
+                for name, (calibrated, recent) in shifts.items()
+            },
+            shares={
+                name: SharePair(Share(calibrated, self.calibrated, size), Share(recent, len(self.rows), recent_size))
+                for name, (calibrated, recent) in shares.items()
+            },
+        )
 
 
 def _accuracies(calibration_id: int, decided: DecidedPoints, documents: Documents | None) -> tuple[Accuracy, ...]:
@@ -291,7 +222,7 @@ def _accuracies(calibration_id: int, decided: DecidedPoints, documents: Document
     known = decided.label >= 0
     counted = known if known.all() else known & decided.is_random
     admitted = counted & (decided.reason < 0) & (decided.calibration_ids == calibration_id)
-    predicted = decided.approximation.predicted
+    predicted = decided.predicted
     right = predicted == decided.label
     groups = [(None, np.flatnonzero(admitted))]
     groups += [(c, np.flatnonzero(admitted & (predicted == c))) for c in np.unique(predicted[admitted]).tolist()]

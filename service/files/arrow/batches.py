@@ -1,10 +1,10 @@
 """Exemplars from record batches of Arrow, which is also how Parquet is read.
 
-The columns are `vector` and `logits`, lists of floats (lists of any kind, floats of any width); optionally
-`external_id` and `document_id`, string or integer, null for an unknown document; `label`, class numbers as integers or
-whole floats, or class names, null or -1 if unknown; and `attributes`, a struct, a map with string keys, or a string
-that holds a JSON object, null if there are none. Any other column is kept as an attribute of that name; dates and times
-become ISO text, decimals their digits.
+The columns are `logits` and, unless the classifier has logits only, `vector`, lists of floats (lists of any kind,
+floats of any width); optionally `external_id` and `document_id`, string or integer, null for an unknown document;
+`label`, class numbers as integers or whole floats, or class names, null or -1 if unknown; and `attributes`, a struct, a
+map with string keys, or a string that holds a JSON object, null if there are none. Any other column is kept as an
+attribute of that name; dates and times become ISO text, decimals their digits.
 """
 
 import json
@@ -18,14 +18,27 @@ import pyarrow.compute as pc
 
 from venn_admit.service.core.types import UNKNOWN_LABEL
 from venn_admit.service.files.arrow.types import OTHER_TYPES, TYPES, is_text, to_list
-from venn_admit.service.files.records import Attributes, ExemplarBatch, Layout, input_error, make_batch, reading
+from venn_admit.service.files.records import (
+    Attributes,
+    ExemplarBatch,
+    Layout,
+    input_error,
+    make_batch,
+    reading,
+    unwanted_vectors,
+)
 
 DAMAGE = (pa.ArrowException, KeyError, OverflowError, ValueError)  # KeyError: an unknown time zone
 
 
 def check_schema(layout: Layout, schema: pa.Schema) -> None:
     """Raise InvalidInputError if the columns are not as the module describes them."""
-    for name in ("vector", "logits"):
+    widths = {"logits": layout.class_count}
+    if layout.dimension is not None:
+        widths = {"vector": layout.dimension, **widths}
+    elif "vector" in schema.names:
+        raise unwanted_vectors(layout.place, "column 'vector'", schema.field("vector").type)
+    for name in widths:
         if name not in schema.names:
             raise input_error(layout.place, "columns", f"one named {name!r}", ", ".join(map(ascii, schema.names)))
     for field in schema:
@@ -35,7 +48,7 @@ def check_schema(layout: Layout, schema: pa.Schema) -> None:
             raise input_error(layout.place, where, "one of this name", schema.names.count(field.name))
         if not accepts(field.type):
             raise input_error(layout.place, where, expected, field.type, "cast it or leave it out")
-    for name, width in (("vector", layout.dimension), ("logits", layout.class_count)):
+    for name, width in widths.items():
         kind = schema.field(name).type
         if pa.types.is_fixed_size_list(kind) and kind.list_size != width:
             raise input_error(layout.place, f"column {name!r}", f"{width} values per row", kind.list_size)
@@ -44,10 +57,11 @@ def check_schema(layout: Layout, schema: pa.Schema) -> None:
 def to_batch(layout: Layout, first_row: int, batch: pa.RecordBatch) -> ExemplarBatch:
     """Return the rows of a record batch whose schema was checked; InvalidInputError at one that is wrong."""
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    dimension = layout.dimension
     return make_batch(
         layout,
         first_row,
-        vectors=_matrix(layout, first_row, "vector", columns["vector"], layout.dimension),
+        vectors=None if dimension is None else _matrix(layout, first_row, "vector", columns["vector"], dimension),
         logits=_matrix(layout, first_row, "logits", columns["logits"], layout.class_count),
         labels=_labels(layout, columns.get("label")),
         external_ids=_texts(layout, columns.get("external_id")),
@@ -96,7 +110,7 @@ def _texts(layout: Layout, column: pa.Array | None) -> list[str | None] | None:
 def _attributes(layout: Layout, first_row: int, columns: dict[str, pa.Array]) -> list[Attributes]:
     """Return the values of `attributes` and of the columns of other names for each row."""
     others = {name: _to_list(layout, column) for name, column in columns.items() if name not in TYPES}
-    row_count = len(columns["vector"])
+    row_count = len(columns["logits"])
     rows: list[Attributes] = [{name: values[row] for name, values in others.items()} for row in range(row_count)]
     if "attributes" not in columns:
         return rows

@@ -1,9 +1,9 @@
 """Exemplars from .npz: every array is streamed from its member of the archive, and none is ever unpickled.
 
-The arrays are `r` (n, D) float16, float32 or float64, the vectors; `f` (n, C) of the same types, the logits; optionally
-`y` (n,), the labels, which are class numbers, as integers or whole floats, or class names, with -1, NaN or an empty
-text for an unknown label; and optionally `id` (n,) and `doc` (n,), texts or integers. Any other array of length n is
-kept as an attribute of that name; dates become ISO text.
+The arrays are `r` (n, D) float16, float32 or float64, the vectors, unless the classifier has logits only; `f` (n, C) of
+the same types, the logits; optionally `y` (n,), the labels, which are class numbers, as integers or whole floats, or
+class names, with -1, NaN or an empty text for an unknown label; and optionally `id` (n,) and `doc` (n,), texts or
+integers. Any other array of length n is kept as an attribute of that name; dates become ISO text.
 """
 
 import math
@@ -17,7 +17,15 @@ import numpy.typing as npt
 
 from venn_admit.service.files.budget import OBJECT_BYTES, Place, batch_bytes, too_large
 from venn_admit.service.files.npz.archive import DAMAGE, StoredArray, open_arrays
-from venn_admit.service.files.records import Attributes, ExemplarBatch, Layout, input_error, make_batch, reading
+from venn_admit.service.files.records import (
+    Attributes,
+    ExemplarBatch,
+    Layout,
+    input_error,
+    make_batch,
+    reading,
+    unwanted_vectors,
+)
 
 # The kinds of dtype that each array may have, and how a message names them.
 _TYPES = {
@@ -39,7 +47,7 @@ def read_batches(path: Path, layout: Layout, batch_rows: int) -> Iterator[Exempl
     layout = replace(layout, vector="vector r", logits="logits f", label="label y", external_id="id", document_id="doc")
     with open_arrays(path) as arrays:
         _check_arrays(layout, arrays)
-        row_count = arrays["r"].shape[0]
+        row_count = arrays["f"].shape[0]
         batch_rows = min(batch_rows, _affordable_rows(layout, arrays))
         for first_row in range(0, row_count, batch_rows):
             size = min(batch_rows, row_count - first_row)
@@ -47,31 +55,35 @@ def read_batches(path: Path, layout: Layout, batch_rows: int) -> Iterator[Exempl
 
 
 def count_rows(path: Path) -> int:
-    """Return the number of rows of an .npz, from the header of `r`."""
+    """Return the number of rows of an .npz, from the header of `f`."""
     with open_arrays(path) as arrays:
-        _check_present(path, arrays)
-        return arrays["r"].shape[0] if arrays["r"].shape else 0
+        _check_present(path, arrays, "f")
+        return arrays["f"].shape[0] if arrays["f"].shape else 0
 
 
-def _check_present(place: Place, arrays: dict[str, StoredArray]) -> None:
-    for name in ("r", "f"):
+def _check_present(place: Place, arrays: dict[str, StoredArray], *names: str) -> None:
+    for name in names:
         if name not in arrays:
             raise input_error(place, "arrays", f"one named {name!r}", ", ".join(map(ascii, arrays)) or "none")
 
 
 def _check_arrays(layout: Layout, arrays: dict[str, StoredArray]) -> None:
     """Raise InvalidInputError if a header shows that an array is not as the module describes it."""
-    _check_present(layout.place, arrays)
-    row_count = arrays["r"].shape[0] if arrays["r"].shape else 0
-    for name, array in {"r": arrays["r"], **arrays}.items():  # `r` first, because the others are compared with it
+    if layout.dimension is None and "r" in arrays:
+        raise unwanted_vectors(layout.place, "array 'r'", f"one of shape {arrays['r'].shape}")
+    required = ("f",) if layout.dimension is None else ("r", "f")
+    _check_present(layout.place, arrays, *required)
+    first = required[0]
+    row_count = arrays[first].shape[0] if arrays[first].shape else 0
+    for name, array in {first: arrays[first], **arrays}.items():  # first, because the others are compared with it
         where = f"array {name!a}"
         _check_dtype(layout.place, where, name, array.dtype)
         _check_width(layout, where, name, array.shape)
         if array.shape[:1] != (row_count,):
             rows = f"{array.shape[0]} rows" if array.shape else "a single value"
-            raise input_error(layout.place, where, f"{row_count} rows, as many as 'r' has", rows)
+            raise input_error(layout.place, where, f"{row_count} rows, as many as {first!r} has", rows)
     if row_count < 1:
-        raise input_error(layout.place, "array 'r'", "at least one row", row_count)
+        raise input_error(layout.place, f"array {first!r}", "at least one row", row_count)
 
 
 def _check_dtype(place: Place, where: str, name: str, dtype: np.dtype[Any]) -> None:
@@ -86,7 +98,7 @@ def _check_dtype(place: Place, where: str, name: str, dtype: np.dtype[Any]) -> N
 
 def _check_width(layout: Layout, where: str, name: str, shape: tuple[int, ...]) -> None:
     widths: dict[str, tuple[int, ...]] = {
-        "r": (layout.dimension,),
+        "r": () if layout.dimension is None else (layout.dimension,),
         "f": (layout.class_count,),
         "y": (),
         "id": (),
@@ -130,7 +142,7 @@ def _to_batch(layout: Layout, first_row: int, columns: dict[str, npt.NDArray[Any
     return make_batch(
         layout,
         first_row,
-        vectors=columns["r"],
+        vectors=columns.get("r"),
         logits=columns["f"],
         labels=labels if numbers is None or numbers.dtype.kind == "U" else numbers,
         external_ids=None if external_ids is None else list(map(str, external_ids)),

@@ -41,7 +41,7 @@ def read_batches(path: Path, layout: Layout, batch_rows: int) -> Iterator[Exempl
         check_schema(layout, schema)
         if not file.metadata.num_rows:
             raise input_error(path, "table", "at least one row", 0)
-        row_bytes = (layout.dimension + layout.class_count) * np.dtype(np.float64).itemsize * 2
+        row_bytes = ((layout.dimension or 0) + layout.class_count) * np.dtype(np.float64).itemsize * 2
         if row_bytes > batch_bytes(budget):
             raise too_large(path, "a row", batch_bytes(budget), row_bytes, "use shorter vectors")
         batch_rows = min(batch_rows, batch_bytes(budget) // row_bytes)

@@ -10,7 +10,6 @@ import numpy as np
 from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.approximation.knn import approximate
-from venn_admit.service.core.neighbours.search import exact_neighbours, merge_neighbours
 from venn_admit.service.core.types import Approximation, BoolArray, Float32Array, IntArray, Neighbours, Split
 from venn_admit.service.errors import Code, NotReadyError
 from venn_admit.service.flows.jobs.chunks import ChunkWork
@@ -202,6 +201,8 @@ class _Search:
 
     def _merge(self, lists: StoredNeighbours, added_ids: IntArray, support_version: int) -> StoredNeighbours:
         """Lists of n points, complete to a version, with the training exemplars that came after it."""
+        from venn_admit.service.core.neighbours.search import merge_neighbours
+
         ids = self.support.ids
         added = np.flatnonzero((ids > support_version) | np.isin(ids, added_ids))
         if not added.size or not lists.exemplar_ids.size:
@@ -216,6 +217,8 @@ class _Search:
         )
 
     def _nearest(self, exemplar_ids: IntArray, vectors: Float32Array) -> Neighbours:
+        from venn_admit.service.core.neighbours.search import exact_neighbours
+
         with connect(self.engine) as connection:
             queries = exemplars.vectors(connection, self.classifier, exemplar_ids)
         count = min(self.classifier.neighbour_count, len(vectors))

@@ -5,11 +5,15 @@ from decimal import Decimal
 from typing import Any
 
 from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_abers.settings import make_venn_abers_settings
+from venn_admit.service.core.calibrators.venn_abers.settings import (
+    ScoreKind,
+    VennAbersSettings,
+    make_venn_abers_settings,
+)
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.flows.calibration.calibrate import SettingsOf
 from venn_admit.service.store.calibrations.setting_forms import FORMS, VENN_ABERS, VENN_ADMIT, MethodSettings
-from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.classifiers import Classifier, require_vectors
 
 
 def settings_asked_for(
@@ -22,6 +26,9 @@ def settings_asked_for(
     kappa: int | None,
     score: str | None,
     default_kappa: int | None = None,
+    certify: Sequence[str] | None = None,
+    confidence: Decimal | None = None,
+    test: str | None = None,
 ) -> SettingsOf:
     """Return what makes the settings for a classifier.
 
@@ -34,6 +41,9 @@ def settings_asked_for(
         kappa: Of venn-admit alone; None for `default_kappa`.
         score: Of venn-abers alone; None for the default.
         default_kappa: Kappa if none is asked for; None for the default of the settings.
+        certify: Of venn-abers alone: the kinds of classes that a certificate is asked for; None for none.
+        confidence: Of a certificate; None for the default.
+        test: Of a certificate; None for the default.
 
     Raises:
         InvalidInputError: There is no such method, or it has no such setting.
@@ -44,19 +54,25 @@ def settings_asked_for(
         bin_edges=None if q_bins is None else tuple(q_bins),
     )
     of_bands = _given(delta=delta, kappa=default_kappa if kappa is None else kappa)
-    of_cells = _given(score=score)
+    of_cells = _given(score=score, certify=certify, confidence=confidence, test=test)
     makers: dict[str, Callable[[Classifier], MethodSettings]] = {
         VENN_ADMIT: lambda classifier: make_settings(
-            classifier.class_count, classifier.neighbour_count, **shared, **of_bands
+            classifier.class_count,
+            require_vectors(classifier, "the method venn-admit").neighbour_count,
+            **shared,
+            **of_bands,
         ),
-        VENN_ABERS: lambda classifier: make_venn_abers_settings(
-            classifier.class_count, classifier.neighbour_count, **shared, **of_cells
-        ),
+        VENN_ABERS: lambda classifier: _abers_settings(classifier, **shared, **of_cells),
     }
     if method not in makers:
         raise InvalidInputError(f"method: expected {' or '.join(FORMS)}, got {method!r}")
     of_others: dict[str, dict[str, object]] = {
-        VENN_ADMIT: {"score": score},
+        VENN_ADMIT: {
+            "score": score,
+            "certify": None if certify is None else ",".join(certify),
+            "confidence": confidence,
+            "test": test,
+        },
         VENN_ABERS: {"delta": delta, "kappa": kappa},
     }
     for setting, value in of_others[method].items():
@@ -66,6 +82,17 @@ def settings_asked_for(
                 f"{setting}: the method {method} has no such setting, got {value}; leave it out, or ask for {other}"
             )
     return makers[method]
+
+
+def _abers_settings(classifier: Classifier, **asked: Any) -> VennAbersSettings:
+    """Return the settings; with logits only, auto stands for the network's score, as there is no other."""
+    if classifier.knn is None:
+        if asked.get("score") == ScoreKind.RELIABILITY:
+            require_vectors(classifier, "the reliability score")
+        if len(asked.get("bin_edges", ())) > 1:
+            require_vectors(classifier, "more than one bin of q")
+    neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
+    return make_venn_abers_settings(classifier.class_count, neighbour_count, **asked)
 
 
 def _given(**settings: Any) -> dict[str, Any]:

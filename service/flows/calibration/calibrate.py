@@ -1,6 +1,6 @@
 """A new snapshot of a calibrator from the current labels and approximations, by the method of its settings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
@@ -12,6 +12,7 @@ from venn_admit.service.flows.calibration.approximate import points_to_approxima
 from venn_admit.service.flows.jobs.submit import Send, Submission, submit_job
 from venn_admit.service.flows.methods.method import Made
 from venn_admit.service.flows.methods.registry import METHODS
+from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
 from venn_admit.service.flows.methods.venn_admit.make import MadeByAdmit
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibration_points import ChangedRows, vacuum_points
@@ -33,6 +34,7 @@ class Calibrated:
     approximations were computed.
     """
 
+    classifier: Classifier
     calibrator_id: int
     calibration_id: int
     method_settings: MethodSettings
@@ -49,6 +51,12 @@ class Calibrated:
         return self.method_settings
 
     @property
+    def is_certified(self) -> bool | None:
+        """Whether a policy passed; None if no certificate was asked for."""
+        certificate = self.made.certificate if isinstance(self.made, MadeByAbers) else None
+        return None if certificate is None else certificate.policy is not None
+
+    @property
     def by_admit(self) -> MadeByAdmit:
         """What Venn-ADMIT made, for whoever asked for that method."""
         assert isinstance(self.made, MadeByAdmit), f"calibration {self.calibration_id} was made by another method"
@@ -60,32 +68,44 @@ def request_approximations(
 ) -> int:
     """Submit the job that brings mc and vp up to date under the current parameters, and return its key.
 
-    send: as for `submit_job`. Raises as `calibrate` does for settings, and NotReadyError before the first fit.
+    send: as for `submit_job`. Raises as `calibrate` does for settings, NotReadyError before the first fit, and
+    InvalidInputError if the classifier has logits only, of which there is nothing to bring up to date.
     """
     with submit_job(engine, send) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         settings_of(classifier)
-        lacking, parameters = lacking_points(connection, classifier)
-        return add_approximation_job(submission, classifier, lacking, parameters, chunk_rows=chunk_rows)
+        classifiers.require_vectors(classifier, "an approximation")
+        lacking = lacking_points(connection, classifier)
+        assert lacking is not None, "a classifier with vectors has a KNN"
+        return add_approximation_job(submission, classifier, lacking, chunk_rows=chunk_rows)
 
 
-def lacking_points(connection: Connection, classifier: Classifier) -> tuple[IntArray, StoredParameters]:
-    """Return the held-out points without an up-to-date approximation, and the parameters to approximate them with.
+@dataclass(frozen=True, slots=True, eq=False)
+class LackingPoints:
+    """Held-out points without an up-to-date approximation, (n,) int64, and the parameters to approximate them with."""
+
+    exemplar_ids: IntArray
+    parameters: StoredParameters
+
+
+def lacking_points(connection: Connection, classifier: Classifier) -> LackingPoints | None:
+    """Return what has to be approximated before a snapshot; None if the classifier has logits only.
 
     Raises NotReadyError before the first fit, and if mc or vp hold too little to calibrate with.
     """
-    parameters = require_parameters(connection, classifier)
-    require_support(connection, classifier)
-    _require_classes(connection, classifier)
-    return points_to_approximate(connection, classifier, list(HELD_OUT_SPLITS), parameters), parameters
+    parameters = _parameters(connection, classifier)
+    require_classes(connection, classifier, (Split.MC, Split.VP))
+    if parameters is None:
+        return None
+    ids = points_to_approximate(connection, classifier, list(HELD_OUT_SPLITS), parameters)
+    return LackingPoints(ids, parameters)
 
 
 def add_approximation_job(
     submission: Submission,
     classifier: Classifier,
-    exemplar_ids: IntArray,
-    parameters: StoredParameters,
+    lacking: LackingPoints,
     *,
     chunk_rows: int,
 ) -> int:
@@ -93,9 +113,9 @@ def add_approximation_job(
     return submission.add_job(
         classifier,
         kind="approximate",
-        exemplar_ids=exemplar_ids,
+        exemplar_ids=lacking.exemplar_ids,
         chunk_rows=chunk_rows,
-        knn_parameters_id=parameters.id,
+        knn_parameters_id=lacking.parameters.id,
         completes_neighbours=True,
     )
 
@@ -193,27 +213,25 @@ def _calibrate(
     leave_out: bool,
     memory_budget: int,
 ) -> Calibrated:
-    parameters = require_parameters(connection, classifier)
-    require_support(connection, classifier)
-    left_out = approximations.without_approximation(connection, classifier, [Split.MC, Split.VP], parameters.id)
-    outdated = approximations.outdated_neighbours(connection, classifier)
-    if len(outdated) or (len(left_out) and not leave_out):
-        raise OutdatedError(
-            f"{len(left_out) + len(outdated)} points of {classifier.name!r} arrived or changed during the calibration "
-            "and have no approximation yet: run it again",
-            code=Code.CHANGED_DURING_CALIBRATION,
-            classifier=classifier.name,
-        )
-    _require_classes(connection, classifier)
+    parameters, splits = _parameters(connection, classifier), (Split.MC, Split.VP)
+    left_out = 0
+    if parameters is not None:
+        left_out = len(require_approximations(connection, classifier, splits, parameters, leave_out=leave_out))
+    require_classes(connection, classifier, splits)
     made = METHODS[method_of(settings)].make(connection, classifier, parameters, settings, memory_budget=memory_budget)
     if calibrator_id is None:
         calibrator_id = calibrations.choose_calibrator(connection, classifier, settings)
     calibration_id, changed = calibrations.publish(
-        connection, calibrator_id, made.rows, knn_parameters_id=parameters.id, reason=reason
+        connection,
+        calibrator_id,
+        made.rows,
+        knn_parameters_id=None if parameters is None else parameters.id,
+        reason=reason,
     )
     made.store(connection, calibration_id)
     vp_count = int(made.rows.in_vp.sum())
     return Calibrated(
+        classifier,
         calibrator_id,
         calibration_id,
         settings,
@@ -221,8 +239,17 @@ def _calibrate(
         mc_count=len(made.rows.in_vp) - vp_count,
         vp_count=vp_count,
         changed=changed,
-        left_out=len(left_out),
+        left_out=left_out,
     )
+
+
+def _parameters(connection: Connection, classifier: Classifier) -> StoredParameters | None:
+    """Return the parameters to calibrate under, with enough training exemplars; None if there are logits only."""
+    if classifier.knn is None:
+        return None
+    parameters = require_parameters(connection, classifier)
+    require_support(connection, classifier)
+    return parameters
 
 
 def require_parameters(connection: Connection, classifier: Classifier) -> StoredParameters:
@@ -236,8 +263,33 @@ def require_parameters(connection: Connection, classifier: Classifier) -> Stored
     return parameters
 
 
-def _require_classes(connection: Connection, classifier: Classifier) -> None:
-    for split in (Split.MC, Split.VP):
+def require_approximations(
+    connection: Connection,
+    classifier: Classifier,
+    splits: Sequence[Split],
+    parameters: StoredParameters,
+    *,
+    leave_out: bool = False,
+) -> IntArray:
+    """Return the points of these splits that have no approximation under the parameters; without leave_out, none may.
+
+    Raises OutdatedError if there are any, and if training data have changed.
+    """
+    lacking = approximations.without_approximation(connection, classifier, list(splits), parameters.id)
+    outdated = approximations.outdated_neighbours(connection, classifier)
+    if len(outdated) or (len(lacking) and not leave_out):
+        raise OutdatedError(
+            f"{len(lacking) + len(outdated)} points of {classifier.name!r} arrived or changed during the calibration "
+            "and have no approximation yet: run it again",
+            code=Code.CHANGED_DURING_CALIBRATION,
+            classifier=classifier.name,
+        )
+    return lacking
+
+
+def require_classes(connection: Connection, classifier: Classifier, splits: Sequence[Split]) -> None:
+    """Raise NotReadyError unless each of these splits holds points of at least two classes."""
+    for split in splits:
         classes = exemplars.split_classes(connection, classifier, split)
         if len(classes) < 2:
             held = f"only class {classes[0]}" if classes else "no labelled exemplar"

@@ -7,9 +7,7 @@ import numpy as np
 from sqlalchemy import Engine
 
 from venn_admit.service.core.approximation.knn import approximate
-from venn_admit.service.core.approximation.knn_fit import fit_knn
 from venn_admit.service.core.approximation.localizer import pairwise_distances
-from venn_admit.service.core.approximation.localizer_fit import fit_localizer, localizer_rows
 from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel, fit_reliability
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import HELD_OUT_SPLITS, KnnParameters, Neighbours, Split, TrainingEpoch
@@ -36,11 +34,12 @@ class Fitted:
 def request_neighbours(engine: Engine, name: str, *, chunk_rows: int, send: Send | None = None) -> int:
     """Submit the job that finds the neighbours a fit needs, and return its key.
 
-    send: as for `submit_job`. Raises NotReadyError if data are missing.
+    send: as for `submit_job`. Raises NotReadyError if data are missing, InvalidInputError if there are no vectors.
     """
     with submit_job(engine, send) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
+        classifiers.require_vectors(classifier, "a fit")
         require_support(connection, classifier)
         _require_data(exemplars.split_counts(connection, classifier), classifier)
         classes = exemplars.split_classes(connection, classifier, Split.TRAIN)
@@ -74,6 +73,9 @@ def fit(
     on_epoch is given the model (`knn`, `localizer`) and each line of its training log. memory_budget: bytes that
     temporary arrays may take, besides what `venn_admit.service.core.memory` says of fits.
     """
+    from venn_admit.service.core.approximation.knn_fit import fit_knn
+    from venn_admit.service.core.approximation.localizer_fit import fit_localizer, localizer_rows
+
     with connect(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         support = cache.support(engine, classifier)
@@ -122,6 +124,7 @@ def adopt_parameters(
     """Make given parameters current, such as those that another database exported; reliability: with their score."""
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
+        classifiers.require_vectors(classifier, "a KNN")
         _check_given(classifier, knn, eta_loc)
         return approximations.add_parameters(connection, classifier, knn, eta_loc, None, reliability)
 

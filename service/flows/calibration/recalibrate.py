@@ -169,11 +169,9 @@ def _search_or_snapshot(submission: Submission, request: RecalibrationRequest, l
     guard = submission.connection
     match request.job_state:
         case None:
-            lacking, parameters = lacking_points(guard, request.classifier)
-            if len(lacking):
-                job_id = add_approximation_job(
-                    submission, request.classifier, lacking, parameters, chunk_rows=limits.chunk_rows
-                )
+            lacking = lacking_points(guard, request.classifier)
+            if lacking is not None and len(lacking.exemplar_ids):
+                job_id = add_approximation_job(submission, request.classifier, lacking, chunk_rows=limits.chunk_rows)
                 recalibrations.await_job(guard, request.calibrator_id, job_id)
                 return Step(request, RecalibrationOutcome.STARTED, job_id=job_id)
         case "running":

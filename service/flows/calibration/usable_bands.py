@@ -30,7 +30,7 @@ def compare_settings(
             if not isinstance(settings, CalibratorSettings):
                 return None
             parameters = require_parameters(connection, classifier)
-            _, mc = read_points(connection, classifier, Split.MC, parameters, memory_budget)
+            _, mc = read_points(connection, classifier, Split.MC, parameters, memory_budget=memory_budget)
     shares = usable_shares(
         mc,
         settings,

@@ -82,6 +82,7 @@ def audit(
         raise InvalidInputError(f"expected a sample of at least 1 point, got {sample}")
     with consistent_view(engine) as connection:  # so that every search is among the same exemplars
         classifier = classifiers.by_name(connection, name)
+        classifiers.require_vectors(classifier, "an HNSW index")
         calibration = calibrations.latest(connection, classifier)
         require_own(calibration)
         points = np.array(hnsw.sample(connection, classifier, sample), dtype=np.int64)

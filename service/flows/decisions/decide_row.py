@@ -9,18 +9,31 @@ from venn_admit.service.core.types import Float32Array
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.files.sources import ExemplarSource
 from venn_admit.service.flows.decisions.score_one import PointDecision, PointScorer
+from venn_admit.service.flows.exemplars.ingest import batches_of
 from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.exemplars import classifiers, exemplars
+from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.exemplars.exemplars import DescribedExemplar
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecidedVector:
-    """The decision on a vector, and its K nearest training exemplars, nearest first."""
+    """The decision on a vector, and its K nearest training exemplars, nearest first; none with logits only."""
 
     decision: PointDecision
-    neighbours: Sequence[DescribedExemplar]
+
+    @property
+    def neighbours(self) -> Sequence[DescribedExemplar]:
+        """The exemplars as users know them."""
+        return self.decision.neighbours
+
+    @property
+    def near(self) -> list[tuple[DescribedExemplar, int, float]]:
+        """These exemplars, each with its label and its distance."""
+        found = self.decision.nearest
+        if found is None:
+            return []
+        return list(zip(self.neighbours, found.labels.tolist(), found.distances.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,10 +45,9 @@ class DecidedRow:
 
 
 def decide_vector(
-    engine: Engine,
     scorer: PointScorer,
     name: str,
-    vector: Float32Array,
+    vector: Float32Array | None,
     *,
     logits: Float32Array | None = None,
     weighted: bool | None,
@@ -51,8 +63,7 @@ def decide_vector(
         require_full_match=require_full_match,
         hnsw_ef_search=hnsw_ef_search,
     )
-    with connect(engine) as connection:
-        return DecidedVector(decision, exemplars.described(connection, decision.nearest.ids))
+    return DecidedVector(decision)
 
 
 def decide_row(
@@ -78,7 +89,6 @@ def decide_row(
         classifier = classifiers.by_name(connection, name)
     external_id, vector, logits = _read_row(classifier, source, row)
     decided = decide_vector(
-        engine,
         scorer,
         name,
         vector,
@@ -90,15 +100,16 @@ def decide_row(
     return DecidedRow(external_id, decided)
 
 
-def _read_row(classifier: Classifier, source: ExemplarSource, row: int) -> tuple[str, Float32Array, Float32Array]:
+def _read_row(
+    classifier: Classifier, source: ExemplarSource, row: int
+) -> tuple[str, Float32Array | None, Float32Array]:
     count = 0
-    for batch in source.batches(
-        dimension=classifier.dimension, class_count=classifier.class_count, class_names=classifier.class_names
-    ):
-        count = batch.first_row + len(batch.vectors)
+    for batch in batches_of(source, classifier):
+        count = batch.first_row + len(batch.logits)
         if row < count:
             place = row - batch.first_row
-            return batch.external_ids[place], batch.vectors[place], batch.logits[place]
+            vector = None if batch.vectors is None else batch.vectors[place]
+            return batch.external_ids[place], vector, batch.logits[place]
     raise _no_such_row(source, count, row)
 
 

@@ -11,8 +11,9 @@ from venn_admit.service.store.search.hnsw import HnswIndex
 
 def find_index(engine: Engine, name: str) -> HnswIndex | None:
     """Return the index, or None if there is none. Raises NotFoundError if there is no such classifier."""
+    classifier = _classifier(engine, name)
     with connect(engine) as connection:
-        return hnsw.find(connection, classifiers.by_name(connection, name))
+        return hnsw.find(connection, classifier)
 
 
 def create_index(engine: Engine, name: str, *, m: int, ef_construction: int) -> HnswIndex:
@@ -26,5 +27,8 @@ def drop_index(engine: Engine, name: str) -> None:
 
 
 def _classifier(engine: Engine, name: str) -> Classifier:
+    """Return the classifier; InvalidInputError if it has logits only, and so nothing to index."""
     with connect(engine) as connection:
-        return classifiers.by_name(connection, name)
+        classifier = classifiers.by_name(connection, name)
+    classifiers.require_vectors(classifier, "an HNSW index")
+    return classifier

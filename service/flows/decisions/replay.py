@@ -8,9 +8,8 @@ from sqlalchemy import Engine, Row
 
 from venn_admit.service.core.approximation.knn import approximate
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.neighbours.search import exact_neighbours
-from venn_admit.service.core.types import FloatArray, IntArray, Support
-from venn_admit.service.flows.methods.method import PointsToDecide
+from venn_admit.service.core.types import Approximation, Float32Array, FloatArray, IntArray, Support
+from venn_admit.service.flows.methods.method import AppliedPolicy, CellBasis, PointsToDecide, Snapshot
 from venn_admit.service.flows.methods.registry import load_snapshot
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.decisions import decisions
@@ -25,7 +24,9 @@ class Replayed:
 
     differing: the fields that are not equal, bit for bit. category_counts: (C,) int64, points of each label in the
     category, 0 if the set is not a singleton. neighbours: K rows (external_id, network_predicted, attributes), nearest
-    first; neighbour_labels: (K,) int64, as they were then; distances: (K,) float64.
+    first; neighbour_labels: (K,) int64, as they were then; distances: (K,) float64; the last three are empty if the
+    classifier has logits only. policy: None if the calibration was asked for no certificate. basis: None
+    unless the method has cells.
     """
 
     decision_id: int
@@ -40,6 +41,8 @@ class Replayed:
     neighbours: tuple[Row[Any], ...]
     neighbour_labels: IntArray
     distances: FloatArray
+    policy: AppliedPolicy | None
+    basis: CellBasis | None
 
 
 def replay_newest(
@@ -63,23 +66,23 @@ def replay(
     with connect(engine) as connection:
         row = decisions.by_id(connection, decision_id)
         classifier = classifiers.by_id(connection, row.classifier_id)
-        query = exemplars.vectors(connection, classifier, np.array([row.exemplar_id]))
         logits = exemplars.network_logits(connection, classifier, np.array([row.exemplar_id]))
     snapshot = load_snapshot(engine, cache, classifier, row.calibration_id)
-    then = _support_at(engine, cache.support(engine, classifier), classifier, row.support_version)
-
-    found = exact_neighbours(query, then.vectors, classifier.neighbour_count, memory_budget=memory_budget)
-    approximation = approximate(found, then.support, snapshot.parameters.knn)
+    seen = None if classifier.knn is None else _search_again(engine, cache, classifier, snapshot, row, memory_budget)
+    points = PointsToDecide(None, None, logits)
+    if seen is not None:
+        points = PointsToDecide(seen.approximation, seen.vector if row.weighted else None, logits)
     explained = snapshot.explain(
-        PointsToDecide(approximation, query if row.weighted else None, logits),
+        points,
         require_full_match=row.require_full_match,
         memory_budget=memory_budget,
     )
 
     computed = explained.fields
     stored = {field: row._mapping[field] for field in computed}
+    near = _NONE if seen is None else seen.nearest
     with connect(engine) as connection:
-        neighbours = exemplars.described(connection, then.ids[found.indices[0]])
+        neighbours = exemplars.described(connection, near.ids)
     return Replayed(
         decision_id=decision_id,
         classifier=classifier,
@@ -91,8 +94,53 @@ def replay(
         differing=tuple(field for field in computed if computed[field] != stored[field]),
         category_counts=explained.category_counts,
         neighbours=tuple(neighbours),
-        neighbour_labels=then.support.labels[found.indices[0]],
-        distances=found.distances[0],
+        neighbour_labels=near.labels,
+        distances=near.distances,
+        policy=explained.policy,
+        basis=explained.basis,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Nearest:
+    """The K nearest training exemplars of then: (K,) int64, (K,) int64 and (K,) float64."""
+
+    ids: IntArray
+    labels: IntArray
+    distances: FloatArray
+
+
+_NONE = _Nearest(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """What the KNN saw of a point then; vector: (1, D)."""
+
+    vector: Float32Array
+    approximation: Approximation
+    nearest: _Nearest
+
+
+def _search_again(
+    engine: Engine,
+    cache: ArrayCache,
+    classifier: Classifier,
+    snapshot: Snapshot,
+    row: Row[Any],
+    memory_budget: int,
+) -> _Seen:
+    from venn_admit.service.core.neighbours.search import exact_neighbours
+
+    with connect(engine) as connection:
+        query = exemplars.vectors(connection, classifier, np.array([row.exemplar_id]))
+    then = _support_at(engine, cache.support(engine, classifier), classifier, row.support_version)
+    found = exact_neighbours(query, then.vectors, classifier.neighbour_count, memory_budget=memory_budget)
+    rows = found.indices[0]
+    return _Seen(
+        query,
+        approximate(found, then.support, snapshot.parameters.knn),
+        _Nearest(then.ids[rows], then.support.labels[rows], found.distances[0]),
     )
 
 

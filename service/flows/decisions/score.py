@@ -15,13 +15,12 @@ from venn_admit.service.files.output.exports import SCORES_SCHEMA, classes_of
 from venn_admit.service.files.output.tables import TableWriter
 from venn_admit.service.files.sources import ExemplarSource
 from venn_admit.service.flows.calibration.approximate import Approximated, approximate_points, require_support
+from venn_admit.service.flows.decisions.logits_only import ScoredLogits, require_decidable, score_logits
 from venn_admit.service.flows.exemplars.ingest import store_scored
 from venn_admit.service.flows.jobs.chunks import ChunkWork
 from venn_admit.service.flows.jobs.submit import Send, submit_job
 from venn_admit.service.flows.methods import registry
-from venn_admit.service.flows.methods.method import Decided, PointsToDecide
-from venn_admit.service.flows.methods.method import Snapshot as MethodSnapshot
-from venn_admit.service.flows.methods.venn_admit import snapshot as venn_admit
+from venn_admit.service.flows.methods.method import Decided, PointsToDecide, Snapshot
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.decisions import decisions
@@ -29,10 +28,6 @@ from venn_admit.service.store.exemplars import classifiers, exemplars
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.search.array_cache import ArrayCache
 from venn_admit.service.store.work import jobs
-
-# What an evaluation compares the methods of section 7 with.
-Snapshot = venn_admit.AdmitSnapshot
-load_snapshot = venn_admit.load_snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +89,18 @@ def request_score(
         send: As for `submit_job`.
 
     Raises:
-        InvalidInputError: The source is not as it must be; nothing is stored then.
+        InvalidInputError: The source is not as it must be, or what is asked for needs vectors that the classifier does
+            not have, or a certified calibration is asked for weights; nothing is stored then.
         NotReadyError: There is no calibration yet.
     """
     with submit_job(engine, send) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
-        if weighted is None:
-            weighted = registry.METHODS[calibration.method].weighted_by_default
-        require_support(connection, classifier)
+        weighted = registry.settled_weights(calibration, weighted)
+        require_decidable(classifier, weighted=weighted, require_full_match=require_full_match)
+        if classifier.knn is not None:
+            require_support(connection, classifier)
         exemplar_ids = store_scored(connection, classifier, source, on_rows)
         job_id = submission.add_job(
             classifier,
@@ -123,12 +120,14 @@ def score_points(
     cache: ArrayCache,
     classifier: Classifier,
     job: jobs.Job,
-    snapshot: MethodSnapshot,
+    snapshot: Snapshot,
     exemplar_ids: IntArray,
     *,
     memory_budget: int,
-) -> Scored:
+) -> Scored | ScoredLogits:
     """Decide on those of the exemplars that the job's snapshot and options have not decided on yet."""
+    if classifier.knn is None:
+        return score_logits(engine, classifier, job, snapshot, exemplar_ids, memory_budget=memory_budget)
     with connect(engine) as connection:
         wanted = decisions.undecided(
             connection,
@@ -160,7 +159,7 @@ class ScoreChunks:
         self._cache = cache
         self._snapshot = lru_cache(maxsize=4)(self._load_snapshot)
 
-    def __call__(self, work: ChunkWork) -> Scored:
+    def __call__(self, work: ChunkWork) -> Scored | ScoredLogits:
         """Decisions on a chunk's exemplars that the job's snapshot and options have not decided on yet."""
         assert work.job.calibration_id is not None, "a job that scores names a calibration"
         return score_points(
@@ -173,7 +172,7 @@ class ScoreChunks:
             memory_budget=work.memory_budget,
         )
 
-    def _load_snapshot(self, classifier_id: int, calibration_id: int) -> MethodSnapshot:
+    def _load_snapshot(self, classifier_id: int, calibration_id: int) -> Snapshot:
         with connect(self._engine) as connection:
             classifier = classifiers.by_id(connection, classifier_id)
         return registry.load_snapshot(self._engine, self._cache, classifier, calibration_id)

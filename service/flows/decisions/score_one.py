@@ -3,20 +3,28 @@
 A job decides the same, in every bit, on an exemplar with this vector.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.approximation.knn import approximate
 from venn_admit.service.core.types import Float32Array, IntArray
-from venn_admit.service.flows.methods.method import PointsToDecide
-from venn_admit.service.flows.methods.registry import METHODS
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.flows.decisions.logits_only import point_of_logits, require_decidable
+from venn_admit.service.flows.methods.method import AppliedPolicy, PointsToDecide
+from venn_admit.service.flows.methods.recent import Recent
+from venn_admit.service.flows.methods.registry import METHODS, settled_weights
 from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.engine import consistent_view
-from venn_admit.service.store.exemplars import approximations, classifiers
+from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
+from venn_admit.service.store.exemplars.approximations import StoredParameters
 from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.exemplars import DescribedExemplar
 from venn_admit.service.store.search import nearest
 from venn_admit.service.store.search.array_cache import ArrayCache
 from venn_admit.service.store.search.nearest import NearestExemplars
@@ -27,27 +35,45 @@ class PointDecision:
     """What is decided on one vector, and why.
 
     fields: by the names that a stored decision has them under. category_counts: (C,) int64, points of each label in
-    the category, 0 where the set is no singleton. nearest: the K nearest training exemplars.
+    the category, 0 where the set is no singleton. nearest, neighbours: the K nearest training exemplars, nearest first,
+    as the decision sees them, and as users know them; None and none if the classifier has logits only. policy: None if
+    the calibration was asked for no certificate.
     """
 
     classifier: Classifier
     calibration_id: int
     fields: dict[str, Any]
     category_counts: IntArray
-    nearest: NearestExemplars
+    nearest: NearestExemplars | None
+    neighbours: Sequence[DescribedExemplar]
+    policy: AppliedPolicy | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Current:
+    """A snapshot with the parameters that it was made under, and its classifier as it was when they were read.
+
+    What changes of a classifier later, such as the version of its training exemplars, no decision asks for. parameters:
+    None if it has logits only.
+    """
+
+    classifier: Classifier
+    calibration: Calibration
+    parameters: StoredParameters | None
 
 
 class PointScorer:
-    """Decides on vectors one at a time, by the method of the current snapshot."""
+    """Decides on vectors one at a time, by the method of the current snapshot; keeps what it read of snapshots."""
 
     def __init__(self, engine: Engine, cache: ArrayCache) -> None:
         self._engine = engine
+        self._snapshots: Recent[tuple[str, int, UUID], _Current] = Recent()
         self._deciders = {name: method.point_decider(engine, cache) for name, method in METHODS.items()}
 
     def score(
         self,
         name: str,
-        vector: Float32Array,
+        vector: Float32Array | None,
         *,
         logits: Float32Array | None = None,
         weighted: bool | None = None,
@@ -56,25 +82,34 @@ class PointScorer:
     ) -> PointDecision:
         """Decide on a vector by the current snapshot.
 
-        vector: (D,) float32, finite. logits: (C,) float32, the network's, which some methods need. weighted: by the
-        localizer, or plain; None: as is usual for the method. require_full_match: reject q < K.
-        hnsw_ef_search: search by the HNSW index, which may miss neighbours, with so many candidates; None: exactly.
-        Raises NotReadyError before the first calibration, or where there is no such index; InvalidInputError if the
-        method needs logits.
+        vector: (D,) float32, finite; None if the classifier has logits only. logits: (C,) float32, the network's, which
+        some methods need. weighted: by the localizer, or plain; None: as is usual for the method. require_full_match:
+        reject q < K. hnsw_ef_search: search by the HNSW index, which may miss neighbours, with so many candidates;
+        None: exactly. Raises NotReadyError before the first calibration, or where there is no such index;
+        InvalidInputError if the method needs logits, if something needs vectors and there are none, or if weights are
+        asked for of a certified calibration.
         """
         with consistent_view(self._engine) as connection:
-            classifier = classifiers.by_name(connection, name)
-            calibration = calibrations.latest(connection, classifier)
-            parameters = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
-            near = _search(connection, classifier, vector, hnsw_ef_search)
-            if weighted is None:
-                weighted = METHODS[calibration.method].weighted_by_default
-            points = PointsToDecide(
-                approximate(*near.as_neighbours(), parameters.knn),
-                vector[np.newaxis] if weighted else None,
-                None if logits is None else logits[np.newaxis],
-            )
+            current = self._current(connection, name)
+            classifier, calibration = current.classifier, current.calibration
+            weighted = settled_weights(calibration, weighted)
+            near = None
+            if current.parameters is None:
+                require_decidable(classifier, weighted=weighted, require_full_match=require_full_match)
+                if hnsw_ef_search is not None:
+                    classifiers.require_vectors(classifier, "a search")
+                points = point_of_logits(classifier, vector, logits)
+            else:
+                if vector is None:
+                    raise InvalidInputError(f"expected a vector, which classifier {name!r} decides on, got none")
+                near = _search(connection, classifier, vector, hnsw_ef_search)
+                points = PointsToDecide(
+                    approximate(*near.as_neighbours(), current.parameters.knn),
+                    vector[np.newaxis] if weighted else None,
+                    None if logits is None else logits[np.newaxis],
+                )
             decide = self._deciders[calibration.method].look_up(connection, classifier, calibration, points)
+            neighbours = () if near is None else exemplars.described(connection, near.ids)
         explained = decide(require_full_match=require_full_match)
         return PointDecision(
             classifier=classifier,
@@ -82,7 +117,21 @@ class PointScorer:
             fields=explained.fields,
             category_counts=explained.category_counts,
             nearest=near,
+            neighbours=neighbours,
+            policy=explained.policy,
         )
+
+    def _current(self, connection: Connection, name: str) -> _Current:
+        """The current snapshot of the classifier of this name, or an error that says what is missing."""
+
+        def read() -> _Current:
+            classifier = classifiers.by_name(connection, name)
+            calibration = calibrations.latest(connection, classifier)
+            parameters = approximations.parameters_of(connection, calibration.knn_parameters_id)
+            return _Current(classifier, calibration, parameters)
+
+        key = calibrations.latest_key(connection, name)
+        return read() if key is None else self._snapshots.get((name, *key), read)
 
 
 def _search(

@@ -85,7 +85,7 @@ def show(engine: Engine, name: str) -> Shown:
             holdings=catalogue.holdings(connection, classifier),
             parameters=catalogue.parameters(connection, classifier),
             settings=calibrators.of_classifier(connection, classifier),
-            jobs=jobs.summaries(connection, limit=_JOBS, classifier_id=classifier.id),
+            jobs=jobs.summaries(connection, limit=_JOBS, classifier=classifier.name),
             decisions=decisions[:_DECISIONS],
             outcomes=Counter(row.reason for row in decisions),
         )

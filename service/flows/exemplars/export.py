@@ -21,6 +21,7 @@ from venn_admit.service.files.output.exports import (
 )
 from venn_admit.service.files.output.places import check_output
 from venn_admit.service.files.output.tables import TableWriter, check_table_output
+from venn_admit.service.flows.exemplars.export_policy import policy_document
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.engine import consistent_view
@@ -37,6 +38,7 @@ class Export(StrEnum):
     APPROXIMATIONS = "approximations"
     CALIBRATION = "calibration"
     PARAMETERS = "parameters"
+    POLICY = "policy"
     UNLABELLED = "unlabelled"
 
 
@@ -44,7 +46,7 @@ def check_export(what: str, out: Path) -> Export:
     """Return what is to be exported; InvalidInputError if there is no such thing, or it cannot be written to `out`."""
     if what not in list(Export):
         raise InvalidInputError(f"what: expected {', '.join(Export)}, got {what!r}")
-    if what == Export.PARAMETERS:
+    if what in (Export.PARAMETERS, Export.POLICY):
         check_output(out, [".json"])
     else:
         check_table_output(out)
@@ -59,12 +61,19 @@ def export(engine: Engine, name: str, what: Export, out: Path, *, calibration_id
         name: The classifier.
         what: What to write.
         out: The file; it appears complete or not at all.
-        calibration_id: The snapshot for `calibration` and `parameters`; None: the current one.
+        calibration_id: The snapshot for `calibration`, `parameters` and `policy`; None: the current one.
+
+    Raises:
+        InvalidInputError: The file cannot be written, or the snapshot was asked for no certificate.
+        NotReadyError: It does not exist yet.
     """
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         if what is Export.PARAMETERS:
             write_json(out, _parameters(connection, classifier, calibration_id))
+            return 1
+        if what is Export.POLICY:
+            write_json(out, policy_document(connection, classifier, calibration_id))
             return 1
         schema, rows, columns = _table(connection, classifier, what, calibration_id)
         count = 0
@@ -105,6 +114,7 @@ def _table(
                 },
             )
         case Export.NEIGHBOURS:
+            classifiers.require_vectors(classifier, "a neighbour list")
             return (
                 NEIGHBOURS_SCHEMA,
                 approximations.export_neighbour_rows(connection, classifier),
@@ -115,6 +125,7 @@ def _table(
                 },
             )
         case Export.APPROXIMATIONS:
+            classifiers.require_vectors(classifier, "an approximation")
             return (
                 APPROXIMATIONS_SCHEMA,
                 approximations.export_rows(connection, classifier),
@@ -147,7 +158,12 @@ def _table(
 
 
 def _parameters(connection: Connection, classifier: Classifier, calibration_id: int | None) -> dict[str, Any]:
-    """The parameters of a calibration; before the first, those of the KNN and the localizer only."""
+    """The parameters of a calibration; before the first, those of the KNN and the localizer only.
+
+    With logits only there is no KNN, so that what is left are the settings of a calibration.
+    """
+    if classifier.knn is None:
+        return _settings(calibrations.latest_or_by_id(connection, classifier, calibration_id))
     current = approximations.current_parameters(connection, classifier)
     if current is None:
         raise NotReadyError(
@@ -158,7 +174,7 @@ def _parameters(connection: Connection, classifier: Classifier, calibration_id: 
     calibration: Calibration | None
     try:
         calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
-        stored = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
+        stored = approximations.parameters_by_id(connection, calibration.parameters_id)
     except NotReadyError:  # not calibrated yet
         calibration, stored = None, current
     written: dict[str, Any] = {
@@ -168,14 +184,16 @@ def _parameters(connection: Connection, classifier: Classifier, calibration_id: 
         "eta_loc": stored.eta_loc,
         "reliability": None if stored.reliability is None else stored.reliability.document(),
     }
-    if calibration is not None:
-        settings, radius = calibration.method_settings, calibration.band_radius
-        written |= {} if radius is None else {"s_hat": radius.s_hat, "omega": radius.omega}
-        written["alpha"] = float(settings.alpha)
-        if isinstance(settings, CalibratorSettings):
-            written |= {"delta": settings.delta, "kappa": settings.kappa}
-        written |= {
-            "thresholds": [float(threshold) for threshold in settings.thresholds],
-            "q_bins": list(settings.bin_edges),
-        }
-    return written
+    return written if calibration is None else written | _settings(calibration)
+
+
+def _settings(calibration: Calibration) -> dict[str, Any]:
+    settings, radius = calibration.method_settings, calibration.band_radius
+    written: dict[str, Any] = {} if radius is None else {"s_hat": radius.s_hat, "omega": radius.omega}
+    written["alpha"] = float(settings.alpha)
+    if isinstance(settings, CalibratorSettings):
+        written |= {"delta": settings.delta, "kappa": settings.kappa}
+    return written | {
+        "thresholds": [float(threshold) for threshold in settings.thresholds],
+        "q_bins": list(settings.bin_edges),
+    }

@@ -53,7 +53,8 @@ def ingest(
         engine: The database.
         name: The classifier's name.
         source: The exemplars.
-        split: `train`, `held-out`, or one of `knn`, `mc`, `vp` for data that were divided before.
+        split: `train`, `held-out`, or one of `knn`, `mc`, `vp` for data that were divided before. A classifier with
+            logits only neither trains nor fits a KNN, so that it has no `train` and no `knn`.
         on_rows: Is told the rows of each batch.
 
     Raises:
@@ -66,8 +67,10 @@ def ingest(
     rows = new = newest_support = 0
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
+        if split in (Split.TRAIN, Split.KNN):
+            classifiers.require_vectors(classifier, f"split {split}")
         exemplars.lock_ingestion(connection, classifier)
-        for batch in _batches(source, classifier):
+        for batch in batches_of(source, classifier):
             _require_labels(source, batch, split)
             splits = _splits(classifier, batch, split)
             stored = store_batch(connection, classifier, batch, splits, selection="random", source=source.name)
@@ -96,7 +99,7 @@ def store_scored(
     """
     exemplars.lock_ingestion(connection, classifier)
     ids = []
-    for batch in _batches(source, classifier):
+    for batch in batches_of(source, classifier):
         splits = [Split.SCORED] * len(batch.external_ids)
         stored = store_batch(connection, classifier, batch, splits, selection="selected", source=source.name)
         ids.append(stored.ids)
@@ -130,9 +133,12 @@ def store_batch(
     return exemplars.store(connection, classifier, incoming, selection=selection, source=source)
 
 
-def _batches(source: ExemplarSource, classifier: Classifier) -> Iterator[ExemplarBatch]:
+def batches_of(source: ExemplarSource, classifier: Classifier) -> Iterator[ExemplarBatch]:
+    """Yield a source's rows, checked to be those of a classifier."""
     return source.batches(
-        dimension=classifier.dimension, class_count=classifier.class_count, class_names=classifier.class_names
+        dimension=None if classifier.knn is None else classifier.knn.dimension,
+        class_count=classifier.class_count,
+        class_names=classifier.class_names,
     )
 
 

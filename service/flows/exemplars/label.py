@@ -69,12 +69,14 @@ def label(
         join_train: Whether selected exemplars become training exemplars of the KNN.
 
     Raises:
-        InvalidInputError: The source is not as it must be.
+        InvalidInputError: The source is not as it must be, or exemplars are to train where there are no vectors.
         NotFoundError: An id is not stored.
         ConflictError: An exemplar calibrates and would train.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
+        if join_train:
+            classifiers.require_vectors(classifier, "training")
         rows = source.read(class_names=classifier.class_names, selection=selection, retract=retract)
         # As ingestion does: who is stored, and in which split, stays so until this is done.
         exemplars.lock_ingestion(connection, classifier)

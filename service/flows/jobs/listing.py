@@ -27,8 +27,9 @@ class ShownJob:
 def list_jobs(engine: Engine, name: str | None, *, limit: int) -> Sequence[JobRow]:
     """Return the newest jobs of a classifier, or of all. Raises NotFoundError."""
     with connect(engine) as connection:
-        classifier_id = None if name is None else classifiers.by_name(connection, name).id
-        return jobs.summaries(connection, limit=limit, classifier_id=classifier_id)
+        if name is not None:
+            classifiers.by_name(connection, name)
+        return jobs.summaries(connection, limit=limit, classifier=name)
 
 
 def show_job(engine: Engine, job_id: int, *, with_chunks: bool = False) -> ShownJob:

@@ -1,17 +1,21 @@
 """What the flows ask of a method of calibration, as a calibrator names it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows
+from venn_admit.service.core.monitoring.what_if import SnapshotEffects
 from venn_admit.service.core.types import Approximation, Float32Array, IntArray
 from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.flows.methods.describing import CalibrationToDescribe, Described
+from venn_admit.service.flows.methods.judging import Judged, PointsToJudge
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.calibrations.setting_forms import MethodSettings
 from venn_admit.service.store.decisions.decisions import EvidenceRows, Verdicts
-from venn_admit.service.store.exemplars.approximations import StoredParameters
+from venn_admit.service.store.exemplars.approximations import Replacements, StoredParameters
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.search.array_cache import ArrayCache
 
@@ -33,13 +37,20 @@ class Made(Protocol):
 class PointsToDecide:
     """What m points are decided by.
 
-    approximation: the KNN's view of them, under the parameters of the snapshot. vectors: (m, D) float32 if the decision
-    is to be weighted by the localizer; None for a plain one. logits: (m, C) float32, the network's; None if unknown.
+    approximation: the KNN's view of them, under the parameters of the snapshot; None if the classifier has logits only.
+    vectors: (m, D) float32 if the decision is to be weighted by the localizer; None for a plain one. logits: (m, C)
+    float32, the network's; None if unknown.
     """
 
-    approximation: Approximation
+    approximation: Approximation | None
     vectors: Float32Array | None
     logits: Float32Array | None
+
+    @property
+    def view(self) -> Approximation:
+        """The KNN's view, for whoever knows that there are vectors."""
+        assert self.approximation is not None, "a classifier with logits only has no KNN"
+        return self.approximation
 
     def require_logits(self) -> Float32Array:
         """Return the network's logits, or raise InvalidInputError if they are unknown."""
@@ -65,16 +76,63 @@ class Decided(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class AppliedPolicy:
+    """What the policy of a calibration that was asked for a certificate says of one prediction.
+
+    is_certified: whether there is a certified policy. threshold: of p0 for the predicted class; None if that class is
+    never admitted, or if no policy is certified.
+    """
+
+    is_certified: bool
+    threshold: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepBounds:
+    """The plain probabilities within one step of a cell."""
+
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class CellBasis:
+    """What the plain probabilities of a point rest on, if its method has cells.
+
+    score_kind: what ranks the predictions. features: what the score is made of, by name; empty if it is the network's.
+    q_bin: the number of the bin of q. cell_size, cell_right: the points of mc in the cell of that bin and the predicted
+    class, and how many of them are right. step_from, step_below: the scores between which the point's step holds, which
+    may be infinite. before, own, after: that step, and those on either side; None if there is none. threshold: the
+    lower probability that admits; None for never.
+    """
+
+    score_kind: str
+    features: Mapping[str, float]
+    q_bin: int
+    cell_size: int
+    cell_right: int
+    step_from: float
+    step_below: float
+    before: StepBounds | None
+    own: StepBounds
+    after: StepBounds | None
+    threshold: float | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Explained:
     """The decision on one point.
 
     fields: by the names that a stored decision has them under. category_counts: (C,) int64, points of each label in
-    the category, 0 if the set is not a singleton.
+    the category, 0 if the set is not a singleton. policy: None if no certificate was asked for. basis: given with the
+    whole snapshot at hand, if the method has cells.
     """
 
     fields: dict[str, Any]
     category_counts: IntArray
+    policy: AppliedPolicy | None = None
+    basis: CellBasis | None = None
 
 
 class Snapshot(Protocol):
@@ -90,7 +148,7 @@ class Snapshot(Protocol):
 
     @property
     def parameters(self) -> StoredParameters:
-        """The parameters to approximate points with."""
+        """The parameters to approximate points with, for whoever knows that there are vectors."""
         ...
 
     def decide(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Decided:
@@ -137,15 +195,53 @@ class Method(Protocol):
         self,
         connection: Connection,
         classifier: Classifier,
-        parameters: StoredParameters,
+        parameters: StoredParameters | None,
         settings: MethodSettings,
         *,
         memory_budget: int,
+        instead: Replacements | None = None,
     ) -> Made:
         """Compute a snapshot from the labels and approximations of mc and vp.
 
+        parameters: None if the classifier has logits only, which then are all that there is. instead: what replaces
+        stored approximations, for a snapshot that is not to be stored.
+
         Raises:
+            InvalidInputError: The settings need vectors, and there are none.
             NotReadyError: These data do not allow one.
+        """
+        ...
+
+    def compare(
+        self,
+        connection: Connection,
+        classifier: Classifier,
+        calibration: Calibration,
+        made: Made,
+        instead: Replacements,
+        *,
+        memory_budget: int,
+    ) -> SnapshotEffects:
+        """Return how a snapshot that was made with replaced approximations differs from the current one.
+
+        connection: a consistent view, in which the calibration is the current one.
+        """
+        ...
+
+    def ready(
+        self,
+        engine: Engine,
+        cache: ArrayCache,
+        classifier: Classifier,
+        calibration: Calibration,
+        parameters: StoredParameters,
+        made: Made,
+        *,
+        weighted: bool,
+    ) -> Snapshot:
+        """Return a snapshot that is not stored, ready to decide with.
+
+        calibration: the one that it would follow. weighted: whether it is to decide with weights too.
         """
         ...
 
@@ -155,4 +251,18 @@ class Method(Protocol):
 
     def point_decider(self, engine: Engine, cache: ArrayCache) -> PointDecider:
         """Return what decides on one point at once."""
+        ...
+
+    def judge(self, snapshot: Snapshot, points: PointsToJudge, *, memory_budget: int) -> Judged:
+        """Return what a snapshot of this method makes of labelled points that it has decided on, for an evaluation.
+
+        points: with the decisions that are usual for the method. memory_budget: bytes that temporary arrays may take.
+        """
+        ...
+
+    def describe(self, connection: Connection, given: CalibrationToDescribe, *, memory_budget: int) -> Described:
+        """Return what this method adds to the report on a calibration of its own.
+
+        connection: a consistent view. memory_budget: bytes that temporary arrays may take.
+        """
         ...

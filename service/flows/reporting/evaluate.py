@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
-from venn_admit.service.core.approximation.localizer import localizer_logits
-from venn_admit.service.core.calibrators.venn_admit.decide import decide
 from venn_admit.service.core.comparison.adaptive import AdaptiveRule, uniform_draws
 from venn_admit.service.core.comparison.held_out import ViewedPoints
 from venn_admit.service.core.comparison.methods import (
@@ -21,15 +19,17 @@ from venn_admit.service.core.comparison.selective import (
 from venn_admit.service.core.documents import documents_of
 from venn_admit.service.core.evaluation.points import EvaluationPoints
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.core.types import SelectiveMethod
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.files.sources import ExemplarSource
 from venn_admit.service.flows.calibration.approximate import require_support
-from venn_admit.service.flows.decisions.score import load_snapshot
 from venn_admit.service.flows.exemplars.ingest import store_scored
 from venn_admit.service.flows.jobs.submit import Send, Submission, submit_job
-from venn_admit.service.flows.methods.venn_admit.snapshot import require_own
+from venn_admit.service.flows.methods.judging import PointsToJudge
+from venn_admit.service.flows.methods.registry import METHODS, load_snapshot
 from venn_admit.service.flows.reporting.held_out import comparison_calibration, read_held_out
-from venn_admit.service.report.evaluation.dataset import DatasetReport, EvaluatedCalibration, build_dataset_report
+from venn_admit.service.report.evaluation.dataset import DatasetReport, build_dataset_report
+from venn_admit.service.report.evaluation.evaluated import EvaluatedCalibration
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.engine import connect
@@ -70,8 +70,8 @@ def request_evaluation_of_source(
     with submit_job(engine, send) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
+        classifiers.require_vectors(classifier, "a comparison of the methods")
         calibration = calibrations.held(connection, classifier, calibration_id)
-        require_own(calibration)
         exemplar_ids = store_scored(connection, classifier, source, on_rows)
         labelled = evaluations.labelled(connection, calibration, exemplar_ids)
         if not labelled.ids.size and not labelled.seen_count:
@@ -90,8 +90,8 @@ def request_evaluation_of_decisions(
     with submit_job(engine, send) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
+        classifiers.require_vectors(classifier, "a comparison of the methods")
         calibration = calibrations.held(connection, classifier, calibration_id)
-        require_own(calibration)
         labelled = evaluations.labelled(connection, calibration, evaluations.decided(connection, calibration))
         if not labelled.ids.size and not labelled.seen_count:
             raise InvalidInputError(
@@ -116,68 +116,59 @@ def evaluate(
     """
     classifier, exemplar_ids = request.classifier, request.labelled.ids
     snapshot = load_snapshot(engine, cache, classifier, request.calibration_id)
-    settings, eta_loc = snapshot.calibration.settings, snapshot.parameters.eta_loc
+    calibration = snapshot.calibration
+    method, settings = METHODS[calibration.method], calibration.method_settings
+    weighted = method.weighted_by_default
     with connect(engine) as connection:
-        rows = evaluations.evaluated_rows(connection, classifier, request.calibration_id, exemplar_ids)
+        rows = evaluations.evaluated_rows(
+            connection, classifier, request.calibration_id, exemplar_ids, weighted=weighted
+        )
         keys = exemplars.keys(connection, exemplar_ids)
         vectors = exemplars.vectors(connection, classifier, exemplar_ids)
-        held_out = read_held_out(connection, classifier, snapshot, memory_budget)
-        calibration_data = comparison_calibration(connection, classifier, held_out)
-        origin = reports.snapshot_origin(connection, snapshot.calibration)
+        held_out = read_held_out(connection, classifier, snapshot, besides=exemplar_ids, memory_budget=memory_budget)
+        calibration_data, vp_rows = comparison_calibration(connection, classifier, held_out)
+        origin = reports.snapshot_origin(connection, calibration)
 
-    approximation = rows.approximation
-    plain = decide(
-        snapshot.admit,
-        snapshot.venn,
-        approximation,
-        settings,
-        neighbour_count=classifier.neighbour_count,
-        require_full_match=False,
-        localizer=None,
+    judged = method.judge(
+        snapshot,
+        PointsToJudge(classifier, rows, vectors, held_out.splits, calibration_data.vectors, vp_rows),
         memory_budget=memory_budget,
     )
     compared = comparison_methods(
         calibration_data,
         ComparisonPoints(
             network_logits=rows.network_logits,
-            knn_logits=approximation.logits,
+            knn_logits=rows.approximation.logits,
             vectors=vectors,
             draws=uniform_draws(keys.row_keys, seed=classifier.seed),
         ),
         alpha=settings.alpha,
-        eta_loc=eta_loc,
+        eta_loc=snapshot.parameters.eta_loc,
         seed=classifier.seed,
         memory_budget=memory_budget,
     )
     selective = selective_methods(
         held_out.splits,
-        ViewedPoints(rows.network_logits, approximation),
+        ViewedPoints(rows.network_logits, rows.approximation),
         Promise(alpha=settings.alpha, thresholds=settings.thresholds),
         temperature=compared.parameters.temperature,
         neighbour_count=classifier.neighbour_count,
         seed=classifier.seed,
     )
-    # The localizer's vectors are in the order of the Venn index.
-    vp_logits = held_out.splits.vp.seen.view.logits[snapshot.venn.order]
-    localized = localizer_logits(vectors, snapshot.localizer_vectors, vp_logits, eta_loc, memory_budget=memory_budget)
+    view = rows.approximation
     points = EvaluationPoints(
         label=rows.label,
         network_predicted=rows.network_predicted,
-        predicted=approximation.predicted,
-        localizer_predicted=localized.argmax(axis=1),
-        match_count=approximation.match_count,
-        distance=approximation.distance,
-        logits=approximation.logits,
-        included=rows.included,
-        lower_plain=plain.probabilities.lower,
-        upper_plain=plain.probabilities.upper,
-        lower_weighted=rows.lower,
-        upper_weighted=rows.upper,
-        admitted_plain=plain.selection.decision >= 0,
-        admitted_weighted=rows.admitted,
+        predicted=view.predicted,
+        localizer_predicted=judged.localizer_predicted,
+        match_count=view.match_count,
+        distance=view.distance,
+        logits=view.logits,
+        admit=judged.admit,
         comparisons=compared.sets,
-        selective=selective.methods,
+        selective=_with_own(selective.methods, judged.selective),
         documents=documents_of(keys.document_keys),
+        calibrated_by=judged.own,
     )
     return build_dataset_report(
         title,
@@ -185,16 +176,23 @@ def evaluate(
         points,
         classifier.neighbour_count,
         settings.alpha,
-        parameters=(*_described(compared.parameters), *selective.parameters),
+        parameters=(*_described(compared.parameters), *judged.parameters, *selective.parameters),
         left_out=request.labelled.seen_count,
         calibration=EvaluatedCalibration(
-            id=snapshot.calibration.id,
+            id=calibration.id,
             created_at=origin.created_at,
-            settings=settings,
-            mc_count=snapshot.calibration.mc_count,
-            vp_count=snapshot.calibration.vp_count,
+            method=calibration.method,
+            settings=judged.settings,
+            weighted=weighted,
+            mc_count=calibration.mc_count,
+            vp_count=calibration.vp_count,
         ),
     )
+
+
+def _with_own(rivals: tuple[SelectiveMethod, ...], own: tuple[SelectiveMethod, ...]) -> tuple[SelectiveMethod, ...]:
+    """The rivals, of which one of the same name as the calibration's method gives it its place."""
+    return tuple(({one.name: one for one in rivals} | {one.name: one for one in own}).values())
 
 
 def _request(
@@ -211,8 +209,9 @@ def _request(
             f"{calibration.id}, and say nothing about it; evaluate on others"
         )
     require_support(submission.connection, classifier)
+    weighted = METHODS[calibration.method].weighted_by_default
     undecided = decisions.undecided(
-        submission.connection, labelled.ids, calibration_id=calibration.id, weighted=True, require_full_match=False
+        submission.connection, labelled.ids, calibration_id=calibration.id, weighted=weighted, require_full_match=False
     )
     if not undecided.size:
         return EvaluationRequest(classifier, calibration.id, labelled, None)
@@ -223,7 +222,7 @@ def _request(
         chunk_rows=chunk_rows,
         knn_parameters_id=calibration.knn_parameters_id,
         calibration_id=calibration.id,
-        weighted=True,
+        weighted=weighted,
         require_full_match=False,
     )
     return EvaluationRequest(classifier, calibration.id, labelled, job_id)

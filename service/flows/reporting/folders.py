@@ -4,7 +4,6 @@ from pathlib import Path
 
 from venn_admit.service.files.output.exports import write_json
 from venn_admit.service.files.output.places import filling, make_folder
-from venn_admit.service.report.calibration.cells import CellsReport, cells_payload
 from venn_admit.service.report.calibration.contents import CalibrationReport
 from venn_admit.service.report.calibration.payload import calibration_payload
 from venn_admit.service.report.calibration.steps import NextSteps
@@ -13,6 +12,9 @@ from venn_admit.service.report.evaluation.evaluated import calibration_facts
 from venn_admit.service.report.evaluation.payload import report_payload
 from venn_admit.service.report.pages.calibration import write_calibration_page
 from venn_admit.service.report.pages.evaluation import write_report
+from venn_admit.service.report.what_if.contents import SettingsTried
+from venn_admit.service.report.what_if.picture import save_settings_picture
+from venn_admit.service.report.what_if.settings import settings_payload
 
 
 def write_evaluation(folder: Path, name: str, data: str, evaluation: DatasetReport) -> Path:
@@ -29,7 +31,7 @@ def write_evaluation(folder: Path, name: str, data: str, evaluation: DatasetRepo
     """
     facts = {"Classifier": name}
     if evaluation.calibration is not None:
-        facts |= calibration_facts(evaluation.calibration, evaluation.neighbour_count)
+        facts |= calibration_facts(evaluation.calibration)
     make_folder(folder)
     with filling(folder) as draft:
         page, *_ = write_report(draft, f"{name} on {data}", facts, [evaluation])
@@ -46,9 +48,10 @@ def write_calibration_report(folder: Path, report: CalibrationReport, steps: Nex
     return folder / page.name
 
 
-def write_cells_report(folder: Path, report: CellsReport) -> Path:
-    """Write a report on a calibration by Venn-Abers, as JSON; the path of the file."""
+def write_settings_tried(folder: Path, found: SettingsTried) -> Path:
+    """Write what settings admit as a picture and as JSON, as `write_evaluation` does; the path of the picture."""
     make_folder(folder)
     with filling(folder) as draft:
-        write_json(draft / "report.json", cells_payload(report))
-    return folder / "report.json"
+        picture = save_settings_picture(found, draft)
+        write_json(draft / "what-if.json", settings_payload(found))
+    return folder / picture.name

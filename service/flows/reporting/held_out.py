@@ -9,10 +9,16 @@ from venn_admit.service.core.approximation.knn import nonconformity
 from venn_admit.service.core.comparison.adaptive import uniform_draws
 from venn_admit.service.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.service.core.comparison.methods import ComparisonCalibration
-from venn_admit.service.core.types import Approximation, FloatArray, IntArray, Split, join_approximations
+from venn_admit.service.core.types import (
+    Approximation,
+    FloatArray,
+    IntArray,
+    Split,
+    join_approximations,
+)
 from venn_admit.service.errors import NotReadyError
 from venn_admit.service.flows.calibration.approximate import positions
-from venn_admit.service.flows.decisions.score import Snapshot
+from venn_admit.service.flows.methods.method import Snapshot
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.exemplars import approximations, exemplars
 from venn_admit.service.store.exemplars.classifiers import Classifier
@@ -20,48 +26,65 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReadHeldOut:
-    """Held-out data: of knn, mc and vp, one after the other, ids (n,) int64 and 1 - pi^y (n,) float64; and by split."""
+    """Held-out data: of knn, mc and vp, one after the other, ids (n,) int64 and 1 - pi^y (n,) float64; and by split.
+
+    vp: (n_vp,) int64, the rows of vp among them.
+    """
 
     ids: IntArray
     nonconformity: FloatArray
+    vp: IntArray
     splits: HeldOut
 
 
+_Part = tuple[IntArray, IntArray, Approximation]
+"""Ids, labels, and the KNN's view."""
+
+
 def read_held_out(
-    connection: Connection, classifier: Classifier, snapshot: Snapshot, memory_budget: int
+    connection: Connection, classifier: Classifier, snapshot: Snapshot, *, besides: IntArray, memory_budget: int
 ) -> ReadHeldOut:
-    """Return the snapshot's mc and vp, and knn as it is now. memory_budget: bytes that temporary arrays may take."""
-    parts = [
-        (part.exemplar_ids, part.points.score, part.points.label, _view(connection, classifier, snapshot, part))
-        for part in (snapshot.mc, snapshot.vp)
-    ]
-    none = np.empty(0, dtype=np.int64)
-    blocks = list(approximations.split_blocks(connection, classifier, Split.KNN, snapshot.parameters.id, memory_budget))
-    ids = np.concatenate([none, *(block.exemplar_ids for block in blocks)])
-    label = np.concatenate([none, *(block.labels for block in blocks)])
-    view = join_approximations([parts[0][-1].take(none), *(block.approximation for block in blocks)])
-    parts.insert(0, (ids, nonconformity(view.logits, label), label, view))
+    """Return the snapshot's mc and vp, and knn as it is now.
+
+    Of a snapshot that was made without vp, that is vp as it is now, without some points.
+
+    besides: (n,) int64, the ids of these points. memory_budget: bytes that temporary arrays may take.
+    """
+    calibration = snapshot.calibration
+    mc = _of_snapshot(connection, classifier, snapshot, Split.MC)
+
+    def now(split: Split) -> _Part:
+        return _as_it_is(connection, classifier, snapshot, split, besides, mc[-1], memory_budget)
+
+    vp = _of_snapshot(connection, classifier, snapshot, Split.VP) if calibration.vp_count else now(Split.VP)
+    parts = (now(Split.KNN), mc, vp)
 
     def points(ids: IntArray, label: IntArray, view: Approximation) -> HeldOutPoints:
         logits = exemplars.network_logits(connection, classifier, ids)
         return HeldOutPoints(exemplars.keys(connection, ids).document_keys, label, ViewedPoints(logits, view))
 
-    knn, mc, vp = (points(ids, label, view) for ids, _, label, view in parts)
+    ids = np.concatenate([ids for ids, *_ in parts])
     return ReadHeldOut(
-        ids=np.concatenate([ids for ids, *_ in parts]),
-        nonconformity=np.concatenate([score for _, score, *_ in parts]),
-        splits=HeldOut(knn, mc, vp),
+        ids=ids,
+        nonconformity=np.concatenate([nonconformity(view.logits, label) for _, label, view in parts]),
+        vp=np.arange(len(ids) - len(vp[0]), len(ids)),
+        splits=HeldOut(*(points(*part) for part in parts)),
     )
 
 
 def comparison_calibration(
     connection: Connection, classifier: Classifier, held_out: ReadHeldOut
-) -> ComparisonCalibration:
-    """Return all held-out labelled points, in the order of their external ids: sums round by it."""
+) -> tuple[ComparisonCalibration, IntArray]:
+    """Return all held-out labelled points, in the order of their external ids, because sums round by it.
+
+    Also return the rows of vp among them, (n_vp,) int64, in the order of vp.
+    """
     splits = (held_out.splits.knn, held_out.splits.mc, held_out.splits.vp)
     keys = exemplars.keys(connection, held_out.ids)
     order = np.array(sorted(range(len(keys.ids)), key=keys.row_keys.__getitem__), dtype=np.int64)
-    return ComparisonCalibration(
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    calibration = ComparisonCalibration(
         keys=[keys.document_keys[row] for row in order],
         label=np.concatenate([split.label for split in splits])[order],
         network_logits=np.concatenate([split.seen.network_logits for split in splits])[order],
@@ -69,12 +92,31 @@ def comparison_calibration(
         vectors=exemplars.vectors(connection, classifier, keys.ids[order]),
         draws=uniform_draws([keys.row_keys[row] for row in order], seed=classifier.seed),
     )
+    return calibration, place[held_out.vp]
 
 
-def _view(
-    connection: Connection, classifier: Classifier, snapshot: Snapshot, part: calibrations.SnapshotPoints
-) -> Approximation:
-    """The KNN's view of the points of a part of the snapshot, in their order."""
+def _as_it_is(
+    connection: Connection,
+    classifier: Classifier,
+    snapshot: Snapshot,
+    split: Split,
+    besides: IntArray,
+    shaped: Approximation,
+    memory_budget: int,
+) -> _Part:
+    """A split as it is now, without some points; shaped: any view, for the number of classes."""
+    none = np.empty(0, dtype=np.int64)
+    blocks = list(approximations.split_blocks(connection, classifier, split, snapshot.parameters.id, memory_budget))
+    ids = np.concatenate([none, *(block.exemplar_ids for block in blocks)])
+    label = np.concatenate([none, *(block.labels for block in blocks)])
+    view = join_approximations([shaped.take(none), *(block.approximation for block in blocks)])
+    kept = np.flatnonzero(~np.isin(ids, besides))
+    return ids[kept], label[kept], view.take(kept)
+
+
+def _of_snapshot(connection: Connection, classifier: Classifier, snapshot: Snapshot, split: Split) -> _Part:
+    """A split as the snapshot has it."""
+    part = calibrations.read_points(connection, snapshot.calibration, split)
     wanted = part.exemplar_ids
     ids, approximation = approximations.read_approximations(connection, classifier, wanted, snapshot.parameters.id)
     if len(ids) != len(wanted):
@@ -82,4 +124,4 @@ def _view(
             f"{len(wanted) - len(ids):,} points of calibration {snapshot.calibration.id} have other neighbours by now, "
             "and no approximation under its parameters: evaluate with a newer calibration"
         )
-    return approximation.take(positions(ids, wanted))
+    return wanted, part.points.label, approximation.take(positions(ids, wanted))

@@ -1,12 +1,11 @@
 """What a report on a calibration advises: first about errors, then about rejections, then about upkeep."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
-from venn_admit.service.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.service.core.monitoring.traffic import Accuracy, Comparison, Traffic
 from venn_admit.service.core.types import Reason
 from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.report.calibration.sections import Finding
 from venn_admit.service.report.calibration.steps import NextSteps
 from venn_admit.service.report.evaluation.wording import share_text
 
@@ -25,18 +24,11 @@ def advice(report: CalibrationReport, steps: NextSteps) -> list[str]:
     """
     if not report.snapshot.is_current:
         return [f"This calibration is retired: `{steps.report(report.classifier)}` shows the current one."]
-    findings = [*_errors(report), *_rejections(report, steps), *_unlike_vp(report)]
+    findings = [*_errors(report), *_rejections(report, steps), *_unlike(report)]
     return [*_with_sample(findings, _label_sample(report, steps)), *_upkeep(report, steps)]
 
 
-class _Finding(NamedTuple):
-    """What was found, and whether labels of recent traffic are the remedy, which `_with_sample` adds."""
-
-    text: str
-    needs_sample: bool
-
-
-def _with_sample(findings: Iterable[_Finding], how: str) -> Iterator[str]:
+def _with_sample(findings: Iterable[Finding], how: str) -> Iterator[str]:
     """How to label a sample is said once, behind the first finding that needs one."""
     is_said = False
     for found in findings:
@@ -45,77 +37,67 @@ def _with_sample(findings: Iterable[_Finding], how: str) -> Iterator[str]:
         yield f"{found.text}{remedy}"
 
 
-def _errors(report: CalibrationReport) -> Iterator[_Finding]:
+def _errors(report: CalibrationReport) -> Iterator[Finding]:
     """Labels show that admitted predictions are wrong too often."""
-    target = 1 - float(report.snapshot.settings.alpha)
+    target = 1 - float(report.snapshot.alpha)
     below = [found for found in report.traffic.accuracy if found.is_below(target)] if report.traffic else []
     if below:
         shares = "; ".join(f"{_whose(report, found)}, {accuracy_text(found)}" for found in below)
-        yield _Finding(
+        yield Finding(
             f"Admitted predictions are wrong too often: a share of at least 1 - alpha = {target:g} should be right, "
             f"but the known labels show less: {shares}. Do not act on them before you have recalibrated",
             needs_sample=True,
         )
 
 
-def _rejections(report: CalibrationReport, steps: NextSteps) -> Iterator[_Finding]:
-    """All or nearly all points of vp or of recent traffic are rejected."""
-    name, snapshot, usable = report.classifier, report.snapshot, int(report.partitions.usable.sum())
-    if report.other_settings is not None:
-        proposed, share = report.other_settings.proposal()
-        yield _Finding(
-            f"Nearly everything is rejected: {share_text(usable / snapshot.vp_count)} of vp lie in usable bands, which "
-            f"hold at least kappa = {snapshot.settings.kappa:,} points of each class in mc. "
-            f"`{steps.calibrate(name, proposed, report.neighbour_count)}` would leave {share_text(share)} of the "
-            "points usable; or ingest more held-out data.",
-            needs_sample=False,
-        )
-    elif report.admitted_of_vp < NEARLY_NOTHING * snapshot.vp_count:
-        everything = "Nearly everything" if report.admitted_of_vp else "Everything"
-        yield _Finding(
-            f"{everything} is rejected: {share_text(usable / snapshot.vp_count)} of vp lie in usable bands, but only "
-            f"{share_text(report.admitted_of_vp / snapshot.vp_count)} of its points would be admitted, because sets "
-            "hold several classes or too few points of a category are right. A larger alpha, coarser bins of q, more "
-            "held-out data or a better network would admit more.",
-            needs_sample=False,
-        )
+def _rejections(report: CalibrationReport, steps: NextSteps) -> Iterator[Finding]:
+    """All or nearly all points of the calibration data or of recent traffic are rejected."""
+    found = list(report.part.rejections(report, steps))
+    if found:
+        yield from found
     elif report.traffic is not None and _nearly_all_rejected(report.traffic):
-        admitted = share_text(report.admitted_of_vp / snapshot.vp_count)
-        yield _Finding(
+        admitted = share_text(report.part.admitted_of_reference / report.reference_count)
+        yield Finding(
             f"{_how_many_rejected(report.traffic)} points of recent traffic that this calibration decided on were "
-            f"rejected, most of them as '{_main_reason(report.traffic)}', though {admitted} of vp would be admitted",
+            f"rejected, most of them as '{_main_reason(report.traffic)}', though {admitted} of "
+            f"{report.part.reference} would be admitted",
             needs_sample=True,
         )
 
 
-def _unlike_vp(report: CalibrationReport) -> Iterator[_Finding]:
+def _unlike(report: CalibrationReport) -> Iterator[Finding]:
     comparison = report.traffic.comparison if report.traffic else None
-    if comparison is not None and comparison.is_unlike_vp:
-        yield _Finding(
-            f"Recent traffic is unlike vp: {'; '.join(_differences(comparison))}. Nothing is promised for traffic that "
-            "is unlike the calibration data",
+    if comparison is not None and comparison.is_unlike:
+        yield Finding(
+            f"Recent traffic is unlike {comparison.reference}: {'; '.join(_differences(comparison))}. Nothing is "
+            "promised for traffic that is unlike the calibration data",
             needs_sample=True,
         )
 
 
 def _differences(comparison: Comparison) -> Iterator[str]:
     """The differences that are large enough to act on."""
-    for name, shift in (("q", comparison.match_count), ("d", comparison.distance)):
+    for name, shift in comparison.shifts.items():
         if shift.is_large:
             statistic, least = share_text(shift.test.statistic), share_text(shift.test.least)
             yield f"the distributions of {name} differ by {statistic} (at least {least} if chance is allowed for)"
-    pairs = (("lie in usable bands", comparison.usable), ("would be admitted", comparison.admitted))
-    for what, pair in pairs:
+    for name, pair in comparison.shares.items():
         if pair.is_lost:
-            yield f"{share_text(pair.recent.share)} of it {what}, of vp {share_text(pair.vp.share)}"
+            of_reference = share_text(pair.calibrated.share)
+            yield (f"{share_text(pair.recent.share)} of it {_HAPPENS[name]}, of {comparison.reference} {of_reference}")
+
+
+_HAPPENS = {"usable": "lie in usable bands", "admitted": "would be admitted"}
 
 
 def _upkeep(report: CalibrationReport, steps: NextSteps) -> Iterator[str]:
     """Labels and parameters that are newer than the calibration, and discrepancies that have grown."""
     name = report.classifier
-    again = f"`{steps.calibrate(name, report.snapshot.settings, report.neighbour_count)}`"
+    again = f"`{report.part.again(report, steps)}`"
     if report.changes.total:
         yield f"{report.changes.total:,} labelled points arrived, changed or left: {again} uses them."
+    if report.agreement is None:
+        return
     if not report.snapshot.parameters_are_current:
         yield f"Newer KNN parameters are in use than this calibration's: {again} calibrates with them."
     elif report.agreement.grown(report.agreement.held_out):
@@ -163,7 +145,7 @@ def _nearly_all_rejected(traffic: Traffic) -> bool:
     if points < ENOUGH_REJECTED or _admitted(traffic) >= HARDLY_ANY * points:
         return False
     # If traffic is unlike vp, that is the reason, and another paragraph says so.
-    return not _admitted(traffic) or traffic.comparison is None or not traffic.comparison.is_unlike_vp
+    return not _admitted(traffic) or traffic.comparison is None or not traffic.comparison.is_unlike
 
 
 def _how_many_rejected(traffic: Traffic) -> str:

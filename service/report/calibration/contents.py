@@ -1,31 +1,105 @@
 """Everything that a report shows of a calibration and of what happened after it."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from itertools import pairwise
+from typing import Any, Protocol
 
-from venn_admit.service.core.calibrators.bands import BandRadius
-from venn_admit.service.core.calibrators.usable_bands import UsableShares
 from venn_admit.service.core.monitoring.discrepancies import Discrepancies, has_grown
 from venn_admit.service.core.monitoring.inventory import Inventory, SnapshotChanges
-from venn_admit.service.core.monitoring.label_budget import LabelBudget
-from venn_admit.service.core.monitoring.partitions import CalibrationPartitions
 from venn_admit.service.core.monitoring.traffic import Traffic
-from venn_admit.service.core.types import CalibratorSettings
+from venn_admit.service.core.types import Reason, Split
+from venn_admit.service.report.calibration.sections import Finding, Picture, Section, TextTable
+from venn_admit.service.report.calibration.steps import NextSteps
+
+
+class MethodPart(Protocol):
+    """What a method of calibration adds to the report on its calibrations; see `CalibrationReport` for the rest."""
+
+    @property
+    def reference(self) -> Split:
+        """The split of the calibration data that recent traffic is compared with."""
+        ...
+
+    @property
+    def admitted_of_reference(self) -> int:
+        """The number of its points that would be admitted, each decided on without itself."""
+        ...
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The names of the quantities and shares that recent traffic is compared by."""
+        ...
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Why a point may be rejected by this method, in the order shown."""
+        ...
+
+    def settings_text(self) -> str:
+        """Return how the calibration was made, as parts of a sentence."""
+        ...
+
+    def settings_payload(self) -> dict[str, Any]:
+        """Return the same for programs."""
+        ...
+
+    def sections(self, report: "CalibrationReport") -> list[Section]:
+        """Return what calibrates."""
+        ...
+
+    def rejected_of_reference(self, report: "CalibrationReport") -> Mapping[Reason, int]:
+        """Return how many points of the reference would be rejected, by the reasons for which that is known."""
+        ...
+
+    def traffic_tables(self, report: "CalibrationReport") -> tuple[TextTable, ...]:
+        """Return tables of recent traffic by parts, beside the comparison that all methods have."""
+        ...
+
+    def traffic_notes(self) -> tuple[str, ...]:
+        """Return notes on the comparison with the reference."""
+        ...
+
+    def budget(self, report: "CalibrationReport") -> Section:
+        """Return the labels that are lacking."""
+        ...
+
+    def rejections(self, report: "CalibrationReport", steps: NextSteps) -> Iterator[Finding]:
+        """Yield why too little can be admitted, if so."""
+        ...
+
+    def again(self, report: "CalibrationReport", steps: NextSteps) -> str:
+        """Return the step that calibrates once more under the same settings."""
+        ...
+
+    def payload(self, report: "CalibrationReport") -> dict[str, Any]:
+        """Return what the sections and the budget show, for programs."""
+        ...
+
+    def drift_payload(self, report: "CalibrationReport") -> dict[str, Any]:
+        """Return what the tables of recent traffic show, for programs."""
+        ...
+
+    def pictures(self, report: "CalibrationReport") -> tuple[Picture, ...]:
+        """Return the charts of the page, the most telling first."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFacts:
-    """A snapshot: its number, when, why and how it was made, and whether it and its KNN parameters are current."""
+    """A snapshot: its number, when, why and how it was made, and whether it is current.
+
+    parameters_are_current: whether its KNN parameters are; None if the classifier has logits only.
+    """
 
     id: int
     created_at: datetime
     reason: str
     is_current: bool
-    parameters_are_current: bool
-    settings: CalibratorSettings
-    radius: BandRadius
+    parameters_are_current: bool | None
+    method: str
+    alpha: Decimal
     mc_count: int
     vp_count: int
 
@@ -47,28 +121,22 @@ class Agreement:
 class CalibrationReport:
     """One classifier's calibration.
 
-    admitted_of_vp: points of vp that plain Venn-ADMIT would admit, each left out of its category. other_settings: what
-    other settings leave usable, if these leave nearly nothing. traffic: None if nothing was decided. budget: None if no
-    point of the traffic has a band below kappa. seen_count: exemplars that were decided on and are left out of traffic,
-    because the snapshot that decided on them was made with them.
+    agreement: None if it has logits only, and so no KNN. traffic: None if nothing was decided. seen_count: exemplars
+    that were decided on and are left out of traffic, because the snapshot that decided on them was made with them.
+    part: what the method of the calibration adds.
     """
 
     classifier: str
     class_names: tuple[str, ...]
-    neighbour_count: int
-    mc_share: Decimal
     snapshot: SnapshotFacts
     inventory: Inventory
     changes: SnapshotChanges
-    partitions: CalibrationPartitions
-    admitted_of_vp: int
-    other_settings: UsableShares | None
-    agreement: Agreement
+    agreement: Agreement | None
     traffic: Traffic | None
     seen_count: int
-    budget: LabelBudget | None
+    part: MethodPart
 
-    def bin_names(self) -> list[str]:
-        """Return the names of the bins of q, such as "0", "1-5" and "25"."""
-        edges = [*self.snapshot.settings.bin_edges, self.neighbour_count + 1]
-        return [str(a) if b == a + 1 else f"{a}-{b - 1}" for a, b in pairwise(edges)]
+    @property
+    def reference_count(self) -> int:
+        """The number of points that recent traffic is compared with."""
+        return self.snapshot.vp_count if self.part.reference is Split.VP else self.snapshot.mc_count

@@ -1,8 +1,18 @@
 """The parts of a report in text."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import isfinite
+from typing import TYPE_CHECKING, NamedTuple
 
 from venn_admit.service.report.evaluation.wording import share_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME_WIDTH = 8
+"""Characters of a class name over a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +36,56 @@ class Section:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A chart of a page. name: a word of its own; draw: makes the figure, which takes a while."""
+
+    name: str
+    caption: str
+    draw: "Callable[[], Figure]"
+
+
+class Finding(NamedTuple):
+    """What was found, and whether labels of recent traffic are the remedy, which is said behind it then."""
+
+    text: str
+    needs_sample: bool
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Return parts of a sentence as a list.
+
+    >>> listed(["score", "q", "d"]), listed(["score"])
+    ('score, q and d', 'score')
+    """
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def ratio_text(count: int, total: int) -> str:
     """Return a share of a total, or a dash if the total is 0."""
     return share_text(count / total) if total else "-"
+
+
+def group_names(edges: Sequence[float]) -> list[str]:
+    """Return the names of the groups between some edges.
+
+    >>> group_names([1.2, 1.5])
+    ['under 1.2', '1.2 to 1.5', '1.5 and over']
+    >>> group_names([])
+    ['any']
+    """
+    cuts = [f"{edge:.4g}" for edge in edges]
+    if not cuts:
+        return ["any"]
+    between = [f"{low} to {high}" for low, high in pairwise(cuts)]
+    return [f"under {cuts[0]}", *between, f"{cuts[-1]} and over"]
+
+
+def labels_text(labels: float) -> str:
+    """Return a number of labels with two digits, because it is an estimate; "unknown" for infinity.
+
+    >>> [labels_text(labels) for labels in (7.2, 9894.98, 214_491.0, float("inf"))]
+    ['7', '9,900', '210,000', 'unknown']
+    """
+    return f"{float(f'{labels:.2g}'):,.0f}" if isfinite(labels) else "unknown"

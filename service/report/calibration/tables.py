@@ -1,5 +1,7 @@
 """A report on a calibration for a terminal of 80 columns or more."""
 
+from collections.abc import Sequence
+
 from rich import box
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -19,13 +21,20 @@ def calibration_tables(report: CalibrationReport, steps: NextSteps) -> Renderabl
     )
     parts = [
         Group(Text(heading(report), style="bold"), Text(settings_text(report))),
-        *map(_section, sections(report)),
+        *map(drawn_section, sections(report)),
         advice,
     ]
     return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts))
 
 
-def _section(section: Section) -> RenderableType:
+def section_tables(title: str, sections: Sequence[Section]) -> RenderableType:
+    """Return sections under a title."""
+    parts = [Text(title, style="bold"), *map(drawn_section, sections)]
+    return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts))
+
+
+def drawn_section(section: Section) -> RenderableType:
+    """Return one part of a report."""
     return Group(
         Text(section.title, style="bold"),
         *(Text(part) if isinstance(part, str) else _table(part) for part in section.parts),

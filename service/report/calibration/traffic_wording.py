@@ -7,7 +7,7 @@ from venn_admit.service.core.monitoring.traffic import Comparison, Traffic
 from venn_admit.service.core.types import Reason
 from venn_admit.service.report.calibration.advice import accuracy_text
 from venn_admit.service.report.calibration.contents import CalibrationReport
-from venn_admit.service.report.calibration.sections import Section, TextTable, ratio_text
+from venn_admit.service.report.calibration.sections import Section, TextTable, listed, ratio_text
 from venn_admit.service.report.evaluation.wording import share_text
 
 SHOWN_CALIBRATIONS = 5
@@ -16,17 +16,20 @@ SHOWN_CALIBRATIONS = 5
 SHOWN_CLASSES = 3
 """The accuracy of at most this many predicted classes is shown: the lowest."""
 
+SHARE_HEADS = {"usable": "usable\nbands", "admitted": "would be\nadmitted"}
+
 REASON_HEADS = {
     Reason.BAND_BELOW_KAPPA: "band\nbelow\nkappa",
     Reason.SET_NOT_SINGLETON: "set not a\nsingleton",
+    Reason.POLICY_NOT_CERTIFIED: "policy\nnot\ncertified",
     Reason.PROBABILITY_BELOW_THRESHOLD: "probability\nbelow\nthreshold",
     Reason.MATCH_COUNT_BELOW_K: "q below\nK",
 }
 
 
 def traffic_section(report: CalibrationReport) -> Section:
-    """Return what was decided on recent traffic, and how it compares with vp."""
-    title, traffic = "What was decided recently, compared with vp", report.traffic
+    """Return what was decided on recent traffic, and how it compares with the calibration data."""
+    title, traffic = f"What was decided recently, compared with {report.part.reference}", report.traffic
     left_out = (
         (
             f"{report.seen_count:,} exemplars that were decided on are left out, because they are training data, or "
@@ -44,24 +47,24 @@ def traffic_section(report: CalibrationReport) -> Section:
             _decided_by(traffic),
             *left_out,
             *(() if comparison is None else (_quantiles(comparison), _compared_shares(comparison))),
+            *report.part.traffic_tables(report),
             _outcomes(report, traffic),
             *_accuracies(report, traffic),
         ),
         (
-            *_not_compared(traffic),
-            *(() if comparison is None else _COMPARISON_NOTES),
-            "Shares admitted, and rejected by reason, as they were decided. There are no decisions on vp, only its "
-            "bands and sets.",
+            *_not_compared(report, traffic),
+            *(() if comparison is None else (_comparison_note(comparison),)),
+            *report.part.traffic_notes(),
         ),
     )
 
 
-_COMPARISON_NOTES = (
-    "Quantiles of q and d. difference: the largest between the two distribution functions (Kolmogorov-Smirnov); p: the "
-    "probability of as large a difference by chance, if all points of a document are alike.",
-    "would be admitted: by plain Venn-ADMIT under this calibration, whatever calibration and options decided; each "
-    "point of vp is left out of its category.",
-)
+def _comparison_note(comparison: Comparison) -> str:
+    return (
+        f"Quantiles of {listed(list(comparison.shifts))}. difference: the largest between the two distribution "
+        "functions (Kolmogorov-Smirnov); p: the probability of as large a difference by chance, if all points of a "
+        "document are alike."
+    )
 
 
 def _decided_by(traffic: Traffic) -> str:
@@ -76,45 +79,59 @@ def _decided_by(traffic: Traffic) -> str:
     )
 
 
-def _not_compared(traffic: Traffic) -> tuple[str, ...]:
+def _not_compared(report: CalibrationReport, traffic: Traffic) -> tuple[str, ...]:
     missing = traffic.points - (traffic.comparison.points if traffic.comparison else 0)
     if not missing:
         return ()
     return (
-        f"{missing:,} of these are not compared with vp: their q and d were computed with other KNN parameters or "
-        "training data.",
+        f"{missing:,} of these are not compared with {report.part.reference}: their q and d were computed "
+        "with other KNN parameters or training data.",
     )
 
 
 def _quantiles(comparison: Comparison) -> TextTable:
     def rows(name: str, shift: Shift) -> Iterator[tuple[str, ...]]:
-        yield f"{name} of vp", *(f"{value:.4g}" for value in shift.calibrated), "", ""
+        yield f"{name} of {comparison.reference}", *(f"{value:.4g}" for value in shift.calibrated), "", ""
         difference, p_value = share_text(shift.test.statistic), share_text(shift.test.p_value)
         yield f"{name} decided on", *(f"{value:.4g}" for value in shift.decided), difference, p_value
 
     return TextTable(
         ("", *(f"{100 * level:g} %" for level in QUANTILES), "difference", "p"),
-        (*rows("q", comparison.match_count), *rows("d", comparison.distance)),
+        tuple(row for name, shift in comparison.shifts.items() for row in rows(name, shift)),
     )
 
 
 def _compared_shares(comparison: Comparison) -> TextTable:
-    usable, admitted = comparison.usable, comparison.admitted
+    shares = comparison.shares.values()
+    count = next(iter(shares)).calibrated.points
     return TextTable(
-        ("", "points", "usable\nbands", "would be\nadmitted"),
+        ("", "points", *(SHARE_HEADS[name] for name in comparison.shares)),
         (
-            ("vp", f"{usable.vp.points:,}", share_text(usable.vp.share), share_text(admitted.vp.share)),
-            ("compared", f"{comparison.points:,}", share_text(usable.recent.share), share_text(admitted.recent.share)),
+            (f"{comparison.reference}", f"{count:,}", *(share_text(pair.calibrated.share) for pair in shares)),
+            ("compared", f"{comparison.points:,}", *(share_text(pair.recent.share) for pair in shares)),
         ),
     )
 
 
 def _outcomes(report: CalibrationReport, traffic: Traffic) -> TextTable:
-    vp, usable = report.snapshot.vp_count, int(report.partitions.usable.sum())
-    starved, several = ratio_text(vp - usable, vp), ratio_text(usable - int(report.partitions.singleton.sum()), vp)
+    """Counts by reason: those that the method gives, and those that another one gave to points of the traffic."""
+    part, count = report.part, report.reference_count
+    given = [sum(found.rejected[i] for found in traffic.outcomes) > 0 for i in range(len(Reason))]
+    reasons = [reason for i, reason in enumerate(Reason) if reason in part.reasons or given[i]]
+    known, admitted = part.rejected_of_reference(report), part.admitted_of_reference
+    # Of all reasons together the counts may be unknown, and then the admitted points would be read as the rest.
+    is_whole = admitted + sum(known.values()) == count
     return TextTable(
-        ("", "points", "admitted", *REASON_HEADS.values()),
-        (("vp", f"{vp:,}", "", starved, several, "", ""), *map(_outcome_row, traffic.outcomes)),
+        ("", "points", "admitted", *(REASON_HEADS[reason] for reason in reasons)),
+        (
+            (
+                f"{part.reference}",
+                f"{count:,}",
+                ratio_text(admitted, count) if is_whole else "",
+                *(ratio_text(known[reason], count) if reason in known else "" for reason in reasons),
+            ),
+            *(_outcome_row(outcome, reasons) for outcome in traffic.outcomes),
+        ),
     )
 
 
@@ -134,7 +151,8 @@ def _accuracies(report: CalibrationReport, traffic: Traffic) -> tuple[str, ...]:
     )
 
 
-def _outcome_row(outcome: OutcomeCounts) -> tuple[str, ...]:
+def _outcome_row(outcome: OutcomeCounts, reasons: list[Reason]) -> tuple[str, ...]:
     name = ("weighted" if outcome.weighted else "plain") + (", q = K" if outcome.require_full_match else "")
-    shares = (ratio_text(count, outcome.points) for count in (outcome.admitted, *outcome.rejected))
-    return (name, f"{outcome.points:,}", *shares)
+    rejected = dict(zip(Reason, outcome.rejected, strict=True))
+    counts = (outcome.admitted, *(rejected[reason] for reason in reasons))
+    return (name, f"{outcome.points:,}", *(ratio_text(count, outcome.points) for count in counts))

@@ -5,12 +5,14 @@ import warnings
 from collections.abc import Callable
 from html import escape
 from io import StringIO
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure, FigureBase
 
+from venn_admit.service.report.charts.colours import themed
 from venn_admit.service.report.charts.drawing import draw_coverage, draw_heatmap, draw_reliability
 from venn_admit.service.report.charts.drawn_methods import draw_methods
 from venn_admit.service.report.charts.drawn_risk import draw_risk
@@ -25,13 +27,16 @@ TITLES = {
     "methods": "Share correct among singletons against the share admitted",
     "coverage": "Share correct among admitted points, as more are admitted",
     "reliability": "Lower and upper probability against observed share correct",
-    "heatmap": "Accuracy of the KNN by q and d",
+    "heatmap": "Accuracy by q and d",
     "risk": "Share wrong among admitted points, most confident first",
 }
 
 
 SHEET_WIDTH = 17.0
 """Inches of the sheet with everything."""
+
+LEAST_SCALE = 0.6
+"""A page draws no chart smaller than this part of its size."""
 
 TABLE_WIDTH = 10.4
 """Inches of the table that stands beside a chart on it."""
@@ -58,21 +63,24 @@ def risk_figure(report: DatasetReport) -> Figure:
 
 
 def heatmap_figure(report: DatasetReport) -> Figure:
-    """Accuracy of the KNN over q by d, with counts."""
+    """Accuracy over q by d, with counts."""
     return _single(report, "heatmap", draw_heatmap, (7.6, 4.8))
 
 
 def summary_figure(report: DatasetReport) -> Figure:
     """The charts and the tables on one sheet."""
     with drawing_fonts():
-        figure = Figure(figsize=(SHEET_WIDTH, 33.4), layout="constrained")
+        tables = evaluation_tables(report)
+        last = 5.4 if tables.partitions is None else 8.0
+        figure = Figure(figsize=(SHEET_WIDTH, 25.4 + last), layout="constrained")
         words = (f"{report.name}: {extent(report)}", left_out(report), answer(report), headline(report))
         figure.suptitle("\n".join(filter(None, words)), fontsize=12.5, parse_math=False)
-        sheets: Any = figure.subfigures(5, 1, height_ratios=(5.8, 6.2, 6.0, 5.8, 8.0), hspace=0.02)
+        sheets: Any = figure.subfigures(5, 1, height_ratios=(5.8, 6.2, 6.0, 5.8, last), hspace=0.02)
         top: Any = sheets[1].subfigures(1, 2, width_ratios=(TABLE_WIDTH, SHEET_WIDTH - TABLE_WIDTH), wspace=0.02)
         beside: Any = sheets[3].subfigures(1, 2, wspace=0.03)
         below: Any = sheets[4].subfigures(1, 2, wspace=0.03)
-        right: Any = below[1].subfigures(2, 1, height_ratios=(1.7, 1), hspace=0.02)
+        heights = (1, 1) if tables.partitions is None else (1.7, 1)
+        right: Any = below[1].subfigures(2, 1, height_ratios=heights, hspace=0.02)
         charts = (
             (sheets[0], draw_methods, "methods"),
             (top[1], draw_risk, "risk"),
@@ -83,12 +91,10 @@ def summary_figure(report: DatasetReport) -> Figure:
         for part, draw, name in charts:
             draw(part, report)
             part.suptitle(TITLES[name], fontsize=12, fontweight="bold")
-        tables = evaluation_tables(report)
         places = (
             (top[0], tables.glance, TABLE_WIDTH),
             (sheets[2], tables.covered, SHEET_WIDTH),
-            (right[0], tables.partitions, SHEET_WIDTH / 2),
-            (right[1], tables.accuracy, SHEET_WIDTH / 2),
+            *zip(right, filter(None, (tables.partitions, tables.accuracy)), repeat(SHEET_WIDTH / 2), strict=False),
         )
         for part, table, inches in places:
             draw_table(part, table, inches)
@@ -138,7 +144,9 @@ def to_svg(figure: Figure, prefix: str, label: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
     # Within a tag only: a name that is drawn may look like an attribute.
     svg = re.sub(r"<[^>]*>", lambda tag: _within_page(tag[0], prefix), svg)
-    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1)
+    # Narrower than this its words could not be read, and it scrolls in its box instead.
+    least = f"--least: {LEAST_SCALE * figure.get_figwidth():.1f}in"
+    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}" style="{least}"', 1)
 
 
 def _within_page(tag: str, prefix: str) -> str:
@@ -146,7 +154,7 @@ def _within_page(tag: str, prefix: str) -> str:
     # Within HTML the namespaces are known; their declarations would be the only addresses in the page.
     tag = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", tag).replace("xlink:href", "href")
     tag = re.sub(r"font-family: [^;\"]*", f"font-family: {PAGE_FONTS}", tag)
-    return re.sub(r'(\bid="|\bhref="#|url\(#)', rf"\g<1>{prefix}-", tag)
+    return themed(re.sub(r'(\bid="|\bhref="#|url\(#)', rf"\g<1>{prefix}-", tag))
 
 
 def _single(

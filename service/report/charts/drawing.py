@@ -17,6 +17,7 @@ from matplotlib.typing import LineStyleType
 from venn_admit.service.core.evaluation.coverage_bands import CoverageBand
 from venn_admit.service.core.evaluation.curves import CoverageCurve, Reliability
 from venn_admit.service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict
+from venn_admit.service.report.charts.colours import DARK_INK, LIGHT_INK
 from venn_admit.service.report.charts.marks import (
     FEW_ALPHA,
     FEW_MARK_COLOUR,
@@ -27,7 +28,7 @@ from venn_admit.service.report.charts.marks import (
     verdict_mark,
     verdict_marks,
 )
-from venn_admit.service.report.evaluation.dataset import RECOMMENDED, DatasetReport
+from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.wording import few_text, match_bin_names, share_text, shorten, target_text
 
 CLASS_LOOKS: tuple[tuple[str, LineStyleType], ...] = (
@@ -60,7 +61,7 @@ def draw_coverage(figure: FigureBase, report: DatasetReport) -> None:
     Along the curve the interval is a band, for all classes together and, up to `MOST_BANDS`, for each. Curves start
     where `MINIMUM_TO_JUDGE` points, of as many documents, are admitted. The curves set the limits, not the intervals.
     """
-    measured, shown, target = report.method(RECOMMENDED), report.shown_classes(), float(report.target)
+    measured, shown, target = report.method(report.own), report.shown_classes(), float(report.target)
     left = figure.add_subplot(1, 2, 1, ylabel="share correct among admitted")
     right = figure.add_subplot(1, 2, 2, sharex=left, sharey=left)
     panels = (
@@ -121,7 +122,7 @@ def draw_reliability(figure: FigureBase, report: DatasetReport) -> None:
     for column, (title, kind, measured) in enumerate(panels):
         observed = figure.add_subplot(grid[0, column])
         counts = figure.add_subplot(grid[1, column], sharex=observed)
-        series = [_draw_bins(observed, counts, measured[name], name) for name in VENN_LOOKS]
+        series = [_draw_bins(observed, counts, bins, name) for name, bins in measured.items()]
         series += observed.plot([0, 1], [0, 1], color="black", linewidth=1, linestyle="--")
         series.append(observed.axvline(float(report.target), color=TARGET_COLOUR, linewidth=1, linestyle=":"))
         observed.set(title=title, xlim=(-0.02, 1.02), ylim=(-0.02, 1.04))
@@ -135,13 +136,13 @@ def draw_reliability(figure: FigureBase, report: DatasetReport) -> None:
     name_series(
         figure,
         [*series, few_mark()],
-        [*VENN_LOOKS, "observed = probability", f"target {target_text(report)}", few_text(report)],
+        [*report.reliability_lower, "observed = probability", f"target {target_text(report)}", few_text(report)],
         columns=5,
     )
 
 
 def draw_heatmap(figure: FigureBase, report: DatasetReport) -> None:
-    """Accuracy and count of the KNN in each cell of q by d; cells of fewer than `MINIMUM_TO_JUDGE` points stay grey."""
+    """Accuracy and count in each cell of q by d; cells of fewer than `MINIMUM_TO_JUDGE` points stay grey."""
     grid = report.grid
     rows, columns = grid.count.shape
     judged = grid.count >= MINIMUM_TO_JUDGE
@@ -162,11 +163,11 @@ def draw_heatmap(figure: FigureBase, report: DatasetReport) -> None:
                 f"{share}\nn = {count:,}" if count else "none",
                 ha="center",
                 va="center",
-                color="white" if dark else "black" if count >= MINIMUM_TO_JUDGE else FEW_MARK_COLOUR,
+                color=LIGHT_INK if dark else DARK_INK if count >= MINIMUM_TO_JUDGE else FEW_MARK_COLOUR,
                 fontsize=9 if count >= MINIMUM_TO_JUDGE else 8,
             )
     bar = figure.colorbar(mesh, ax=axes, pad=0.02)
-    bar.set_label("accuracy of the KNN")
+    bar.set_label(f"accuracy of the {report.baseline}")
     bar.ax.axhline(float(report.target), color="white", linewidth=3)
     bar.ax.axhline(float(report.target), color="black", linewidth=1.2)
     axes.set_yticks(np.arange(rows) + 0.5, match_bin_names(grid))

@@ -9,6 +9,7 @@ from matplotlib.figure import FigureBase
 from matplotlib.lines import Line2D
 
 from venn_admit.service.core.evaluation.measures import MethodMeasures
+from venn_admit.service.core.evaluation.points import KNN, NETWORK
 from venn_admit.service.core.evaluation.tallies import Tally, Verdict
 from venn_admit.service.report.charts.drawing import TARGET_COLOUR, VENN_LOOKS
 from venn_admit.service.report.charts.drawn_risk import RISK_LOOKS
@@ -21,11 +22,12 @@ from venn_admit.service.report.charts.marks import (
     few_mark,
     name_series,
 )
-from venn_admit.service.report.evaluation.dataset import KNN, DatasetReport
+from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.wording import MARKS, PREDICTED, TRUE, few_text, kind_tallies, target_text
 
 METHOD_LOOKS = {
     KNN: ("black", "D"),
+    NETWORK: ("#555555", "D"),
     "ADMIT": ("#009E73", "p"),
     **{f"Venn-ADMIT {name}": look for name, look in VENN_LOOKS.items()},
     **{f"Venn-ADMIT {name}, q = K": (colour, "X") for name, (colour, _) in VENN_LOOKS.items()},

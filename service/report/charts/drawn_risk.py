@@ -7,11 +7,12 @@ from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind
-from venn_admit.service.core.comparison.selective import CERTIFIED, GUARANTEED, SOFTMAX, VENN_ABERS
+from venn_admit.service.core.comparison.selective import CERTIFIED, GUARANTEED, SOFTMAX, VENN_ABERS, by_bins
+from venn_admit.service.core.evaluation.points import WEIGHTED_ADMIT
 from venn_admit.service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally
 from venn_admit.service.report.charts.drawing import TARGET_COLOUR, VENN_LOOKS
 from venn_admit.service.report.charts.marks import name_series
-from venn_admit.service.report.evaluation.dataset import RECOMMENDED, DatasetReport
+from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.wording import share_text
 
 RISK_LOOKS: dict[str, tuple[str, LineStyleType, str]] = {
@@ -20,7 +21,9 @@ RISK_LOOKS: dict[str, tuple[str, LineStyleType, str]] = {
     VENN_ABERS[ScoreKind.NETWORK]: ("#D55E00", "--", "P"),
     VENN_ABERS[ScoreKind.RELIABILITY]: ("#009E73", "-.", "h"),
     CERTIFIED: ("#000000", "-", "*"),
-    RECOMMENDED: (VENN_LOOKS["weighted"][0], (0, (1, 1)), VENN_LOOKS["weighted"][1]),
+    by_bins(VENN_ABERS[ScoreKind.NETWORK]): ("#CC79A7", "--", "P"),
+    by_bins(VENN_ABERS[ScoreKind.RELIABILITY]): ("#CC79A7", "-.", "h"),
+    WEIGHTED_ADMIT: (VENN_LOOKS["weighted"][0], (0, (1, 1)), VENN_LOOKS["weighted"][1]),
 }
 """Colour, line and mark of each method."""
 

@@ -39,12 +39,19 @@ def with_drawable_names(report: DatasetReport) -> DatasetReport:
     """
     return replace(
         report,
-        name="".join(character if _is_drawable(character) else UNKNOWN for character in report.name),
-        class_names=tuple(
-            name if all(map(_is_drawable, name)) else f"class {number}"
-            for number, name in enumerate(report.class_names)
-        ),
+        name=drawable_text(report.name),
+        class_names=drawable_class_names(report.class_names),
     )
+
+
+def drawable_text(text: str) -> str:
+    """The text, with a square in place of each character that cannot be drawn."""
+    return "".join(character if _is_drawable(character) else UNKNOWN for character in text)
+
+
+def drawable_class_names(class_names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names, with a number in place of each that cannot be drawn."""
+    return tuple(name if all(map(_is_drawable, name)) else f"class {number}" for number, name in enumerate(class_names))
 
 
 @cache

@@ -1,7 +1,6 @@
 """All that a report shows of one evaluation set, computed once for the terminal, the charts and the page."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 
 import numpy as np
@@ -25,6 +24,9 @@ from venn_admit.service.core.evaluation.measures import (
     point_accuracy,
 )
 from venn_admit.service.core.evaluation.points import (
+    KNN,
+    NETWORK,
+    WEIGHTED_ADMIT,
     EvaluationPoints,
     PartitionTable,
     partition_table,
@@ -32,12 +34,8 @@ from venn_admit.service.core.evaluation.points import (
 )
 from venn_admit.service.core.evaluation.risk import RiskCurve, risk_curve
 from venn_admit.service.core.evaluation.tallies import Tally, Verdict
-from venn_admit.service.core.types import CalibratorSettings
 from venn_admit.service.errors import InvalidInputError
-
-KNN = "KNN"
-RECOMMENDED = "Venn-ADMIT weighted"
-"""The method whose decisions the service records by default."""
+from venn_admit.service.report.evaluation.evaluated import EvaluatedCalibration
 
 MOST_CLASSES = 6
 
@@ -50,29 +48,20 @@ class AccuracyRow:
     accuracy: PointAccuracy
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluatedCalibration:
-    """The snapshot whose decisions were evaluated, by its number: when it was made, how, and with how many points."""
-
-    id: int
-    created_at: datetime
-    settings: CalibratorSettings
-    mc_count: int
-    vp_count: int
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class DatasetReport:
     """One evaluation set, measured.
 
     alpha: exact decimal; the target is 1 - alpha. document_count: documents that hold the points, where those of
-    one document are not independent; else None. accuracy, methods: rows in the order they are shown.
-    reliability_lower, reliability_upper: of the plain and of the weighted probabilities, by name.
+    one document are not independent; else None. own: the name of the method that is judged, which decided; baseline:
+    that of the row that admits all of its predictions. accuracy, methods: rows in the order they are shown.
+    partitions: None if the method that is judged has no bands.
+    reliability_lower, reliability_upper: of its plain and of its weighted probabilities, by name, if it has them.
     set_methods: the names of the methods that give sets, or whose decisions the paper's tables show as sets.
     risk_curves: of every method that ranks its predictions.
-    curves_by_true_class, curves_by_predicted_class (C each), curve_overall: by the weighted lower probability.
+    curves_by_true_class, curves_by_predicted_class (C each), curve_overall: by the lower probability that it admits by.
     bands_by_true_class, bands_by_predicted_class, band_overall: intervals along them, of the shown classes by number.
-    grid: of the KNN. parameters: name and text of what the comparison methods were given or fitted.
+    grid: of its predictions. parameters: name and text of what the comparison methods were given or fitted.
     left_out: rows of the evaluation set that are training or calibration data, and were not evaluated.
     calibration: what decided, if the points were scored by one that is stored.
     """
@@ -83,8 +72,10 @@ class DatasetReport:
     neighbour_count: int
     point_count: int
     document_count: int | None
+    own: str
+    baseline: str
     accuracy: tuple[AccuracyRow, ...]
-    partitions: PartitionTable
+    partitions: PartitionTable | None
     methods: tuple[MethodMeasures, ...]
     reliability_lower: dict[str, Reliability]
     reliability_upper: dict[str, Reliability]
@@ -111,8 +102,8 @@ class DatasetReport:
         return next(row.singletons for row in self.methods if row.name == name)
 
     def shown_classes(self, most: int = MOST_CLASSES) -> tuple[int, ...]:
-        """All classes, ascending; of more than `most` only those doing worst under the recommended method."""
-        return _worst_classes(self.method(RECOMMENDED), self.method(KNN), self.alpha, most)
+        """All classes, ascending; of more than `most` only those doing worst under the method that is judged."""
+        return _worst_classes(self.method(self.own), self.method(self.baseline), self.alpha, most)
 
 
 def build_dataset_report(
@@ -135,17 +126,17 @@ def build_dataset_report(
         raise InvalidInputError(
             f"expected {points.class_count} class names, one a column of the logits, got {len(class_names)}"
         )
-    documents = points.documents
-    label, predicted, class_count = points.label, points.predicted, points.class_count
+    documents, own = points.documents, points.own
+    label, predicted, class_count = points.label, own.predicted, points.class_count
     correct = predicted == label
-    predictions = {"network": points.network_predicted, KNN: predicted}
+    predictions = {NETWORK: points.network_predicted, KNN: points.predicted}
     if points.localizer_predicted is not None:
         predictions["localizer"] = points.localizer_predicted
     methods = tuple(measure_method(sets, label, documents) for sets in standard_methods(points, neighbour_count))
     singletons = {row.name: row.singletons for row in methods}
-    shown = _worst_classes(singletons[RECOMMENDED], singletons[KNN], alpha, MOST_CLASSES)
+    shown = _worst_classes(singletons[own.name], singletons[own.baseline], alpha, MOST_CLASSES)
     *bands, band_overall = coverage_bands(
-        points.lower_weighted,
+        own.confidence,
         correct,
         [*(label == c for c in shown), *(predicted == c for c in shown), np.ones(label.size, np.bool_)],
         documents,
@@ -157,22 +148,18 @@ def build_dataset_report(
         neighbour_count=neighbour_count,
         point_count=int(label.size),
         document_count=None if documents is None else documents.count,
+        own=own.name,
+        baseline=own.baseline,
         accuracy=tuple(
             AccuracyRow(who, point_accuracy(label, said, class_count, documents)) for who, said in predictions.items()
         ),
-        partitions=partition_table(points, neighbour_count, alpha),
+        partitions=partition_table(points, neighbour_count, alpha) if own.has_bands else None,
         methods=methods,
-        reliability_lower={
-            "plain": reliability(points.lower_plain, correct, documents),
-            "weighted": reliability(points.lower_weighted, correct, documents),
-        },
-        reliability_upper={
-            "plain": reliability(points.upper_plain, correct, documents),
-            "weighted": reliability(points.upper_weighted, correct, documents),
-        },
-        curves_by_true_class=coverage_curves(points.lower_weighted, correct, label, class_count),
-        curves_by_predicted_class=coverage_curves(points.lower_weighted, correct, predicted, class_count),
-        curve_overall=coverage_curve(points.lower_weighted, correct),
+        reliability_lower={name: reliability(lower, correct, documents) for name, (lower, _) in own.bounds.items()},
+        reliability_upper={name: reliability(upper, correct, documents) for name, (_, upper) in own.bounds.items()},
+        curves_by_true_class=coverage_curves(own.confidence, correct, label, class_count),
+        curves_by_predicted_class=coverage_curves(own.confidence, correct, predicted, class_count),
+        curve_overall=coverage_curve(own.confidence, correct),
         bands_by_true_class=dict(zip(shown, bands[: len(shown)], strict=True)),
         bands_by_predicted_class=dict(zip(shown, bands[len(shown) :], strict=True)),
         band_overall=band_overall,
@@ -192,11 +179,10 @@ def build_dataset_report(
 
 
 def _risk_curves(points: EvaluationPoints) -> tuple[RiskCurve, ...]:
-    """Of the selective methods that rank their predictions, then of the recommended method."""
-    ranked = (
-        *((one.name, one.confidence, one.predicted) for one in points.selective if one.confidence is not None),
-        (RECOMMENDED, points.lower_weighted, points.predicted),
-    )
+    """Of the selective methods that rank their predictions, then of weighted Venn-ADMIT."""
+    ranked = [(one.name, one.confidence, one.predicted) for one in points.selective if one.confidence is not None]
+    if points.admit is not None:
+        ranked.append((WEIGHTED_ADMIT, points.admit.lower_weighted, points.predicted))
     return tuple(risk_curve(name, confidence, said == points.label) for name, confidence, said in ranked)
 
 

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from venn_admit.service.core.calibrators.certified.certify import DEFAULT_CONFIDENCE
-from venn_admit.service.core.comparison.selective import CERTIFIED, GUARANTEED, SOFTMAX, VENN_ABERS
+from venn_admit.service.core.calibrators.certified.certification import DEFAULT_CONFIDENCE
+from venn_admit.service.core.comparison.selective import CERTIFIED, GUARANTEED, SOFTMAX
 from venn_admit.service.core.evaluation.measures import ClassTallies, MethodMeasures
+from venn_admit.service.core.evaluation.points import KNN, NETWORK
 from venn_admit.service.core.evaluation.tallies import Tally, Verdict
-from venn_admit.service.report.evaluation.dataset import KNN, DatasetReport
+from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.table import NONE_MARK, Cell, Column, ColumnGroup, EvaluationTable, Note, Row
 from venn_admit.service.report.evaluation.wording import (
     PREDICTED,
@@ -42,9 +43,9 @@ class Promised(StrEnum):
 
 _PROMISES = {
     KNN: Promised.NONE,
+    NETWORK: Promised.NONE,
     SOFTMAX: Promised.NONE,
     GUARANTEED: Promised.OVERALL,
-    **dict.fromkeys(VENN_ABERS.values(), Promised.PREDICTED),
     CERTIFIED: Promised.BOTH,
 }
 
@@ -66,7 +67,7 @@ class EveryClass:
 
 def promise_of(method: str) -> Promised:
     """Return what the method of this name promises; a method that is not known here gives sets."""
-    if method.startswith("Venn-ADMIT"):
+    if method.startswith(("Venn-ADMIT", "Venn-Abers")):
         return Promised.PREDICTED
     return _PROMISES.get(method, Promised.SETS)
 
@@ -77,13 +78,15 @@ def every_class(measured: ClassTallies, report: DatasetReport) -> EveryClass:
 
 
 def glance_table(report: DatasetReport) -> EvaluationTable:
-    """Return a row per method, those that promise least first; variants with q = K are left out.
+    """Return a row per method: first that of the calibration, then the others, those that promise least first.
+
+    Variants with q = K are left out.
 
     Of two classes each has its columns. Of more, the worst of the true and of the predicted classes is shown: one that
     misses the target if any does, otherwise one that cannot be told, and of these that with the lowest share.
     """
     methods = [row for row in report.methods if not row.name.endswith(", q = K")]
-    methods.sort(key=lambda row: tuple(Promised).index(promise_of(row.name)))
+    methods.sort(key=lambda row: (row.name != report.own, tuple(Promised).index(promise_of(row.name))))
     each = len(report.class_names) <= SIDE_BY_SIDE
 
     def columns(kind: str) -> list[Column]:
@@ -117,7 +120,7 @@ def glance_table(report: DatasetReport) -> EvaluationTable:
             *columns(PREDICTED),
             Column("met"),
         ),
-        tuple(Row((row.name,), cells(row)) for row in methods),
+        tuple(Row((row.name,), cells(row), is_own=row.name == report.own) for row in methods),
         _notes(report),
     )
 
@@ -126,6 +129,7 @@ def _notes(report: DatasetReport) -> tuple[Note, ...]:
     target = target_text(report)
     areas = ", ".join(f"{one.name} {share_text(one.area)}" for one in report.risk_curves)
     return (
+        (f"First the method of the calibration, {report.own}; then the others, calibrated on the same data.",),
         (
             f"Verdicts rest on {interval_note(report)} of the share right. ",
             Verdict.MET,

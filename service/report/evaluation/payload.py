@@ -78,13 +78,16 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
         "class_names": list(report.class_names),
         "calibration": None if report.calibration is None else calibration_payload(report.calibration),
         "alpha": str(report.alpha),
+        "own_method": report.own,
         "verdict": _verdict(report),
         "points": report.point_count,
         "document_count": report.document_count,
         "left_out": report.left_out,
         "notes": [note for note in (left_out(report), answer(report), headline(report), class_gap(report)) if note],
         "accuracy": {row.name: accuracy(row.accuracy) for row in report.accuracy},
-        "partitions": [
+        "partitions": None
+        if report.partitions is None
+        else [
             {
                 "q": row.matches,
                 "d": row.distances,
@@ -93,7 +96,7 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
             }
             for row in report.partitions.rows
         ],
-        "median_d": report.partitions.median,
+        "median_d": None if report.partitions is None else report.partitions.median,
         "methods": {row.name: method(row) for row in report.methods},
         "parameters": dict(report.parameters),
         "risk_coverage": {one.name: _risk(one) for one in report.risk_curves},

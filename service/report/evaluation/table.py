@@ -69,11 +69,15 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Names, one a column of names, and cells, one a column. short: the name, seen under the name of the row above."""
+    """Names, one a column of names, and cells, one a column.
+
+    short: the name, seen under the name of the row above. is_own: whether it is that of the evaluated calibration.
+    """
 
     names: tuple[str, ...]
     cells: tuple[Cell, ...]
     short: str = ""
+    is_own: bool = False
 
     @property
     def label(self) -> str:

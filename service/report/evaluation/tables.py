@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import isnan
 
 from venn_admit.service.core.evaluation.measures import MethodMeasures, PointAccuracy
-from venn_admit.service.core.evaluation.points import PartitionCell
+from venn_admit.service.core.evaluation.points import PartitionCell, PartitionTable
 from venn_admit.service.core.evaluation.tallies import Tally, Verdict
 from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.glance import glance_table
@@ -46,19 +46,29 @@ SET_SIZE = ColumnGroup("sets", "per set size")
 
 @dataclass(frozen=True, slots=True)
 class EvaluationTables:
-    """All tables of one evaluation set."""
+    """All tables of one evaluation set. partitions: None if the method that is judged has no bands."""
 
     glance: EvaluationTable
     selective: EvaluationTable
     covered: EvaluationTable
     accuracy: EvaluationTable
-    partitions: EvaluationTable
+    partitions: EvaluationTable | None
+
+    @property
+    def details(self) -> tuple[EvaluationTable, ...]:
+        """All but the first, in the order shown."""
+        every = (self.selective, self.covered, self.accuracy, self.partitions)
+        return tuple(table for table in every if table is not None)
 
 
 def evaluation_tables(report: DatasetReport) -> EvaluationTables:
     """Every table, whose classes are those that the report shows."""
     return EvaluationTables(
-        glance_table(report), _selective(report), _covered(report), _accuracy(report), _partitions(report)
+        glance_table(report),
+        _selective(report),
+        _covered(report),
+        _accuracy(report),
+        None if report.partitions is None else _partitions(report, report.partitions),
     )
 
 
@@ -149,9 +159,9 @@ def _accuracy(report: DatasetReport) -> EvaluationTable:
     )
 
 
-def _partitions(report: DatasetReport) -> EvaluationTable:
+def _partitions(report: DatasetReport, partitions: PartitionTable) -> EvaluationTable:
     """Accuracy, n/N and threshold of the KNN for every q by d partition, over all and per true class."""
-    shown, partitions = report.shown_classes(), report.partitions
+    shown = report.shown_classes()
 
     def cell(measured: PartitionCell) -> Cell:
         tally = measured.tally

@@ -27,8 +27,7 @@ def report_tables(report: DatasetReport, *, details: bool = False) -> Renderable
         details: Whether tables of shares with intervals, coverage, accuracy and partitions follow.
     """
     tables = evaluation_tables(report)
-    further = (tables.selective, tables.covered, tables.accuracy, tables.partitions) if details else ()
-    shown = (tables.glance, *further)
+    shown = (tables.glance, *(tables.details if details else ()))
     return Group(Padding(verdict_view(report), (0, 0, 1, 0)), *map(table_view, shown))
 
 
@@ -95,7 +94,8 @@ def _drawn(table: EvaluationTable, columns: list[int], separator: str) -> Table:
     for rows in table.grouped_rows():
         for row in rows:
             cells = [_cell(row.cells[number], separator) for number in columns]
-            drawn.add_row(*map(Text, _names(row, is_first=row is rows[0])), *cells)
+            names = _names(row, is_first=row is rows[0])
+            drawn.add_row(*(Text(name, style="bold" if row.is_own else "") for name in names), *cells)
         drawn.add_section()
     return drawn
 

@@ -38,7 +38,7 @@ def verdict_view(report: DatasetReport) -> RenderableType:
     """Return the verdict on every predicted class, how much is admitted, and what cannot be told yet."""
     lines = [Text(f"{report.name}: {extent(report)}", style="bold")]
     if report.calibration is not None:
-        lines.append(Text(calibration_text(report.calibration, report.neighbour_count), style="dim"))
+        lines.append(Text(calibration_text(report.calibration), style="dim"))
     if missing := left_out(report):
         lines.append(Text(missing))
     lines.append(Text(answer(report), style=STYLES[overall_verdict(report)]))

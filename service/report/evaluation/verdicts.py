@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from venn_admit.service.core.evaluation.tallies import Tally, Verdict
-from venn_admit.service.report.evaluation.dataset import RECOMMENDED, DatasetReport
+from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.wording import share_text, target_text
 
 CANNOT_TELL_NOTE = (
@@ -20,7 +20,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class ClassVerdict:
-    """What the recommended method admits as one class. more_to_settle: that of `Tally.more_to_settle`."""
+    """What the method that is judged admits as one class. more_to_settle: that of `Tally.more_to_settle`."""
 
     name: str
     tally: Tally
@@ -30,7 +30,7 @@ class ClassVerdict:
 
 def class_verdicts(report: DatasetReport) -> tuple[ClassVerdict, ...]:
     """Return the verdict on every predicted class (C), for which the calibration makes its promise."""
-    tallies = report.method(RECOMMENDED).per_predicted_class
+    tallies = report.method(report.own).per_predicted_class
     return tuple(
         ClassVerdict(name, tally, tally.verdict(report.alpha), tally.more_to_settle(report.alpha))
         for name, tally in zip(report.class_names, tallies, strict=True)
@@ -80,14 +80,14 @@ def settling(one: ClassVerdict, report: DatasetReport) -> str:
 
 
 def headline(report: DatasetReport) -> str:
-    """Return one sentence: what the recommended method admits, and how much of it is right."""
-    admitted = report.method(RECOMMENDED).overall
+    """Return one sentence: what the method that is judged admits, and how much of it is right."""
+    admitted = report.method(report.own).overall
     if admitted.count == 0:
-        return f"{RECOMMENDED} admits none of {report.point_count:,} points."
+        return f"{report.own} admits none of {report.point_count:,} points."
     return (
-        f"{RECOMMENDED} admits {admitted.count:,} of {report.point_count:,} points ({admitted.portion:.1%}); "
+        f"{report.own} admits {admitted.count:,} of {report.point_count:,} points ({admitted.portion:.1%}); "
         f"{admitted.share:.1%} of these are correct, against a target of {float(report.target * 100):g}% "
-        f"and {report.method('KNN').overall.share:.1%} when every point is admitted."
+        f"and {report.method(report.baseline).overall.share:.1%} when every point is admitted."
     )
 
 
@@ -95,7 +95,7 @@ def class_gap(report: DatasetReport) -> str:
     """Name a true class that misses the target although no predicted class does; empty if there is none."""
     if overall_verdict(report) is Verdict.MISSED:
         return ""
-    measured = zip(report.class_names, report.method(RECOMMENDED).per_true_class, strict=True)
+    measured = zip(report.class_names, report.method(report.own).per_true_class, strict=True)
     short = [
         (tally.share, f"{name} ({share_text(tally.share)} of {tally.count:,})")
         for name, tally in measured

@@ -1,14 +1,14 @@
 """The words and figures that the terminal, the charts and the page share."""
 
-from collections.abc import Iterable
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from math import isnan
 from unicodedata import east_asian_width
 
 from venn_admit.service.core.evaluation.curves import AccuracyGrid
 from venn_admit.service.core.evaluation.measures import ClassTallies, MethodMeasures
 from venn_admit.service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict
-from venn_admit.service.report.evaluation.dataset import RECOMMENDED, DatasetReport
+from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.evaluated import edge_names
 
 TRUE, PREDICTED = "true class", "predicted as"
 """Headings for the two kinds of class that shares are shown for."""
@@ -154,19 +154,10 @@ def hidden_classes(report: DatasetReport, shown: tuple[int, ...]) -> str:
         return ""
     return (
         f"{len(shown)} of {len(report.class_names)} classes shown: those that miss the target, then those with the "
-        f"lowest share correct under {RECOMMENDED}."
+        f"lowest share correct under {report.own}."
     )
 
 
 def match_bin_names(grid: AccuracyGrid) -> list[str]:
     """Return the names of the bins of q in a grid."""
     return edge_names(int(edge) for edge in grid.match_edges)
-
-
-def edge_names(edges: Iterable[int]) -> list[str]:
-    """Return the names of the bins of q, from their lower edges and, last, K + 1.
-
-    >>> edge_names([0, 1, 6, 25, 26])
-    ['0', '1-5', '6-24', '25']
-    """
-    return [str(low) if high == low + 1 else f"{low}-{high - 1}" for low, high in pairwise(edges)]

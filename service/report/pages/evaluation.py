@@ -1,9 +1,9 @@
 """One self-contained HTML page: the tables and charts of every evaluation set, without scripts or network."""
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from venn_admit.service.core.evaluation.tallies import Verdict
@@ -16,7 +16,7 @@ from venn_admit.service.report.charts.charts import (
     save_charts,
     to_svg,
 )
-from venn_admit.service.report.evaluation.dataset import RECOMMENDED, DatasetReport
+from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.table import NONE_MARK
 from venn_admit.service.report.evaluation.tables import evaluation_tables
 from venn_admit.service.report.evaluation.verdicts import (
@@ -38,6 +38,7 @@ from venn_admit.service.report.evaluation.wording import (
     note_text,
     share_text,
 )
+from venn_admit.service.report.pages.environment import page_environment
 
 FIGURES = {
     "methods": (
@@ -51,8 +52,8 @@ FIGURES = {
         coverage_figure,
         "Share correct against admitted share. From the left, points are admitted in the order of their lower "
         "probability, the highest first; a curve shows the share correct among those admitted so far, and a band its "
-        f"interval. A mark is what {RECOMMENDED} admits: full if its interval meets the dotted target, a "
-        "cross if it misses it, a ring if it cannot tell.",
+        "interval. A mark is what the method of the calibration admits: full if its interval meets the dotted target, "
+        "a cross if it misses it, a ring if it cannot tell.",
     ),
     "risk": (
         risk_figure,
@@ -69,8 +70,8 @@ FIGURES = {
     ),
     "heatmap": (
         heatmap_figure,
-        "Accuracy of the KNN by q and d. Upwards, more of the nearest neighbours agree; to the right, the "
-        "point is further from the training data.",
+        "Accuracy of every prediction by q and d, none rejected. Upwards, more of the nearest neighbours agree; to the "
+        "right, the point is further from the training data.",
     ),
 }
 WITH_INTERVALS = {"methods", "coverage", "risk", "reliability"}
@@ -88,14 +89,13 @@ def render_page(
     next_steps: what to try next, a line each; a line that starts with "venn-admit" or "make" is a command.
     The same arguments give the same text. Every name is escaped.
     """
-    environment = Environment(
-        loader=PackageLoader("venn_admit.service.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"share": share_text, "interval": interval_text, "note": note_text}
+    environment = page_environment()
+    environment.filters |= {
+        "share": share_text,
+        "interval": interval_text,
+        "note": note_text,
+        "percent": lambda share: "-" if isnan(share) else f"{float(share * 100):.3g} %",
+    }
     environment.tests["verdict"] = lambda part: isinstance(part, Verdict)
     environment.globals |= {
         word.__name__: word

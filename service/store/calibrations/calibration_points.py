@@ -7,7 +7,8 @@ import numpy as np
 from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
-from venn_admit.service.core.types import CalibrationPoints, IntArray, Split
+from venn_admit.service.core.types import NO_MATCH_COUNT, CalibrationPoints, IntArray, Split
+from venn_admit.service.store.calibrations.setting_forms import VENN_ADMIT
 from venn_admit.service.store.database.binary_copy import (
     BOOL,
     FLOAT8,
@@ -33,9 +34,14 @@ class ChangedRows:
     opened: int
 
 
-def write_changes(connection: Connection, calibrator_id: int, number: int, rows: CalibrationRows) -> ChangedRows:
-    """Make these the open rows from snapshot `number` on, writing only the rows that differ."""
-    changes = changed_rows(_open_rows(connection, calibrator_id, rows.class_count), rows)
+def write_changes(
+    connection: Connection, calibrator_id: int, method: str, number: int, rows: CalibrationRows
+) -> ChangedRows:
+    """Make these the open rows from snapshot `number` on, writing only the rows that differ.
+
+    method: of the calibrator; by any other than venn-admit, points have no ADMIT sets.
+    """
+    changes = changed_rows(open_rows(connection, calibrator_id, rows.class_count), rows)
     if len(changes.closed_ids):
         parameters = {
             "calibrator_id": calibrator_id,
@@ -44,7 +50,7 @@ def write_changes(connection: Connection, calibrator_id: int, number: int, rows:
         }
         connection.execute(statement("calibration_points.close_points"), parameters)
     if len(changes.opened):
-        _append(connection, calibrator_id, number, rows, _in_order_of_bands(rows, changes.opened))
+        _append(connection, calibrator_id, method, number, rows, _in_order_of_bands(rows, changes.opened))
     return ChangedRows(closed=len(changes.closed_ids), opened=len(changes.opened))
 
 
@@ -54,7 +60,8 @@ def _in_order_of_bands(rows: CalibrationRows, positions: IntArray) -> IntArray:
     return positions[order]
 
 
-def _open_rows(connection: Connection, calibrator_id: int, class_count: int) -> CalibrationRows:
+def open_rows(connection: Connection, calibrator_id: int, class_count: int) -> CalibrationRows:
+    """Return the rows of a calibrator's current snapshot, in no particular order."""
     columns: dict[str, FixedColumn] = {
         "exemplar_id": INT8,
         "in_vp": BOOL,
@@ -86,7 +93,7 @@ def _open_rows(connection: Connection, calibrator_id: int, class_count: int) -> 
 
 
 def _append(
-    connection: Connection, calibrator_id: int, number: int, rows: CalibrationRows, positions: IntArray
+    connection: Connection, calibrator_id: int, method: str, number: int, rows: CalibrationRows, positions: IntArray
 ) -> None:
     n, points, in_vp = len(positions), rows.points, rows.in_vp[positions]
     columns: dict[str, Column] = {
@@ -101,6 +108,7 @@ def _append(
         "distance": FLOAT8,
         "score": FLOAT8,
         "admit_set": PackedBits(rows.class_count),
+        "method": TEXT,
     }
     values: dict[str, Any] = {
         "calibrator_id": np.full(n, calibrator_id),
@@ -114,8 +122,12 @@ def _append(
         "distance": points.distance[positions],
         "score": points.score[positions],
         "admit_set": rows.packed_sets[positions],
+        "method": [method.encode()] * n,
     }
-    copy_in(driver_cursor(connection), "calibration_point", columns, values, nulls={"admit_set": ~in_vp})
+    has_no_set = ~in_vp if method == VENN_ADMIT else np.ones(n, dtype=np.bool_)
+    without_knn = values["match_count"] == NO_MATCH_COUNT
+    nulls = {"admit_set": has_no_set, "match_count": without_knn, "distance": without_knn}
+    copy_in(driver_cursor(connection), "calibration_point", columns, values, nulls=nulls)
 
 
 def delete_unheld(connection: Connection, calibrator_id: int) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sqlalchemy import Connection, Row
 
 from venn_admit.service.core.calibrators.bands import BandRadius
+from venn_admit.service.core.calibrators.certified.tallies import ClassKind
 from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.service.core.calibrators.venn_abers.settings import VennAbersSettings
 from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
@@ -39,7 +40,8 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 class Calibration:
     """A snapshot, to which decisions are pinned. `number` counts within the calibrator, `id` overall.
 
-    method: by which it was made. band_radius: None if the method has no bands.
+    knn_parameters_id: None if the classifier has logits only. method: by which it was made. band_radius: None if the
+    method has no bands.
     """
 
     id: int
@@ -47,12 +49,18 @@ class Calibration:
     classifier_id: int
     number: int
     revision: UUID
-    knn_parameters_id: int
+    knn_parameters_id: int | None
     method: str
     method_settings: MethodSettings
     band_radius: BandRadius | None
     mc_count: int
     vp_count: int
+
+    @property
+    def parameters_id(self) -> int:
+        """Key of its KNN parameters, for whoever knows that the classifier has vectors."""
+        assert self.knn_parameters_id is not None, f"calibration {self.id} is of a classifier with logits only"
+        return self.knn_parameters_id
 
     @property
     def settings(self) -> CalibratorSettings:
@@ -65,6 +73,19 @@ class Calibration:
         """Those of Venn-Abers, for whoever knows that this is the method."""
         assert isinstance(self.method_settings, VennAbersSettings), f"calibration {self.id} is by {self.method}"
         return self.method_settings
+
+    @property
+    def is_asked_for_certificate(self) -> bool:
+        """Whether it has a certificate, in which a policy passed or none did."""
+        settings = self.method_settings
+        return isinstance(settings, VennAbersSettings) and settings.certification is not None
+
+    @property
+    def promised_kinds(self) -> tuple[ClassKind, ...]:
+        """The kinds of classes that it promises something about: those of its certificate, or predicted ones."""
+        settings = self.method_settings
+        certification = settings.certification if isinstance(settings, VennAbersSettings) else None
+        return (ClassKind.PREDICTED,) if certification is None else certification.kinds
 
     @property
     def radius(self) -> BandRadius:
@@ -128,14 +149,13 @@ def publish(
     calibrator_id: int,
     rows: CalibrationRows,
     *,
-    knn_parameters_id: int,
+    knn_parameters_id: int | None,
     reason: str,
 ) -> tuple[int, ChangedRows]:
     """Make these rows the current snapshot, writing only those that changed; return the new key and the counts."""
-    number = (
-        connection.execute(statement("calibrations.latest_number"), {"calibrator_id": calibrator_id}).scalar_one() + 1
-    )
-    changed = write_changes(connection, calibrator_id, number, rows)
+    newest = connection.execute(statement("calibrations.latest_number"), {"calibrator_id": calibrator_id}).one()
+    number = newest.number + 1
+    changed = write_changes(connection, calibrator_id, newest.method, number, rows)
     connection.execute(statement("calibrations.retire_calibration"), {"calibrator_id": calibrator_id})
     vp_count = int(rows.in_vp.sum())
     calibration_id: int = connection.execute(
@@ -149,6 +169,9 @@ def publish(
             "reason": reason,
         },
     ).scalar_one()
+    connection.execute(
+        statement("calibrations.add_quartiles"), {"calibration_id": calibration_id, "calibrator_id": calibrator_id}
+    )
     return calibration_id, changed
 
 
@@ -204,6 +227,17 @@ def latest(connection: Connection, classifier: Classifier) -> Calibration:
         if found is not None:
             return found
         # It was retired and deleted in between, so there is a newer one.
+
+
+def latest_key(connection: Connection, name: str) -> tuple[int, UUID] | None:
+    """Return id and revision of the snapshot that `latest` returns for the classifier of this name; None without one.
+
+    A snapshot never changes, so that what was read of it before can be used by these.
+    """
+    if not name.isprintable():  # as for `classifiers.by_name`
+        return None
+    row = connection.execute(statement("calibrations.latest_key"), {"name": name}).one_or_none()
+    return None if row is None else (row.id, row.revision)
 
 
 def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -> Calibration:

@@ -17,6 +17,7 @@ class Calibrator:
 
     is_in_use: whether new decisions are made under it. retired_at: None as long as it is kept current. due_for: what
     changed since the snapshot, such as labels; None if nothing did. due_error: why it could not be recalibrated.
+    is_certified: whether a policy passed; None if no certificate was asked for.
     """
 
     id: int
@@ -29,6 +30,7 @@ class Calibrator:
     vp_count: int
     due_for: str | None
     due_error: str | None
+    is_certified: bool | None = None
 
 
 def of_classifier(connection: Connection, classifier: Classifier) -> list[Calibrator]:
@@ -46,6 +48,7 @@ def of_classifier(connection: Connection, classifier: Classifier) -> list[Calibr
             vp_count=row.vp_count,
             due_for=row.due_for,
             due_error=row.due_error,
+            is_certified=row.is_certified,
         )
         for row in rows
     ]

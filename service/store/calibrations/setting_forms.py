@@ -8,6 +8,9 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from venn_admit.service.core.calibrators.certified.certification import Certification
+from venn_admit.service.core.calibrators.certified.hypothesis_tests import DocumentTest
+from venn_admit.service.core.calibrators.certified.tallies import ClassKind
 from venn_admit.service.core.calibrators.venn_abers.settings import AUTO, ScoreKind, VennAbersSettings
 from venn_admit.service.core.types import CalibratorSettings
 
@@ -63,11 +66,15 @@ def _canonical_admit(settings: CalibratorSettings) -> tuple[Any, ...]:
 
 
 def _abers_columns(settings: VennAbersSettings) -> dict[str, Any]:
+    asked = settings.certification
     return {
         "alpha": settings.alpha,
         "bin_edges": list(settings.bin_edges),
         "thresholds": list(settings.thresholds),
         "score": AUTO if settings.score is None else settings.score,
+        "certify": None if asked is None else list(map(str, asked.kinds)),
+        "confidence": None if asked is None else asked.confidence,
+        "document_test": None if asked is None else str(asked.test),
     }
 
 
@@ -77,16 +84,24 @@ def _read_abers(row: Row[Any]) -> VennAbersSettings:
         bin_edges=tuple(row.bin_edges),
         thresholds=tuple(row.thresholds),
         score=None if row.score == AUTO else ScoreKind(row.score),
+        certification=None
+        if row.certify is None
+        else Certification(
+            tuple(ClassKind(kind) for kind in row.certify), Decimal(row.confidence), DocumentTest(row.document_test)
+        ),
     )
 
 
 def _canonical_abers(settings: VennAbersSettings) -> tuple[Any, ...]:
+    asked = settings.certification
+    # Stored digests were made of this; it must not change.
     return (
         VENN_ABERS,
         settings.alpha.normalize(),
         settings.bin_edges,
         tuple(threshold.normalize() for threshold in settings.thresholds),
         AUTO if settings.score is None else str(settings.score),
+        *(() if asked is None else (tuple(map(str, asked.kinds)), asked.confidence.normalize(), str(asked.test))),
     )
 
 
@@ -104,7 +119,7 @@ def method_of(settings: MethodSettings) -> str:
 def setting_columns(settings: MethodSettings) -> dict[str, Any]:
     """Return the values of a calibrator's columns, the method and the digest included; None for other methods'."""
     method = method_of(settings)
-    others = {"delta": None, "kappa": None, "score": None}
+    others = dict.fromkeys(("delta", "kappa", "score", "certify", "confidence", "document_test"))
     return {"method": method, "settings_digest": settings_digest(settings), **others, **FORMS[method].columns(settings)}
 
 

@@ -28,10 +28,8 @@ _COLUMNS: dict[str, FixedColumn] = {
 def write_changes(connection: Connection, calibration_id: int, steps: Steps) -> None:
     """Make these the open steps from a new snapshot on, writing only the rows that differ."""
     place = connection.execute(statement("steps.place_of_calibration"), {"calibration_id": calibration_id}).one()
-    stored = _open_steps(connection, place.calibrator_id)
-    before, after = _by_bits(stored), _by_bits(steps)
-    closed = stored.take(np.flatnonzero(~np.isin(before, after)))
-    opened = steps.take(np.flatnonzero(~np.isin(after, before)))
+    stored = open_steps(connection, place.calibrator_id)
+    closed, opened = changed_steps(stored, steps)
     if len(closed.cell):
         parameters = {
             "calibrator_id": place.calibrator_id,
@@ -51,6 +49,12 @@ def write_changes(connection: Connection, calibration_id: int, steps: Steps) -> 
         copy_in(driver_cursor(connection), "venn_abers_step", columns, values)
 
 
+def changed_steps(stored: Steps, incoming: Steps) -> tuple[Steps, Steps]:
+    """Return the stored steps that no longer hold, and the incoming ones that are new; steps are equal bit for bit."""
+    before, after = _by_bits(stored), _by_bits(incoming)
+    return stored.take(np.flatnonzero(~np.isin(before, after))), incoming.take(np.flatnonzero(~np.isin(after, before)))
+
+
 def step_at(connection: Connection, calibrator_id: int, cell: int, score: float) -> Steps:
     """Return the step of one score in the current snapshot, by one look-up: a row, or none if the cell is empty."""
     parameters = {"calibrator_id": calibrator_id, "cell": cell, "score": score}
@@ -64,7 +68,8 @@ def step_at(connection: Connection, calibrator_id: int, cell: int, score: float)
     )
 
 
-def _open_steps(connection: Connection, calibrator_id: int) -> Steps:
+def open_steps(connection: Connection, calibrator_id: int) -> Steps:
+    """Return the steps of a calibrator's current snapshot, by cell and score."""
     query = copy_query("steps.open_steps")
     found = copy_out_whole(driver_cursor(connection), query, {"calibrator_id": calibrator_id}, _COLUMNS)
     return Steps(

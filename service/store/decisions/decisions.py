@@ -94,13 +94,14 @@ def write(
     job: Job,
     exemplar_ids: IntArray,
     support_version: int,
-    approximation: Approximation,
+    approximation: Approximation | None,
     verdicts: Verdicts,
     evidence: EvidenceRows,
 ) -> None:
     """Append the decisions on n exemplars with their evidence, except on exemplars that were decided on meanwhile.
 
-    The caller must keep other results out: see `support.lock_for_results`.
+    approximation: the KNN's view of them; None if the classifier has logits only. The caller must keep other results
+    out: see `support.lock_for_results`.
     """
     wanted = undecided(
         connection,
@@ -110,11 +111,24 @@ def write(
         require_full_match=job.require_full_match,
     )
     rows = np.isin(exemplar_ids, wanted)
-    n, class_count = int(rows.sum()), approximation.logits.shape[1]
+    n = int(rows.sum())
     reasons = [reason.encode() for reason in Reason]
     decided, reason = verdicts.selection.decision[rows], verdicts.selection.reason[rows]
     probabilities = {"upweight": verdicts.upweight[rows], "lower": verdicts.lower[rows], "upper": verdicts.upper[rows]}
     ids = _allocate_ids(connection, n)
+    view_columns: dict[str, Column] = {}
+    view_values: dict[str, Any] = {}
+    if approximation is not None:
+        view_columns = {
+            "match_count": INT4,
+            "distance": FLOAT8,
+            "logits": Array(">f8", approximation.logits.shape[1]),
+        }
+        view_values = {
+            "match_count": approximation.match_count[rows],
+            "distance": approximation.distance[rows],
+            "logits": approximation.logits[rows],
+        }
     copy_in(
         driver_cursor(connection),
         "decision",
@@ -126,9 +140,7 @@ def write(
             "require_full_match": BOOL,
             "support_version": INT8,
             "predicted": INT4,
-            "match_count": INT4,
-            "distance": FLOAT8,
-            "logits": Array(">f8", class_count),
+            **view_columns,
             "upweight": FLOAT8,
             "lower": FLOAT8,
             "upper": FLOAT8,
@@ -143,9 +155,7 @@ def write(
             "require_full_match": np.full(n, job.require_full_match),
             "support_version": np.full(n, support_version),
             "predicted": verdicts.predicted[rows],
-            "match_count": approximation.match_count[rows],
-            "distance": approximation.distance[rows],
-            "logits": approximation.logits[rows],
+            **view_values,
             **probabilities,
             "decision": decided,
             "reason": [None if code < 0 else reasons[code] for code in reason.tolist()],

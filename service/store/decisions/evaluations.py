@@ -12,7 +12,6 @@ from venn_admit.service.store.database.binary_copy import (
     FLOAT8,
     INT4,
     Array,
-    Bits,
     FixedColumn,
     copy_out_whole,
     driver_cursor,
@@ -35,17 +34,18 @@ class LabelledExemplars:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluatedRows:
-    """n labelled exemplars and the weighted decisions on them.
+    """n labelled exemplars and the decisions on them.
 
-    label, network_predicted: (n,) int64. network_logits: (n, C) float32. included: (n, C) bool, the ADMIT set. lower,
-    upper: (n,) float64, NaN if the set is not a singleton. admitted: (n,) bool, whatever q is.
+    label, network_predicted: (n,) int64. network_logits: (n, C) float32. approximation: the KNN's view. predicted: (n,)
+    int64, what was decided on. lower, upper: (n,) float64, NaN if it was rejected before. admitted: (n,) bool, whatever
+    q is.
     """
 
     label: IntArray
     network_predicted: IntArray
     network_logits: Float32Array
     approximation: Approximation
-    included: BoolArray
+    predicted: IntArray
     lower: FloatArray
     upper: FloatArray
     admitted: BoolArray
@@ -55,8 +55,10 @@ def labelled(connection: Connection, calibration: Calibration, exemplar_ids: Int
     """Return the labelled ones of the given exemplars, in the given order."""
     parameters = {
         "exemplar_ids": list(dict.fromkeys(exemplar_ids.tolist())),
+        "calibration_id": calibration.id,
         "calibrator_id": calibration.calibrator_id,
         "number": calibration.number,
+        "vp_count": calibration.vp_count,
     }
     rows = connection.execute(statement("evaluations.labelled"), parameters).all()
     unseen = [row.exemplar_id for row in rows if not row.is_seen]
@@ -70,9 +72,9 @@ def decided(connection: Connection, calibration: Calibration) -> IntArray:
 
 
 def evaluated_rows(
-    connection: Connection, classifier: Classifier, calibration_id: int, exemplar_ids: IntArray
+    connection: Connection, classifier: Classifier, calibration_id: int, exemplar_ids: IntArray, *, weighted: bool
 ) -> EvaluatedRows:
-    """Return the labels of some exemplars and the weighted decisions on them, which must exist, in the given order."""
+    """Return the labels of some exemplars and the decisions on them, which must exist, in the given order."""
     class_count = classifier.class_count
     columns: dict[str, FixedColumn] = {
         "label": INT4,
@@ -82,12 +84,11 @@ def evaluated_rows(
         "match_count": INT4,
         "distance": FLOAT8,
         "logits": Array(">f8", class_count),
-        "admit_set": Bits(class_count),
         "lower": FLOAT8,
         "upper": FLOAT8,
         "is_admitted": BOOL,
     }
-    parameters = {"calibration_id": calibration_id, "exemplar_ids": exemplar_ids.tolist()}
+    parameters = {"calibration_id": calibration_id, "exemplar_ids": exemplar_ids.tolist(), "weighted": weighted}
     query = copy_query("evaluations.decisions")
     rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
     assert len(rows["label"]) == len(exemplar_ids), "an exemplar without a label or a decision"
@@ -97,11 +98,12 @@ def evaluated_rows(
         network_logits=rows["network_logits"],
         approximation=Approximation(
             logits=rows["logits"],
-            predicted=rows["predicted"].astype(np.int64),
+            # The KNN's, whose ties go to the lower class; a decision may be on the network's.
+            predicted=rows["logits"].argmax(axis=1),
             match_count=rows["match_count"].astype(np.int64),
             distance=rows["distance"],
         ),
-        included=rows["admit_set"],
+        predicted=rows["predicted"].astype(np.int64),
         lower=rows["lower"],
         upper=rows["upper"],
         admitted=rows["is_admitted"],

@@ -37,7 +37,8 @@ class SnapshotOrigin:
     """When and why a snapshot was made, and its KNN parameters.
 
     is_current: whether it is the calibrator's current snapshot. dev_count, dev_discrepancies: of the fit; None if the
-    parameters were given. parameters_are_current: whether new work uses the same parameters.
+    parameters were given. parameters_are_current: whether new work uses the same parameters; None if the classifier has
+    logits only, and so none.
     """
 
     created_at: datetime
@@ -45,7 +46,7 @@ class SnapshotOrigin:
     is_current: bool
     dev_count: int | None
     dev_discrepancies: int | None
-    parameters_are_current: bool
+    parameters_are_current: bool | None
 
 
 def inventory(connection: Connection, classifier: Classifier) -> Inventory:
@@ -79,6 +80,7 @@ def snapshot_changes(connection: Connection, calibration: Calibration) -> Snapsh
         "classifier_id": calibration.classifier_id,
         "calibrator_id": calibration.calibrator_id,
         "number": calibration.number,
+        "splits": [Split.MC, Split.VP] if calibration.vp_count else [Split.MC],
     }
     row = connection.execute(statement("reports.snapshot_changes"), parameters).one()
     return SnapshotChanges(arrived=row.arrived, changed=row.changed, left=row.gone)
@@ -101,7 +103,8 @@ def recent_points(connection: Connection, classifier: Classifier, calibration: C
     """Return the newest decision on each of at most `RECENT` exemplars of the newest requests, in order of ingestion.
 
     Any snapshot may have made it. Comparable are the decisions by `calibration`, or by a snapshot with the same KNN
-    parameters since the training exemplars last changed.
+    parameters since the training exemplars last changed. Without vectors, the KNN's logits and d are NaN, and its
+    prediction and q are -1.
     """
     columns: dict[str, FixedColumn] = {
         "exemplar_id": INT8,
@@ -123,6 +126,7 @@ def recent_points(connection: Connection, classifier: Classifier, calibration: C
         "calibration_id": calibration.id,
         "knn_parameters_id": calibration.knn_parameters_id,
         "support_version": classifier.support_version,
+        "class_count": classifier.class_count,
         "row_limit": RECENT,
         "reasons": list(Reason),
     }
@@ -134,10 +138,11 @@ def recent_points(connection: Connection, classifier: Classifier, calibration: C
         calibration_ids=kept["calibration_id"],
         weighted=kept["weighted"],
         require_full_match=kept["require_full_match"],
+        predicted=kept["predicted"].astype(np.int64),
         approximation=Approximation(
             logits=kept["logits"],
             # The KNN's, whose ties go to the lower class; a decision may be on the network's.
-            predicted=kept["logits"].argmax(axis=1),
+            predicted=kept["logits"].argmax(axis=1) if classifier.knn is not None else np.full(len(kept["logits"]), -1),
             match_count=kept["match_count"].astype(np.int64),
             distance=kept["distance"],
         ),

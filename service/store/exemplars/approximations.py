@@ -105,6 +105,28 @@ class LabelledApproximations:
     approximation: Approximation
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Replacements:
+    """Approximations to be used in place of the stored ones: exemplar_ids (m,) int64, ascending, and m points."""
+
+    exemplar_ids: IntArray
+    approximation: Approximation
+
+    def rows_of(self, exemplar_ids: IntArray) -> tuple[IntArray, IntArray]:
+        """Return which of n exemplars are replaced, and the row of each here; (r,) int64 each."""
+        wanted = np.flatnonzero(np.isin(exemplar_ids, self.exemplar_ids))
+        return wanted, np.searchsorted(self.exemplar_ids, exemplar_ids[wanted])
+
+    def replaced(self, exemplar_ids: IntArray, stored: Approximation) -> Approximation:
+        """Return the approximations of n exemplars, of which `stored` has those that are stored."""
+        wanted, rows = self.rows_of(exemplar_ids)
+        arrays = {}
+        for name in ("logits", "predicted", "match_count", "distance"):
+            arrays[name] = getattr(stored, name).copy()
+            arrays[name][wanted] = getattr(self.approximation, name)[rows]
+        return Approximation(**arrays)
+
+
 def without_neighbours(connection: Connection, classifier: Classifier, splits: list[Split]) -> IntArray:
     """Return the ids of the points of some splits that have no neighbours yet."""
     parameters = {"classifier_id": classifier.id, "splits": splits}
@@ -249,15 +271,28 @@ def delete_outdated_approximations(connection: Connection, classifier: Classifie
 
 
 def split_blocks(
-    connection: Connection, classifier: Classifier, split: Split, knn_parameters_id: int, memory_budget: int
+    connection: Connection,
+    classifier: Classifier,
+    split: Split,
+    knn_parameters_id: int,
+    memory_budget: int,
+    instead: Replacements | None = None,
 ) -> Iterator[LabelledApproximations]:
-    """Yield a labelled split in order of ingestion, in blocks; memory_budget: bytes for the whole computation."""
+    """Yield a labelled split in order of ingestion, in blocks.
+
+    memory_budget: bytes for the whole computation. instead: what replaces stored approximations.
+    """
     columns: dict[str, FixedColumn] = {"id": INT8, "label": INT4, **_approximation_columns(classifier)}
     parameters = {"classifier_id": classifier.id, "split": split, "knn_parameters_id": knn_parameters_id}
     query = copy_query("approximations.split_approximations")
     rows = block_rows(memory_budget, 8 * (classifier.class_count + 8))
     for block in copy_out(driver_cursor(connection), query, parameters, columns, rows):
-        yield LabelledApproximations(block["id"], block["label"].astype(np.int64), _approximation(block))
+        stored = _approximation(block)
+        yield LabelledApproximations(
+            block["id"],
+            block["label"].astype(np.int64),
+            stored if instead is None else instead.replaced(block["id"], stored),
+        )
 
 
 def add_parameters(
@@ -327,6 +362,11 @@ def parameters_by_id(connection: Connection, knn_parameters_id: int) -> StoredPa
     stored = _parameters(row)
     assert stored is not None
     return stored
+
+
+def parameters_of(connection: Connection, knn_parameters_id: int | None) -> StoredParameters | None:
+    """Return the parameters with a key; None for None, which a classifier with logits only has in its place."""
+    return None if knn_parameters_id is None else parameters_by_id(connection, knn_parameters_id)
 
 
 def export_neighbour_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequence[Row[Any]]]:

@@ -9,13 +9,21 @@ from uuid import UUID
 from sqlalchemy import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
-from venn_admit.service.errors import Code, ConflictError, NotFoundError
+from venn_admit.service.errors import Code, ConflictError, InvalidInputError, NotFoundError
 from venn_admit.service.store.database.statements import statement
 
 
 @dataclass(frozen=True, slots=True)
+class KnnSize:
+    """D, the length of an exemplar vector, and K, the neighbours that the KNN looks at."""
+
+    dimension: int
+    neighbour_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Classifier:
-    """A stored classifier. dimension is D, neighbour_count K; the shares are those of held-out labelled points.
+    """A stored classifier. knn: None if it has logits only; the shares are those of held-out labelled points.
 
     support_version: of its training exemplars; neighbours_support_version: the version that all stored neighbour lists
     are complete to at least.
@@ -24,8 +32,7 @@ class Classifier:
     id: int
     name: str
     class_names: tuple[str, ...]
-    dimension: int
-    neighbour_count: int
+    knn: KnnSize | None
     knn_share: Decimal
     mc_share: Decimal
     seed: int
@@ -38,9 +45,34 @@ class Classifier:
     def class_count(self) -> int:
         return len(self.class_names)
 
+    @property
+    def dimension(self) -> int:
+        """D; InvalidInputError if it has logits only."""
+        return require_vectors(self, "this").dimension
+
+    @property
+    def neighbour_count(self) -> int:
+        """K; InvalidInputError if it has logits only."""
+        return require_vectors(self, "this").neighbour_count
+
+
+def require_vectors(classifier: Classifier, what: str) -> KnnSize:
+    """Return D and K of a classifier, or raise InvalidInputError if it has logits only; what: what needs vectors."""
+    if classifier.knn is None:
+        raise InvalidInputError(
+            f"{what} needs vectors, and classifier {classifier.name!r} has logits only, which suffice for plain "
+            "decisions by the method venn-abers with the network's score; use a classifier with vectors",
+            code=Code.NO_VECTORS,
+            classifier=classifier.name,
+        )
+    return classifier.knn
+
 
 def _classifier(row: Row[Any]) -> Classifier:
-    return Classifier(**{**row._mapping, "class_names": tuple(row.class_names)})
+    columns = dict(row._mapping)
+    dimension, neighbour_count = columns.pop("dimension"), columns.pop("neighbour_count")
+    knn = None if dimension is None else KnnSize(dimension, neighbour_count)
+    return Classifier(**{**columns, "class_names": tuple(row.class_names), "knn": knn})
 
 
 def create(
@@ -48,13 +80,16 @@ def create(
     *,
     name: str,
     class_names: tuple[str, ...],
-    dimension: int,
-    neighbour_count: int,
+    dimension: int | None,
+    neighbour_count: int | None,
     knn_share: Decimal,
     mc_share: Decimal,
     seed: int,
 ) -> Classifier:
-    """Store a new classifier; ConflictError if the name is taken."""
+    """Store a new classifier; ConflictError if the name is taken.
+
+    dimension, neighbour_count: both None if it has logits only, for then there are no vectors to make partitions for.
+    """
     classifier_id = connection.execute(
         statement("classifiers.create_classifier"),
         {
@@ -69,9 +104,9 @@ def create(
     ).scalar_one_or_none()
     if classifier_id is None:
         raise _name_taken(name)
-    connection.execute(
-        statement("classifiers.create_vector_partitions"), {"classifier_id": classifier_id, "dimension": dimension}
-    )
+    if dimension is not None:
+        parameters = {"classifier_id": classifier_id, "dimension": dimension}
+        connection.execute(statement("classifiers.create_vector_partitions"), parameters)
     return by_id(connection, classifier_id)
 
 

@@ -43,19 +43,25 @@ ATTRIBUTES_BYTES = 16 << 20
 class IncomingExemplars:
     """Validated rows to be stored; each field has length n.
 
-    first_row: position of the first row in its source, for messages. vectors: (n, D) float32, r. logits: (n, C)
-    float32, f. predicted: (n,) int64, argmax f. labels: (n,) int64, -1 if unknown.
+    first_row: position of the first row in its source, for messages. vectors: (n, D) float32, r; None if the
+    classifier has logits only. logits: (n, C) float32, f. predicted: (n,) int64, argmax f. labels: (n,) int64, -1 if
+    unknown.
     """
 
     first_row: int
     external_ids: Sequence[str]
     document_ids: Sequence[str | None]
     splits: Sequence[Split]
-    vectors: Float32Array
+    vectors: Float32Array | None
     logits: Float32Array
     predicted: IntArray
     labels: IntArray
     attributes: Sequence[Mapping[str, Any]]
+
+    def digests(self) -> list[bytes]:
+        """Return the digest of each row's content."""
+        vectors = [None] * len(self.logits) if self.vectors is None else self.vectors
+        return list(map(content_digest, vectors, self.logits, self.document_ids))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +70,15 @@ class StoredExemplars:
 
     ids: IntArray
     new_rows: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledLogits:
+    """n labelled exemplars: ids (n,) int64, labels (n,) int64, and the network's logits (n, C) float32."""
+
+    ids: IntArray
+    labels: IntArray
+    logits: Float32Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,10 +108,9 @@ def under_former_ids(
     }
     if not stored:
         return incoming
-    contents = zip(incoming.vectors, incoming.logits, incoming.document_ids, strict=True)
     external_ids = [
-        former_id if former_id in stored and stored[former_id] == content_digest(*content) else external_id
-        for external_id, former_id, content in zip(incoming.external_ids, former_ids, contents, strict=True)
+        former_id if stored.get(former_id) == digest else external_id
+        for external_id, former_id, digest in zip(incoming.external_ids, former_ids, incoming.digests(), strict=True)
     ]
     return replace(incoming, external_ids=external_ids)
 
@@ -115,10 +129,7 @@ def store(
     arrives for a scored exemplar stored without one becomes its first label event. Raises ConflictError naming the row,
     and what differs.
     """
-    digests = [
-        content_digest(vector, logits, document_id)
-        for vector, logits, document_id in zip(incoming.vectors, incoming.logits, incoming.document_ids, strict=True)
-    ]
+    digests = incoming.digests()
     known = {
         row.external_id: row
         for row in connection.execute(
@@ -228,17 +239,18 @@ def _append(
         },
         nulls={"label": incoming.labels[rows] < 0},
     )
-    copy_in(
-        cursor,
-        "exemplar_vector",
-        {"classifier_id": INT4, "support": BOOL, "exemplar_id": INT8, "vector": Vector(classifier.dimension)},
-        {
-            "classifier_id": np.full(n, classifier.id),
-            "support": np.array([incoming.splits[row] == Split.TRAIN for row in chosen]),
-            "exemplar_id": ids,
-            "vector": incoming.vectors[rows],
-        },
-    )
+    if incoming.vectors is not None:
+        copy_in(
+            cursor,
+            "exemplar_vector",
+            {"classifier_id": INT4, "support": BOOL, "exemplar_id": INT8, "vector": Vector(classifier.dimension)},
+            {
+                "classifier_id": np.full(n, classifier.id),
+                "support": np.array([incoming.splits[row] == Split.TRAIN for row in chosen]),
+                "exemplar_id": ids,
+                "vector": incoming.vectors[rows],
+            },
+        )
     labelled = incoming.labels[rows] >= 0
     given = incoming.labels[rows][labelled]
     append_events(connection, ids[labelled], given, [selection] * len(given), source=source)
@@ -348,6 +360,18 @@ def network_logits(connection: Connection, classifier: Classifier, exemplar_ids:
     parameters = {"exemplar_ids": exemplar_ids.tolist()}
     logits: Float32Array = copy_out_whole(driver_cursor(connection), query, parameters, columns)["network_logits"]
     return logits
+
+
+def split_logits(connection: Connection, classifier: Classifier, split: Split) -> LabelledLogits:
+    """Return a labelled split in order of ingestion."""
+    columns: dict[str, FixedColumn] = {
+        "id": INT8,
+        "label": INT4,
+        "network_logits": Array(">f4", classifier.class_count),
+    }
+    parameters = {"classifier_id": classifier.id, "split": split}
+    rows = copy_out_whole(driver_cursor(connection), copy_query("exemplars.split_logits"), parameters, columns)
+    return LabelledLogits(rows["id"], rows["label"].astype(np.int64), rows["network_logits"])
 
 
 def labels(connection: Connection, exemplar_ids: IntArray) -> IntArray:

@@ -1,13 +1,14 @@
 -- name: open_points
--- The rows of the current snapshot. A point of mc, which has no ADMIT set, has an empty one here.
+-- The rows of the current snapshot. A point without an ADMIT set has an empty one here, and without vectors q is -1 and
+-- d is NaN.
 SELECT
     exemplar_id,
     split = 'vp' AS in_vp,
     label,
     predicted,
-    match_count,
+    coalesce(match_count, -1) AS match_count,
     bin,
-    distance,
+    coalesce(distance, 'NaN') AS distance,
     score,
     coalesce(admit_set, CAST(repeat('0', :class_count) AS bit varying)) AS admit_set
 FROM calibration_point

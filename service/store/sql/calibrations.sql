@@ -10,6 +10,9 @@ INSERT INTO calibrator (
     bin_edges,
     thresholds,
     score,
+    certify,
+    confidence,
+    document_test,
     chosen_at
 )
 VALUES (
@@ -22,6 +25,9 @@ VALUES (
     :bin_edges,
     :thresholds,
     :score,
+    :certify,
+    :confidence,
+    :document_test,
     clock_timestamp()
 )
 ON CONFLICT (classifier_id, settings_digest) DO UPDATE
@@ -39,10 +45,16 @@ SELECT pg_advisory_xact_lock(2, :lock_key);
 SELECT pg_try_advisory_xact_lock(2, :lock_key);
 
 -- name: latest_number
--- The number of the newest snapshot; 0 before the first.
-SELECT coalesce(max(number), 0) AS number
-FROM calibration
-WHERE calibrator_id = :calibrator_id;
+-- The method of a calibrator, and the number of its newest snapshot; 0 before the first.
+SELECT
+    calibrator.method,
+    (
+        SELECT coalesce(max(calibration.number), 0)
+        FROM calibration
+        WHERE calibration.calibrator_id = calibrator.id
+    ) AS number
+FROM calibrator
+WHERE calibrator.id = :calibrator_id;
 
 -- name: retire_calibration
 -- Retire the current snapshot, before the next is inserted.
@@ -79,13 +91,33 @@ RETURNING id;
 INSERT INTO band_radius (calibration_id, s_hat, omega)
 VALUES (:calibration_id, :s_hat, :omega);
 
+-- name: add_quartiles
+-- Store the quartiles of d of a snapshot, whose points are the open ones.
+INSERT INTO snapshot_quartiles (calibration_id, quartiles)
+SELECT
+    :calibration_id,
+    percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY distance)
+FROM calibration_point
+WHERE
+    calibrator_id = :calibrator_id
+    AND valid_until IS NULL;
+
 -- name: latest_calibration
 -- The current snapshot of the calibrator in use.
-SELECT calibration.id
-FROM calibration
-INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
+SELECT calibration_id AS id
+FROM calibration_in_use_v1
+WHERE classifier_id = :classifier_id;
+
+-- name: latest_key
+-- What the current snapshot of the calibrator in use is known by; no row if there is none, or no such classifier.
+SELECT
+    calibration.id,
+    calibration.revision
+FROM classifier
+INNER JOIN calibrator ON classifier.id = calibrator.classifier_id
+INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
 WHERE
-    calibrator.classifier_id = :classifier_id
+    classifier.name = :name
     AND calibration.state = 'current'
 ORDER BY calibrator.chosen_at DESC, calibrator.id DESC
 LIMIT 1;
@@ -109,7 +141,10 @@ SELECT
     calibrator.kappa,
     calibrator.bin_edges,
     calibrator.thresholds,
-    calibrator.score
+    calibrator.score,
+    calibrator.certify,
+    calibrator.confidence,
+    calibrator.document_test
 FROM calibration
 INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
 LEFT JOIN band_radius ON calibration.id = band_radius.calibration_id
@@ -140,21 +175,21 @@ ORDER BY calibration.id DESC
 LIMIT :row_limit;
 
 -- name: snapshot_points
--- One split of a snapshot, as it was, in the order of its bands.
+-- One split of a snapshot, as it was, in the order of its bands. Without vectors, q is -1 and d is NaN here.
 SELECT
-    exemplar_id,
-    label,
-    predicted,
-    match_count,
-    distance,
-    score,
-    coalesce(is_singleton, FALSE) AS is_singleton
-FROM calibration_point
+    point.exemplar_id,
+    point.label,
+    point.predicted,
+    coalesce(point.match_count, -1) AS match_count,
+    coalesce(point.distance, 'NaN') AS distance,
+    point.score,
+    coalesce(point.is_singleton, FALSE) AS is_singleton
+FROM calibration_point AS point
 WHERE
-    calibrator_id = :calibrator_id
-    AND split = :split
-    AND is_in_snapshot_v1(:number, valid_from, valid_until)
-ORDER BY bin, distance, exemplar_id;
+    point.calibrator_id = :calibrator_id
+    AND point.split = :split
+    AND is_in_snapshot_v1(:number, point.valid_from, point.valid_until)
+ORDER BY point.bin, point.distance, point.exemplar_id;
 
 -- name: export_calibration
 -- The rows that `export --what calibration` writes.

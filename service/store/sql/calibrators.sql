@@ -10,6 +10,9 @@ SELECT
     calibrator.bin_edges,
     calibrator.thresholds,
     calibrator.score,
+    calibrator.certify,
+    calibrator.confidence,
+    calibrator.document_test,
     calibrator.retired_at,
     calibration.id AS calibration_id,
     calibration.created_at AS calibrated_at,
@@ -17,12 +20,15 @@ SELECT
     calibration.vp_count,
     request.reason AS due_for,
     request.error AS due_error,
+    -- Null if the snapshot was asked for no certificate.
+    CASE WHEN certificate.calibration_id IS NOT NULL THEN certificate.thresholds IS NOT NULL END AS is_certified,
     -- The same order as in `latest_calibration`, which takes the first.
     calibrator.id = first_value(calibrator.id) OVER (
         ORDER BY calibrator.chosen_at DESC, calibrator.id DESC
     ) AS is_in_use
 FROM calibrator
 INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
+LEFT JOIN certificate ON calibration.id = certificate.calibration_id
 LEFT JOIN recalibration_request AS request
     ON
         calibrator.id = request.calibrator_id

@@ -10,6 +10,19 @@ SELECT
             point.calibrator_id = :calibrator_id
             AND point.exemplar_id = wanted.exemplar_id
             AND is_in_snapshot_v1(:number, point.valid_from, point.valid_until)
+    )
+    -- A snapshot without vp is compared with methods that are calibrated on vp too.
+    OR (
+        exemplar.split = 'vp'
+        AND :vp_count = 0
+        AND EXISTS (
+            SELECT 1
+            FROM label_event AS event
+            INNER JOIN calibration ON calibration.id = :calibration_id
+            WHERE
+                event.exemplar_id = wanted.exemplar_id
+                AND event.created_at <= calibration.created_at
+        )
     ) AS is_seen
 FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, position)
 INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
@@ -27,7 +40,7 @@ WHERE
 ORDER BY decision.exemplar_id;
 
 -- name: decisions
--- The decisions on the given exemplars, weighted and with any q, in the given order.
+-- The decisions on the given exemplars, weighted or plain, and with any q, in the given order.
 SELECT
     exemplar.label,
     exemplar.network_predicted,
@@ -36,7 +49,6 @@ SELECT
     decision.match_count,
     decision.distance,
     decision.logits,
-    admit_evidence.admit_set,
     coalesce(decision.lower, 'NaN') AS lower,
     coalesce(decision.upper, 'NaN') AS upper,
     decision.decision IS NOT NULL AS is_admitted
@@ -46,7 +58,6 @@ INNER JOIN decision
     ON
         decision.calibration_id = :calibration_id
         AND wanted.exemplar_id = decision.exemplar_id
-        AND decision.weighted
+        AND decision.weighted = :weighted
         AND NOT decision.require_full_match
-INNER JOIN admit_evidence ON decision.id = admit_evidence.decision_id
 ORDER BY wanted.position;

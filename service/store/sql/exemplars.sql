@@ -146,6 +146,18 @@ FROM unnest(:exemplar_ids ::bigint[]) WITH ORDINALITY AS wanted (exemplar_id, po
 INNER JOIN exemplar ON wanted.exemplar_id = exemplar.id
 ORDER BY wanted.position;
 
+-- name: split_logits
+-- A labelled split in order of ingestion, with the network's logits.
+SELECT
+    id,
+    label,
+    network_logits
+FROM exemplar
+WHERE
+    classifier_id = :classifier_id
+    AND split = :split
+ORDER BY id;
+
 -- name: labels
 -- The labels of the given exemplars, in the given order.
 SELECT exemplar.label

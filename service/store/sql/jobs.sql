@@ -348,29 +348,25 @@ WHERE pg_database.datname = current_database();
 -- name: jobs
 -- The newest jobs, of one classifier or of all, and the progress of each.
 SELECT
-    job.id AS job,
-    classifier.name AS classifier,
-    job.kind,
-    job.state,
-    job.calibration_id AS calibration,
-    job.row_count AS rows,
-    count(chunk.ordinal) AS chunks,
-    job.error,
-    job.created_at,
-    job.finished_at,
-    extract(EPOCH FROM job.finished_at - job.created_at)::double precision AS seconds,
-    -- A bigint, because sum() would return a numeric.
-    coalesce(sum(chunk.end_row - chunk.first_row) FILTER (WHERE chunk.state = 'done'), 0)::bigint AS rows_done,
-    count(chunk.ordinal) FILTER (WHERE chunk.state = 'failed') AS chunks_failed,
-    coalesce(max(chunk.attempts), 0) AS most_attempts
-FROM job
-INNER JOIN classifier ON job.classifier_id = classifier.id
-LEFT JOIN job_chunk AS chunk ON job.id = chunk.job_id
+    job,
+    classifier,
+    kind,
+    state,
+    calibration,
+    rows,
+    chunks,
+    error,
+    created_at,
+    finished_at,
+    seconds,
+    rows_done,
+    chunks_failed,
+    most_attempts
+FROM job_summary_v1
 WHERE
-    (CAST(:job_id AS bigint) IS NULL OR job.id = :job_id)
-    AND (CAST(:classifier_id AS integer) IS NULL OR job.classifier_id = :classifier_id)
-GROUP BY job.id, classifier.name
-ORDER BY job.id DESC
+    (CAST(:job_id AS bigint) IS NULL OR job = :job_id)
+    AND (CAST(:classifier AS text) IS NULL OR classifier = :classifier)
+ORDER BY job DESC
 LIMIT :row_limit;
 
 -- name: chunk_states

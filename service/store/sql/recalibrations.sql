@@ -44,7 +44,10 @@ SELECT
     calibrator.kappa,
     calibrator.bin_edges,
     calibrator.thresholds,
-    calibrator.score
+    calibrator.score,
+    calibrator.certify,
+    calibrator.confidence,
+    calibrator.document_test
 FROM recalibration_request AS request
 INNER JOIN calibrator ON request.calibrator_id = calibrator.id
 LEFT JOIN job ON request.job_id = job.id

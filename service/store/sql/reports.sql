@@ -34,7 +34,7 @@ GROUP BY latest.selection
 ORDER BY latest.selection;
 
 -- name: snapshot_origin
--- When and why a snapshot was made, and the parameters that it rests on.
+-- When and why a snapshot was made, and the parameters that it rests on, of which there are none with logits only.
 SELECT
     calibration.created_at,
     calibration.reason,
@@ -44,11 +44,12 @@ SELECT
     knn_parameters.dev_discrepancies,
     knn_parameters.is_current AS parameters_are_current
 FROM calibration
-INNER JOIN knn_parameters ON calibration.knn_parameters_id = knn_parameters.id
+LEFT JOIN knn_parameters ON calibration.knn_parameters_id = knn_parameters.id
 WHERE calibration.id = :calibration_id;
 
 -- name: snapshot_changes
--- How mc and vp, as they are now, differ from those of a snapshot. A point that moved between them counts as changed.
+-- How the splits that a snapshot is made of, as they are now, differ from those of the snapshot. A point that moved
+-- between them counts as changed.
 SELECT
     count(*) FILTER (WHERE point.exemplar_id IS NULL) AS arrived,
     count(*) FILTER (WHERE point.label <> held.label OR point.split <> held.split) AS changed,
@@ -61,7 +62,7 @@ FROM (
     FROM exemplar
     WHERE
         classifier_id = :classifier_id
-        AND split IN ('mc', 'vp')
+        AND split = any(:splits ::text[])
 ) AS held
 FULL JOIN (
     SELECT
@@ -102,7 +103,7 @@ ORDER BY document.is_scored, document.points, document.differing;
 -- name: recent_rows
 -- The newest decision on each exemplar of a classifier's recent traffic, whichever snapshot made it. Recent traffic is
 -- the rows of the newest requests, at most row_limit in all, taken evenly from a request that has more. A reason is its
--- position among the given ones, or 0.
+-- position among the given ones, or 0. Without vectors, the KNN's logits and d are NaN here, and q is -1.
 WITH request AS (
     SELECT
         newest.id,
@@ -162,16 +163,16 @@ SELECT
     wanted.calibration_id,
     wanted.weighted,
     wanted.require_full_match,
-    stored.logits,
+    coalesce(stored.logits, array_fill('NaN'::double precision, ARRAY[:class_count])) AS logits,
     stored.predicted,
-    stored.match_count,
-    stored.distance,
+    coalesce(stored.match_count, -1) AS match_count,
+    coalesce(stored.distance, 'NaN') AS distance,
     coalesce(array_position(:reasons ::text[], stored.reason), 0) AS reason,
     coalesce(exemplar.label, -1) AS label,
     coalesce(latest.selection = 'random', FALSE) AS is_random,
     wanted.calibration_id = :calibration_id
     OR (
-        calibration.knn_parameters_id = :knn_parameters_id
+        calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
         AND stored.support_version >= :support_version
     ) AS is_comparable,
     -- An exemplar that was scored first and labelled later was traffic when it was decided on.

@@ -10,3 +10,13 @@ WHERE name = 'vector';
 -- name: oldest_program
 -- The head revision of the oldest program that works on this schema.
 SELECT venn_admit.oldest_program() AS revision;
+
+-- name: role_exists
+-- Whether the server has a role of this name.
+SELECT count(*) > 0 AS role_exists
+FROM pg_roles
+WHERE rolname = :role;
+
+-- name: grant_reader
+-- Let a role read schema report.
+SELECT grant_reader_v1(:role);

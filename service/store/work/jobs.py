@@ -216,10 +216,10 @@ def progress(connection: Connection, job_id: int, *, least_lease_seconds: float 
 
 
 def summaries(
-    connection: Connection, *, limit: int, classifier_id: int | None = None, job_id: int | None = None
+    connection: Connection, *, limit: int, classifier: str | None = None, job_id: int | None = None
 ) -> Sequence[Row[Any]]:
     """Return the newest jobs, newest first, or a given one: its request, state, progress and times."""
-    parameters = {"row_limit": limit, "classifier_id": classifier_id, "job_id": job_id}
+    parameters = {"row_limit": limit, "classifier": classifier, "job_id": job_id}
     return connection.execute(statement("jobs.jobs"), parameters).all()
 
 

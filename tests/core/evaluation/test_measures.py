@@ -1,5 +1,6 @@
 """Shares, coverage and F0.5 of a method: hand-computed cases, and what holds for any points."""
 
+from decimal import Decimal
 from random import Random
 
 import numpy as np
@@ -8,7 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venn_admit.service.core.documents import Documents
-from venn_admit.service.core.evaluation.measures import MethodMeasures, measure_method, point_accuracy
+from venn_admit.service.core.evaluation.measures import (
+    MethodMeasures,
+    measure_admission,
+    measure_method,
+    point_accuracy,
+)
 from venn_admit.service.core.evaluation.tallies import Tally
 from venn_admit.service.core.types import BoolArray, IntArray, MethodSets
 from venn_admit.service.errors import InvalidInputError
@@ -172,3 +178,38 @@ class TestPointAccuracy:
         clustered = point_accuracy(label, predicted, 2, Documents(np.repeat(np.arange(60), 20), 60)).f_half_interval
         ratio = (clustered[1] - clustered[0]) / (independent[1] - independent[0])
         assert ratio == pytest.approx(np.sqrt(20), rel=0.2)
+
+
+class TestAdmission:
+    LABEL = np.array([0, 0, 0, 1, 1, 2])
+    PREDICTED = np.array([0, 1, 0, 1, 1, 0])
+
+    def test_by_hand(self) -> None:
+        admitted = np.array([1, 1, 0, 1, 1, 0], np.bool_)
+        measured = measure_admission(self.LABEL, self.PREDICTED, admitted, CLASSES, None)
+        assert measured.admitted == Tally(4, 6, 6)
+        assert measured.right.per_true_class == (Tally(1, 2, 6), Tally(2, 2, 6), Tally(0, 0, 6))
+        assert measured.right.per_predicted_class == (Tally(1, 1, 6), Tally(2, 3, 6), Tally(0, 0, 6))
+        assert measured.right.overall == Tally(3, 4, 6)
+
+    def test_a_class_without_admitted_points_falls_short_of_nothing(self) -> None:
+        def reaches(admitted: list[int], alpha: str) -> bool:
+            measured = measure_admission(self.LABEL, self.PREDICTED, np.array(admitted, np.bool_), CLASSES, None)
+            return measured.every_class_reaches(Decimal(alpha))
+
+        assert reaches([1, 0, 0, 1, 1, 0], "0.000001")
+        assert reaches([1, 1, 0, 1, 1, 0], "0.5")  # exactly one half of true class 0
+        assert not reaches([1, 1, 0, 1, 1, 0], "0.499999")
+        assert not reaches([1, 0, 0, 1, 1, 1], "0.5")  # true class 2
+
+    def test_intervals_are_of_documents(self) -> None:
+        documents = Documents(np.array([0, 0, 1, 1, 2, 2]), 3)
+        admitted = np.array([1, 1, 0, 1, 0, 0], np.bool_)
+        measured = measure_admission(self.LABEL, self.PREDICTED, admitted, CLASSES, documents)
+        assert (measured.admitted.documents, measured.right.overall.documents) == (3, 2)
+        low, high = measured.admitted.interval
+        assert low <= 0.5 <= high
+
+    def test_other_lengths_are_refused(self) -> None:
+        with pytest.raises(InvalidInputError, match="admitted must have 6 rows"):
+            measure_admission(self.LABEL, self.PREDICTED, np.ones(5, np.bool_), CLASSES, None)

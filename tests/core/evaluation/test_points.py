@@ -3,6 +3,7 @@
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from venn_admit.service.core.evaluation.measures import measure_method
 from venn_admit.service.core.evaluation.points import EvaluationPoints, check_points, partition_table, standard_methods
 from venn_admit.service.core.evaluation.tallies import Tally
-from venn_admit.service.core.types import MethodSets
+from venn_admit.service.core.types import AdmitOutcome, MethodSets
 from venn_admit.service.errors import InvalidInputError
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "sentiment.npz"
@@ -39,13 +40,15 @@ def points() -> EvaluationPoints:
         match_count=np.array([3, 3, 0, 2, 0, 3]),
         distance=np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
         logits=logits + 700.0,
-        included=np.array([[1, 0], [1, 0], [0, 1], [1, 1], [1, 0], [1, 1]], np.bool_),
-        lower_plain=np.array([0.95, 0.92, 0.91, np.nan, 0.5, np.nan]),
-        upper_plain=np.array([0.96, 0.93, 0.92, np.nan, 0.6, np.nan]),
-        lower_weighted=np.array([0.94, 0.4, 0.91, np.nan, 0.5, np.nan]),
-        upper_weighted=np.array([0.97, 0.95, 0.92, np.nan, 0.7, np.nan]),
-        admitted_plain=np.array([1, 1, 1, 0, 0, 0], np.bool_),
-        admitted_weighted=np.array([1, 0, 1, 0, 0, 0], np.bool_),
+        admit=AdmitOutcome(
+            included=np.array([[1, 0], [1, 0], [0, 1], [1, 1], [1, 0], [1, 1]], np.bool_),
+            lower_plain=np.array([0.95, 0.92, 0.91, np.nan, 0.5, np.nan]),
+            upper_plain=np.array([0.96, 0.93, 0.92, np.nan, 0.6, np.nan]),
+            lower_weighted=np.array([0.94, 0.4, 0.91, np.nan, 0.5, np.nan]),
+            upper_weighted=np.array([0.97, 0.95, 0.92, np.nan, 0.7, np.nan]),
+            admitted_plain=np.array([1, 1, 1, 0, 0, 0], np.bool_),
+            admitted_weighted=np.array([1, 0, 1, 0, 0, 0], np.bool_),
+        ),
         comparisons=(APS,),
     )
 
@@ -153,14 +156,16 @@ class TestChecks:
             ({"predicted": np.array([0, 0, 1, 2, 0, 1])}, "predicted .* got 2 in row 3"),
             ({"localizer_predicted": np.array([0])}, "localizer_predicted must have 6 rows"),
             ({"distance": np.array([1.0])}, "distance must have 6 rows, one per label; got 1"),
-            ({"admitted_plain": np.full(5, True)}, "admitted_plain must have 6 rows"),
-            ({"included": np.ones((6, 3), np.bool_)}, r"same shape as logits, \(6, 2\); got \(6, 3\)"),
+            ({"admit": {"admitted_plain": np.full(5, True)}}, "admitted_plain must have 6 rows"),
+            ({"admit": {"included": np.ones((6, 3), np.bool_)}}, r"same shape as logits, \(6, 2\); got \(6, 3\)"),
             ({"label": np.array([], np.int64)}, "at least one labelled point"),
         ],
     )
-    def test_refuses(self, points: EvaluationPoints, change: dict[str, object], message: str) -> None:
+    def test_refuses(self, points: EvaluationPoints, change: dict[str, Any], message: str) -> None:
+        assert points.admit is not None
+        change = {key: replace(points.admit, **new) if key == "admit" else new for key, new in change.items()}
         with pytest.raises(InvalidInputError, match=message):
-            check_points(replace(points, **change))  # type: ignore[arg-type]
+            check_points(replace(points, **change))
 
 
 def random_points(seed: int, count: int, classes: int) -> EvaluationPoints:
@@ -177,11 +182,13 @@ def random_points(seed: int, count: int, classes: int) -> EvaluationPoints:
         match_count=random.integers(0, K + 1, count),
         distance=random.integers(0, 5, count).astype(np.float64),
         logits=logits,
-        included=(random.random((count, classes)) < 0.5) | (predicted[:, None] == np.arange(classes)),
-        lower_plain=lower,
-        upper_plain=lower,
-        lower_weighted=lower,
-        upper_weighted=lower,
-        admitted_plain=lower >= 0.9,
-        admitted_weighted=lower >= 0.9,
+        admit=AdmitOutcome(
+            included=(random.random((count, classes)) < 0.5) | (predicted[:, None] == np.arange(classes)),
+            lower_plain=lower,
+            upper_plain=lower,
+            lower_weighted=lower,
+            upper_weighted=lower,
+            admitted_plain=lower >= 0.9,
+            admitted_weighted=lower >= 0.9,
+        ),
     )

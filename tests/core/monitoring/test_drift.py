@@ -23,7 +23,10 @@ from venn_admit.service.core.types import Approximation, FloatArray, Reason
 from venn_admit.service.errors import InvalidInputError
 
 samples = st.lists(st.integers(0, 20).map(float), min_size=3, max_size=60).map(np.array)
-STARVED, SEVERAL = (list(Reason).index(reason) for reason in (Reason.BAND_BELOW_KAPPA, Reason.SET_NOT_SINGLETON))
+STARVED, SEVERAL, NO_FULL_MATCH = (
+    list(Reason).index(reason)
+    for reason in (Reason.BAND_BELOW_KAPPA, Reason.SET_NOT_SINGLETON, Reason.MATCH_COUNT_BELOW_K)
+)
 
 
 @given(samples, samples)
@@ -83,6 +86,7 @@ def decided(rows: list[tuple[int, bool, bool, int]]) -> DecidedPoints:
         calibration_ids=none,
         weighted=weighted,
         require_full_match=full,
+        predicted=none,
         approximation=Approximation(np.zeros((len(ids), 2)), none, ids % 3, ids / 10),
         reason=reason,
         comparable=none == 0,
@@ -93,13 +97,17 @@ def decided(rows: list[tuple[int, bool, bool, int]]) -> DecidedPoints:
 
 
 def test_outcomes_stand_apart_by_options() -> None:
-    points = decided([(3, True, False, -1), (4, False, False, SEVERAL), (5, True, False, STARVED), (9, True, True, 3)])
-    assert outcomes(points) == (
-        OutcomeCounts(True, False, 2, 1, (1, 0, 0, 0)),
-        OutcomeCounts(True, True, 1, 0, (0, 0, 0, 1)),
-        OutcomeCounts(False, False, 1, 0, (0, 1, 0, 0)),
+    points = decided(
+        [(3, True, False, -1), (4, False, False, SEVERAL), (5, True, False, STARVED), (9, True, True, NO_FULL_MATCH)]
     )
-    assert outcomes(points, np.array([True, False, False, False])) == (OutcomeCounts(True, False, 1, 1, (0, 0, 0, 0)),)
+    assert outcomes(points) == (
+        OutcomeCounts(True, False, 2, 1, (1, 0, 0, 0, 0)),
+        OutcomeCounts(True, True, 1, 0, (0, 0, 0, 0, 1)),
+        OutcomeCounts(False, False, 1, 0, (0, 1, 0, 0, 0)),
+    )
+    assert outcomes(points, np.array([True, False, False, False])) == (
+        OutcomeCounts(True, False, 1, 1, (0, 0, 0, 0, 0)),
+    )
 
 
 @pytest.mark.parametrize("moved", [0.0, 0.3, 1.0])

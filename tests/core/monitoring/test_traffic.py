@@ -11,15 +11,13 @@ from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
 from venn_admit.service.core.documents import Documents
+from venn_admit.service.core.monitoring.band_traffic import SnapshotIndex, admitted_of_vp, compare_bands, redecide
 from venn_admit.service.core.monitoring.drift import DecidedPoints
 from venn_admit.service.core.monitoring.traffic import (
     Accuracy,
     Share,
     SharePair,
-    SnapshotIndex,
     Traffic,
-    admitted_of_vp,
-    redecide,
     traffic,
 )
 from venn_admit.service.core.types import Approximation, BoolArray, CalibrationPoints, FloatArray, IntArray
@@ -57,7 +55,6 @@ def snapshot(generator: np.random.Generator, count: int = 1500, *, per_document:
     sets = admit.sets(of_vp.logits, of_vp.predicted, of_vp.match_count, of_vp.distance)
     venn = VennIndex(vp, sets.singleton, class_count=2, settings=SETTINGS, omega=omega)
     return SnapshotIndex(
-        calibration_id=OWN,
         settings=SETTINGS,
         neighbour_count=K,
         vp=vp,
@@ -83,6 +80,7 @@ def decided(
         calibration_ids=np.full(n, by),
         weighted=always,
         require_full_match=~always,
+        predicted=approximation.predicted,
         approximation=approximation,
         reason=np.where(always if admitted is None else admitted, -1, 0),
         comparable=always,
@@ -93,7 +91,7 @@ def decided(
 
 
 def summed(index: SnapshotIndex, points: DecidedPoints, documents: Documents | None = None) -> Traffic:
-    return traffic(index, points, documents, redecide(index, points))
+    return traffic(OWN, points, documents, compare_bands(index, points, documents, redecide(index, points)))
 
 
 def is_unlike_vp(generator: np.random.Generator, count: int, *, moved: float, per_document: int = 1) -> bool:
@@ -101,8 +99,8 @@ def is_unlike_vp(generator: np.random.Generator, count: int, *, moved: float, pe
     points = decided(*drawn(generator, count, moved=moved, per_document=per_document))
     comparison = summed(index, points, in_documents(count, per_document)).comparison
     assert comparison is not None
-    assert 0.1 < comparison.admitted.vp.share < comparison.usable.vp.share
-    return comparison.is_unlike_vp
+    assert 0.1 < comparison.shares["admitted"].calibrated.share < comparison.shares["usable"].calibrated.share
+    return comparison.is_unlike
 
 
 @pytest.mark.parametrize(("count", "per_document"), [(20, 1), (300, 1), (2000, 1), (600, 20)])

@@ -4,8 +4,10 @@ A state machine lets labels arrive, be corrected and taken back, and training da
 a real database; vectors lie on a grid, so that distances are exact and ties abound.
 """
 
+from collections import Counter
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -49,13 +51,35 @@ ORDER BY cell, step.score
 """
 
 
+CERTIFICATES = """
+SELECT certificate.thresholds, certificate.mc_share, vp_share, p_value, vp_documents, documents_needed, document
+FROM certificate
+INNER JOIN calibration ON calibration.id = calibration_id
+INNER JOIN calibrator ON calibrator.id = calibrator_id
+INNER JOIN classifier ON classifier.id = classifier_id
+WHERE name = :name AND state = 'current'
+"""
+
+# So little is asked for that a few points can show it, and often do not.
+METHODS: dict[str, dict[str, Any]] = {
+    "venn-admit": CALIBRATOR,
+    "venn-abers": {"score": "network", "bin_edges": (0, 1, 4)},
+    "certified": {
+        "score": "network",
+        "alpha": Decimal("0.4"),
+        "certify": ("predicted", "true"),
+        "confidence": Decimal("0.6"),
+    },
+}
+
+
 def calibrated(bench: Bench, name: str, method: str) -> str:
     """What comes of a calibration: "done", or why there is none."""
     try:
         if method == "venn-admit":
-            bench.calibrate(name, **CALIBRATOR)
+            bench.calibrate(name, **METHODS[method])
         else:
-            bench.calibrate_abers(name, score="network", bin_edges=(0, 1, 4))
+            bench.calibrate_abers(name, **METHODS[method])
     except NotReadyError as error:
         return str(error).replace(name, "NAME")
     return "done"
@@ -66,6 +90,7 @@ class Life(RuleBasedStateMachine):
 
     bench: Bench
     method: str
+    outcomes: ClassVar[Counter[str]]
     count = 0
 
     def __init__(self) -> None:
@@ -125,7 +150,7 @@ class Life(RuleBasedStateMachine):
     def score(self, seed: int, n: int) -> None:
         arrays = self.points(seed, n)
         path = self.bench.write("scored.npz", arrays | {"y": np.full(n, -1)})
-        self.bench.score(self.name, path, weighted=bool(seed % 2))
+        self.bench.score(self.name, path, weighted=bool(seed % 2) and self.method != "certified")
 
     @rule(seed=seeds, n=few, selection=st.sampled_from(["random", "selected"]))
     def labels_arrive(self, seed: int, n: int, selection: str) -> None:
@@ -162,7 +187,11 @@ class Life(RuleBasedStateMachine):
             assert current_points(self.bench, self.name) == current_points(self.bench, again)
             steps = self.bench.rows(STEPS, name=self.name)
             assert steps == self.bench.rows(STEPS, name=again)
-            assert bool(steps) == (self.method == "venn-abers")
+            assert bool(steps) == (self.method != "venn-admit")
+            certificates = self.bench.rows(CERTIFICATES, name=self.name)
+            assert certificates == self.bench.rows(CERTIFICATES, name=again)
+            assert len(certificates) == (self.method == "certified")
+            self.outcomes.update("certified" if row.thresholds else "not certified" for row in certificates)
         self.forget(again)
 
     def check_lists(self) -> None:
@@ -192,11 +221,12 @@ class Life(RuleBasedStateMachine):
         super().teardown()
 
 
-@pytest.fixture(params=["venn-admit", "venn-abers"])
+@pytest.fixture(params=METHODS)
 def life(request: pytest.FixtureRequest, engine: Engine, tmp_path: Path) -> type[Life]:
     class LifeHere(Life):
         bench = Bench(engine, tmp_path)
         method = request.param
+        outcomes: ClassVar[Counter[str]] = Counter()
 
     return LifeHere
 
@@ -214,3 +244,4 @@ def test_a_snapshot_is_a_calibration_from_scratch(life: type[Life]) -> None:
             suppress_health_check=list(HealthCheck),
         ),
     )
+    assert set(life.outcomes) == ({"certified", "not certified"} if life.method == "certified" else set())

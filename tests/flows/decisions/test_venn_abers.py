@@ -38,7 +38,7 @@ MC = """
 SELECT point.predicted, point.label, point.score, point.match_count
 FROM calibration_point AS point
 INNER JOIN calibrator ON calibrator.id = calibrator_id
-WHERE method = 'venn-abers' AND valid_until IS NULL
+WHERE calibrator.method = 'venn-abers' AND valid_until IS NULL
 """
 FIRST_STEPS = """
 SELECT cell, score, lower, upper_at, upper_above FROM venn_abers_step WHERE valid_from = 1 ORDER BY cell, score
@@ -184,6 +184,36 @@ def test_decisions_by_the_reliability_score_replay(edge: Bench) -> None:
         assert replay(edge.engine, edge.cache, row.id).differing == ()
 
 
+CELL = """
+SELECT count(*) AS size, count(*) FILTER (WHERE predicted = label) AS correct
+FROM calibration_point
+WHERE valid_until IS NULL AND split = 'mc' AND predicted = :predicted AND bin = :bin
+"""
+
+
+def test_a_replay_shows_what_the_decision_rests_on(edge: Bench) -> None:
+    edge.calibrate_abers("edge", score="reliability", bin_edges=(0, 2))
+    scores = edge.score("edge", edge.write("score.npz", Golden("edge").exemplars("score")), weighted=False)
+    has_steps_on_both_sides = False
+    for row in edge.rows(STORED, job_id=scores.request.job_id)[::20]:
+        basis = replay(edge.engine, edge.cache, row.id).basis
+        assert basis is not None
+        logit = sum(w * x for w, x in zip(MODEL["coefficients"], basis.features.values(), strict=True)) - 0.5
+        assert row.score == pytest.approx(1 / (1 + np.exp(-logit)), rel=1e-12)
+        (cell,) = edge.rows(CELL, predicted=row.predicted, bin=basis.q_bin)
+        assert (basis.score_kind, basis.cell_size, basis.cell_right) == ("reliability", cell.size, cell.correct)
+        assert basis.q_bin == int(row.match_count >= 2)
+        assert (basis.own.lower, basis.own.upper, basis.threshold) == (row.lower, row.upper, 0.9)
+        assert basis.step_from == row.step_score <= row.score < basis.step_below
+        assert (basis.before is None) == (basis.step_from == -np.inf)
+        assert (basis.after is None) == (basis.step_below == np.inf)
+        if basis.before is not None and basis.after is not None:
+            has_steps_on_both_sides = True
+            assert basis.before.lower <= basis.own.lower <= basis.after.lower
+            assert basis.before.upper <= basis.own.upper <= basis.after.upper
+    assert has_steps_on_both_sides
+
+
 def test_traffic_is_seen_by_the_knn_whatever_decided_on_it(edge: Bench) -> None:
     bands = edge.calibrate("edge", **Golden("edge").settings)
     edge.calibrate_abers("edge", score="network")
@@ -193,7 +223,7 @@ def test_traffic_is_seen_by_the_knn_whatever_decided_on_it(edge: Bench) -> None:
         calibration = calibrations.by_id(connection, classifier, bands.calibration_id)
         recent = reports.recent_points(connection, classifier, calibration)
         ids, view = approximations.read_approximations(
-            connection, classifier, recent.exemplar_ids, calibration.knn_parameters_id
+            connection, classifier, recent.exemplar_ids, calibration.parameters_id
         )
     order = np.argsort(ids)
     np.testing.assert_array_equal(ids[order], recent.exemplar_ids)

@@ -15,7 +15,8 @@ from venn_admit.service.flows.exemplars.export import Export
 from venn_admit.service.flows.exemplars.label import label
 from venn_admit.service.flows.reporting.report import report as flow
 from venn_admit.service.report.calibration.advice import advice
-from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.report.calibration.bands.part import BandsPart
+from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport
 from venn_admit.service.store.database.engine import transaction
 from venn_admit.service.store.decisions import reports
 from venn_admit.service.store.exemplars import approximations, classifiers
@@ -32,6 +33,16 @@ def tweets() -> Arrays:
 
 def report(bench: Bench, name: str = "reviews", calibration_id: int | None = None) -> CalibrationReport:
     return flow(bench.engine, name, calibration_id=calibration_id)
+
+
+def bands(found: CalibrationReport) -> BandsPart:
+    assert isinstance(found.part, BandsPart)
+    return found.part
+
+
+def agreement_of(found: CalibrationReport) -> Agreement:
+    assert found.agreement is not None
+    return found.agreement
 
 
 def give_labels(bench: Bench, rows: range, *, selection: str = "random") -> None:
@@ -116,7 +127,7 @@ def test_corrections_and_labels_taken_back(reviews: Bench) -> None:
 
 
 def test_partitions_are_those_of_plain_sql(reviews: Bench) -> None:
-    found = report(reviews).partitions
+    found = bands(report(reviews)).partitions
     rows = reviews.rows(
         "SELECT split, q, label, points, coalesce(correct, 0) AS correct, singletons FROM report.partition_v1"
     )
@@ -138,7 +149,8 @@ def test_traffic_against_a_direct_computation(scored: Bench) -> None:
     assert traffic is not None
     assert traffic.comparison is not None
     assert (traffic.points, traffic.comparison.points) == (COUNT, COUNT)
-    for column, shift in (("match_count", traffic.comparison.match_count), ("distance", traffic.comparison.distance)):
+    for column, quantity in (("match_count", "q"), ("distance", "d")):
+        shift = traffic.comparison.shifts[quantity]
         vp = scored.rows(f"SELECT {column} AS x FROM calibration_point WHERE split = 'vp'")
         decided = scored.rows(f"SELECT {column} AS x FROM decision WHERE weighted")
         expected = ks_2samp([row.x for row in vp], [row.x for row in decided], method="asymp")
@@ -169,9 +181,9 @@ def test_what_would_be_admitted_is_what_plain_scoring_admits(scored: Bench) -> N
     found = report(scored).traffic
     assert found is not None
     assert found.comparison is not None
-    assert found.comparison.admitted.recent.count == np.isfinite(plain.column("decision")).sum() > 0
+    assert found.comparison.shares["admitted"].recent.count == np.isfinite(plain.column("decision")).sum() > 0
     starved = plain.column("reason") == Reason.BAND_BELOW_KAPPA
-    assert found.comparison.usable.recent.count == COUNT - starved.sum()
+    assert found.comparison.shares["usable"].recent.count == COUNT - starved.sum()
 
 
 class TestRecentTraffic:
@@ -190,7 +202,7 @@ class TestRecentTraffic:
     def test_nothing_usable(self, reviews: Bench) -> None:
         reviews.calibrate("reviews", kappa=1000)
         found = report(reviews)
-        assert (found.partitions.usable.sum(), found.admitted_of_vp) == (0, 0)
+        assert (bands(found).partitions.usable.sum(), bands(found).admitted_of_vp) == (0, 0)
         (rejected,) = advice(found, COMMANDS)
         assert rejected.startswith("Nearly everything is rejected: .000 of vp lie in usable bands")
         assert "`venn-admit calibrate reviews --kappa 300 --q-bins 0,1,6,16,25` would leave" in rejected
@@ -221,7 +233,7 @@ class TestRecentTraffic:
         scored.calibrate("reviews", kappa=100)
         found = report(scored)
         assert found.traffic is not None
-        assert (found.traffic.points, found.traffic.comparison, found.budget) == (COUNT, None, None)
+        assert (found.traffic.points, found.traffic.comparison, bands(found).lacking) == (COUNT, None, None)
 
     def test_unlabelled_traffic_is_exported_in_random_order(self, scored: Bench) -> None:
         give_labels(scored, range(500, 520), selection="selected")
@@ -245,14 +257,14 @@ def test_points_of_a_document_count_as_one(reviews: Bench) -> None:
     expected = kolmogorov_smirnov(
         np.array([row.distance for row in vp]), np.array([row.distance for row in decided]), float(vp_size), COUNT / 8
     )
-    assert found.traffic.comparison.distance.test == expected
+    assert found.traffic.comparison.shifts["d"].test == expected
     documents = reviews.rows(
         "SELECT count(*) AS points, count(*) FILTER (WHERE predicted <> network_predicted) AS differing "
         "FROM exemplar INNER JOIN approximation ON exemplar_id = exemplar.id "
         "WHERE split = 'scored' GROUP BY document_id"
     )
     points, differing = (np.array([row[i] for row in documents]) for i in range(2))
-    scored = found.agreement.scored
+    scored = agreement_of(found).scored
     assert (scored.points, scored.differing) == (COUNT, differing.sum())
     assert scored.design_effect == pytest.approx(
         discrepancies_of_documents(points, differing, np.ones(len(points), dtype=np.int64)).design_effect
@@ -266,11 +278,11 @@ def test_what_the_snapshot_was_made_with_is_left_out(reviews: Bench) -> None:
     known["id"] = np.array([row.external_id for row in stored])
     reviews.score("reviews", reviews.write("known.npz", known))
     found = report(reviews)
-    assert (found.seen_count, found.traffic, found.budget) == (100, None, None)
+    assert (found.seen_count, found.traffic, bands(found).lacking) == (100, None, None)
 
 
 def test_label_budget_counts_each_starved_point_once(scored: Bench) -> None:
-    budget = report(scored).budget
+    budget = bands(report(scored)).lacking
     assert budget is not None
     rows = scored.rows(
         "SELECT match_count, band_size FROM decision JOIN admit_evidence ON decision.id = decision_id"
@@ -294,7 +306,7 @@ class TestDiscrepancies:
         return count
 
     def test_given_parameters_have_no_fit_to_compare_with(self, scored: Bench) -> None:
-        agreement = report(scored).agreement
+        agreement = agreement_of(report(scored))
         assert agreement.at_fit is None
         assert not agreement.grown(agreement.scored)
         assert agreement.held_out.differing == self.differing(scored, "'mc', 'vp'") > 0
@@ -305,11 +317,9 @@ class TestDiscrepancies:
         record = reviews.fit("reviews").record
         reviews.calibrate("reviews", kappa=100)
         found = report(reviews)
-        assert found.agreement.at_fit is not None
-        assert (found.agreement.at_fit.differing, found.agreement.at_fit.points) == (
-            record.dev_discrepancies,
-            record.dev_count,
-        )
+        at_fit = agreement_of(found).at_fit
+        assert at_fit is not None
+        assert (at_fit.differing, at_fit.points) == (record.dev_discrepancies, record.dev_count)
         assert advice(found, COMMANDS) == []
 
     def test_a_fit_is_advised_where_they_have_grown(self, reviews: Bench) -> None:
@@ -319,15 +329,16 @@ class TestDiscrepancies:
         assert "Newer KNN parameters" in before
         reviews.calibrate("reviews", kappa=100)
         found = report(reviews)
-        assert found.agreement.held_out.share > 0.05
-        assert found.agreement.grown(found.agreement.held_out)
+        agreement = agreement_of(found)
+        assert agreement.held_out.share > 0.05
+        assert agreement.grown(agreement.held_out)
         (found_advice,) = advice(found, COMMANDS)
         assert "on mc and vp" in found_advice
         assert "`venn-admit fit reviews`" in found_advice
 
     def test_grown_on_scored_exemplars_alone(self, reviews: Bench) -> None:
         """The tweets are unlike the reviews: a sample of them has to be labelled first."""
-        held_out = report(reviews).agreement.held_out
+        held_out = agreement_of(report(reviews)).held_out
         adopt_as_fitted(reviews, REVIEW_PARAMETERS, dev_count=held_out.points, dev_discrepancies=held_out.differing)
         reviews.calibrate("reviews", kappa=100)
         assert advice(report(reviews), COMMANDS) == []

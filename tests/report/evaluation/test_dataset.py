@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.report.samples import ALPHA, golden_points, made_points
+from tests.report.samples import ALPHA, abers_points, golden_points, made_points
 from tests.running import METHODS
+from venn_admit.service.core.evaluation.points import KNN, WEIGHTED_ADMIT
 from venn_admit.service.core.evaluation.tallies import Tally, Verdict
 from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.report.evaluation.dataset import KNN, RECOMMENDED, DatasetReport, build_dataset_report
+from venn_admit.service.report.evaluation.dataset import DatasetReport, build_dataset_report
 from venn_admit.service.report.evaluation.verdicts import (
     answer,
     class_gap,
@@ -44,7 +45,27 @@ def test_rows_in_the_order_they_are_shown(sentiment: DatasetReport) -> None:
         "Venn-ADMIT weighted, q = K",
     ]
     assert [row.name for row in sentiment.accuracy] == ["network", "KNN"]
+    assert sentiment.partitions is not None
     assert len(sentiment.partitions.rows) == 9
+    assert (sentiment.own, sentiment.baseline) == (WEIGHTED_ADMIT, KNN)
+
+
+def test_venn_abers_is_judged_on_the_predictions_of_the_network(by_abers: DatasetReport) -> None:
+    points = abers_points(slice(500))
+    right = points.network_predicted == points.label
+    (own,) = (one for one in points.selective if one.name == by_abers.own)
+    assert [row.name for row in by_abers.methods] == ["KNN", "network", *METHODS[1:6], *METHODS[11:]]
+    assert by_abers.method("network").overall == Tally(int(right.sum()), 500, 500)
+    judged = by_abers.method(by_abers.own)
+    assert judged.overall == Tally(int((right & own.admitted).sum()), int(own.admitted.sum()), 500)
+    assert by_abers.partitions is None
+    assert by_abers.grid.correct.sum() == right.sum()
+    assert by_abers.curve_overall.count[-1] == 500
+    assert list(by_abers.reliability_lower) == ["plain"]
+    said = [one.tally for one in class_verdicts(by_abers)]
+    assert said == list(judged.per_predicted_class)
+    assert headline(by_abers).startswith("Venn-Abers network admits ")
+    assert f"and {right.mean():.1%} when every point is admitted" in headline(by_abers)
 
 
 def test_comparison_methods_stand_after_the_knn_in_the_order_given(compared: DatasetReport) -> None:
@@ -53,10 +74,11 @@ def test_comparison_methods_stand_after_the_knn_in_the_order_given(compared: Dat
 
 def test_the_parts_agree_with_each_other(sentiment: DatasetReport) -> None:
     points = golden_points(slice(400))
-    knn, admitted = sentiment.method(KNN), sentiment.method(RECOMMENDED)
+    knn, admitted = sentiment.method(KNN), sentiment.method(WEIGHTED_ADMIT)
     correct = int((points.predicted == points.label).sum())
     assert knn.overall == Tally(correct, 400, 400)
     assert sentiment.accuracy[1].accuracy.tallies == knn
+    assert sentiment.partitions is not None
     assert sentiment.partitions.rows[-1].overall.tally == knn.overall
     assert sentiment.grid.correct.sum() == correct
     singletons = sentiment.method("ADMIT").overall
@@ -105,7 +127,7 @@ def test_a_class_that_misses_the_target_is_shown_before_one_of_a_lower_share() -
     label = [y for y, _, n in counts for _ in range(n)]
     said = [c for _, c, n in counts for _ in range(n)]
     report = build_dataset_report("three", ("a", "b", "c"), made_points(label, said, said, 3), 5, ALPHA)
-    measured = report.method(RECOMMENDED)
+    measured = report.method(WEIGHTED_ADMIT)
     assert measured.per_predicted_class[0].share < measured.per_predicted_class[1].share
     assert report.shown_classes(most=1) == (1,)
 

@@ -13,7 +13,8 @@ from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.evaluation.measures import ClassTallies
 from venn_admit.service.core.evaluation.tallies import Tally
 from venn_admit.service.files.output.exports import finite_json
-from venn_admit.service.report.evaluation.dataset import DatasetReport, EvaluatedCalibration
+from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.evaluated import EvaluatedCalibration, settings_of_bands
 from venn_admit.service.report.evaluation.payload import report_payload
 
 KINDS = ("per_true_class", "per_predicted_class", "all")
@@ -153,12 +154,13 @@ def test_the_verdict(two_class_report: Callable[..., DatasetReport]) -> None:
 def test_the_calibration(sentiment: DatasetReport) -> None:
     assert report_payload(sentiment)["calibration"] is None
     settings = make_settings(2, 25, alpha=ALPHA, kappa=100, delta=inf, bin_edges=(0, 1, 6))
-    of = replace(
-        sentiment, calibration=EvaluatedCalibration(7, datetime(2026, 3, 1, 9, 30, tzinfo=UTC), settings, 500, 480)
-    )
+    at = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+    made = EvaluatedCalibration(7, at, "venn-admit", settings_of_bands(settings, 25), True, 500, 480)
+    of = replace(sentiment, calibration=made)
     assert json.loads(json.dumps(finite_json(report_payload(of)), allow_nan=False))["calibration"] == {
         "id": 7,
         "created_at": "2026-03-01T09:30:00+00:00",
+        "method": "venn-admit",
         "alpha": "0.1",
         "thresholds": ["0.9", "0.9"],
         "kappa": 100,

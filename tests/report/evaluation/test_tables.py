@@ -17,12 +17,12 @@ from venn_admit.service.report.evaluation.terminal import table_view
 from venn_admit.service.report.evaluation.wording import note_text
 from venn_admit.service.report.pages.evaluation import render_page
 
-REPORTS = ["compared", "selective", "of_few_documents", "hostile", "ten_classes", "many_scripts"]
+REPORTS = ["compared", "selective", "by_abers", "of_few_documents", "hostile", "ten_classes", "many_scripts"]
 
 
 def tables_of(report: DatasetReport) -> list[EvaluationTable]:
     tables = evaluation_tables(report)
-    return [tables.glance, tables.selective, tables.covered, tables.accuracy, tables.partitions]
+    return [tables.glance, *tables.details]
 
 
 def words(cells: list[Cell]) -> list[str]:

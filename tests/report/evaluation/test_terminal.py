@@ -7,8 +7,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from venn_admit.service.core.evaluation.points import WEIGHTED_ADMIT
 from venn_admit.service.core.evaluation.tallies import Tally
-from venn_admit.service.report.evaluation.dataset import RECOMMENDED, DatasetReport
+from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.terminal import report_tables
 from venn_admit.service.report.evaluation.verdicts import CANNOT_TELL_NOTE, answer, class_gap, headline
 from venn_admit.service.report.evaluation.wording import (
@@ -99,7 +100,7 @@ def test_the_glance_says_of_two_classes_what_holds(selective: DatasetReport) -> 
     assert " ".join(lines[-1].split()) == "certified both .000 - - - - - -"
 
 
-@pytest.mark.parametrize("which", ["sentiment", "compared", "selective", "of_documents"])
+@pytest.mark.parametrize("which", ["sentiment", "compared", "selective", "by_abers", "of_documents"])
 def test_every_figure_of_two_classes_is_on_the_page_uncut(which: str, request: pytest.FixtureRequest) -> None:
     report: DatasetReport = request.getfixturevalue(which)
     text = shown(report)
@@ -111,7 +112,7 @@ def test_every_figure_of_two_classes_is_on_the_page_uncut(which: str, request: p
             assert judged_text(tally, report) in text
         for tally in (*covered.per_true_class, *covered.per_predicted_class, covered.overall):
             assert row.name not in report.set_methods or judged_share(tally, report) in text
-    for partition in report.partitions.rows:
+    for partition in report.partitions.rows if report.partitions else ():
         for cell in (*partition.per_class, partition.overall):
             assert f"{share_text(cell.tally.share)} {portion(cell.tally)}" in text
             assert share_text(cell.threshold) in text
@@ -171,7 +172,7 @@ def test_parameters_and_rows_left_out_are_said(compared: DatasetReport) -> None:
 def test_variants_stand_under_their_method(sentiment: DatasetReport) -> None:
     text = shown(sentiment)
     lines = [line.strip() for line in text[text.index(SINGLETONS) :].splitlines()]
-    weighted = next(i for i, line in enumerate(lines) if line.startswith(RECOMMENDED) and "(" in line)
+    weighted = next(i for i, line in enumerate(lines) if line.startswith(WEIGHTED_ADMIT) and "(" in line)
     assert lines[weighted + 2].startswith("and q = K")
 
 
@@ -201,7 +202,7 @@ def test_names_are_not_read_as_markup(hostile: DatasetReport) -> None:
 def test_cells_are_coloured_and_marked(two_class_report: Callable[..., DatasetReport]) -> None:
     # True rare 12 of 22, true common 95 of 95, predicted rare 12 of 12; both kinds over all 107 of 117.
     report = two_class_report([(0, 0, 12), (0, 1, 10), (1, 1, 95)])
-    row = line_of(shown(report, colour=True), RECOMMENDED)
+    row = line_of(shown(report, colour=True), WEIGHTED_ADMIT)
     assert "\x1b[1;31m✗ .545 (.188)" in row
     assert f"{GREEN}✓ 1.00 (.812)" in row
     assert "? 1.00 (.103)" in row.replace("\x1b[0m", "")
@@ -227,7 +228,7 @@ def test_the_verdict_comes_first(two_class_report: Callable[..., DatasetReport])
 def test_shares_of_few_documents_are_never_green(of_few_documents: DatasetReport) -> None:
     text = shown(of_few_documents, colour=True)
     assert GREEN not in text
-    assert "\x1b[2m? 1.00 (1.00)" in line_of(text, RECOMMENDED)
+    assert "\x1b[2m? 1.00 (1.00)" in line_of(text, WEIGHTED_ADMIT)
     plain = shown(of_few_documents)
     for lines in (body(plain, SINGLETONS)[::2], body(plain, COVERED)[::2], body(plain, "Accuracy of every")[::2]):
         assert all(line.count("? 1.00") >= 4 for line in lines)

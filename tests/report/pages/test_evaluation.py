@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.report.samples import HOSTILE_NAMES
+from venn_admit.service.report.charts.colours import CHART_COLOURS
 from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.verdicts import answer, class_gap, headline
 from venn_admit.service.report.evaluation.wording import interval_text, share_text
@@ -158,7 +159,7 @@ def test_shares_of_few_documents_are_never_coloured_as_good(of_few_documents: Da
     assert '<td class="cannot_tell few"' in html
     assert '<td class="met' not in html
     assert "This sample cannot tell whether every predicted class meets the target" in html
-    accuracy = html[html.index("none rejected") : html.index("F0.5 weighs")]
+    accuracy = html[html.index("<caption>Accuracy of every prediction, none rejected") : html.index("F0.5 weighs")]
     assert accuracy.count('class="few"') == accuracy.count("<td") > 0
 
 
@@ -166,7 +167,7 @@ def test_the_verdict_comes_first_then_pictures_then_tables(sentiment: DatasetRep
     html = render_page("Plain", {}, [sentiment])
     body = html[html.index("<main>") :]
     parts = [answer(sentiment), "<caption>Predicted classes", headline(sentiment)]
-    parts += ["<caption>All methods at a glance", "<svg", "<caption>Share correct"]
+    parts += ["<svg", "<caption>All methods at a glance", "<caption>Share correct"]
     places = [body.index(part) for part in (*parts, "How to read this page")]
     assert places == sorted(places)
 
@@ -186,6 +187,30 @@ def test_partitions_keep_their_order(page: Page) -> None:
 def test_follows_the_reader_s_colours_and_width(html: str) -> None:
     assert "prefers-color-scheme: dark" in html
     assert "width=device-width" in html
+    assert "@media print" in html
+
+
+def test_charts_take_the_colours_of_the_page(html: str) -> None:
+    """No colour of a series or of paper stands in a chart itself, where dark ground would not change it."""
+    charts = "".join(re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL))
+    used = set(re.findall(r"var\(--([a-z-]+)\)", charts))
+    assert {"paper", "blue", "orange", "grey"} <= used <= set(CHART_COLOURS)
+    fixed = set(re.findall(r": (#[0-9a-f]{6})", charts))
+    assert not fixed & {light for light, _ in CHART_COLOURS.values()}
+    for name in used:
+        assert len(re.findall(rf"--{name}: #[0-9a-f]{{6}};", html)) == 2
+
+
+def test_the_row_of_the_calibration_stands_out(by_abers: DatasetReport) -> None:
+    html = render_page("Own", {}, [by_abers])
+    assert html.count('<tr class="own">') == 1
+    row = html[html.index('<tr class="own">') :]
+    assert re.match(r'<tr class="own">\s*<th class="method" scope="row">Venn-Abers network</th>', row)
+    page = Page(html)
+    assert len(page.all("table")) == 5
+    assert "Partitions of the KNN" not in page.text
+    assert headline(by_abers) in page.text
+    assert "Venn-ADMIT left out: no band holds kappa = 1,000 points" in page.text
 
 
 def test_is_the_same_each_time(html: str, sentiment: DatasetReport, hostile: DatasetReport) -> None:

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from venn_admit.service.core.types import BoolArray, FloatArray
+from venn_admit.service.core.types import FloatArray
 
 VARIANCE_FACTOR = 1.6
 """By how much the variance seen is enlarged in a bet: errors vary more at the boundary of the hypothesis than below."""
@@ -44,27 +44,35 @@ def betting_p_values(
         (h,) float64 in (0, 1].
     """
     count, width = differences.shape
-    counted = np.minimum(differences, bound)
-    wealth, most = np.ones(width), np.ones(width)
-    seen, total, squares = len(known), known.sum(axis=0), np.square(known).sum(axis=0)
     step = math.ceil(count / LARGEST_STEP_COUNT)
-    smallest = np.square(bound) * 1e-12
-    for start in range(0, count, step):
-        batch = counted[start : start + step]
-        variance = np.maximum(squares / seen - np.square(total / seen), smallest) * VARIANCE_FACTOR
-        bet = np.minimum(_boldness(level * wealth) / np.sqrt(variance * (count - start)), 1 / bound)
-        bet[_reached(most, level)] = 0.0
-        wealth = wealth * np.prod(np.maximum(1 - bet * batch, 0.0), axis=0)
-        most = np.maximum(most, wealth)
-        seen, total = seen + len(batch), total + batch.sum(axis=0)
-        squares = squares + np.square(batch).sum(axis=0)
+    counted = np.minimum(differences, bound)
+    batches = [counted[start : start + step] for start in range(0, count, step)]
+    spread, largest_bet = _spread(batches, known, bound, count, step), 1 / bound
+    wealth, most = np.ones(width), np.ones(width)
+    with np.errstate(divide="ignore"):  # of the logarithm of nothing
+        for batch, spread_to_end in zip(batches, spread, strict=True):
+            bet = np.minimum(_boldness(level * wealth) / spread_to_end, largest_bet)
+            bet[most * level >= 1] = 0.0
+            kept = np.maximum(1 - bet * batch, 0.0)
+            wealth = wealth * (kept[0] if len(kept) == 1 else np.prod(kept, axis=0))
+            most = np.maximum(most, wealth)
     at_end = np.divide(uniform, wealth, out=np.ones(width), where=wealth >= 1)
     return np.minimum(1 / most, at_end)
 
 
-def _reached(most: FloatArray, level: float) -> BoolArray:
-    reached: BoolArray = most * level >= 1
-    return reached
+def _spread(batches: list[FloatArray], known: FloatArray, bound: FloatArray, count: int, step: int) -> FloatArray:
+    """Sqrt(v r) before each batch, (batches, h); v is estimated from the known documents and the batches before."""
+    before = batches[:-1]
+    # One after the other, as the game goes on.
+    total = np.add.accumulate([known.sum(axis=0), *(batch.sum(axis=0) for batch in before)], axis=0)
+    squares = np.add.accumulate(
+        [np.square(known).sum(axis=0), *(np.square(batch).sum(axis=0) for batch in before)], axis=0
+    )
+    passed = step * np.arange(len(batches))[:, np.newaxis]
+    seen = len(known) + passed
+    variance = np.maximum(squares / seen - np.square(total / seen), np.square(bound) * 1e-12) * VARIANCE_FACTOR
+    spread: FloatArray = np.sqrt(variance * (count - passed))
+    return spread
 
 
 def _boldness(part_of_goal: FloatArray) -> FloatArray:
@@ -72,8 +80,7 @@ def _boldness(part_of_goal: FloatArray) -> FloatArray:
 
     Interpolated in a table: a bet is as valid if it is a little off.
     """
-    with np.errstate(divide="ignore"):
-        boldness: FloatArray = np.interp(np.log(part_of_goal), _LOG_CDF, _RATIO)
+    boldness: FloatArray = np.interp(np.log(part_of_goal), _LOG_CDF, _RATIO)
     return boldness
 
 

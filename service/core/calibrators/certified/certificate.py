@@ -111,6 +111,23 @@ class Certificate:
         return None if self.chosen is None else self.proposals[self.chosen].policy
 
     @property
+    def level(self) -> float:
+        """eps, which the p-value of a policy must not exceed."""
+        return float(1 - self.confidence)
+
+    @property
+    def closest(self) -> Proposal | None:
+        """The certified proposal or, if there is none, the failed one that lacks the fewest documents.
+
+        If no number of documents would do, it is the most promising one; None if nothing was proposed.
+        """
+        if self.chosen is not None:
+            return self.proposals[self.chosen]
+        failed = [proposal for proposal in self.proposals if proposal.p_value > self.level]
+        passable = [proposal for proposal in failed if proposal.documents_needed is not None]
+        return min(passable, key=lambda proposal: proposal.documents_needed or 0, default=next(iter(failed), None))
+
+    @property
     def documents_needed(self) -> int | None:
         """The number of documents of `vp` with which some proposal that failed its test is likely to pass.
 
@@ -118,15 +135,20 @@ class Certificate:
         """
         if self.chosen is not None:
             return None
-        level = float(1 - self.confidence)
-        failed = [proposal.documents_needed for proposal in self.proposals if proposal.p_value > level]
-        return min((number for number in failed if number is not None), default=None)
+        return None if self.closest is None else self.closest.documents_needed
 
     @property
     def labels_needed(self) -> int | None:
         """The number of points in so many documents, at the mean size of those of `vp`."""
-        documents = self.documents_needed
-        return None if documents is None else -(-documents * self.vp_points // self.vp_documents)
+        return None if self.documents_needed is None else self.points_in(self.documents_needed)
+
+    def points_in(self, documents: int) -> int:
+        """Return the number of points in so many documents, at the mean size of those of `vp`, rounded up.
+
+        Args:
+            documents: >= 0.
+        """
+        return -(-documents * self.vp_points // self.vp_documents)
 
 
 def to_document(certificate: Certificate) -> dict[str, Any]:

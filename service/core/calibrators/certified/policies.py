@@ -12,7 +12,7 @@ from venn_admit.service.core.calibrators.certified.hypothesis_tests import docum
 from venn_admit.service.core.calibrators.certified.options import threshold_options
 from venn_admit.service.core.calibrators.certified.points import CertificatePoints
 from venn_admit.service.core.calibrators.certified.search import TOLERANCE, Limits, best_choice
-from venn_admit.service.core.calibrators.certified.tallies import ClassKind, Tallies, tally
+from venn_admit.service.core.calibrators.certified.tallies import ClassKind, Tallies, policies_together, tally
 from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.service.errors import InvalidInputError
 
@@ -116,13 +116,17 @@ def propose(
         aims: What the policies are to keep on `mc`; each yields one policy at most, and equal policies count once.
     """
     search = _Search(points, float(alpha), kinds, class_count, evidence)
-    found: dict[Policy, ProposedPolicy] = {}
+    found: dict[Policy, Aim] = {}
     for aim in aims:
         policy = search.policy(float(aim.margin * alpha), aim.standard_errors)
-        if policy is not None and policy not in found:
-            found[policy] = ProposedPolicy(aim, policy, search.promise(policy))
+        if policy is not None:
+            found.setdefault(policy, aim)
+    promises = search.promises(list(found))
+    proposed = [
+        ProposedPolicy(aim, policy, promise) for (policy, aim), promise in zip(found.items(), promises, strict=True)
+    ]
     # The sort keeps the order of the aims among equals.
-    return sorted(found.values(), key=lambda proposed: -proposed.promise)
+    return sorted(proposed, key=lambda one: -one.promise)
 
 
 class _Search:
@@ -139,13 +143,14 @@ class _Search:
         self._points, self._alpha, self._kinds = points, alpha, kinds
         self._class_count = class_count
         self._options = threshold_options(points, class_count, alpha)
+        self._errors = self._options.wrong.sum(axis=2)  # (C, k)
         self._evidence = evidence
+        self._known: dict[tuple[float, bytes, bytes | None], Policy | None] = {}
 
     def policy(self, margin: float, standard_errors: float) -> Policy | None:
         """The policy that admits most, of those whose shares exceed 1 - alpha by both margins, if there is one."""
         options, share = self._options, self._alpha - margin
-        errors = options.wrong.sum(axis=2)
-        allowed = options.exists.copy()
+        errors, allowed = self._errors, options.exists
         if ClassKind.PREDICTED in self._kinds:
             bound = (1 - self._alpha) * options.largest
             reserve = self._evidence.reserve(standard_errors, options.deviation, bound) * self._points.document_count
@@ -157,29 +162,46 @@ class _Search:
         for _ in range(RESERVE_ROUNDS if standard_errors else 0):
             if policy is None:
                 break
-            counts = self._counts(policy)
+            counts = self._counts([policy])
             reserve = self._evidence.reserve(
                 standard_errors, self._deviation(counts), largest_excess(counts.admitted, self._alpha)
             )[-self._class_count :]
             policy = self._chosen(Limits(share, allowed, reserve * self._points.document_count))
         return policy
 
-    def promise(self, policy: Policy) -> float:
-        """How many standard errors the class that is nearest to fail is expected to pass by on `vp`."""
-        counts = self._counts(policy)
-        gain = (self._alpha * counts.admitted - counts.wrong).mean(axis=0)
-        expected = self._evidence.expected(gain, self._deviation(counts), largest_excess(counts.admitted, self._alpha))
-        return float(expected[~vacuous(policy, self._kinds)].min())
+    def promises(self, policies: Sequence[Policy]) -> list[float]:
+        """By how many standard errors the class nearest to fail is expected to pass on `vp`, for each policy."""
+        found = []
+        step = policies_together(self._points, self._kinds, self._class_count)
+        for start in range(0, len(policies), step):
+            batch = policies[start : start + step]
+            counts = self._counts(batch)
+            gain = (self._alpha * counts.admitted - counts.wrong).mean(axis=0)
+            bound = largest_excess(counts.admitted, self._alpha)
+            expected = np.split(self._evidence.expected(gain, self._deviation(counts), bound), len(batch))
+            found += [
+                float(of_policy[~vacuous(policy, self._kinds)].min())
+                for policy, of_policy in zip(batch, expected, strict=True)
+            ]
+        return found
 
     def _chosen(self, limits: Limits) -> Policy | None:
+        """The best choice under these limits, which several aims may come to."""
+        reserve = None if limits.reserve is None else limits.reserve.tobytes()
+        key = (limits.error_share, limits.allowed.tobytes(), reserve)
+        if key not in self._known:
+            self._known[key] = self._best(limits)
+        return self._known[key]
+
+    def _best(self, limits: Limits) -> Policy | None:
         choice = best_choice(self._options, limits)
         if choice is None:
             return None
         values = self._options.threshold[np.arange(self._class_count), choice].tolist()
         return Policy(tuple(None if math.isinf(value) else value for value in values))
 
-    def _counts(self, policy: Policy) -> Tallies:
-        admitted = admit(self._points.p0, self._points.predicted, policy)
+    def _counts(self, policies: Sequence[Policy]) -> Tallies:
+        admitted = np.stack([admit(self._points.p0, self._points.predicted, policy) for policy in policies])
         return tally(self._points, admitted, self._kinds, self._class_count)
 
     def _deviation(self, counts: Tallies) -> FloatArray:

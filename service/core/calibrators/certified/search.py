@@ -77,6 +77,23 @@ def _constraints(options: Options, limits: Limits) -> tuple[FloatArray, FloatArr
     return excess, TOLERANCE - limits.reserve, allowed
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """A choice that the dual has come to, which it does again and again.
+
+    Attributes:
+        choice: (C,) int64, the option of each predicted class.
+        over: (C,) float64, by how much each limit is exceeded, in units of its constraint.
+        violation: The sum of what is above 0 of it.
+        admitted: How many points are admitted.
+    """
+
+    choice: IntArray
+    over: FloatArray
+    violation: float
+    admitted: float
+
+
 def _candidates(admitted: FloatArray, excess: FloatArray, limit: FloatArray, allowed: BoolArray) -> list[IntArray]:
     """Choices from the dual: feasible ones that admit most, those that nearly keep the limits, and the strictest."""
     rows = np.arange(len(allowed))
@@ -86,18 +103,19 @@ def _candidates(admitted: FloatArray, excess: FloatArray, limit: FloatArray, all
         return [np.argmax(value, axis=1)]
     scale = np.maximum(np.abs(excess).max(axis=1).max(axis=0), 1.0)  # (C,)
     multiplier = np.zeros(len(limit))
-    seen: dict[bytes, tuple[float, float, IntArray]] = {}
+    seen: dict[bytes, _Seen] = {}
     for step in range(STEPS):
-        choice = np.argmax(np.where(allowed, value - excess @ multiplier, -np.inf), axis=1)
-        over = (excess[rows, choice].sum(axis=0) - limit) / scale
-        total = float(value[rows, choice].sum())
-        if not step and (over <= 0).all():
-            return [choice]  # without a price on errors, so that no other choice admits more
-        seen[choice.tobytes()] = (float(np.maximum(over, 0).sum()), -total, choice)
-        multiplier = np.maximum(0.0, multiplier + 20.0 / (1 + step) ** 0.6 * over)
-    ranked = sorted(seen.values(), key=lambda item: (item[0], item[1], item[2].tobytes()))
-    feasible = [choice for over, _, choice in ranked if over == 0][:REPAIRED]
-    near = [choice for over, _, choice in ranked if over > 0][:REPAIRED]
+        choice = (value - excess @ multiplier).argmax(axis=1)
+        key = choice.tobytes()
+        if key not in seen:
+            over = (excess[rows, choice].sum(axis=0) - limit) / scale
+            seen[key] = _Seen(choice, over, float(np.maximum(over, 0).sum()), float(value[rows, choice].sum()))
+            if not step and (over <= 0).all():
+                return [choice]  # without a price on errors, so that no other choice admits more
+        multiplier = np.maximum(0.0, multiplier + 20.0 / (1 + step) ** 0.6 * seen[key].over)
+    ranked = sorted(seen.values(), key=lambda one: (one.violation, -one.admitted, one.choice.tobytes()))
+    feasible = [one.choice for one in ranked if one.violation == 0][:REPAIRED]
+    near = [one.choice for one in ranked if one.violation > 0][:REPAIRED]
     return [*feasible, *near, strictest]
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from venn_admit.service.core.calibrators.certified.points import CertificatePoints
 from venn_admit.service.core.types import BoolArray, IntArray
 
+TOGETHER_BYTES = 8 << 20
+
 
 class ClassKind(StrEnum):
     """The classes among whose admitted points a share is promised."""
@@ -19,7 +21,7 @@ class ClassKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tallies:
-    """Counts for h classes: those of each kind asked for, in the order of `ClassKind`.
+    """Counts for h classes: of each policy, side by side, those of each kind asked for, in the order of `ClassKind`.
 
     Attributes:
         admitted: (documents, h) int64.
@@ -31,24 +33,36 @@ class Tallies:
 
 
 def tally(points: CertificatePoints, admitted: BoolArray, kinds: Sequence[ClassKind], class_count: int) -> Tallies:
-    """Count the admitted points of each document and class, and the wrong ones among them.
+    """Count the admitted points of each document and class under each policy, and the wrong ones among them.
 
     Args:
         points: In canonical order.
-        admitted: (n,) bool.
+        admitted: (policies, n) bool.
         kinds: The kinds asked for, in the order of `ClassKind`.
         class_count: C.
     """
-    documents = points.document_count
-    taken = np.flatnonzero(admitted)
-    missed = taken[points.predicted[taken] != points.label[taken]]
+    policy, taken = np.nonzero(admitted)
+    classes = {ClassKind.PREDICTED: points.predicted[taken], ClassKind.TRUE: points.label[taken]}
+    width = len(admitted) * len(kinds) * class_count
+    place = points.document[taken] * width + policy * (len(kinds) * class_count)
+    missed = points.predicted[taken] != points.label[taken]
 
-    def count(rows: IntArray) -> IntArray:
-        by_kind = []
-        for kind in kinds:
-            classes = points.predicted if kind is ClassKind.PREDICTED else points.label
-            cell = points.document[rows] * class_count + classes[rows]
-            by_kind.append(np.bincount(cell, minlength=documents * class_count).reshape(documents, class_count))
-        return np.concatenate(by_kind, axis=1)
+    def count(rows: BoolArray | slice) -> IntArray:
+        cells = [place[rows] + number * class_count + classes[kind][rows] for number, kind in enumerate(kinds)]
+        counts = np.bincount(np.concatenate(cells), minlength=points.document_count * width)
+        return counts.reshape(points.document_count, width)
 
-    return Tallies(count(taken), count(missed))
+    return Tallies(count(slice(None)), count(missed))
+
+
+def policies_together(points: CertificatePoints, kinds: Sequence[ClassKind], class_count: int) -> int:
+    """Return for how many policies to count together, so that the counts take about `TOGETHER_BYTES`; at least 1.
+
+    Statistics of many classes side by side take little longer than of one.
+
+    Args:
+        points: The points to count.
+        kinds: As for `tally`.
+        class_count: C.
+    """
+    return max(1, TOGETHER_BYTES // (8 * len(points.p0) * len(kinds) * class_count))

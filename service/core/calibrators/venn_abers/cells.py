@@ -23,7 +23,7 @@ class CellPoints:
 
     Attributes:
         predicted: (n,) int64, yhat, the network's prediction.
-        match_count: (n,) int64, q.
+        match_count: (n,) int64, q; `NO_MATCH_COUNT` without vectors.
         score: (n,) float64, s, finite; of predictions alike, the greater score is the one more likely to be right.
     """
 
@@ -85,6 +85,21 @@ class CellEvidence:
     bounds: Bounds
 
 
+def bins_of(points: CellPoints, bin_edges: tuple[int, ...]) -> IntArray:
+    """Return the bin of each point's q, (n,) int64; a single bin holds every point, those too that have no q.
+
+    Args:
+        points: n points.
+        bin_edges: Lower edges of the bins of q.
+
+    Raises:
+        InvalidInputError: There are several bins, and a point has no q.
+    """
+    if len(bin_edges) == 1:
+        return np.zeros(len(points.match_count), dtype=np.int64)
+    return bin_of(points.match_count, bin_edges)
+
+
 def cell_numbers(points: CellPoints, *, class_count: int, bin_edges: tuple[int, ...]) -> IntArray:
     """Return the number of each point's cell: that of its bin times C, plus the predicted class; (n,) int64.
 
@@ -93,7 +108,7 @@ def cell_numbers(points: CellPoints, *, class_count: int, bin_edges: tuple[int, 
         class_count: C.
         bin_edges: Lower edges of the bins of q.
     """
-    return bin_of(points.match_count, bin_edges) * class_count + points.predicted
+    return bins_of(points, bin_edges) * class_count + points.predicted
 
 
 class VennAbersIndex:

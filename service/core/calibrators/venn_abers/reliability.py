@@ -15,7 +15,14 @@ from venn_admit.service.core.calibrators.venn_abers.logistic import fit_logistic
 from venn_admit.service.core.calibrators.venn_abers.scores import FEATURES, network_score, reliability_features
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind
 from venn_admit.service.core.checks import check_classes, check_lengths
-from venn_admit.service.core.types import Approximation, BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.service.core.types import (
+    NO_MATCH_COUNT,
+    Approximation,
+    BoolArray,
+    Float32Array,
+    FloatArray,
+    IntArray,
+)
 from venn_admit.service.errors import InvalidInputError
 
 LEAST_POINTS = 50
@@ -196,9 +203,9 @@ def scored_points(
     kind: ScoreKind,
     model: ReliabilityModel | None,
     logits: Float32Array,
-    view: Approximation,
+    view: Approximation | None,
     *,
-    neighbour_count: int,
+    neighbour_count: int | None,
 ) -> CellPoints:
     """Return the network's predictions of n points, and how likely they are right by a kind of score.
 
@@ -206,12 +213,15 @@ def scored_points(
         kind: The kind of score.
         model: Of the reliability score; the network's needs none.
         logits: (n, C) float32, f.
-        view: The KNN's, of the same points.
-        neighbour_count: K.
+        view: The KNN's, of the same points; None without vectors, where the score is the network's.
+        neighbour_count: K; None without vectors.
     """
     if kind is ScoreKind.NETWORK:
         score = network_score(logits)
     else:
         assert model is not None, "the reliability score needs its model"
+        assert view is not None, "the reliability score needs the KNN's view"
+        assert neighbour_count is not None, "the KNN's view comes with K"
         score = reliability_score(model, logits, view, neighbour_count=neighbour_count)
-    return CellPoints(network_prediction(logits), view.match_count, score)
+    match_count = np.full(len(logits), NO_MATCH_COUNT) if view is None else view.match_count
+    return CellPoints(network_prediction(logits), match_count, score)

@@ -5,6 +5,7 @@ snapshot, and kept.
 """
 
 from functools import lru_cache, partial
+from uuid import UUID
 
 import numpy as np
 from sqlalchemy import Connection, Engine
@@ -13,6 +14,7 @@ from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, CellPoi
 from venn_admit.service.core.calibrators.venn_abers.steps import Steps
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.flows.methods.method import DecideOne, Explained, PointsToDecide
+from venn_admit.service.flows.methods.recent import Recent
 from venn_admit.service.flows.methods.venn_abers.snapshot import (
     AbersContext,
     AbersSnapshot,
@@ -29,11 +31,12 @@ from venn_admit.service.store.search.array_cache import ArrayCache
 
 
 class AbersPointDecider:
-    """Decides on one point at a time; keeps the snapshots used last for weights."""
+    """Decides on one point at a time; keeps what it read of the snapshots used last, and for weights all of them."""
 
     def __init__(self, engine: Engine, cache: ArrayCache) -> None:
         self._engine = engine
         self._cache = cache
+        self._contexts: Recent[tuple[int, UUID], AbersContext] = Recent()
         self._snapshot = lru_cache(maxsize=4)(self._load_snapshot)
 
     def look_up(
@@ -42,7 +45,8 @@ class AbersPointDecider:
         """Read the step of the score; see the protocol `PointDecider`."""
         if points.vectors is not None:
             return partial(self._decide_weighted, classifier, calibration, points)
-        context = read_context(connection, classifier, calibration)
+        key = (calibration.id, calibration.revision)
+        context = self._contexts.get(key, lambda: read_context(connection, classifier, calibration))
         cells = context.scored(points)
         edges = calibration.abers_settings.bin_edges
         (cell,) = cell_numbers(cells, class_count=classifier.class_count, bin_edges=edges).tolist()
@@ -76,4 +80,4 @@ def _decide_plain(
         bounds,
         context.selected(cells, bounds, require_full_match=require_full_match),
     )
-    return decided.explain(points.approximation, context.class_count)
+    return decided.explain(points.approximation, context)

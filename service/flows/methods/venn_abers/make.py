@@ -1,95 +1,86 @@
-"""A snapshot of Venn-Abers: the scores of mc, and the bounds of each cell as steps."""
+"""A snapshot of Venn-Abers: the scores of mc, the bounds of each cell as steps, and the certificate if one is asked."""
 
 import math
 from dataclasses import dataclass
 
-import numpy as np
 from sqlalchemy import Connection
 
-from venn_admit.service.core.calibrators.bands import bin_of
-from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows, rows_of_split
-from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
+from venn_admit.service.core.calibrators.certified.certificate import Certificate
+from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows, join_rows
+from venn_admit.service.core.calibrators.venn_abers.cells import VennAbersIndex
+from venn_admit.service.core.calibrators.venn_abers.certified_cells import LabelledCells, certify_cells
 from venn_admit.service.core.calibrators.venn_abers.crossfit import ScoreChoice, cross_fit
-from venn_admit.service.core.calibrators.venn_abers.reliability import scored_points
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.service.core.calibrators.venn_abers.steps import Steps
-from venn_admit.service.core.types import (
-    Approximation,
-    CalibrationPoints,
-    Float32Array,
-    IntArray,
-    Split,
-    join_approximations,
-)
+from venn_admit.service.core.types import Split
 from venn_admit.service.errors import Code, NotReadyError
-from venn_admit.service.store.calibrations import score_choices, steps
+from venn_admit.service.flows.methods.venn_abers.split_points import SplitPoints, read_split, require_evidence
+from venn_admit.service.store.calibrations import certificates, score_choices, steps
 from venn_admit.service.store.calibrations.score_choices import StoredChoice
-from venn_admit.service.store.exemplars import approximations, exemplars
-from venn_admit.service.store.exemplars.approximations import StoredParameters
-from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.approximations import Replacements, StoredParameters
+from venn_admit.service.store.exemplars.classifiers import Classifier, require_vectors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeByAbers:
-    """The points of mc with their scores, the steps that follow, and the choice of the score."""
+    """The points of a snapshot with their scores, the steps that follow from mc, and the choice of the score.
+
+    rows: of vp too if a certificate was asked for. certificate: None if none was.
+    """
 
     rows: CalibrationRows
     steps: Steps
     choice: StoredChoice
+    certificate: Certificate | None
 
     def store(self, connection: Connection, calibration_id: int) -> None:
-        """Store the steps that changed, and the choice."""
+        """Store the steps that changed, the choice, and the certificate."""
         steps.write_changes(connection, calibration_id, self.steps)
         score_choices.add(connection, calibration_id, self.choice)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Mc:
-    exemplar_ids: IntArray
-    label: IntArray
-    view: Approximation
-    logits: Float32Array
+        if self.certificate is not None:
+            certificates.add(connection, calibration_id, self.certificate)
 
 
 def make(
     connection: Connection,
     classifier: Classifier,
-    parameters: StoredParameters,
+    parameters: StoredParameters | None,
     settings: VennAbersSettings,
     *,
     memory_budget: int,
+    instead: Replacements | None = None,
 ) -> MadeByAbers:
     """Compute a snapshot; arguments and errors are those of the protocol `Method`."""
     if settings.score is not ScoreKind.NETWORK:
-        _require_model(classifier, parameters)
-    mc = _read_mc(connection, classifier, parameters, memory_budget)
-    choice = _choice(connection, classifier, parameters, settings, mc)
-    points = _scored(choice.kind, classifier, parameters, mc)
+        require_model(classifier, parameters)
+    mc = read_split(connection, classifier, parameters, Split.MC, memory_budget, instead)
+    choice = _choice(connection, mc, settings)
+    points = mc.scored(choice.kind)
     index = VennAbersIndex(
         points,
         points.predicted == mc.label,
         class_count=classifier.class_count,
         bin_edges=settings.bin_edges,
     )
-    rows = rows_of_split(
-        mc.exemplar_ids,
-        CalibrationPoints(
-            label=mc.label,
-            predicted=points.predicted,
-            match_count=points.match_count,
-            distance=mc.view.distance,
-            score=points.score,
-        ),
-        bin_of(points.match_count, settings.bin_edges),
-        None,
-        class_count=classifier.class_count,
-    )
-    return MadeByAbers(rows, index.steps, choice)
+    rows = mc.rows(points, settings.bin_edges)
+    certificate = None
+    if settings.certification is not None:
+        # The score is chosen by now: nothing else may look at vp.
+        vp = read_split(connection, classifier, parameters, Split.VP, memory_budget, instead)
+        vp_points = vp.scored(choice.kind)
+        rows = join_rows([rows, vp.rows(vp_points, settings.bin_edges)])
+        of_mc = LabelledCells(points, mc.label, mc.keys(connection))
+        of_vp = LabelledCells(vp_points, vp.label, vp.keys(connection))
+        for split, of_split in ((Split.MC, of_mc), (Split.VP, of_vp)):
+            require_evidence(classifier, settings.certification, split, of_split)
+        certificate = certify_cells(index, of_mc, of_vp, settings, settings.certification, seed=classifier.seed)
+    return MadeByAbers(rows, index.steps, choice, certificate)
 
 
-def _require_model(classifier: Classifier, parameters: StoredParameters) -> None:
+def require_model(classifier: Classifier, parameters: StoredParameters | None) -> None:
     """Raise NotReadyError unless the parameters have the model of the reliability score."""
-    if parameters.reliability is None:
+    require_vectors(classifier, "the reliability score")
+    if parameters is None or parameters.reliability is None:
         raise NotReadyError(
             f"the parameters of {classifier.name!r} have no reliability score, because they were given without one or "
             "are older than it: fit again, or ask for the network's score",
@@ -98,38 +89,17 @@ def _require_model(classifier: Classifier, parameters: StoredParameters) -> None
         )
 
 
-def _choice(
-    connection: Connection,
-    classifier: Classifier,
-    parameters: StoredParameters,
-    settings: VennAbersSettings,
-    mc: _Mc,
-) -> StoredChoice:
+def _choice(connection: Connection, mc: SplitPoints, settings: VennAbersSettings) -> StoredChoice:
     if settings.score is not None:
         return StoredChoice(settings.score, None, None, None, None)
-    network, reliability = (_scored(kind, classifier, parameters, mc) for kind in ScoreKind)
+    network, reliability = (mc.scored(kind) for kind in ScoreKind)
     found: ScoreChoice = cross_fit(
         network,
         reliability,
         network.predicted == mc.label,
-        exemplars.keys(connection, mc.exemplar_ids).document_keys,
-        seed=classifier.seed,
+        mc.keys(connection),
+        seed=mc.classifier.seed,
         settings=settings,
     ).choice
     error = None if math.isnan(found.standard_error) else found.standard_error
     return StoredChoice(found.kind, found.network_share, found.reliability_share, error, found.documents)
-
-
-def _scored(kind: ScoreKind, classifier: Classifier, parameters: StoredParameters, mc: _Mc) -> CellPoints:
-    return scored_points(kind, parameters.reliability, mc.logits, mc.view, neighbour_count=classifier.neighbour_count)
-
-
-def _read_mc(connection: Connection, classifier: Classifier, parameters: StoredParameters, memory_budget: int) -> _Mc:
-    blocks = list(approximations.split_blocks(connection, classifier, Split.MC, parameters.id, memory_budget))
-    ids = np.concatenate([block.exemplar_ids for block in blocks])
-    return _Mc(
-        exemplar_ids=ids,
-        label=np.concatenate([block.labels for block in blocks]),
-        view=join_approximations([block.approximation for block in blocks]),
-        logits=exemplars.network_logits(connection, classifier, ids),
-    )

@@ -1,20 +1,23 @@
 """A snapshot of Venn-Abers that decides: the points of mc by cell, and their vectors once something is weighted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 
 import numpy as np
 from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.approximation.localizer import category_weight
+from venn_admit.service.core.calibrators.certified.policies import Policy
 from venn_admit.service.core.calibrators.upweights import upweights
-from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, CellPoints, VennAbersIndex
-from venn_admit.service.core.calibrators.venn_abers.decide import select
-from venn_admit.service.core.calibrators.venn_abers.reliability import scored_points
+from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, CellEvidence, CellPoints, VennAbersIndex
+from venn_admit.service.core.calibrators.venn_abers.decide import select, select_certified
+from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel, scored_points
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind
 from venn_admit.service.core.types import Approximation, Float32Array, FloatArray, IntArray, Selection, Split
 from venn_admit.service.flows.methods.fields import decision_fields
-from venn_admit.service.flows.methods.method import Explained, PointsToDecide
-from venn_admit.service.store.calibrations import calibrations, score_choices
+from venn_admit.service.flows.methods.method import AppliedPolicy, Explained, PointsToDecide
+from venn_admit.service.flows.methods.venn_abers.basis import cell_basis, score_features
+from venn_admit.service.store.calibrations import calibrations, certificates, score_choices
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.engine import consistent_view
 from venn_admit.service.store.decisions.abers_evidence import evidence_rows
@@ -55,39 +58,70 @@ class DecidedByAbers:
         """The scores, and the steps that they lie in."""
         return evidence_rows(self.points.score, self.step_score)
 
-    def explain(self, view: Approximation, class_count: int) -> Explained:
-        """Return what is said of the one point; view: the KNN's."""
+    def explain(self, view: Approximation | None, context: "AbersContext") -> Explained:
+        """Return what is said of the one point; view: the KNN's, None without vectors."""
         evidence = {"score": float(self.points.score[0]), "step_score": float(self.step_score[0])}
-        return Explained(decision_fields(view, self.verdicts, evidence), np.zeros(class_count, dtype=np.int64))
+        return Explained(
+            decision_fields(view, self.verdicts, evidence),
+            np.zeros(context.class_count, dtype=np.int64),
+            context.applied_policy(int(self.points.predicted[0])),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AbersContext:
-    """What decisions need of a snapshot besides its points. kind: its score."""
+    """What decisions need of a snapshot besides its points.
+
+    parameters, neighbour_count: None if the classifier has logits only. kind: its score. policy: the certified one;
+    None if none is certified, or if no certificate was asked for.
+    """
 
     calibration: Calibration
-    parameters: StoredParameters
+    parameters: StoredParameters | None
     kind: ScoreKind
+    policy: Policy | None
     class_count: int
-    neighbour_count: int
+    neighbour_count: int | None
+
+    @property
+    def model(self) -> ReliabilityModel | None:
+        """That of the reliability score; None if it was not fitted."""
+        return None if self.parameters is None else self.parameters.reliability
 
     def scored(self, points: PointsToDecide) -> CellPoints:
         """Return the points as cells see them."""
         return scored_points(
             self.kind,
-            self.parameters.reliability,
+            self.model,
             points.require_logits(),
             points.approximation,
             neighbour_count=self.neighbour_count,
         )
 
     def selected(self, points: CellPoints, bounds: Bounds, *, require_full_match: bool) -> Selection:
-        """Return the verdicts by the pointwise promise."""
-        return select(
-            bounds,
-            points.predicted,
-            self.calibration.abers_settings.thresholds,
-            full_match=points.match_count == self.neighbour_count if require_full_match else None,
+        """Return the verdicts by the promise that the calibration was asked for."""
+        full_match = points.match_count == self.neighbour_count if require_full_match else None
+        if self.calibration.is_asked_for_certificate:
+            return select_certified(bounds, points.predicted, self.policy, full_match=full_match)
+        thresholds = self.calibration.abers_settings.thresholds
+        return select(bounds, points.predicted, thresholds, full_match=full_match)
+
+    @property
+    def thresholds(self) -> tuple[Decimal | None, ...]:
+        """(C,) the least plain p0 at which each predicted class is admitted; None for never."""
+        settings = self.calibration.abers_settings
+        if not self.calibration.is_asked_for_certificate:
+            return settings.thresholds
+        if self.policy is None:
+            return (None,) * self.class_count
+        return tuple(None if value is None else Decimal(repr(value)) for value in self.policy.thresholds)
+
+    def applied_policy(self, predicted: int) -> AppliedPolicy | None:
+        """Return what the policy says of a prediction; None if no certificate was asked for."""
+        if not self.calibration.is_asked_for_certificate:
+            return None
+        return AppliedPolicy(
+            self.policy is not None, None if self.policy is None else self.policy.thresholds[predicted]
         )
 
 
@@ -115,13 +149,37 @@ class AbersSnapshot:
 
     @property
     def parameters(self) -> StoredParameters:
+        assert self.context.parameters is not None, "a classifier with logits only has no parameters"
         return self.context.parameters
 
     def decide(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> DecidedByAbers:
         """Decide on m points; see the protocol `Snapshot`."""
         cells = self.context.scored(points)
-        upweight = None if points.vectors is None else self._upweights(cells, points.vectors, memory_budget)
+        return self._decide(cells, self.index.evidence(cells), points.vectors, require_full_match, memory_budget)
+
+    def explain(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Explained:
+        """Decide on one point; see the protocol `Snapshot`."""
+        context = self.context
+        cells = context.scored(points)
         evidence = self.index.evidence(cells)
+        decided = self._decide(cells, evidence, points.vectors, require_full_match, memory_budget)
+        basis = cell_basis(
+            evidence,
+            kind=context.kind,
+            features=score_features(context.kind, context.model, points, context.neighbour_count),
+            thresholds=context.thresholds,
+        )
+        return replace(decided.explain(points.approximation, context), basis=basis)
+
+    def _decide(
+        self,
+        cells: CellPoints,
+        evidence: CellEvidence,
+        vectors: Float32Array | None,
+        require_full_match: bool,
+        memory_budget: int,
+    ) -> DecidedByAbers:
+        upweight = None if vectors is None else self._upweights(cells, vectors, memory_budget)
         bounds = evidence.bounds if upweight is None else self.index.bounds(cells, upweight)
         return DecidedByAbers(
             cells,
@@ -130,11 +188,6 @@ class AbersSnapshot:
             bounds,
             self.context.selected(cells, bounds, require_full_match=require_full_match),
         )
-
-    def explain(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Explained:
-        """Decide on one point; see the protocol `Snapshot`."""
-        decided = self.decide(points, require_full_match=require_full_match, memory_budget=memory_budget)
-        return decided.explain(points.approximation, self.context.class_count)
 
     def _upweights(self, cells: CellPoints, vectors: Float32Array, memory_budget: int) -> FloatArray:
         low, high = self.index.windows(cells)
@@ -150,10 +203,11 @@ def read_context(connection: Connection, classifier: Classifier, calibration: Ca
     """Return what decisions need besides the points."""
     return AbersContext(
         calibration,
-        approximations.parameters_by_id(connection, calibration.knn_parameters_id),
+        approximations.parameters_of(connection, calibration.knn_parameters_id),
         score_choices.score_of(connection, calibration.id),
+        certificates.policy_of(connection, calibration.id) if calibration.is_asked_for_certificate else None,
         classifier.class_count,
-        classifier.neighbour_count,
+        None if classifier.knn is None else classifier.knn.neighbour_count,
     )
 
 
@@ -163,11 +217,22 @@ def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, cal
         calibration = calibrations.by_id(connection, classifier, calibration_id)
         context = read_context(connection, classifier, calibration)
         mc = calibrations.read_points(connection, calibration, Split.MC)
+    return indexed(engine, cache, classifier, context, mc)
+
+
+def indexed(
+    engine: Engine,
+    cache: ArrayCache,
+    classifier: Classifier,
+    context: AbersContext,
+    mc: calibrations.SnapshotPoints,
+) -> AbersSnapshot:
+    """Index the points of a calibration, stored or not."""
     points = CellPoints(mc.points.predicted, mc.points.match_count, mc.points.score)
     index = VennAbersIndex(
         points,
         mc.points.predicted == mc.points.label,
         class_count=classifier.class_count,
-        bin_edges=calibration.abers_settings.bin_edges,
+        bin_edges=context.calibration.abers_settings.bin_edges,
     )
     return AbersSnapshot(context, index, mc.exemplar_ids, classifier, engine, cache)

@@ -52,7 +52,7 @@ class AdmitPointDecider:
         self, connection: Connection, classifier: Classifier, calibration: Calibration, points: PointsToDecide
     ) -> DecideOne:
         """Read the evidence of the band; see the protocol `PointDecider`."""
-        evidence = _evidence(connection, classifier, calibration, points.approximation)
+        evidence = _evidence(connection, classifier, calibration, points.view)
         return partial(self._decide, classifier, calibration, points, evidence)
 
     def _decide(
@@ -64,7 +64,7 @@ class AdmitPointDecider:
         *,
         require_full_match: bool,
     ) -> Explained:
-        approximation, vectors = points.approximation, points.vectors
+        approximation, vectors = points.view, points.vectors
         decided = decide_one(
             approximation,
             calibration.settings,
@@ -87,7 +87,7 @@ class AdmitPointDecider:
         with consistent_view(self._engine) as connection:
             classifier = classifiers.by_id(connection, classifier_id)
             calibration = calibrations.by_id(connection, classifier, calibration_id)
-            parameters = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
+            parameters = approximations.parameters_by_id(connection, calibration.parameters_id)
             vp = calibrations.read_points(connection, calibration, Split.VP)
         venn = VennIndex(
             vp.points,

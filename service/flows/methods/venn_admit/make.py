@@ -13,7 +13,7 @@ from venn_admit.service.core.types import CalibrationPoints, CalibratorSettings,
 from venn_admit.service.errors import Code, NotReadyError
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.exemplars import approximations
-from venn_admit.service.store.exemplars.approximations import StoredParameters
+from venn_admit.service.store.exemplars.approximations import Replacements, StoredParameters
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
@@ -43,12 +43,13 @@ def make(
     settings: CalibratorSettings,
     *,
     memory_budget: int,
+    instead: Replacements | None = None,
 ) -> MadeByAdmit:
     """Compute a snapshot; arguments and errors are those of the protocol `Method`."""
-    mc_ids, mc = read_points(connection, classifier, Split.MC, parameters, memory_budget)
+    mc_ids, mc = read_points(connection, classifier, Split.MC, parameters, memory_budget, instead)
     radius = require_radius(mc, settings)
     admit = AdmitIndex(mc, class_count=classifier.class_count, settings=settings, omega=radius.omega)
-    vp = _admit_sets_of_vp(connection, classifier, parameters, settings, admit, memory_budget)
+    vp = _admit_sets_of_vp(connection, classifier, parameters, settings, admit, memory_budget, instead)
     mc_bins = bin_of(mc.match_count, settings.bin_edges)
     mc_rows = rows_of_split(mc_ids, mc, mc_bins, None, class_count=classifier.class_count)
     smallest = np.concatenate([block.smallest_class_count for block in vp])
@@ -77,9 +78,10 @@ def _admit_sets_of_vp(
     settings: CalibratorSettings,
     admit: AdmitIndex,
     memory_budget: int,
+    instead: Replacements | None,
 ) -> list[_SetBlock]:
     found = []
-    for block in approximations.split_blocks(connection, classifier, Split.VP, parameters.id, memory_budget):
+    for block in approximations.split_blocks(connection, classifier, Split.VP, parameters.id, memory_budget, instead):
         approximation = block.approximation
         sets = admit.sets(
             approximation.logits,
@@ -126,11 +128,16 @@ def _points(block: approximations.LabelledApproximations) -> CalibrationPoints:
 
 
 def read_points(
-    connection: Connection, classifier: Classifier, split: Split, parameters: StoredParameters, memory_budget: int
+    connection: Connection,
+    classifier: Classifier,
+    split: Split,
+    parameters: StoredParameters,
+    memory_budget: int,
+    instead: Replacements | None = None,
 ) -> tuple[IntArray, CalibrationPoints]:
-    """Return ids and points of a split, in order of ingestion, without their logits."""
+    """Return ids and points of a split, in order of ingestion, without their logits; instead: as in `split_blocks`."""
     ids, points = [], []
-    for block in approximations.split_blocks(connection, classifier, split, parameters.id, memory_budget):
+    for block in approximations.split_blocks(connection, classifier, split, parameters.id, memory_budget, instead):
         ids.append(block.exemplar_ids)
         points.append(_points(block))
     return np.concatenate(ids), join_points(points)

@@ -87,7 +87,7 @@ class AdmitSnapshot:
         decided = decide(
             self.admit,
             self.venn,
-            points.approximation,
+            points.view,
             self.calibration.settings,
             neighbour_count=self.neighbour_count,
             require_full_match=require_full_match,
@@ -96,14 +96,14 @@ class AdmitSnapshot:
             else Localizer(self.parameters.eta_loc, points.vectors, self.localizer_vectors),
             memory_budget=memory_budget,
         )
-        return DecidedByAdmit(points.approximation, decided)
+        return DecidedByAdmit(points.view, decided)
 
     def explain(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Explained:
         """Decide on one point; see the protocol `Snapshot`."""
         decided = self.decide(points, require_full_match=require_full_match, memory_budget=memory_budget)
         return Explained(
             decided.fields,
-            self._category_counts(decided.decisions.sets, points.approximation),
+            self._category_counts(decided.decisions.sets, points.view),
         )
 
     def _category_counts(self, sets: AdmitSets, approximation: Approximation) -> IntArray:
@@ -129,11 +129,28 @@ def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, cal
     with consistent_view(engine) as connection:
         calibration = calibrations.by_id(connection, classifier, calibration_id)
         require_own(calibration)
-        parameters = approximations.parameters_by_id(connection, calibration.knn_parameters_id)
+        parameters = approximations.parameters_by_id(connection, calibration.parameters_id)
         mc = calibrations.read_points(connection, calibration, Split.MC)
         vp = calibrations.read_points(connection, calibration, Split.VP)
+    return indexed(engine, cache, classifier, calibration, parameters, mc, vp, weighted=True)
+
+
+def indexed(
+    engine: Engine,
+    cache: ArrayCache,
+    classifier: Classifier,
+    calibration: Calibration,
+    parameters: approximations.StoredParameters,
+    mc: calibrations.SnapshotPoints,
+    vp: calibrations.SnapshotPoints,
+    *,
+    weighted: bool,
+) -> AdmitSnapshot:
+    """Index the points of a calibration, stored or not; weighted: whether the localizer's vectors are needed."""
     setting, omega, class_count = calibration.settings, calibration.radius.omega, classifier.class_count
     admit = AdmitIndex(mc.points, class_count=class_count, settings=setting, omega=omega)
     venn = VennIndex(vp.points, vp.singleton, class_count=class_count, settings=setting, omega=omega)
-    vectors = cache.localizer_vectors(engine, classifier, calibration, vp.exemplar_ids[venn.order])
+    vectors = np.empty((0, classifier.dimension), dtype=np.float32)
+    if weighted:
+        vectors = cache.localizer_vectors(engine, classifier, calibration, vp.exemplar_ids[venn.order])
     return AdmitSnapshot(calibration, parameters, class_count, classifier.neighbour_count, mc, vp, admit, venn, vectors)

@@ -4,7 +4,25 @@ Statements live in `sql/*.sql`; nothing here is used to assemble queries. Tables
 and other programs read the views in schema `report`.
 """
 
-from venn_admit.service.store.database.tables import approximations, calibrations, decisions, exemplars, work
+from venn_admit.service.store.database.tables import (
+    approximations,
+    calibrations,
+    decisions,
+    exemplars,
+    monitors,
+    venn_abers,
+    work,
+)
 from venn_admit.service.store.database.tables.base import SCHEMA, metadata
 
-__all__ = ["SCHEMA", "approximations", "calibrations", "decisions", "exemplars", "metadata", "work"]
+__all__ = [
+    "SCHEMA",
+    "approximations",
+    "calibrations",
+    "decisions",
+    "exemplars",
+    "metadata",
+    "monitors",
+    "venn_abers",
+    "work",
+]

@@ -1,4 +1,6 @@
-"""Calibrators, their snapshots, and what a snapshot consists of by each method."""
+"""Calibrators, their snapshots, and the points of a snapshot by whatever method."""
+
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -9,6 +11,7 @@ from sqlalchemy import (
     DateTime,
     Double,
     ForeignKey,
+    ForeignKeyConstraint,
     Identity,
     Index,
     Integer,
@@ -23,6 +26,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, BIT
+from sqlalchemy.schema import SchemaItem
 
 from venn_admit.service.store.database.tables.approximations import knn_parameters
 from venn_admit.service.store.database.tables.base import created_at, metadata
@@ -71,8 +75,21 @@ calibrator = Table(
         Text,
         comment="Score asked for: auto, network or reliability; null unless the method is venn-abers.",
     ),
+    Column(
+        "certify",
+        ARRAY(Text),
+        comment="Classes that a certificate is asked for: predicted, true or both; null for the pointwise promise.",
+    ),
+    Column("confidence", Numeric, comment="Confidence of the certificate asked for."),
+    Column(
+        "document_test",
+        Text,
+        comment="Test of documents of several points for the certificate: finite-sample or asymptotic.",
+    ),
     # The key is on the digest, because a thousand thresholds do not fit into an index.
     UniqueConstraint("classifier_id", "settings_digest"),
+    # What the points of a calibrator refer to, so that a rule about them can depend on the method.
+    UniqueConstraint("id", "method"),
     CheckConstraint("alpha > 0 AND alpha < 1", name="alpha"),
     CheckConstraint("delta > 0", name="delta"),
     CheckConstraint("kappa >= 1", name="kappa"),
@@ -80,6 +97,15 @@ calibrator = Table(
     CheckConstraint("method IN ('venn-admit', 'venn-abers')", name="method"),
     CheckConstraint("score IN ('auto', 'network', 'reliability')", name="score"),
     CheckConstraint("(method = 'venn-abers') = (score IS NOT NULL)", name="venn_abers"),
+    CheckConstraint("certify IN ('{predicted}', '{true}', '{predicted,true}')", name="certify"),
+    CheckConstraint("confidence > 0 AND confidence < 1", name="confidence"),
+    CheckConstraint("document_test IN ('finite-sample', 'asymptotic')", name="document_test"),
+    # A certified policy has thresholds of its own.
+    CheckConstraint(
+        "(certify IS NULL) = (confidence IS NULL) AND (certify IS NULL) = (document_test IS NULL) "
+        "AND (certify IS NULL OR (method = 'venn-abers' AND 1 - alpha = ALL (thresholds)))",
+        name="certification",
+    ),
     CheckConstraint(
         "(method = 'venn-admit') = (delta IS NOT NULL) AND (method = 'venn-admit') = (kappa IS NOT NULL)",
         name="venn_admit",
@@ -105,7 +131,9 @@ calibration = Table(
         "revision", Uuid, nullable=False, server_default=func.gen_random_uuid(), comment="Identifies its cached copy."
     ),
     Column(
-        "knn_parameters_id", ForeignKey(knn_parameters.c.id), nullable=False, comment="KNN parameters that it rests on."
+        "knn_parameters_id",
+        ForeignKey(knn_parameters.c.id),
+        comment="KNN parameters that it rests on; null if the classifier has logits only.",
     ),
     Column("mc_count", Integer, nullable=False, comment="Number of points of split mc."),
     Column("vp_count", Integer, nullable=False, comment="Number of points of split vp."),
@@ -121,16 +149,34 @@ calibration = Table(
 )
 
 
-band_radius = Table(
-    "band_radius",
-    metadata,
-    Column(
+def snapshot_key() -> Column[Any]:
+    """Return the key of a table that has at most one row for each snapshot, and loses it with the snapshot."""
+    return Column(
         "calibration_id",
         ForeignKey(calibration.c.id, ondelete="CASCADE"),
         primary_key=True,
         autoincrement=False,
         comment="The snapshot.",
-    ),
+    )
+
+
+def validity() -> tuple[SchemaItem, ...]:
+    """Return the columns of a row-versioned table by which a snapshot finds its rows, and their check."""
+    return (
+        Column("valid_from", Integer, nullable=False, comment="Number of the first snapshot that holds this row."),
+        Column(
+            "valid_until",
+            Integer,
+            comment="Number of the first snapshot that no longer holds it; null while the current one does.",
+        ),
+        CheckConstraint("valid_until > valid_from", name="validity"),
+    )
+
+
+band_radius = Table(
+    "band_radius",
+    metadata,
+    snapshot_key(),
     Column(
         "s_hat",
         Double,
@@ -142,89 +188,25 @@ band_radius = Table(
 )
 
 
-score_choice = Table(
-    "score_choice",
+snapshot_quartiles = Table(
+    "snapshot_quartiles",
     metadata,
+    snapshot_key(),
     Column(
-        "calibration_id",
-        ForeignKey(calibration.c.id, ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-        comment="The snapshot.",
+        "quartiles",
+        ARRAY(Double),
+        comment="The three quartiles of d over all points of the snapshot, ascending; null if they have no d.",
     ),
-    Column("score", Text, nullable=False, comment="Score of the snapshot: network or reliability."),
-    Column(
-        "network_share",
-        Double,
-        comment="Share of mc that the network's score admits by cross-fitting; null if a score was asked for.",
-    ),
-    Column(
-        "reliability_share",
-        Double,
-        comment="Share of mc that the reliability score admits by cross-fitting; null if a score was asked for.",
-    ),
-    Column(
-        "standard_error",
-        Double,
-        comment="Of the difference between the shares, over documents; null with fewer than two.",
-    ),
-    Column("documents", Integer, comment="Number of documents; null if a score was asked for."),
-    CheckConstraint("score IN ('network', 'reliability')", name="score"),
-    comment="Score of each snapshot of the method venn-abers, and on what ground it was chosen.",
-)
-
-
-venn_abers_step = Table(
-    "venn_abers_step",
-    metadata,
-    Column("calibrator_id", ForeignKey(calibrator.c.id), nullable=False, comment="The calibrator."),
-    Column(
-        "cell",
-        Integer,
-        nullable=False,
-        comment="Number of the cell: bin of q times number of classes, plus predicted class.",
-    ),
-    Column(
-        "score",
-        Double,
-        nullable=False,
-        comment="Score from which the step holds, up to the next; -infinity for the first of a cell.",
-    ),
-    Column("valid_from", Integer, nullable=False, comment="Number of the first snapshot that holds this row."),
-    Column(
-        "valid_until",
-        Integer,
-        comment="Number of the first snapshot that no longer holds it; null while the current one does.",
-    ),
-    Column("lower", Double, nullable=False, comment="p0 within the step."),
-    Column("upper_at", Double, nullable=False, comment="p1 at the score itself."),
-    Column("upper_above", Double, nullable=False, comment="p1 above it, within the step."),
-    PrimaryKeyConstraint("calibrator_id", "cell", "score", "valid_from"),
-    CheckConstraint("valid_until > valid_from", name="validity"),
-    # The step of a score is the last entry not above it; there is one open row a step.
-    Index(
-        "venn_abers_step_open_key",
-        "calibrator_id",
-        "cell",
-        "score",
-        unique=True,
-        postgresql_where=text("valid_until IS NULL"),
-    ),
-    comment="Row-versioned plain bounds of each cell as functions of the score: two probabilities a step.",
+    comment="Quartiles of d of each snapshot, by which reports tell partitions apart.",
 )
 
 
 calibration_point = Table(
     "calibration_point",
     metadata,
-    Column("calibrator_id", ForeignKey(calibrator.c.id), nullable=False, comment="The calibrator."),
+    Column("calibrator_id", Integer, nullable=False, comment="The calibrator."),
     Column("exemplar_id", ForeignKey(exemplar.c.id), nullable=False, comment="The exemplar."),
-    Column("valid_from", Integer, nullable=False, comment="Number of the first snapshot that holds this row."),
-    Column(
-        "valid_until",
-        Integer,
-        comment="Number of the first snapshot that no longer holds it; null while the current one does.",
-    ),
+    *validity(),
     Column("split", Text, nullable=False, comment="mc or vp."),
     Column("label", Integer, nullable=False, comment="y, the label."),
     Column(
@@ -236,28 +218,38 @@ calibration_point = Table(
     Column(
         "match_count",
         Integer,
-        nullable=False,
-        comment="q, number of consecutive nearest neighbours that match the prediction.",
+        comment="q, number of consecutive nearest neighbours that match the prediction; null without vectors.",
     ),
-    Column("bin", Integer, nullable=False, comment="Bin of q under the bin edges of the calibrator."),
-    Column("distance", Double, nullable=False, comment="d, distance to the nearest training exemplar."),
+    Column(
+        "bin",
+        Integer,
+        nullable=False,
+        comment="Bin of q under the bin edges of the calibrator; 0, the only one, without vectors.",
+    ),
+    Column("distance", Double, comment="d, distance to the nearest training exemplar; null without vectors."),
     Column(
         "score",
         Double,
         nullable=False,
         comment="Nonconformity score of the label, 1 - pi^y; for venn-abers s, the score of the prediction.",
     ),
-    Column("admit_set", BIT(varying=True), comment="ADMIT set, one bit per class; null in mc."),
+    Column("admit_set", BIT(varying=True), comment="ADMIT set, one bit per class; null in mc, and for venn-abers."),
     Column(
         "is_singleton",
         Boolean,
         Computed("bit_count(admit_set) = 1", persisted=True),
-        comment="Whether the ADMIT set is {predicted}; null in mc.",
+        comment="Whether the ADMIT set is {predicted}; null if there is none.",
     ),
+    Column("method", Text, nullable=False, comment="Method of the calibrator: venn-abers or venn-admit."),
     PrimaryKeyConstraint("calibrator_id", "exemplar_id", "valid_from"),
+    ForeignKeyConstraint(["calibrator_id", "method"], [calibrator.c.id, calibrator.c.method]),
     CheckConstraint("split IN ('mc', 'vp')", name="split"),
-    CheckConstraint("(split = 'vp') = (admit_set IS NOT NULL)", name="admit_set"),
-    CheckConstraint("valid_until > valid_from", name="validity"),
+    CheckConstraint("(split = 'vp' AND method = 'venn-admit') = (admit_set IS NOT NULL)", name="admit_set"),
+    # Without vectors there are neither neighbours nor bands.
+    CheckConstraint(
+        "(match_count IS NULL) = (distance IS NULL) AND (match_count IS NOT NULL OR (bin = 0 AND admit_set IS NULL))",
+        name="knn",
+    ),
     # One open row an exemplar.
     Index(
         "calibration_point_open_key",

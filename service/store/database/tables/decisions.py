@@ -8,10 +8,12 @@ from sqlalchemy import (
     Double,
     ForeignKey,
     Identity,
+    Index,
     Integer,
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, BIT
 
@@ -37,11 +39,10 @@ decision = Table(
     Column(
         "match_count",
         Integer,
-        nullable=False,
-        comment="q, number of consecutive nearest neighbours that match the prediction.",
+        comment="q, number of consecutive nearest neighbours that match the prediction; null without vectors.",
     ),
-    Column("distance", Double, nullable=False, comment="d, distance to the nearest training exemplar."),
-    Column("logits", ARRAY(Double), nullable=False, comment="KNN(x), one per class."),
+    Column("distance", Double, comment="d, distance to the nearest training exemplar; null without vectors."),
+    Column("logits", ARRAY(Double), comment="KNN(x), one per class; null without vectors."),
     Column("upweight", Double, comment="w; infinite if psi' = 0; null if the set is not a singleton."),
     Column("lower", Double, comment="Lower probability of the prediction; null if the set is not a singleton."),
     Column("upper", Double, comment="Upper probability of the prediction; null if the set is not a singleton."),
@@ -51,6 +52,19 @@ decision = Table(
     UniqueConstraint("calibration_id", "exemplar_id", "weighted", "require_full_match", name="decision_key"),
     CheckConstraint("(decision IS NULL) = (reason IS NOT NULL)", name="reason"),
     CheckConstraint("decision = predicted", name="decision"),
+    # Without vectors there are no neighbours, and nothing to weight by.
+    CheckConstraint(
+        "num_nulls(match_count, distance, logits) IN (0, 3) "
+        "AND (match_count IS NOT NULL OR NOT (weighted OR require_full_match))",
+        name="knn",
+    ),
+    # Decisions are stored in the order of their days, so a small index finds those of one.
+    Index(
+        "decision_day_idx",
+        text("((created_at AT TIME ZONE 'UTC')::date)"),
+        postgresql_using="brin",
+        postgresql_with={"pages_per_range": 32, "autosummarize": "on"},
+    ),
     comment="Decisions to admit or reject, each pinned to a snapshot. Evidence of one method alone has its own table.",
 )
 

@@ -31,9 +31,14 @@ classifier = Table(
     Column("id", Integer, Identity(always=True), primary_key=True, comment="Key."),
     Column("name", Text, nullable=False, unique=True, comment="Name by which users refer to it."),
     Column("class_names", ARRAY(Text), nullable=False, comment="Name of each class; the position is the class number."),
-    Column("dimension", Integer, nullable=False, comment="D, length of an exemplar vector."),
-    Column("neighbour_count", Integer, nullable=False, comment="K, neighbours of the KNN approximation."),
-    Column("knn_share", Numeric, nullable=False, comment="Share of held-out labelled points in split knn."),
+    Column("dimension", Integer, comment="D, length of an exemplar vector; null if it has logits only."),
+    Column("neighbour_count", Integer, comment="K, neighbours of the KNN approximation; null if it has logits only."),
+    Column(
+        "knn_share",
+        Numeric,
+        nullable=False,
+        comment="Share of held-out labelled points in split knn; 0 if it has logits only.",
+    ),
     Column("mc_share", Numeric, nullable=False, comment="Share in split mc; the rest is split vp."),
     Column("seed", BigInteger, nullable=False, comment="Seed of the split hash and of the training."),
     Column(
@@ -62,7 +67,12 @@ classifier = Table(
     CheckConstraint("cardinality(class_names) >= 2", name="class_names"),
     CheckConstraint("dimension BETWEEN 1 AND 16000", name="dimension"),
     CheckConstraint("neighbour_count >= 1", name="neighbour_count"),
-    CheckConstraint("knn_share > 0 AND mc_share > 0 AND knn_share + mc_share < 1", name="shares"),
+    # Without vectors there are no neighbours, and nothing to fit on split knn.
+    CheckConstraint("(dimension IS NULL) = (neighbour_count IS NULL)", name="knn"),
+    CheckConstraint(
+        "knn_share >= 0 AND (knn_share = 0) = (dimension IS NULL) AND mc_share > 0 AND knn_share + mc_share < 1",
+        name="shares",
+    ),
     comment="Deployed classifiers (the paper's tasks) whose predictions are calibrated.",
 )
 
@@ -124,6 +134,13 @@ label_event = Table(
     CheckConstraint("selection IN ('random', 'selected')", name="selection"),
     CheckConstraint("label >= 0", name="label"),
     Index(None, "exemplar_id", "id"),
+    # As of decisions.
+    Index(
+        "label_event_day_idx",
+        text("((created_at AT TIME ZONE 'UTC')::date)"),
+        postgresql_using="brin",
+        postgresql_with={"pages_per_range": 32, "autosummarize": "on"},
+    ),
     comment="Append-only ledger of labels. Only random ones calibrate: selected points do not represent the traffic.",
 )
 

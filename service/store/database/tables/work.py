@@ -34,7 +34,7 @@ job = Table(
     Column(
         "knn_parameters_id",
         ForeignKey(knn_parameters.c.id),
-        comment="KNN parameters to use; null if only neighbours are computed.",
+        comment="KNN parameters to use; null if only neighbours are computed, or if the classifier has logits only.",
     ),
     Column(
         "calibration_id", ForeignKey(calibration.c.id), comment="Snapshot to score with; null for jobs of other kinds."

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.calibrators.certified.laws import graded_points, points_of
+from venn_admit.service.core.calibrators.certified import tallies
 from venn_admit.service.core.calibrators.certified.certificate import Certificate, from_document, to_document
 from venn_admit.service.core.calibrators.certified.certify import certify
 from venn_admit.service.core.calibrators.certified.hypothesis_tests import DocumentTest
@@ -52,6 +53,18 @@ def test_neither_the_order_of_rows_nor_the_numbers_of_documents_matter(
         return CertificatePoints(points.p0[rows], points.predicted[rows], points.label[rows], renumbered[rows])
 
     assert certified(mc, vp, test=test) == certified(shuffled(mc), shuffled(vp), test=test)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("test", DocumentTest)
+def test_how_many_policies_are_tested_together_does_not_matter(
+    monkeypatch: pytest.MonkeyPatch, size: int, test: DocumentTest
+) -> None:
+    mc, vp = two_draws(1, 300, size, 0.3)
+    together = certified(mc, vp, test=test)
+    assert len(together.proposals) > 1
+    monkeypatch.setattr(tallies, "TOGETHER_BYTES", 1)
+    assert certified(mc, vp, test=test) == together
 
 
 @pytest.mark.parametrize("size", [1, 5])

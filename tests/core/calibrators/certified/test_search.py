@@ -106,7 +106,7 @@ def test_proposals_keep_their_margin_on_mc(seed: int, dependence: float, kinds: 
     assert len({proposal.policy for proposal in proposals}) == len(proposals)
     for proposal in proposals:
         admitted = admit(points.p0, points.predicted, proposal.policy)
-        counts = tally(points, admitted, kinds, 3)
+        counts = tally(points, admitted[np.newaxis], kinds, 3)
         share = 0.1 - float(proposal.aim.margin) * 0.1
         assert (counts.wrong.sum(axis=0) <= share * counts.admitted.sum(axis=0) + 1e-6).all()
         assert admitted.any()

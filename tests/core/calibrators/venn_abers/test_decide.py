@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from venn_admit.service.core.calibrators.certified.policies import Policy
 from venn_admit.service.core.calibrators.venn_abers.cells import Bounds
-from venn_admit.service.core.calibrators.venn_abers.decide import reaches_threshold, select
+from venn_admit.service.core.calibrators.venn_abers.decide import reaches_threshold, select, select_certified
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
-from venn_admit.service.core.types import Reason
+from venn_admit.service.core.types import BoolArray, Reason
 from venn_admit.service.errors import InvalidInputError
 
 
@@ -58,3 +59,25 @@ def test_select() -> None:
 def test_a_class_without_threshold_is_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"predicted must lie in \[0, 1\), got 1 in row 0"):
         reaches_threshold(np.array([0.9]), np.array([1]), (Decimal("0.9"),))
+
+
+THRESHOLDS = Policy((0.75, None))
+
+
+@pytest.mark.parametrize("full_match", [None, np.array([True, False, True, True])])
+def test_a_certified_policy_admits_by_its_own_thresholds(full_match: BoolArray | None) -> None:
+    bounds = Bounds(lower=np.array([0.75, 0.9, np.nextafter(0.75, 0), 1.0]), upper=np.ones(4))
+    found = select_certified(bounds, np.array([0, 0, 0, 1]), THRESHOLDS, full_match=full_match)
+    names = [*Reason, None]
+    below = Reason.PROBABILITY_BELOW_THRESHOLD
+    second = (0, None) if full_match is None else (-1, Reason.MATCH_COUNT_BELOW_K)
+    assert found.decision.tolist() == [0, second[0], -1, -1]
+    assert [names[code] for code in found.reason.tolist()] == [None, second[1], below, below]
+
+
+@pytest.mark.parametrize("full_match", [None, np.array([True, False])])
+def test_without_a_certified_policy_nothing_is_admitted(full_match: BoolArray | None) -> None:
+    bounds = Bounds(lower=np.array([1.0, 0.0]), upper=np.ones(2))
+    found = select_certified(bounds, np.array([0, 1]), None, full_match=full_match)
+    assert found.decision.tolist() == [-1, -1]
+    assert {tuple(Reason)[code] for code in found.reason.tolist()} == {Reason.POLICY_NOT_CERTIFIED}

@@ -1,0 +1,47 @@
+"""What `calibrate` says of a calibration by Venn-Abers: its score, and what became of its certificate."""
+
+from venn_admit.service.cli.output import output, print_result
+from venn_admit.service.cli.shown.catalogue_payload import asked_payload
+from venn_admit.service.flows.calibration.calibrate import Calibrated
+from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
+from venn_admit.service.report.calibration.cells.certified import certificate_payload, certificate_section
+from venn_admit.service.report.calibration.tables import drawn_section
+
+
+def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
+    """Print what Venn-Abers made."""
+    choice, asked, certificate = made.choice, done.method_settings, made.certificate
+    points = f"{done.mc_count:,} mc" + ("" if certificate is None else f", {done.vp_count:,} vp")
+    lines = [
+        f"Calibration {done.calibration_id} is current: venn-abers, alpha {asked.alpha}, score {choice.kind}; points: "
+        f"{points}; {done.changed.opened:,} rows written."
+    ]
+    if done.classifier.knn is None:
+        lines.append("The classifier has logits only, so the score is the network's: there is no other.")
+    if choice.network_share is not None and choice.reliability_share is not None:
+        lines.append(
+            f"By cross-fitting, the network's score admits {choice.network_share:.1%} of mc, the reliability score "
+            f"{choice.reliability_share:.1%}."
+        )
+    print_result(
+        as_json,
+        {
+            "calibration": done.calibration_id,
+            **asked_payload(asked),
+            "chosen_score": str(choice.kind),
+            "network_share": choice.network_share,
+            "reliability_share": choice.reliability_share,
+            "standard_error": choice.standard_error,
+            "mc": done.mc_count,
+            "vp": done.vp_count,
+            "steps": len(made.steps.cell),
+            "rows_closed": done.changed.closed,
+            "rows_opened": done.changed.opened,
+            "certificate": None
+            if certificate is None
+            else certificate_payload(certificate, done.classifier.class_names),
+        },
+        *lines,
+    )
+    if certificate is not None and not as_json:
+        output.print(drawn_section(certificate_section(certificate, done.classifier.class_names)))

@@ -1,0 +1,91 @@
+"""Settings of each method of calibration to choose from, and what each admits of `mc` by cross-fitting.
+
+Nothing here sees `vp`, so that whatever is chosen by it is fixed before `vp` is looked at (docs/PROCEDURE.md, section
+10). All probabilities are plain: weights take the distances between all points of `mc`, and admit no more.
+"""
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import partial
+
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.calibrators.usable_bands import coarse_bins, kappas_to_choose_from
+from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel
+from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
+from venn_admit.service.core.comparison.held_out import HeldOutPoints
+from venn_admit.service.core.comparison.varied import Candidate, cross_fitted_settings
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.errors import NotReadyError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossFitted:
+    """The settings to choose from.
+
+    Attributes:
+        found: By method, those of a method from fine to coarse bins and from large to small kappas.
+        left_out: What could not be computed, each with the reason in words.
+    """
+
+    found: tuple[Candidate, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+
+def cross_fitted_candidates(
+    mc: HeldOutPoints,
+    *,
+    class_count: int,
+    neighbour_count: int,
+    alpha: Decimal,
+    seed: int,
+    reliability: ReliabilityModel | None,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> CrossFitted:
+    """Cross-fit each setting on whole documents of `mc`.
+
+    Args:
+        mc: n points of `mc`, in any order.
+        class_count: C.
+        neighbour_count: K.
+        alpha: The error level, exact decimal in (0, 1).
+        seed: The classifier's seed, for the folds.
+        reliability: The model of that score; None if there is none, which leaves the score out.
+        memory_budget: In bytes.
+
+    Raises:
+        InvalidInputError: The points do not fit each other, or alpha is out of range.
+    """
+    cross_fit = partial(
+        cross_fitted_settings,
+        mc,
+        class_count=class_count,
+        neighbour_count=neighbour_count,
+        seed=seed,
+        reliability=reliability,
+        memory_budget=memory_budget,
+    )
+    every, coarse, one = tuple(range(neighbour_count + 1)), coarse_bins(neighbour_count), (0,)
+    base = make_settings(class_count, neighbour_count, alpha=alpha)
+    bands = [
+        replace(base, bin_edges=edges, kappa=kappa)
+        for edges in dict.fromkeys((every, coarse, one))
+        for kappa in kappas_to_choose_from(alpha)
+    ]
+    kinds = [kind for kind in ScoreKind if kind is not ScoreKind.RELIABILITY or reliability is not None]
+    cells = [
+        make_venn_abers_settings(class_count, neighbour_count, alpha=alpha, bin_edges=edges, score=str(kind))
+        for kind in kinds
+        for edges in dict.fromkeys((coarse, one))
+    ]
+    found: list[Candidate] = []
+    left_out = []
+    try:
+        found += cross_fit(bands)
+    except NotReadyError as error:
+        left_out.append(("venn-admit", str(error)))
+    left_out += [
+        (f"venn-abers, score {kind}", "the parameters have no model of it; fit again to get one")
+        for kind in ScoreKind
+        if kind not in kinds
+    ]
+    return CrossFitted((*found, *cross_fit(cells)), tuple(left_out))

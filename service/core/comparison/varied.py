@@ -1,0 +1,166 @@
+"""What some settings admit of `mc` by cross-fitting; settings that share a pass over the folds are computed in one.
+
+Thresholds and, for Venn-Abers, alpha judge the same lower probabilities; every kappa of Venn-ADMIT uses the same folds.
+Nothing here sees `vp` (docs/PROCEDURE.md, section 10).
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TypeAlias
+
+import numpy as np
+
+from venn_admit.service.core.approximation.knn import nonconformity
+from venn_admit.service.core.calibrators.venn_abers.crossfit import choose_score, fold_of
+from venn_admit.service.core.calibrators.venn_abers.crossfit import crossfitted_lower as abers_lower
+from venn_admit.service.core.calibrators.venn_abers.decide import reaches_threshold
+from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel, scored_points
+from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
+from venn_admit.service.core.calibrators.venn_admit.crossfit import crossfitted_lower as admit_lower
+from venn_admit.service.core.comparison.held_out import HeldOutPoints
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET, block_rows
+from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+
+AnySettings: TypeAlias = CalibratorSettings | VennAbersSettings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A setting, and what it admits of n points of `mc`.
+
+    Attributes:
+        settings: Of either method.
+        predicted: (n,) int64, the predictions that its method decides on: the network's, or the KNN's.
+        admitted: (n,) bool, whether they are admitted by the points of the other folds.
+    """
+
+    settings: AnySettings
+    predicted: IntArray
+    admitted: BoolArray
+
+
+def cross_fitted_settings(
+    mc: HeldOutPoints,
+    settings: Sequence[AnySettings],
+    *,
+    class_count: int,
+    neighbour_count: int,
+    seed: int,
+    reliability: ReliabilityModel | None,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> list[Candidate]:
+    """Cross-fit settings on whole documents of `mc`.
+
+    Args:
+        mc: n points of `mc`, in any order.
+        settings: Those to try, of either method; a score that is left to `auto` is chosen for each of them.
+        class_count: C.
+        neighbour_count: K.
+        seed: The classifier's seed, for the folds.
+        reliability: The model of that score, which settings that ask for it or for `auto` need.
+        memory_budget: In bytes.
+
+    Returns:
+        A candidate for each of the settings, in their order; its settings have the score that was chosen.
+
+    Raises:
+        InvalidInputError: The points do not fit each other or the settings.
+        NotReadyError: Venn-ADMIT cannot be cross-fitted on these points.
+    """
+    fold = fold_of(mc.keys, seed=seed)
+    bands = [one for one in settings if isinstance(one, CalibratorSettings)]
+    by_bands = iter(_by_bands(mc, fold, bands, class_count, memory_budget))
+    cells = _Cells(mc, fold, class_count, neighbour_count, reliability)
+    return [next(by_bands) if isinstance(one, CalibratorSettings) else cells.candidate(one) for one in settings]
+
+
+def _calibration_points(mc: HeldOutPoints) -> CalibrationPoints:
+    """The points of `mc` as Venn-ADMIT sees them."""
+    view = mc.seen.view
+    return CalibrationPoints(
+        label=mc.label,
+        predicted=view.predicted,
+        match_count=view.match_count,
+        distance=view.distance,
+        score=nonconformity(view.logits, mc.label),
+    )
+
+
+def _by_bands(
+    mc: HeldOutPoints, fold: IntArray, settings: Sequence[CalibratorSettings], class_count: int, memory_budget: int
+) -> list[Candidate]:
+    """Venn-ADMIT under settings; those that differ in kappa and thresholds alone share the folds."""
+    if not settings:
+        return []
+    points, predicted = _calibration_points(mc), mc.seen.view.predicted
+    alike: dict[tuple[Decimal, float, tuple[int, ...]], list[int]] = defaultdict(list)
+    for number, one in enumerate(settings):
+        alike[one.alpha, one.delta, one.bin_edges].append(number)
+    step = block_rows(memory_budget, 8 * len(fold))
+    admitted: dict[int, BoolArray] = {}
+    for numbers in alike.values():
+        kappas = sorted({settings[number].kappa for number in numbers})
+        for start in range(0, len(kappas), step):
+            block = kappas[start : start + step]
+            lower = admit_lower(
+                points,
+                mc.seen.view.logits,
+                fold,
+                settings[numbers[0]],
+                block,
+                class_count=class_count,
+                memory_budget=memory_budget,
+            )
+            for number in numbers:
+                if settings[number].kappa in block:
+                    least = np.array([float(threshold) for threshold in settings[number].thresholds])
+                    # No comparison with NaN, the lower probability without a singleton, holds.
+                    admitted[number] = lower[block.index(settings[number].kappa)] >= least[predicted]
+    return [Candidate(one, predicted, admitted[number]) for number, one in enumerate(settings)]
+
+
+class _Cells:
+    """Venn-Abers under settings; those that differ in alpha and thresholds alone share their probabilities."""
+
+    def __init__(
+        self,
+        mc: HeldOutPoints,
+        fold: IntArray,
+        class_count: int,
+        neighbour_count: int,
+        reliability: ReliabilityModel | None,
+    ) -> None:
+        self._mc, self._fold = mc, fold
+        self._class_count, self._neighbour_count = class_count, neighbour_count
+        self._reliability = reliability
+        self._lower: dict[tuple[ScoreKind, tuple[int, ...]], tuple[IntArray, FloatArray]] = {}
+
+    def candidate(self, settings: VennAbersSettings) -> Candidate:
+        if settings.score is not None:
+            return Candidate(settings, *self._admitted(settings.score, settings))
+        by_score = {kind: self._admitted(kind, settings) for kind in ScoreKind}
+        (_, by_network), (_, by_reliability) = (by_score[kind] for kind in (ScoreKind.NETWORK, ScoreKind.RELIABILITY))
+        kind = choose_score(by_network, by_reliability, self._mc.keys).kind
+        return Candidate(replace(settings, score=kind), *by_score[kind])
+
+    def _admitted(self, kind: ScoreKind, settings: VennAbersSettings) -> tuple[IntArray, BoolArray]:
+        """The network's predictions, and which of them are admitted."""
+        predicted, lower = self._of_score(kind, settings.bin_edges)
+        return predicted, reaches_threshold(lower, predicted, settings.thresholds)
+
+    def _of_score(self, kind: ScoreKind, bin_edges: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
+        """The network's predictions, and their lower probabilities."""
+        if (kind, bin_edges) not in self._lower:
+            points = scored_points(
+                kind,
+                self._reliability,
+                self._mc.seen.network_logits,
+                self._mc.seen.view,
+                neighbour_count=self._neighbour_count,
+            )
+            right = points.predicted == self._mc.label
+            lower = abers_lower(points, right, self._fold, class_count=self._class_count, bin_edges=bin_edges)
+            self._lower[kind, bin_edges] = points.predicted, lower
+        return self._lower[kind, bin_edges]

@@ -1,0 +1,114 @@
+"""Recent traffic against a calibration by bands: q and d, usable bands, and what plain Venn-ADMIT would admit.
+
+What would be admitted of vp is decided on each point without the point. Both follow from q, d and the ADMIT sets alone,
+so that no vectors are read.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, decide
+from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
+from venn_admit.service.core.documents import Documents
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.core.monitoring.drift import DecidedPoints
+from venn_admit.service.core.monitoring.traffic import Comparison, Sides
+from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, Split
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SnapshotIndex:
+    """A snapshot to compare recent traffic with.
+
+    Attributes:
+        settings: Of its calibrator.
+        neighbour_count: K.
+        vp: The points of vp.
+        vp_usable: The number of points of vp that lie in usable bands.
+        vp_admitted: (n_vp,) bool, see `admitted_of_vp`.
+        vp_documents: None if no two points share one.
+        admit: The index of mc.
+        venn: The index of vp.
+    """
+
+    settings: CalibratorSettings
+    neighbour_count: int
+    vp: CalibrationPoints
+    vp_usable: int
+    vp_admitted: BoolArray
+    vp_documents: Documents | None
+    admit: AdmitIndex
+    venn: VennIndex
+
+
+def redecide(
+    snapshot: SnapshotIndex, decided: DecidedPoints, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
+) -> Decisions | None:
+    """Return what plain Venn-ADMIT decides on the comparable points under the snapshot; None if there are none.
+
+    Args:
+        snapshot: The snapshot.
+        decided: Recent traffic.
+        memory_budget: In bytes.
+    """
+    rows = decided.comparable
+    if not rows.any():
+        return None
+    return decide(
+        snapshot.admit,
+        snapshot.venn,
+        decided.approximation.take(np.flatnonzero(rows)),
+        snapshot.settings,
+        neighbour_count=snapshot.neighbour_count,
+        require_full_match=False,
+        localizer=None,
+        memory_budget=memory_budget,
+    )
+
+
+def compare_bands(
+    snapshot: SnapshotIndex, decided: DecidedPoints, documents: Documents | None, redecided: Decisions | None
+) -> Comparison | None:
+    """Compare the comparable points with vp; None if there are none.
+
+    Args:
+        snapshot: The snapshot to compare with.
+        decided: Recent traffic.
+        documents: Of its points; None if no two points share one.
+        redecided: The result of `redecide`.
+    """
+    if redecided is None:
+        return None
+    rows, vp, view = np.flatnonzero(decided.comparable), snapshot.vp, decided.approximation
+    return Sides(Split.VP, len(vp.label), snapshot.vp_documents, rows, documents).compare(
+        {"q": (vp.match_count, view.match_count[rows]), "d": (vp.distance, view.distance[rows])},
+        {
+            "usable": (snapshot.vp_usable, int((~redecided.sets.starved).sum())),
+            "admitted": (int(snapshot.vp_admitted.sum()), int((redecided.selection.reason < 0).sum())),
+        },
+    )
+
+
+def admitted_of_vp(
+    venn: VennIndex, vp: CalibrationPoints, singleton: BoolArray, settings: CalibratorSettings
+) -> BoolArray:
+    """Return which points of vp plain Venn-ADMIT would admit if each were left out of its own category.
+
+    Args:
+        venn: The index of these points.
+        vp: The points.
+        singleton: (n_vp,) bool, whether the ADMIT set of each point is a singleton.
+        settings: Of the calibrator.
+
+    Returns:
+        (n_vp,) bool.
+    """
+    found = venn.categories(singleton, vp.predicted, vp.match_count, vp.distance)
+    own = singleton.astype(np.int64)
+    correct = found.correct - own * (vp.predicted == vp.label)
+    probabilities = venn_probabilities(singleton, found.size - own, correct, None)
+    threshold = np.array([float(threshold) for threshold in settings.thresholds])
+    admitted: BoolArray = singleton & (probabilities.lower >= threshold[vp.predicted])
+    return admitted

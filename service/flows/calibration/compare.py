@@ -1,0 +1,136 @@
+"""What settings of each method would admit of mc, to choose one before vp is looked at; no label of vp is read."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sqlalchemy import Connection, Engine
+
+from venn_admit.service.core.calibrators.settings import check_alpha
+from venn_admit.service.core.comparison.candidates import cross_fitted_candidates
+from venn_admit.service.core.comparison.held_out import HeldOutPoints, ViewedPoints
+from venn_admit.service.core.comparison.varied import AnySettings
+from venn_admit.service.core.documents import documents_of
+from venn_admit.service.core.evaluation.measures import Admission, measure_admission
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.core.types import Split
+from venn_admit.service.flows.calibration.approximate import points_to_approximate, require_support
+from venn_admit.service.flows.calibration.calibrate import (
+    LackingPoints,
+    add_approximation_job,
+    require_approximations,
+    require_classes,
+    require_parameters,
+)
+from venn_admit.service.flows.jobs.submit import Send, submit_job
+from venn_admit.service.flows.methods.venn_abers.split_points import read_split
+from venn_admit.service.store.database.engine import consistent_view
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars.approximations import StoredParameters
+from venn_admit.service.store.exemplars.classifiers import Classifier
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSetting:
+    """A setting, and what it admits of mc by cross-fitting."""
+
+    settings: AnySettings
+    admission: Admission
+
+    def every_class_reaches(self, alpha: Decimal) -> bool | None:
+        """Whether no class is estimated to have a share right below 1 - alpha; None if nothing is admitted."""
+        return self.admission.every_class_reaches(alpha) if self.admission.admitted.correct else None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSettings:
+    """Settings to choose from, in the order of `CrossFitted`.
+
+    point_count, document_count: of mc. left_out: what could not be computed, each with the reason in words.
+    """
+
+    classifier: Classifier
+    alpha: Decimal
+    point_count: int
+    document_count: int
+    compared: tuple[ComparedSetting, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+    def proposal(self) -> ComparedSetting | None:
+        """Return the setting that admits most of those under which every class is estimated to reach 1 - alpha.
+
+        The first, if several admit as much; None if none of them admits anything.
+        """
+        holding = [one for one in self.compared if one.every_class_reaches(self.alpha)]
+        return max(holding, key=lambda one: one.admission.admitted.correct, default=None)
+
+
+def request_mc(engine: Engine, name: str, alpha: Decimal, *, chunk_rows: int, send: Send | None = None) -> int | None:
+    """Submit the job that brings mc up to date under the current parameters, and return its key; None if it is.
+
+    send: as for `submit_job`. Raises InvalidInputError for alpha, and NotReadyError before the first fit or if data are
+    missing.
+    """
+    check_alpha(alpha)
+    with submit_job(engine, send) as submission:
+        connection = submission.connection
+        classifier = classifiers.by_name(connection, name)
+        classifiers.require_vectors(classifier, "a comparison of settings")
+        parameters = require_parameters(connection, classifier)
+        require_support(connection, classifier)
+        require_classes(connection, classifier, [Split.MC])
+        lacking = points_to_approximate(connection, classifier, [Split.MC], parameters)
+        if not len(lacking):
+            return None
+        points = LackingPoints(lacking, parameters)
+        return add_approximation_job(submission, classifier, points, chunk_rows=chunk_rows)
+
+
+def compare(
+    engine: Engine, name: str, alpha: Decimal, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
+) -> ComparedSettings:
+    """Cross-fit settings of each method on whole documents of mc; nothing is written.
+
+    The approximations of mc must be stored, as the job of `request_mc` does. memory_budget: bytes that temporary arrays
+    may take. Raises as `request_mc`, and OutdatedError if data arrived since.
+    """
+    check_alpha(alpha)
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        classifiers.require_vectors(classifier, "a comparison of settings")
+        parameters = require_parameters(connection, classifier)
+        require_approximations(connection, classifier, [Split.MC], parameters)
+        require_classes(connection, classifier, [Split.MC])
+        mc = read_mc(connection, classifier, parameters, memory_budget)
+    found = cross_fitted_candidates(
+        mc,
+        class_count=classifier.class_count,
+        neighbour_count=classifier.neighbour_count,
+        alpha=alpha,
+        seed=classifier.seed,
+        reliability=parameters.reliability,
+        memory_budget=memory_budget,
+    )
+    documents = documents_of(mc.keys)
+    return ComparedSettings(
+        classifier=classifier,
+        alpha=alpha,
+        point_count=len(mc.keys),
+        document_count=len(mc.keys) if documents is None else documents.count,
+        compared=tuple(
+            ComparedSetting(
+                one.settings,
+                measure_admission(mc.label, one.predicted, one.admitted, classifier.class_count, documents),
+            )
+            for one in found.found
+        ),
+        left_out=found.left_out,
+    )
+
+
+def read_mc(
+    connection: Connection, classifier: Classifier, parameters: StoredParameters, memory_budget: int
+) -> HeldOutPoints:
+    """Return the points of mc, all of which have approximations under the parameters."""
+    mc = read_split(connection, classifier, parameters, Split.MC, memory_budget=memory_budget)
+    assert mc.view is not None, "there are parameters, so there is a KNN"
+    return HeldOutPoints(mc.keys(connection), mc.label, ViewedPoints(mc.logits, mc.view))

@@ -1,0 +1,86 @@
+"""Decisions of a classifier with logits only: no vector is read, no neighbour searched, and no torch imported."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Connection, Engine
+
+from venn_admit.service.core.types import Float32Array, IntArray
+from venn_admit.service.errors import Code, InvalidInputError
+from venn_admit.service.flows.methods.method import Decided, PointsToDecide, Snapshot
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.decisions import decisions
+from venn_admit.service.store.exemplars import exemplars, support
+from venn_admit.service.store.exemplars.classifiers import Classifier, require_vectors
+from venn_admit.service.store.work.jobs import Job
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredLogits:
+    """Decisions on n exemplars, (n,) int64."""
+
+    job: Job
+    classifier: Classifier
+    exemplar_ids: IntArray
+    decided: Decided
+
+    def apply(self, connection: Connection) -> None:
+        """Store the decisions."""
+        support.lock_for_results(connection, self.classifier)
+        decisions.write(
+            connection,
+            self.job,
+            self.exemplar_ids,
+            self.classifier.support_version,
+            None,
+            self.decided.verdicts,
+            self.decided.evidence,
+        )
+
+
+def score_logits(
+    engine: Engine,
+    classifier: Classifier,
+    job: Job,
+    snapshot: Snapshot,
+    exemplar_ids: IntArray,
+    *,
+    memory_budget: int,
+) -> ScoredLogits:
+    """Decide on those of the exemplars that the job's snapshot has not decided on yet."""
+    with connect(engine) as connection:
+        wanted = decisions.undecided(
+            connection,
+            exemplar_ids,
+            calibration_id=snapshot.calibration.id,
+            weighted=job.weighted,
+            require_full_match=job.require_full_match,
+        )
+        logits = exemplars.network_logits(connection, classifier, wanted)
+    decided = snapshot.decide(PointsToDecide(None, None, logits), require_full_match=False, memory_budget=memory_budget)
+    return ScoredLogits(job, classifier, wanted, decided)
+
+
+def point_of_logits(classifier: Classifier, vector: Float32Array | None, logits: Float32Array | None) -> PointsToDecide:
+    """Return one point to decide on; InvalidInputError unless it is given by finite logits (C,) alone."""
+    if vector is not None:
+        raise InvalidInputError(
+            f"expected logits alone, as classifier {classifier.name!r} has no vectors, got a vector; leave it out",
+            code=Code.VECTORS_UNWANTED,
+        )
+    if logits is None:
+        raise InvalidInputError(f"expected the network's logits, which classifier {classifier.name!r} decides on")
+    if logits.shape != (classifier.class_count,) or not np.isfinite(logits).all():
+        raise InvalidInputError(
+            f"logits: expected {classifier.class_count} finite numbers that float32 can hold, one for each class of "
+            f"{classifier.name!r}, got {logits.tolist()}"
+        )
+    return PointsToDecide(None, None, logits[np.newaxis])
+
+
+def require_decidable(classifier: Classifier, *, weighted: bool, require_full_match: bool) -> None:
+    """Raise InvalidInputError if decisions are asked for that need vectors, of a classifier with logits only."""
+    if weighted:
+        require_vectors(classifier, "a weighted decision")
+    if require_full_match:
+        require_vectors(classifier, "a full match")

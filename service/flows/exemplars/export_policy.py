@@ -1,0 +1,32 @@
+"""The certificate of a calibration as a document that other programs can read."""
+
+from typing import Any
+
+from sqlalchemy import Connection
+
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.report.calibration.cells.certified import certificate_payload
+from venn_admit.service.store.calibrations import calibrations, certificates, score_choices
+from venn_admit.service.store.exemplars.classifiers import Classifier
+
+
+def policy_document(connection: Connection, classifier: Classifier, calibration_id: int | None) -> dict[str, Any]:
+    """Return the certificate of a calibration, with what its thresholds are thresholds of.
+
+    calibration_id: None for the current one. The core's `certificate.from_document` reads the certificate back. Raises
+    InvalidInputError if the calibration was asked for none.
+    """
+    calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+    certificate = certificates.certificate_of(connection, calibration.id)
+    if certificate is None:
+        raise InvalidInputError(
+            f"calibration {calibration.id} of {classifier.name!r} was asked for no certificate, so it has no policy: "
+            "calibrate with one, or name another calibration"
+        )
+    return {
+        "classifier": classifier.name,
+        "calibration": calibration.id,
+        "score": str(score_choices.score_of(connection, calibration.id)),
+        "q_bins": list(calibration.abers_settings.bin_edges),
+        **certificate_payload(certificate, classifier.class_names),
+    }

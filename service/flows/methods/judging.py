@@ -1,0 +1,49 @@
+"""What a method says of labelled points that it has decided on, and what it is given for that."""
+
+from dataclasses import dataclass
+
+from venn_admit.service.core.comparison.held_out import HeldOut
+from venn_admit.service.core.evaluation.points import OwnMethod
+from venn_admit.service.core.types import AdmitOutcome, Float32Array, IntArray, SelectiveMethod
+from venn_admit.service.report.evaluation.evaluated import SettingsShown
+from venn_admit.service.store.decisions.evaluations import EvaluatedRows
+from venn_admit.service.store.exemplars.classifiers import Classifier
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointsToJudge:
+    """Labelled points, the decisions on them, and the held-out data that other methods are calibrated on.
+
+    rows: n points. vectors: (n, D) float32. held_out_vectors: (m, D) float32, of all held-out data. vp_rows: (n_vp,)
+    int64, which of them are those of `held_out.vp`, in its order.
+    """
+
+    classifier: Classifier
+    rows: EvaluatedRows
+    vectors: Float32Array
+    held_out: HeldOut
+    held_out_vectors: Float32Array
+    vp_rows: IntArray
+
+    @property
+    def vp_vectors(self) -> Float32Array:
+        """Those of vp, (n_vp, D) float32, copied."""
+        vectors: Float32Array = self.held_out_vectors[self.vp_rows]
+        return vectors
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """What the method of a snapshot makes of the points.
+
+    own: None for weighted Venn-ADMIT. admit: what ADMIT and Venn-ADMIT make of them; None if they are left out.
+    localizer_predicted: (n,) int64, or None. selective: what the method itself admits, in place of the rival of the
+    same name, if it has one. parameters: name and words of what was computed besides.
+    """
+
+    own: OwnMethod | None
+    settings: SettingsShown
+    admit: AdmitOutcome | None
+    localizer_predicted: IntArray | None = None
+    selective: tuple[SelectiveMethod, ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,1 @@
+"""Monitoring of the promise as labels arrive."""

@@ -1,0 +1,1 @@
+"""What is shown of a monitor: as tables, as JSON, and as metrics."""

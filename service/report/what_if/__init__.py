@@ -1,0 +1,1 @@
+"""What would change if something were different: sections of text, and JSON."""

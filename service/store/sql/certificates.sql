@@ -1,0 +1,34 @@
+-- name: add_certificate
+-- Store what became of the certificate that a new snapshot was asked for.
+INSERT INTO certificate (
+    calibration_id,
+    thresholds,
+    p_value,
+    mc_share,
+    vp_share,
+    vp_documents,
+    documents_needed,
+    document
+)
+VALUES (
+    :calibration_id,
+    :thresholds ::double precision[],
+    :p_value,
+    :mc_share,
+    :vp_share,
+    :vp_documents,
+    :documents_needed,
+    CAST(:document AS jsonb)
+);
+
+-- name: certificate
+-- The certificate of a snapshot in full; no row if it was asked for none.
+SELECT document
+FROM certificate
+WHERE calibration_id = :calibration_id;
+
+-- name: thresholds
+-- The thresholds of a snapshot's certified policy; null if none is certified.
+SELECT thresholds
+FROM certificate
+WHERE calibration_id = :calibration_id;

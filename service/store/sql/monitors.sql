@@ -1,0 +1,349 @@
+-- name: lock_monitors
+-- Wait until no other transaction updates the monitors of a calibrator.
+SELECT pg_advisory_xact_lock(4, :calibrator_id);
+
+-- name: newest_event
+-- The newest label event of all; 0 before the first.
+SELECT coalesce(max(id), 0) AS event
+FROM label_event;
+
+-- name: newest_monitor
+-- The monitor of a calibrator that counts.
+SELECT
+    id,
+    knn_parameters_id,
+    calibration_number,
+    after_event,
+    plan,
+    created_at
+FROM monitor
+WHERE calibrator_id = :calibrator_id
+ORDER BY id DESC
+LIMIT 1;
+
+-- name: first_snapshot
+-- The oldest snapshot of a calibrator that rests on given KNN parameters, and the last label event before it.
+SELECT
+    calibration.number,
+    (
+        SELECT coalesce(max(event.id), 0)
+        FROM label_event AS event
+        WHERE event.created_at <= calibration.created_at
+    ) AS event
+FROM calibration
+WHERE
+    calibration.calibrator_id = :calibrator_id
+    AND calibration.knn_parameters_id = :knn_parameters_id
+ORDER BY calibration.number
+LIMIT 1;
+
+-- name: calibration_documents
+-- The points of a snapshot with what their draws are hashed from.
+SELECT
+    exemplar.external_id,
+    coalesce(exemplar.document_id, exemplar.external_id) AS document_key,
+    point.predicted,
+    point.label,
+    point.match_count
+FROM calibration_point AS point
+INNER JOIN exemplar ON point.exemplar_id = exemplar.id
+WHERE
+    point.calibrator_id = :calibrator_id
+    AND is_in_snapshot_v1(:number, point.valid_from, point.valid_until)
+ORDER BY document_key, point.exemplar_id;
+
+-- name: end_earlier_alarms
+-- End the alarms of a calibrator, before another monitor of it is started.
+UPDATE monitor_alarm AS alarm
+SET ended_at = clock_timestamp()
+FROM monitor
+WHERE
+    alarm.monitor_id = monitor.id
+    AND monitor.calibrator_id = :calibrator_id
+    AND alarm.ended_at IS NULL;
+
+-- name: start_monitor
+-- Start a monitor, which counts from now on.
+INSERT INTO monitor (calibrator_id, knn_parameters_id, calibration_number, after_event, plan)
+VALUES (:calibrator_id, :knn_parameters_id, :calibration_number, :after_event, CAST(:plan AS json))
+RETURNING id, created_at;
+
+-- name: labelled_decisions
+-- The labelled points that count, by document, in the order in which the documents count.
+WITH touched AS (
+    SELECT DISTINCT event.exemplar_id
+    FROM label_event AS event
+    INNER JOIN exemplar ON event.exemplar_id = exemplar.id
+    WHERE
+        event.id > :after_event
+        AND event.selection = 'random'
+        AND exemplar.classifier_id = :classifier_id
+),
+
+labelled AS (
+    SELECT
+        exemplar.id AS exemplar_id,
+        exemplar.external_id,
+        coalesce(exemplar.document_id, exemplar.external_id) AS document_key,
+        exemplar.document_id,
+        exemplar.label,
+        first_random.id AS event_id,
+        first_random.created_at AS labelled_at
+    FROM touched
+    INNER JOIN exemplar ON touched.exemplar_id = exemplar.id
+    CROSS JOIN
+        LATERAL (
+            SELECT coalesce(max(event.id), 0) AS event_id
+            FROM label_event AS event
+            WHERE
+                event.exemplar_id = touched.exemplar_id
+                AND event.label IS NULL
+        ) AS retraction
+    CROSS JOIN
+        LATERAL (
+            -- A label that was selected first counts from when it was drawn at random.
+            SELECT
+                event.id,
+                event.created_at
+            FROM label_event AS event
+            WHERE
+                event.exemplar_id = touched.exemplar_id
+                AND event.selection = 'random'
+                AND event.id > retraction.event_id
+            ORDER BY event.id
+            LIMIT 1
+        ) AS first_random
+    WHERE
+        exemplar.label IS NOT NULL
+        AND first_random.id > :after_event
+),
+
+-- A document of which a part was labelled before, for calibration data mostly, would not be a new one.
+earlier_document AS (
+    SELECT DISTINCT exemplar.document_id
+    FROM label_event AS event
+    INNER JOIN exemplar ON event.exemplar_id = exemplar.id
+    WHERE
+        event.id <= :after_event
+        AND event.selection = 'random'
+        AND exemplar.classifier_id = :classifier_id
+),
+
+document AS (
+    SELECT
+        labelled.exemplar_id,
+        labelled.external_id,
+        labelled.label,
+        first_value(labelled.event_id) OVER first_label AS event_id,
+        -- A document counts once, with the labels that came together: those of one transaction have one time.
+        labelled.labelled_at = first_value(labelled.labelled_at) OVER first_label AS came_together
+    FROM labelled
+    LEFT JOIN earlier_document ON labelled.document_id = earlier_document.document_id
+    WHERE earlier_document.document_id IS NULL
+    WINDOW first_label AS (PARTITION BY labelled.document_key ORDER BY labelled.event_id)
+)
+
+SELECT DISTINCT ON (document.event_id, document.exemplar_id)
+    document.event_id,
+    document.external_id,
+    document.label,
+    -- The caller leaves the others out: the planner would think that they are nearly all.
+    document.came_together,
+    decision.predicted,
+    decision.match_count,
+    decision.decision IS NOT NULL AS is_admitted
+FROM document
+INNER JOIN decision ON document.exemplar_id = decision.exemplar_id
+INNER JOIN calibration ON decision.calibration_id = calibration.id
+WHERE
+    calibration.calibrator_id = :calibrator_id
+    AND calibration.knn_parameters_id = :knn_parameters_id
+    -- What was labelled before it was decided on may have been calibrated with.
+    AND NOT EXISTS (
+        SELECT 1
+        FROM label_event AS earlier
+        WHERE
+            earlier.exemplar_id = decision.exemplar_id
+            AND earlier.selection = 'random'
+            AND earlier.created_at <= decision.created_at
+    )
+-- The first decision on a point counts.
+ORDER BY document.event_id, document.exemplar_id, decision.id;
+
+-- name: states
+-- After how many documents the states of a monitor are, and the digests of these.
+SELECT
+    documents,
+    digest
+FROM monitor_state
+WHERE monitor_id = :monitor_id
+ORDER BY documents;
+
+-- name: state
+-- One state of a monitor.
+SELECT state
+FROM monitor_state
+WHERE
+    monitor_id = :monitor_id
+    AND documents = :documents;
+
+-- name: delete_states
+-- Delete the states of a monitor that no longer hold, or are no longer the newest.
+DELETE FROM monitor_state
+WHERE
+    monitor_id = :monitor_id
+    AND documents = ANY(:documents ::integer[]);
+
+-- name: add_state
+-- Store a state.
+INSERT INTO monitor_state (monitor_id, documents, digest, state)
+VALUES (:monitor_id, :documents, :digest, CAST(:state AS json));
+
+-- name: set_seen_event
+-- Record up to which label event labels were read.
+UPDATE monitor
+SET seen_event = :event
+WHERE
+    id = :monitor_id
+    AND seen_event <> :event;
+
+-- name: delete_readings
+-- Delete what an older state said.
+DELETE FROM monitor_reading
+WHERE monitor_id = :monitor_id;
+
+-- name: add_reading
+-- Store what a state says of one class or partition.
+INSERT INTO monitor_reading (
+    monitor_id,
+    lamp,
+    number,
+    documents,
+    points,
+    correct,
+    lower_bound,
+    e_value,
+    largest_e_value,
+    needed,
+    lit_at
+)
+VALUES (
+    :monitor_id,
+    :lamp,
+    :number,
+    :documents,
+    :points,
+    :correct,
+    :lower_bound,
+    :e_value,
+    :most,
+    :needed,
+    :lit_at
+);
+
+-- name: end_alarms
+-- End the alarms whose lamps are no longer lit.
+UPDATE monitor_alarm AS alarm
+SET ended_at = clock_timestamp()
+WHERE
+    alarm.monitor_id = :monitor_id
+    AND alarm.ended_at IS NULL
+    AND NOT EXISTS (
+        SELECT 1
+        FROM unnest(:lamps ::text[], :numbers ::integer[]) AS lit (lamp, number)
+        WHERE
+            lit.lamp = alarm.lamp
+            AND lit.number = alarm.number
+    );
+
+-- name: raise_alarms
+-- Store the alarms that do not stand yet, and by which label event those that stand were raised.
+INSERT INTO monitor_alarm AS alarm (monitor_id, lamp, number, label_event_id)
+SELECT
+    :monitor_id ::bigint AS monitor_id,
+    lit.lamp,
+    lit.number,
+    lit.event_id
+FROM unnest(:lamps ::text[], :numbers ::integer[], :events ::bigint[]) AS lit (lamp, number, event_id)
+ORDER BY lit.event_id, lit.lamp, lit.number
+ON CONFLICT (monitor_id, lamp, number) WHERE ended_at IS NULL DO UPDATE
+    SET label_event_id = excluded.label_event_id
+    WHERE alarm.label_event_id <> excluded.label_event_id;
+
+-- name: standing_alarms
+-- The alarms of a monitor that stand.
+SELECT
+    id,
+    lamp,
+    number,
+    created_at,
+    notified_at
+FROM monitor_alarm
+WHERE
+    monitor_id = :monitor_id
+    AND ended_at IS NULL
+ORDER BY id;
+
+-- name: lock_unsent
+-- The standing alarms of a monitor that no webhook took, except those that another process is sending.
+SELECT id
+FROM monitor_alarm
+WHERE
+    monitor_id = :monitor_id
+    AND ended_at IS NULL
+    AND notified_at IS NULL
+ORDER BY id
+FOR UPDATE SKIP LOCKED;
+
+-- name: set_notified
+-- Record that a webhook took an alarm.
+UPDATE monitor_alarm
+SET notified_at = clock_timestamp()
+WHERE id = :alarm_id;
+
+-- name: behind
+-- The classifiers whose calibrator in use has no monitor, or one that has not read the newest labels, or, if asked for,
+-- one with alarms that no webhook took. Those with logits only have no monitors.
+SELECT classifier.name
+FROM (
+    SELECT DISTINCT ON (calibrator.classifier_id)
+        calibrator.classifier_id,
+        calibrator.id
+    FROM calibrator
+    INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
+    WHERE calibration.state = 'current'
+    ORDER BY calibrator.classifier_id ASC, calibrator.chosen_at DESC, calibrator.id DESC
+) AS used
+INNER JOIN classifier ON used.classifier_id = classifier.id
+LEFT JOIN
+    LATERAL (
+        SELECT
+            monitor.id,
+            monitor.seen_event
+        FROM monitor
+        WHERE monitor.calibrator_id = used.id
+        ORDER BY monitor.id DESC
+        LIMIT 1
+    ) AS newest
+    ON TRUE
+WHERE
+    classifier.dimension IS NOT NULL
+    AND (
+        newest.seen_event IS NULL
+        OR newest.seen_event < (
+            SELECT max(event.id)
+            FROM label_event AS event
+        )
+        OR (
+            CAST(:unsent AS boolean)
+            AND EXISTS (
+                SELECT 1
+                FROM monitor_alarm AS alarm
+                WHERE
+                    alarm.monitor_id = newest.id
+                    AND alarm.ended_at IS NULL
+                    AND alarm.notified_at IS NULL
+            )
+        )
+    )
+ORDER BY classifier.name;

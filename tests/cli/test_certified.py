@@ -1,0 +1,136 @@
+"""The certified promise on the command line: calibrate, what it prints, decisions, report, lists, export, refusals."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli import samples
+from tests.cli.program import Program
+from tests.cli.samples import CLASS_NAMES, NAME
+from venn_admit.service.core.calibrators.certified.certificate import from_document
+
+ABERS = ("calibrate", NAME, "--method", "venn-abers", "--alpha", "0.05", "--score", "network")
+CERTIFY = (*ABERS, "--certify", "true, predicted", "--confidence", "0.9")
+# More than the samples can show.
+TOO_MUCH = ("calibrate", NAME, "--method", "venn-abers", "--alpha", "0.01", "--certify", "predicted")
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_calibrate_and_what_follows(own_calibrated: Program, files: Path, tmp_path: Path) -> None:
+    result = own_calibrated(*CERTIFY, "--json").result
+    assert (result["certify"], result["confidence"], result["test"]) == (["predicted", "true"], "0.9", "finite-sample")
+    assert result["rows_opened"] == result["mc"] + result["vp"]
+    found = result["certificate"]
+    assert (found["certified"], found["classes"], found["single_points"]) == (True, list(CLASS_NAMES), True)
+    certificate = from_document(found)
+    assert certificate.policy is not None
+    assert (certificate.alpha, certificate.vp_points) == (Decimal("0.05"), result["vp"])
+
+    said = words(own_calibrated(*CERTIFY).stdout)
+    assert "Certified with confidence 0.9: of what is admitted, at least 0.95 is right in every predicted and" in said
+    chosen = certificate.proposals[certificate.chosen or 0]
+    for kind in ("predicted", "true"):
+        for name in CLASS_NAMES:
+            assert f"{kind} {name}" in said
+    assert f"red from {certificate.policy.thresholds[0]:.4g}" in said
+
+    file, out = files / "scored.npz", tmp_path / "scores.parquet"
+    assert own_calibrated("score", NAME, file, "--out", out).code == 0
+    rows = pq.read_table(out).to_pylist()
+    assert 0 < sum(row["decision"] is None for row in rows) < samples.SCORED_ROWS
+    for row in rows:
+        threshold = certificate.policy.thresholds[row["predicted"]]
+        admitted = threshold is not None and row["lower"] >= threshold
+        assert row["decision"] == (row["predicted"] if admitted else None)
+        assert row["reason"] == (None if admitted else "probability below threshold")
+    shown = own_calibrated("decide", NAME, file, "--row", 3, "--json").result
+    assert shown["policy"] == {"is_certified": True, "threshold": certificate.policy.thresholds[shown["predicted"]]}
+    assert (shown["lower"], shown["decision"]) == (rows[3]["lower"], rows[3]["decision"])
+    assert "certified; admits this class from" in words(own_calibrated("decide", NAME, file, "--row", 3).stdout)
+    replayed = own_calibrated("replay", "--classifier", NAME, "--id", rows[3]["external_id"], "--json").result
+    assert (replayed["differing"], replayed["policy"]) == ([], shown["policy"])
+
+    report = own_calibrated("report", NAME, "--json").result
+    assert report["certificate"] == found
+    told = words(own_calibrated("report", NAME).stdout)
+    assert "Policies proposed" in told
+    assert f"{len(certificate.proposals)} " in told
+    assert "thresholds of the policy" in told
+    assert chosen.passed
+
+    newest, *_ = own_calibrated("calibrations", NAME, "--json").result["settings"]
+    assert (newest["is_certified"], newest["certify"]) == (True, ["predicted", "true"])
+    for verb in (("show", NAME), ("list",)):
+        said = own_calibrated(*verb).stdout
+        assert "certified" in said
+        assert any(line.split()[-1:] == ["yes"] for line in said.splitlines())
+    assert own_calibrated("list", "--json").result["classifiers"][0]["in_use"]["is_certified"] is True
+
+    policy = tmp_path / "policy.json"
+    assert own_calibrated("export", NAME, "--what", "policy", "--out", policy).code == 0
+    document = json.loads(policy.read_text())
+    assert (document["classifier"], document["score"], document["q_bins"]) == (NAME, "network", [0])
+    assert from_document(document) == certificate
+
+
+def test_with_too_few_labels_everything_is_rejected(own_calibrated: Program, files: Path, tmp_path: Path) -> None:
+    said = words(own_calibrated(*TOO_MUCH).stdout)
+    assert "Not certified: no policy passed at confidence 0.95 for every predicted class, so everything is" in said
+    assert "labels" in said
+    out = tmp_path / "scores.parquet"
+    summary = own_calibrated("score", NAME, files / "scored.npz", "--out", out, "--json").result
+    assert summary["rejected"] == {"policy not certified": samples.SCORED_ROWS}
+    assert {row["reason"] for row in pq.read_table(out).to_pylist()} == {"policy not certified"}
+    decided = own_calibrated("decide", NAME, files / "scored.npz", "--require-full-match").stdout
+    assert "policy none is certified" in words(decided)
+    assert "no" in words(own_calibrated("calibrations", NAME).stdout).split()
+    labels = tmp_path / "labels.csv"
+    labels.write_text("external_id,label\n" + "".join(f"held-out-{row},red\n" for row in range(9)))
+    assert own_calibrated("label", NAME, labels, "--selection", "random").code == 0
+    again = words(own_calibrated("recalibrate", NAME).stdout)
+    assert "certify predicted with confidence 0.95): calibration" in again
+    assert "vp; not certified, so that everything is rejected." in again
+    refused = own_calibrated("score", NAME, files / "scored.npz", "--out", out, "--weighted")
+    assert refused.code == 2
+    assert "about plain probabilities alone" in words(refused.stderr)
+
+
+@pytest.mark.parametrize(
+    ("options", "saying"),
+    [
+        (("--certify", "predicted"), "certify: the method venn-admit has no such setting, got predicted"),
+        ((*ABERS[2:], "--certify", "each"), "a certificate is for predicted or true classes, or both; got each"),
+        ((*ABERS[2:], "--certify", ""), "a certificate is for predicted or true classes, or both; got"),
+        ((*ABERS[2:], "--certify", "true", "--confidence", "1"), "confidence must lie strictly between 0 and 1, got 1"),
+        ((*ABERS[2:], "--certify", "true", "--confidence", "high"), "confidence: expected a decimal number"),
+        (
+            (*ABERS[2:], "--certify", "true", "--test", "t"),
+            "documents are tested by finite-sample or asymptotic; got t",
+        ),
+        ((*ABERS[2:], "--confidence", "0.9"), "confidence: this is a setting of certificates, got 0.9"),
+        (
+            (*ABERS[2:], "--certify", "true", "--thresholds", "1,1,1"),
+            "thresholds: a certificate sets the thresholds itself",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_for(calibrated: Program, options: tuple[object, ...], saying: str) -> None:
+    outcome = calibrated("calibrate", NAME, *options)
+    assert outcome.code == 2
+    assert saying in words(outcome.stderr)
+    assert len(calibrated("calibrations", NAME, "--json").result["settings"]) == 1
+
+
+def test_a_policy_that_was_not_asked_for_is_not_exported(calibrated: Program, tmp_path: Path) -> None:
+    outcome = calibrated("export", NAME, "--what", "policy", "--out", tmp_path / "policy.json")
+    assert outcome.code == 2
+    assert "was asked for no certificate, so it has no policy" in words(outcome.stderr)
+    assert not (tmp_path / "policy.json").exists()
+    refused = calibrated("export", NAME, "--what", "policy", "--out", tmp_path / "policy.csv")
+    assert ".json" in refused.stderr

@@ -1,0 +1,100 @@
+"""Settings to choose from: which there are, what each admits, and what is left out."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from tests.core.comparison.test_selective import C, K, drawn, shuffled
+from venn_admit.service.core.approximation.knn import network_prediction, nonconformity
+from venn_admit.service.core.calibrators.venn_abers.crossfit import cross_fit, fold_of
+from venn_admit.service.core.calibrators.venn_abers.reliability import fit_reliability, scored_points
+from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
+from venn_admit.service.core.calibrators.venn_admit.crossfit import crossfitted_lower
+from venn_admit.service.core.comparison.candidates import CrossFitted, cross_fitted_candidates
+from venn_admit.service.core.comparison.held_out import HeldOutPoints
+from venn_admit.service.core.types import CalibrationPoints, CalibratorSettings
+from venn_admit.service.errors import InvalidInputError
+
+RNG = np.random.default_rng(3)
+KNN = drawn(600, RNG)
+MC = drawn(3000, RNG, documents=900)
+MODEL = fit_reliability(KNN.seen.network_logits, KNN.seen.view, KNN.label, neighbour_count=K)
+COARSE = (0, 1, 2, 6, 10)
+
+
+def candidates(mc: HeldOutPoints = MC, *, alpha: str = "0.1", with_model: bool = True) -> CrossFitted:
+    return cross_fitted_candidates(
+        mc,
+        class_count=C,
+        neighbour_count=K,
+        alpha=Decimal(alpha),
+        seed=1,
+        reliability=MODEL if with_model else None,
+    )
+
+
+@pytest.fixture(scope="module")
+def found() -> CrossFitted:
+    return candidates()
+
+
+def test_a_few_of_each_method(found: CrossFitted) -> None:
+    settings = [one.settings for one in found.found]
+    assert [(one.kappa, one.bin_edges) for one in settings if isinstance(one, CalibratorSettings)] == [
+        (kappa, edges) for edges in (tuple(range(K + 1)), COARSE, (0,)) for kappa in (1000, 300, 100, 50, 30)
+    ]
+    assert [(one.score, one.bin_edges) for one in settings if isinstance(one, VennAbersSettings)] == [
+        (kind, edges) for kind in ScoreKind for edges in (COARSE, (0,))
+    ]
+    assert {one.alpha for one in settings} == {Decimal("0.1")}
+    assert found.left_out == ()
+
+
+def test_venn_abers_admits_what_its_own_choice_of_a_score_counts(found: CrossFitted) -> None:
+    network, reliability = (
+        scored_points(kind, MODEL, MC.seen.network_logits, MC.seen.view, neighbour_count=K) for kind in ScoreKind
+    )
+    by_cells = {
+        (one.settings.score, one.settings.bin_edges): one
+        for one in found.found
+        if isinstance(one.settings, VennAbersSettings)
+    }
+    for edges in (COARSE, (0,)):
+        settings = by_cells[ScoreKind.NETWORK, edges].settings
+        assert isinstance(settings, VennAbersSettings)
+        choice = cross_fit(network, reliability, MC.right, MC.keys, seed=1, settings=settings).choice
+        assert by_cells[ScoreKind.NETWORK, edges].admitted.mean() == choice.network_share > 0
+        assert by_cells[ScoreKind.RELIABILITY, edges].admitted.mean() == choice.reliability_share > 0
+    for one in by_cells.values():
+        assert one.predicted.tolist() == network_prediction(MC.seen.network_logits).tolist()
+
+
+def test_venn_admit_admits_what_reaches_the_threshold(found: CrossFitted) -> None:
+    view = MC.seen.view
+    points = CalibrationPoints(
+        MC.label, view.predicted, view.match_count, view.distance, nonconformity(view.logits, MC.label)
+    )
+    fold = fold_of(MC.keys, seed=1)
+    by_bands = [one for one in found.found if isinstance(one.settings, CalibratorSettings)]
+    for one in by_bands:
+        assert isinstance(one.settings, CalibratorSettings)
+        (lower,) = crossfitted_lower(points, view.logits, fold, one.settings, (one.settings.kappa,), class_count=C)
+        assert one.admitted.tolist() == (np.nan_to_num(lower) >= 0.9).tolist()
+        assert one.predicted is view.predicted
+    assert any(one.admitted.any() for one in by_bands)
+
+
+def test_the_order_of_points_does_not_matter(found: CrossFitted) -> None:
+    order = np.random.default_rng(8).permutation(len(MC.label))
+    for one, again in zip(found.found, candidates(shuffled(MC, order)).found, strict=True):
+        assert again.admitted.tolist() == one.admitted[order].tolist()
+
+
+def test_what_cannot_be_computed_is_left_out_and_said() -> None:
+    few = candidates(shuffled(MC, np.arange(4)), with_model=False)
+    assert [what for what, _ in few.left_out] == ["venn-admit", "venn-abers, score reliability"]
+    assert [why for _, why in few.left_out if "ingest" in why or "fit again" in why] == [why for _, why in few.left_out]
+    assert {type(one.settings) for one in few.found} == {VennAbersSettings}
+    with pytest.raises(InvalidInputError, match="alpha must"):
+        candidates(alpha="1")

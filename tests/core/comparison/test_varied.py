@@ -1,0 +1,103 @@
+"""Settings that are cross-fitted together admit what each of them admits alone."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from tests.core.comparison.test_candidates import COARSE, MC, MODEL
+from tests.core.comparison.test_selective import C, K, shuffled
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.calibrators.venn_abers.crossfit import cross_fit
+from venn_admit.service.core.calibrators.venn_abers.reliability import scored_points
+from venn_admit.service.core.calibrators.venn_abers.settings import (
+    ScoreKind,
+    VennAbersSettings,
+    make_venn_abers_settings,
+)
+from venn_admit.service.core.comparison.candidates import cross_fitted_candidates
+from venn_admit.service.core.comparison.held_out import HeldOutPoints
+from venn_admit.service.core.comparison.varied import AnySettings, Candidate, cross_fitted_settings
+from venn_admit.service.errors import NotReadyError
+
+BANDS = make_settings(C, K, kappa=50, bin_edges=COARSE)
+CELLS = make_venn_abers_settings(C, K)
+SETTINGS: list[AnySettings] = [
+    *(replace(BANDS, kappa=kappa) for kappa in (300, 50, 30)),
+    replace(CELLS, score=ScoreKind.RELIABILITY),
+    *(replace(BANDS, delta=delta) for delta in (0.5, float("inf"))),
+    *(make_venn_abers_settings(C, K, alpha=Decimal(alpha)) for alpha in ("0.05", "0.2")),
+    *(replace(BANDS, thresholds=(Decimal(least),) * C) for least in ("0.95", "0.99")),
+    replace(BANDS, alpha=Decimal("0.2"), thresholds=(Decimal("0.8"),) * C),
+    replace(CELLS, bin_edges=COARSE, score=ScoreKind.NETWORK),
+]
+
+
+def fitted(
+    settings: list[AnySettings], mc: HeldOutPoints = MC, *, memory_budget: int = 64 << 20, with_model: bool = True
+) -> list[Candidate]:
+    return cross_fitted_settings(
+        mc,
+        settings,
+        class_count=C,
+        neighbour_count=K,
+        seed=1,
+        reliability=MODEL if with_model else None,
+        memory_budget=memory_budget,
+    )
+
+
+@pytest.fixture(scope="module")
+def together() -> list[Candidate]:
+    return fitted(SETTINGS)
+
+
+def test_each_is_as_it_is_alone(together: list[Candidate]) -> None:
+    for one, settings in zip(together, SETTINGS, strict=True):
+        (alone,) = fitted([settings])
+        assert alone.settings == one.settings
+        assert (alone.admitted.tolist(), alone.predicted.tolist()) == (one.admitted.tolist(), one.predicted.tolist())
+    assert 0 < together[0].admitted.sum() < together[2].admitted.sum(), "a lower kappa admits more"
+
+
+def test_neither_memory_nor_order_matters(together: list[Candidate]) -> None:
+    order = np.random.default_rng(5).permutation(len(MC.label))
+    for one, little, other in zip(
+        together, fitted(SETTINGS, memory_budget=1 << 16), fitted(SETTINGS, shuffled(MC, order)), strict=True
+    ):
+        assert little.admitted.tolist() == one.admitted.tolist()
+        assert other.admitted.tolist() == one.admitted[order].tolist()
+
+
+def test_they_are_those_of_a_comparison() -> None:
+    compared = cross_fitted_candidates(
+        MC, class_count=C, neighbour_count=K, alpha=BANDS.alpha, seed=1, reliability=MODEL
+    )
+    again = fitted([one.settings for one in compared.found])
+    for one, other in zip(compared.found, again, strict=True):
+        assert (one.settings, one.admitted.tolist()) == (other.settings, other.admitted.tolist())
+
+
+def test_auto_takes_the_score_that_a_calibration_would_choose(together: list[Candidate]) -> None:
+    network, reliability = (
+        scored_points(kind, MODEL, MC.seen.network_logits, MC.seen.view, neighbour_count=K) for kind in ScoreKind
+    )
+    for one, asked in zip(together, SETTINGS, strict=True):
+        if isinstance(asked, VennAbersSettings) and asked.score is None:
+            choice = cross_fit(network, reliability, MC.right, MC.keys, seed=1, settings=asked).choice
+            assert isinstance(one.settings, VennAbersSettings)
+            assert one.settings.score is choice.kind
+            shares = {ScoreKind.NETWORK: choice.network_share, ScoreKind.RELIABILITY: choice.reliability_share}
+            assert one.admitted.mean() == shares[choice.kind]
+
+
+def test_without_a_model_the_score_of_the_network_serves() -> None:
+    (one,) = fitted([replace(CELLS, score=ScoreKind.NETWORK)], with_model=False)
+    assert one.admitted.any()
+
+
+def test_too_few_points_for_bands() -> None:
+    few = shuffled(MC, np.arange(4))
+    with pytest.raises(NotReadyError):
+        fitted([BANDS], few)

@@ -1,0 +1,187 @@
+"""States: the same to the last bit however documents are batched, stored and read; and what they say."""
+
+from dataclasses import fields
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
+from venn_admit.service.core.monitoring.anytime.bounds import lower_bound
+from venn_admit.service.core.monitoring.anytime.documents import LabelledPoints, labelled_points
+from venn_admit.service.core.monitoring.anytime.plan import LEVEL, Lamp, MonitorPlan, plan_of
+from venn_admit.service.core.monitoring.anytime.readings import partition_of, readings
+from venn_admit.service.core.monitoring.anytime.state import MonitorState, advance, initial_state
+from venn_admit.service.core.monitoring.anytime.stored import (
+    plan_document,
+    plan_of_document,
+    state_document,
+    state_of_document,
+)
+from venn_admit.service.core.monitoring.anytime.wealth import excess_factors, play, started
+from venn_admit.service.core.types import IntArray
+from venn_admit.service.errors import InvalidInputError
+
+LAW = Law(right=(0.7, 0.8, 0.85, 0.9, 0.95, 0.95), size=3, together=0.4)
+
+
+@pytest.fixture(scope="module")
+def plan() -> MonitorPlan:
+    return plan_of(LAW.draw(np.random.default_rng(0), 400), class_count=CLASSES, alpha=ALPHA)
+
+
+def after(plan: MonitorPlan, points: LabelledPoints, ends: list[int]) -> MonitorState:
+    state = initial_state(plan)
+    for first, end in pairwise([0, *ends]):
+        advance(plan, state, points.take(first, end), LEVEL)
+        state = state_of_document(state_document(state), plan)
+    return state
+
+
+@settings(max_examples=20, deadline=None)
+@given(cuts=st.sets(st.integers(1, 199), max_size=5))
+def test_a_state_does_not_depend_on_batches_or_storage(plan: MonitorPlan, cuts: set[int]) -> None:
+    points = LAW.draw(np.random.default_rng(1), 200)
+    at_once = after(plan, points, [200])
+    in_parts = after(plan, points, [*sorted(cuts), 200])
+    assert state_document(in_parts) == state_document(at_once)
+    assert readings(plan, in_parts) == readings(plan, at_once)
+    for lamp in Lamp:
+        np.testing.assert_array_equal(in_parts.games[lamp].wealth, at_once.games[lamp].wealth)
+
+
+def test_a_plan_is_stored_whole(plan: MonitorPlan) -> None:
+    read = plan_of_document(plan_document(plan))
+    for field in fields(MonitorPlan):
+        np.testing.assert_array_equal(getattr(read, field.name), getattr(plan, field.name))
+
+
+def test_wealth_beyond_the_largest_number_stays_there_and_is_stored() -> None:
+    law = Law(right=(0.0,) * 6)
+    plan = plan_of(Law().draw(np.random.default_rng(0), 300), class_count=CLASSES, alpha=ALPHA)
+    state = after(plan, law.draw(np.random.default_rng(1), 3000), [1500, 3000])
+    assert np.isinf(state.games[Lamp.PROMISE].most).all()
+    assert state_document(state) == state_document(after(plan, law.draw(np.random.default_rng(1), 3000), [3000]))
+    (first, *_) = readings(plan, state)
+    assert (first.e_value, first.right, first.lower_bound) == (np.inf, 0, 0.0)
+    assert first.lit_at is not None
+
+
+def test_a_row_says_what_was_counted(plan: MonitorPlan) -> None:
+    points = LAW.draw(np.random.default_rng(2), 300)
+    state = after(plan, points, [300])
+    rows = {(row.lamp, row.number): row for row in readings(plan, state)}
+    for number in range(CLASSES):
+        inside = points.predicted == number
+        row = rows[Lamp.PROMISE, number]
+        assert (row.points, row.right) == (inside.sum(), (inside & ~points.wrong).sum())
+        assert row.lower_bound is not None
+        assert row.share_right is not None
+        assert row.lower_bound < row.share_right
+        assert row.needed == CLASSES / LEVEL
+    for number in np.flatnonzero(plan.tested).tolist():
+        assert partition_of(number, CLASSES)[1] == number % CLASSES
+        assert rows[Lamp.MIX, number].points == (points.partition[::3] == number).sum()
+
+
+def test_wealth_of_single_points_follows_from_counts() -> None:
+    plan = plan_of(Law().draw(np.random.default_rng(0), 300), class_count=CLASSES, alpha=ALPHA)
+    state = after(plan, Law(right=(0.8,) * 6).draw(np.random.default_rng(1), 250), [250])
+    for row in readings(plan, state):
+        if row.lamp is Lamp.PROMISE:
+            assert row.right is not None
+            stakes = [Fraction(4, 5) / 2**halvings for halvings in range(9)]
+            won, lost = row.points - row.right, row.right
+            wealth = [(1 + stake * 9) ** won * (1 - stake) ** lost for stake in stakes]
+            assert row.e_value == pytest.approx(float(sum(wealth) / 9), rel=1e-12)
+
+
+def test_a_document_larger_than_any_of_the_calibration_counts_in_part() -> None:
+    plan = plan_of(Law().draw(np.random.default_rng(0), 300), class_count=CLASSES, alpha=ALPHA)
+    points = Law(size=50).draw(np.random.default_rng(1), 40)
+    state = after(plan, points, [40])
+    assert sum(row.points for row in readings(plan, state) if row.lamp is Lamp.PROMISE) == 40
+    assert np.isfinite(state.games[Lamp.PROMISE].wealth).all()
+
+
+def test_errors_of_a_partition_count_once_something_of_it_is_admitted() -> None:
+    plan = plan_of(Law().draw(np.random.default_rng(0), 300), class_count=CLASSES, alpha=ALPHA)
+    points = Law(right=(0.2,) * 6).draw(np.random.default_rng(1), 300)
+    points.admitted[:] = False
+    rejected = after(plan, points, [300])
+    assert (rejected.games[Lamp.PARTITIONS].most == 1).all()
+    points.admitted[10:] = True
+    assert (after(plan, points, [300]).games[Lamp.PARTITIONS].most > 1).any()
+
+
+def test_the_bound_is_where_the_game_reaches_its_level() -> None:
+    points = LAW.draw(np.random.default_rng(3), 200)
+    right = (~points.wrong).reshape(-1, 3).sum(axis=1)[:, None]
+    wrong = 3 - right[:, 0]
+    documents = {(3, int(k)): int(n) for k, n in zip(*np.unique(wrong, return_counts=True), strict=True)}
+    bound = lower_bound(documents, 3, level=0.05)
+
+    def wealth_against(share: float) -> float:
+        e_values, _ = play(started(1), excess_factors(right, np.full(right.shape, 3), np.array([3]), share))
+        return float(e_values[-1, 0])
+
+    assert wealth_against(bound - 1e-6) > 20 > wealth_against(bound + 1e-6)
+    assert lower_bound({}, 1, level=0.05) == 0
+
+
+def test_points_are_drawn_by_their_keys_whatever_their_order() -> None:
+    keys, rng = [f"point-{row}" for row in range(40)], np.random.default_rng(0)
+    predicted, label, match_count = rng.integers(0, 2, 40), rng.integers(0, 2, 40), rng.integers(0, 6, 40)
+    admitted, document = rng.random(40) < 0.5, np.repeat(np.arange(10), 4)
+
+    def made(order: IntArray) -> LabelledPoints:
+        return labelled_points(
+            [keys[row] for row in order],
+            document[order],
+            predicted=predicted[order],
+            label=label[order],
+            match_count=match_count[order],
+            admitted=admitted[order],
+            class_count=CLASSES,
+            neighbour_count=5,
+            seed=3,
+        )
+
+    first, other = made(np.arange(40)), made(rng.permutation(40))
+    assert first.digests([3, 10]) == other.digests([3, 10])
+    np.testing.assert_array_equal(first.partition // CLASSES, other.partition // CLASSES)
+    assert ((first.uniform >= 0) & (first.uniform < 1)).all()
+    groups = set(
+        zip((first.partition // CLASSES).tolist(), (first.partition % CLASSES == first.predicted).tolist(), strict=True)
+    )
+    assert groups == {(0, True), (1, True), (2, True)}
+
+
+@pytest.mark.parametrize("column", ["draw", "predicted", "label", "partition", "admitted", "document"])
+def test_a_digest_covers_everything_up_to_its_end_and_nothing_later(column: str) -> None:
+    points = LAW.draw(np.random.default_rng(4), 20)
+    changed = LAW.draw(np.random.default_rng(4), 20)
+    getattr(changed, column)[-1] ^= True
+    before, now = points.digests([19, 20]), changed.digests([19, 20])
+    assert before[0] == now[0]
+    assert before[1] != now[1]
+    assert points.digests([19])[0] == before[0]
+
+
+def test_match_counts_beyond_k_are_refused() -> None:
+    one = np.zeros(1, dtype=np.int64)
+    with pytest.raises(InvalidInputError, match=r"must lie in \[0, 5\]"):
+        labelled_points(
+            ["a"],
+            one,
+            predicted=one,
+            label=one,
+            match_count=one + 6,
+            admitted=one == 0,
+            class_count=2,
+            neighbour_count=5,
+            seed=0,
+        )

@@ -1,0 +1,132 @@
+"""Settings compared on mc: nothing of vp is read, nothing is stored, and what is foretold is found."""
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import Engine, event, text
+
+from tests.cli.program import contents
+from tests.flows.decisions.test_venn_abers import RELIABILITY
+from tests.running import EXAMPLES, Bench
+from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
+from venn_admit.service.core.types import CalibratorSettings
+from venn_admit.service.errors import InvalidInputError, NotReadyError, OutdatedError
+from venn_admit.service.flows.calibration.compare import ComparedSettings, compare, request_mc
+from venn_admit.service.store.database.engine import transaction
+
+ALPHA = Decimal("0.1")
+OF_VP = "SELECT id FROM exemplar WHERE split = 'vp'"
+IN_SPLIT = "SELECT count(*) FROM exemplar INNER JOIN approximation ON exemplar.id = exemplar_id WHERE split = :split"
+
+
+def change(engine: Engine, statement: str) -> None:
+    with transaction(engine) as connection:
+        connection.execute(text(statement))
+
+
+def compared(bench: Bench) -> ComparedSettings:
+    job_id = request_mc(bench.engine, "reviews", ALPHA, chunk_rows=2048)
+    if job_id is not None:
+        bench.run(job_id)
+    return compare(bench.engine, "reviews", ALPHA)
+
+
+def url(bench: Bench) -> str:
+    return bench.engine.url.render_as_string(hide_password=False)
+
+
+def test_vp_bears_on_nothing_and_nothing_is_stored(reviews: Bench) -> None:
+    before = contents(url(reviews))
+    found = compared(reviews)
+    assert contents(url(reviews)) == before
+    change(reviews.engine, "UPDATE exemplar SET label = 1 - label WHERE split = 'vp'")
+    assert compared(reviews) == found
+    change(reviews.engine, "DELETE FROM calibration")
+    for table in ("approximation", "neighbours", "exemplar_vector", "label_event", "calibration_point", "job_row"):
+        change(
+            reviews.engine,
+            f"DELETE FROM {table} USING exemplar WHERE exemplar_id = exemplar.id AND exemplar.split = 'vp'",
+        )
+    change(reviews.engine, "DELETE FROM exemplar WHERE split = 'vp'")
+    assert compared(reviews) == found
+    change(reviews.engine, "UPDATE exemplar SET label = 1 - label WHERE split = 'mc' AND id % 7 = 0")
+    assert compared(reviews).compared != found.compared
+
+
+def test_no_statement_asks_for_vp(reviews: Bench) -> None:
+    asked: list[Any] = []
+
+    @event.listens_for(reviews.engine, "before_cursor_execute")
+    def note(_connection: Any, _cursor: Any, said: str, parameters: Any, *_others: Any) -> None:
+        asked.append((said, parameters))
+
+    compared(reviews)
+    splits = [given["split"] for _, given in asked if isinstance(given, dict) and "split" in given]
+    listed = [given["splits"] for _, given in asked if isinstance(given, dict) and "splits" in given]
+    assert set(splits) == {"mc"}
+    assert listed
+    assert all(one == ["mc"] for one in listed)
+    assert not [said for said, _ in asked if "'vp'" in said]
+
+
+def test_only_mc_is_approximated_before_the_first_calibration(bench: Bench) -> None:
+    bench.create("reviews", dimension=128)
+    bench.ingest("reviews", EXAMPLES / "train.npz", "train")
+    bench.ingest("reviews", EXAMPLES / "test.npz", "held-out")
+    bench.adopt("reviews")
+    with pytest.raises(OutdatedError, match="have no approximation yet"):
+        compare(bench.engine, "reviews", ALPHA)
+    compared(bench)
+    assert bench.value(IN_SPLIT, split="mc") > 0
+    assert bench.value(IN_SPLIT, split="vp") == 0
+    bench.calibrate("reviews", kappa=30)
+    assert bench.value(IN_SPLIT, split="vp") > 0
+
+
+def test_what_is_foretold_is_found(reviews: Bench) -> None:
+    """The shares of test data under a setting, beside those of mc by cross-fitting.
+
+    With one bin, all bands of venn-admit are about .92 right: how many of them reach .9 depends on mc and vp.
+    """
+    reviews.adopt("reviews", reliability=RELIABILITY)
+    found = compared(reviews)
+    assert found.left_out == ()
+    proposal = found.proposal()
+    assert proposal is not None
+    assert isinstance(proposal.settings, VennAbersSettings)
+    assert proposal.admission.admitted.share == max(
+        one.admission.admitted.share for one in found.compared if one.every_class_reaches(ALPHA)
+    )
+    with np.load(EXAMPLES / "test.npz") as arrays:
+        label = arrays["y"]
+    for one in found.compared:
+        settings = one.settings
+        if isinstance(settings, CalibratorSettings):
+            if settings.kappa != 100 or len(settings.bin_edges) == 1:
+                continue
+            reviews.calibrate("reviews", kappa=100, bin_edges=settings.bin_edges)
+        elif settings.score is ScoreKind.NETWORK:
+            reviews.calibrate_abers("reviews", score="network", bin_edges=settings.bin_edges)
+        else:
+            continue
+        table = reviews.score("reviews", EXAMPLES / "test.npz", weighted=False).table
+        decision = np.array([-1 if made is None else made for made in table.column("decision").to_pylist()])
+        admitted = decision >= 0
+        low, high = one.admission.admitted.interval
+        assert low - 0.06 < admitted.mean() < high + 0.06
+        right = (decision == label)[admitted].mean()
+        assert right == pytest.approx(one.admission.right.overall.share, abs=0.03)
+
+
+def test_what_is_missing_is_said(bench: Bench) -> None:
+    bench.create("reviews", dimension=128)
+    with pytest.raises(InvalidInputError, match="alpha must lie strictly between 0 and 1"):
+        request_mc(bench.engine, "reviews", Decimal(2), chunk_rows=100)
+    with pytest.raises(NotReadyError, match="has no KNN parameters yet"):
+        request_mc(bench.engine, "reviews", ALPHA, chunk_rows=100)
+    bench.ingest("reviews", EXAMPLES / "train.npz", "train")
+    bench.adopt("reviews")
+    with pytest.raises(NotReadyError, match=r"split mc of 'reviews' holds no labelled exemplar"):
+        request_mc(bench.engine, "reviews", ALPHA, chunk_rows=100)

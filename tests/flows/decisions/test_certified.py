@@ -1,0 +1,225 @@
+"""The certified promise through the flows: what is stored, how it decides, and that it is as the core computes it."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import Row
+
+from tests.conftest import fresh_database
+from tests.running import EXAMPLES, Bench, make_reviews
+from venn_admit.service.core.calibrators.certified.certificate import Certificate
+from venn_admit.service.core.calibrators.certified.certify import certify
+from venn_admit.service.core.calibrators.certified.points import CertificatePoints
+from venn_admit.service.core.calibrators.certified.policies import admit
+from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
+from venn_admit.service.core.calibrators.venn_abers.crossfit import crossfitted_lower, fold_of
+from venn_admit.service.core.documents import document_codes
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.flows.calibration.calibrate import Calibrated
+from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.flows.decisions.score_one import PointScorer
+from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
+from venn_admit.service.store.calibrations import calibrations, certificates
+from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.service.store.exemplars import classifiers
+
+BOTH = ("predicted", "true")
+CLASSES = 2
+POINTS = """
+SELECT point.split, point.predicted, point.match_count, point.score, point.label, document_id, external_id, admit_set
+FROM calibration_point AS point
+INNER JOIN exemplar ON exemplar.id = exemplar_id
+INNER JOIN calibration ON calibration.calibrator_id = point.calibrator_id
+WHERE calibration.id = :id AND is_in_snapshot_v1(number, valid_from, valid_until)
+ORDER BY md5(external_id)
+"""
+STORED = """
+SELECT decision.*, score, step_score
+FROM job
+INNER JOIN job_row ON job.id = job_id
+INNER JOIN decision USING (exemplar_id, calibration_id, weighted, require_full_match)
+INNER JOIN abers_evidence ON decision.id = decision_id
+WHERE job.id = :job_id
+ORDER BY row_number
+"""
+
+
+@pytest.fixture(scope="module")
+def reviews(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """Real data, not yet certified."""
+    with fresh_database(server_url, template_database) as url:
+        engine = create_engine(url)
+        bench = Bench(engine, tmp_path_factory.mktemp("certified"))
+        make_reviews(bench, held_out_rows=4000)
+        yield bench
+        engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def certified(reviews: Bench) -> Calibrated:
+    return reviews.calibrate_abers("reviews", score="network", certify=BOTH, confidence=Decimal("0.9"))
+
+
+@pytest.fixture(scope="module")
+def uncertified(reviews: Bench) -> Calibrated:
+    """More is asked for than so few labels can show."""
+    return reviews.calibrate_abers("reviews", score="network", alpha=Decimal("0.01"), certify=BOTH)
+
+
+def certificate_of(made: Calibrated) -> Certificate:
+    assert isinstance(made.made, MadeByAbers)
+    assert made.made.certificate is not None
+    return made.made.certificate
+
+
+def of_split(rows: list[Row[Any]], split: str) -> tuple[CellPoints, np.ndarray[Any, Any], list[str]]:
+    own = [row for row in rows if row.split == split]
+    points = CellPoints(
+        np.array([row.predicted for row in own]),
+        np.array([row.match_count for row in own]),
+        np.array([row.score for row in own]),
+    )
+    return points, np.array([row.label for row in own]), [row.document_id or row.external_id for row in own]
+
+
+def test_the_certificate_is_that_of_the_stored_points(reviews: Bench, certified: Calibrated) -> None:
+    """Proposals on cross-fitted p0 of mc, tests on p0 of vp, from nothing else than rows of the database."""
+    rows = reviews.rows(POINTS, id=certified.calibration_id)
+    assert {row.admit_set for row in rows} == {None}
+    mc, mc_label, mc_keys = of_split(rows, "mc")
+    vp, vp_label, vp_keys = of_split(rows, "vp")
+    assert (len(mc_keys), len(vp_keys)) == (certified.mc_count, certified.vp_count)
+    lower = crossfitted_lower(mc, mc.predicted == mc_label, fold_of(mc_keys, seed=0), class_count=CLASSES)
+    index = VennAbersIndex(mc, mc.predicted == mc_label, class_count=CLASSES)
+    expected = certify(
+        CertificatePoints(lower, mc.predicted, mc_label, document_codes(mc_keys)),
+        CertificatePoints(index.bounds(vp).lower, vp.predicted, vp_label, document_codes(vp_keys)),
+        class_count=CLASSES,
+        alpha=Decimal("0.1"),
+        kinds=BOTH,
+        confidence=Decimal("0.9"),
+    )
+    assert expected.policy is not None
+    assert certificate_of(certified) == expected
+    with connect(reviews.engine) as connection:
+        assert certificates.certificate_of(connection, certified.calibration_id) == expected
+        assert certificates.policy_of(connection, certified.calibration_id) == expected.policy
+    (row,) = reviews.rows("SELECT * FROM report.policy_v1 WHERE calibration = :id", id=certified.calibration_id)
+    chosen = expected.proposals[expected.chosen or 0]
+    assert (row.is_certified, tuple(row.thresholds), row.vp_share) == (
+        True,
+        expected.policy.thresholds,
+        chosen.vp_share,
+    )
+    assert (row.certify, row.confidence, row.document_test) == (list(BOTH), Decimal("0.9"), "finite-sample")
+
+
+def test_more_is_admitted_than_pointwise_and_enough_is_right(reviews: Bench, certified: Calibrated) -> None:
+    """By the policy, which has thresholds below 1 - alpha; the data are a sample, so .9 is met up to chance."""
+    policy = certificate_of(certified).policy
+    assert policy is not None
+    assert min(threshold for threshold in policy.thresholds if threshold is not None) < 0.9
+    scores = reviews.score("reviews", EXAMPLES / "test.npz", weighted=None, calibration_id=certified.calibration_id)
+    predicted, lower = scores.column("predicted").astype(int), scores.column("lower")
+    admitted = admit(lower, predicted, policy)
+    rows = scores.table.to_pylist()
+    assert [row["decision"] is not None for row in rows] == admitted.tolist()
+    assert {row["reason"] for row in rows} == {None, "probability below threshold"}
+    with np.load(EXAMPLES / "test.npz") as arrays:
+        label = arrays["y"]
+    assert admitted.mean() > 0.7
+    for classes in (predicted, label):
+        for number in range(CLASSES):
+            own = admitted & (classes == number)
+            assert (predicted == label)[own].mean() >= 0.88
+
+
+@pytest.mark.parametrize("require_full_match", [True, False])
+@pytest.mark.parametrize("which", ["certified", "uncertified"])
+def test_one_point_is_that_of_a_job_and_replays(
+    reviews: Bench, request: pytest.FixtureRequest, which: str, *, require_full_match: bool
+) -> None:
+    made: Calibrated = request.getfixturevalue(which)
+    certificate = certificate_of(made)
+    # The one to decide by at once is the one that was asked for last.
+    settings = made.method_settings
+    reviews.calibrate_abers(
+        "reviews", score="network", alpha=settings.alpha, certify=BOTH, confidence=certificate.confidence
+    )
+    with np.load(EXAMPLES / "ood.npz") as arrays:
+        part = {name: arrays[name][:200] for name in ("r", "f", "y")}
+    scores = reviews.score(
+        "reviews", reviews.write("part.npz", part), weighted=None, require_full_match=require_full_match
+    )
+    stored = reviews.rows(STORED, job_id=scores.request.job_id)
+    scorer = PointScorer(reviews.engine, reviews.cache)
+    for row, vector, logits in zip(stored, part["r"].astype(np.float32), part["f"].astype(np.float32), strict=True):
+        found = scorer.score("reviews", vector, logits=logits, require_full_match=require_full_match)
+        assert found.fields == {field: row._mapping[field] for field in found.fields}
+        assert found.policy is not None
+        assert found.policy.is_certified == (certificate.policy is not None)
+        if certificate.policy is not None:
+            assert found.policy.threshold == certificate.policy.thresholds[row.predicted]
+    reasons = {row.reason for row in stored}
+    if which == "uncertified":
+        assert reasons == {"policy not certified"}
+        assert certificate.policy is None
+    else:
+        expected = {None, "probability below threshold"} | ({"q below K"} if require_full_match else set())
+        assert reasons == expected
+    for row in stored[::20]:
+        again = replay(reviews.engine, reviews.cache, row.id)
+        assert (again.differing, again.policy is None) == ((), False)
+
+
+def test_weights_are_refused_before_anything_is_stored(reviews: Bench, certified: Calibrated) -> None:
+    jobs = reviews.value("SELECT count(*) FROM job")
+    with pytest.raises(InvalidInputError, match="asked for a certificate, which is about plain probabilities alone"):
+        reviews.request_score("reviews", EXAMPLES / "test.npz", calibration_id=certified.calibration_id)
+    reviews.calibrate_abers("reviews", score="network", certify=BOTH, confidence=Decimal("0.9"))
+    with np.load(EXAMPLES / "test.npz") as arrays, pytest.raises(InvalidInputError, match="plain probabilities alone"):
+        PointScorer(reviews.engine, reviews.cache).score(
+            "reviews", arrays["r"][0].astype(np.float32), logits=arrays["f"][0].astype(np.float32), weighted=True
+        )
+    assert reviews.value("SELECT count(*) FROM job WHERE kind = 'score'") == reviews.value(
+        "SELECT count(*) FROM job WHERE kind = 'score' AND id <= :jobs", jobs=jobs
+    )
+
+
+def test_points_of_vp_are_known_to_the_snapshot(reviews: Bench, certified: Calibrated) -> None:
+    """They say nothing about a policy that was tested on them, so traffic that repeats them is seen."""
+    with connect(reviews.engine) as connection:
+        classifier = classifiers.by_name(connection, "reviews")
+    held = reviews.value(
+        "SELECT count(*) FROM calibration_point AS point INNER JOIN exemplar ON exemplar.id = exemplar_id "
+        "INNER JOIN calibration USING (calibrator_id) WHERE calibration.id = :id AND exemplar.split = 'vp' "
+        "AND point.split = 'vp' AND valid_until IS NULL",
+        id=certified.calibration_id,
+    )
+    stored = reviews.value("SELECT count(*) FROM exemplar WHERE split = 'vp' AND classifier_id = :id", id=classifier.id)
+    assert held == stored == certified.vp_count > 0
+
+
+def test_pointwise_calibrations_leave_vp_alone(reviews: Bench) -> None:
+    made = reviews.calibrate_abers("reviews", score="network")
+    assert made.vp_count == 0
+    assert reviews.value("SELECT count(*) FROM certificate WHERE calibration_id = :id", id=made.calibration_id) == 0
+    assert {row.split for row in reviews.rows(POINTS, id=made.calibration_id)} == {"mc"}
+
+
+def test_a_certificate_goes_with_its_snapshot(reviews: Bench) -> None:
+    first, second = (
+        reviews.calibrate_abers("reviews", score="network", certify=("true",), confidence=Decimal("0.8"))
+        for _ in range(2)
+    )
+    assert (second.changed.closed, second.changed.opened) == (0, 0)
+    assert certificate_of(first) == certificate_of(second)
+    with transaction(reviews.engine) as connection:
+        calibrations.delete_old(connection, first.calibrator_id, keep=1)
+    left = reviews.rows("SELECT calibration_id FROM certificate INNER JOIN calibration ON id = calibration_id")
+    assert first.calibration_id not in {row.calibration_id for row in left}
+    assert second.calibration_id in {row.calibration_id for row in left}
+    assert len(left) == reviews.value("SELECT count(*) FROM certificate")

@@ -1,0 +1,100 @@
+"""What decisions on one point keep of snapshots: it saves statements, and never outlives the snapshot in use."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import event
+
+from tests.running import Bench
+from venn_admit.service.core.types import Float32Array
+from venn_admit.service.errors import NotFoundError, NotReadyError
+from venn_admit.service.flows.decisions.score_one import PointDecision, PointScorer
+from venn_admit.service.flows.exemplars.rename import rename
+from venn_admit.service.flows.methods import recent
+from venn_admit.service.flows.methods.recent import Recent
+
+
+def vector(bench: Bench) -> tuple[Float32Array, Float32Array]:
+    with np.load(bench.folder / "score.npz") as arrays:
+        return arrays["r"][0].astype(np.float32), arrays["f"][0].astype(np.float32)
+
+
+def decided(bench: Bench, scorer: PointScorer, name: str = "edge") -> PointDecision:
+    given, logits = vector(bench)
+    return scorer.score(name, given, logits=logits)
+
+
+def same(one: PointDecision, other: PointDecision) -> bool:
+    return (one.calibration_id, one.fields, list(one.neighbours)) == (
+        other.calibration_id,
+        other.fields,
+        list(other.neighbours),
+    )
+
+
+def test_the_snapshot_in_use_decides_whatever_was_kept(edge: Bench) -> None:
+    scorer = PointScorer(edge.engine, edge.cache)
+    first = decided(edge, scorer)
+    edge.calibrate_abers("edge", score="network")
+    second = decided(edge, scorer)
+    assert second.calibration_id > first.calibration_id
+    assert "score" in second.fields
+    edge.calibrate_abers("edge", score="network", bin_edges=(0, 1))
+    third = decided(edge, scorer)
+    for found in (first, second, third):
+        assert found.neighbours
+    assert same(third, decided(edge, PointScorer(edge.engine, edge.cache)))
+    # The setting that was in use first is so again, with its snapshot.
+    edge.calibrate_abers("edge", score="network")
+    fourth = decided(edge, scorer)
+    assert same(fourth, decided(edge, PointScorer(edge.engine, edge.cache)))
+    assert fourth.calibration_id > third.calibration_id
+
+
+def test_a_classifier_is_found_by_the_name_that_it_has(edge: Bench) -> None:
+    scorer = PointScorer(edge.engine, edge.cache)
+    before = decided(edge, scorer)
+    rename(edge.engine, "edge", "other")
+    after = decided(edge, scorer, "other")
+    assert same(after, before)
+    assert after.classifier.name == "other"
+    for name in ("edge", "no\nname"):
+        with pytest.raises(NotFoundError, match="no classifier is named"):
+            decided(edge, scorer, name)
+    edge.create("edge", dimension=3)
+    with pytest.raises(NotReadyError, match="has no calibration yet"):
+        decided(edge, scorer)
+
+
+def test_after_the_first_point_three_statements_and_the_search_are_left(edge: Bench) -> None:
+    edge.calibrate_abers("edge", score="network")
+    scorer = PointScorer(edge.engine, edge.cache)
+    first = decided(edge, scorer)
+    said: list[str] = []
+
+    @event.listens_for(edge.engine, "before_cursor_execute")
+    def note(_connection: Any, _cursor: Any, statement: str, *_others: Any) -> None:
+        said.append(statement)
+
+    connections: list[object] = []
+    event.listen(edge.engine, "checkout", lambda connection, *_others: connections.append(connection))
+    assert same(decided(edge, scorer), first)
+    assert ["calibrator.chosen_at" in said[0], "venn_abers_step" in said[1], "attributes" in said[2]] == [True] * 3
+    assert (len(said), len(connections)) == (3, 1)
+
+
+def test_only_the_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent, "MOST", 2)
+    read: list[str] = []
+    kept: Recent[str, int] = Recent()
+
+    def length(key: str) -> int:
+        def count() -> int:
+            read.append(key)
+            return len(key)
+
+        return kept.get(key, count)
+
+    assert [length(key) for key in ("a", "bb", "a", "ccc", "a", "bb")] == [1, 2, 1, 3, 1, 2]
+    assert read == ["a", "bb", "ccc", "bb"]

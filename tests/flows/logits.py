@@ -1,0 +1,49 @@
+"""A classifier with logits only, its data, and what is asked of it."""
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from tests.running import Arrays, Bench
+from venn_admit.service.flows.calibration.asked import settings_asked_for
+from venn_admit.service.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate
+from venn_admit.service.flows.exemplars.create import create
+from venn_admit.service.store.exemplars.classifiers import Classifier
+
+NAME = "logits"
+CLASSES = 3
+ALPHA = Decimal("0.2")
+
+
+def exemplars(prefix: str, count: int, seed: int) -> Arrays:
+    """Rows of which the largest logit is mostly the label, some of them alike, in documents of two."""
+    generator = np.random.default_rng(seed)
+    label = generator.integers(CLASSES, size=count)
+    logits = np.round(generator.normal(size=(count, CLASSES)) + 2 * np.eye(CLASSES)[label], 1)
+    return {
+        "id": np.array([f"{prefix}-{row}" for row in range(count)]),
+        "doc": np.array([f"{prefix}-{row // 2}" for row in range(count)]),
+        "f": logits.astype(np.float32),
+        "y": label,
+    }
+
+
+def make(bench: Bench, name: str = NAME) -> Classifier:
+    return create(bench.engine, name, tuple(f"class {number}" for number in range(CLASSES)), seed=0, logits_only=True)
+
+
+def asked(score: str | None = None, **others: Any) -> SettingsOf:
+    given = {"alpha": ALPHA, "thresholds": None, "q_bins": None, "delta": None, "kappa": None}
+    return settings_asked_for("venn-abers", **(given | {"score": score} | others))
+
+
+def calibrated(bench: Bench, name: str = NAME, **settings: Any) -> Calibrated:
+    return calibrate(bench.engine, name, asked(**settings), reason="test")
+
+
+def prepared(bench: Bench, name: str = NAME) -> Calibrated:
+    """The classifier with held-out data, calibrated."""
+    make(bench, name)
+    bench.ingest(name, bench.write("held-out.npz", exemplars("held-out", 800, seed=1)), "held-out")
+    return calibrated(bench, name)

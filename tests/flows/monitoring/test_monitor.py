@@ -1,0 +1,386 @@
+"""The monitor through the flows: the same as from scratch whatever became of the labels, and by both methods."""
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import fresh_database
+from tests.running import EXAMPLES, Arrays, Bench, make_reviews
+from venn_admit.service.core.monitoring.anytime.plan import Lamp
+from venn_admit.service.errors import DatabaseError, NotReadyError
+from venn_admit.service.files.label_sources import LabelFile
+from venn_admit.service.flows.exemplars.label import label
+from venn_admit.service.flows.monitoring import monitor as flow
+from venn_admit.service.flows.monitoring.keep_watch import update_behind
+from venn_admit.service.flows.monitoring.monitor import update_monitor
+from venn_admit.service.report.monitoring.contents import MonitorReport
+from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.service.store.decisions import monitors
+
+POINTS = 1200
+SIZE = 3
+IDS = tuple(f"film-{row}" for row in range(POINTS))
+STATES = """
+SELECT documents, digest, state::text AS state FROM monitor_state WHERE monitor_id = :monitor_id ORDER BY documents
+"""
+READINGS = "SELECT * FROM monitor_reading WHERE monitor_id = :monitor_id ORDER BY lamp, number"
+STANDING = """
+SELECT lamp, number, label_event_id FROM monitor_alarm WHERE monitor_id = :monitor_id AND ended_at IS NULL ORDER BY 1, 2
+"""
+
+
+def films() -> Arrays:
+    with np.load(EXAMPLES / "valid.npz") as valid:
+        return {name: valid[name][-POINTS:] for name in ("r", "f", "y")} | {"id": np.array(IDS)}
+
+
+def truth() -> dict[str, int]:
+    return dict(zip(IDS, films()["y"].tolist(), strict=True))
+
+
+def score(bench: Bench) -> None:
+    arrays = films() | {"y": np.full(POINTS, -1)}
+    bench.score("reviews", bench.write("films.npz", arrays), weighted=None)
+
+
+METHODS: dict[str, Callable[[Bench], object]] = {
+    "venn-admit": lambda bench: bench.calibrate("reviews", kappa=100),
+    "venn-abers": lambda bench: bench.calibrate_abers("reviews", score="network"),
+}
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def template(
+    request: pytest.FixtureRequest, server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The name of a database with scored films, by each method."""
+    with fresh_database(server_url, template_database) as url:
+        engine = create_engine(url)
+        try:
+            bench = Bench(engine, tmp_path_factory.mktemp("scored"))
+            make_reviews(bench, held_out_rows=3000)
+            METHODS[request.param](bench)
+            score(bench)
+        finally:
+            engine.dispose()
+        yield str(engine.url.database)
+
+
+@pytest.fixture
+def scored(server_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with fresh_database(server_url, template) as url:
+        engine = create_engine(url)
+        yield Bench(engine, tmp_path_factory.mktemp("own"))
+        engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def watched(server_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """With labels, figures and alarms; to be left as it is."""
+    with fresh_database(server_url, template) as url:
+        engine = create_engine(url)
+        bench = Bench(engine, tmp_path_factory.mktemp("watched"))
+        give(bench, flipped(range(300)))
+        assert look(bench).harmful
+        yield bench
+        engine.dispose()
+
+
+def give(bench: Bench, labels: Mapping[str, int | None], *, selection: str = "random", retract: bool = False) -> None:
+    path = bench.folder / "labels.csv"
+    lines = [f"{external_id},{'' if number is None else number}" for external_id, number in labels.items()]
+    path.write_text("\n".join(["external_id,label", *lines]) + "\n")
+    label(bench.engine, "reviews", LabelFile(path), selection=selection, retract=retract)
+
+
+def of(rows: range) -> dict[str, int]:
+    known = truth()
+    return {IDS[row]: known[IDS[row]] for row in rows}
+
+
+def flipped(rows: range) -> dict[str, int]:
+    return {external_id: 1 - number for external_id, number in of(rows).items()}
+
+
+def look(bench: Bench) -> MonitorReport:
+    return update_monitor(bench.engine, "reviews")
+
+
+def stored(bench: Bench, monitor_id: int) -> list[list[tuple[Any, ...]]]:
+    """Everything that an update writes, except when it did."""
+    return [[tuple(row) for row in bench.rows(query, monitor_id=monitor_id)] for query in (STATES, READINGS, STANDING)]
+
+
+def assert_as_from_scratch(bench: Bench) -> MonitorReport:
+    """What is stored after all that happened is what a computation from the ledger alone stores."""
+    found = look(bench)
+    before = stored(bench, found.monitor)
+    with transaction(bench.engine) as connection:
+        for table in ("monitor_state", "monitor_reading", "monitor_alarm"):
+            connection.exec_driver_sql(f"DELETE FROM {table}")
+    again = look(bench)
+    assert again.computed == again.documents
+    assert stored(bench, again.monitor) == before
+    assert again.readings == found.readings
+    return again
+
+
+@pytest.fixture(autouse=True)
+def few_documents_between_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow, "STATE_DOCUMENTS", 100)
+
+
+def test_labels_are_counted_as_they_come(scored: Bench) -> None:
+    assert look(scored).documents == 0
+    give(scored, of(range(250)))
+    first = look(scored)
+    assert (first.documents, first.points, first.computed) == (250, 250, 250)
+    give(scored, of(range(250, 320)))
+    second = look(scored)
+    assert (second.documents, second.computed) == (320, 70)
+    assert look(scored).computed == 0
+    assert second.monitor == first.monitor
+    assert [row.documents for row in scored.rows("SELECT documents FROM monitor_state ORDER BY 1")] == [
+        100,
+        200,
+        300,
+        320,
+    ]
+    assert_as_from_scratch(scored)
+
+
+def test_a_row_counts_admitted_labels(scored: Bench) -> None:
+    give(scored, of(range(600)))
+    found = look(scored)
+    counts = scored.rows(
+        "SELECT decision.decision AS number, count(*) AS points, count(*) FILTER (WHERE decision = label) AS correct "
+        "FROM decision INNER JOIN exemplar ON exemplar.id = exemplar_id "
+        "WHERE decision.decision IS NOT NULL AND label IS NOT NULL GROUP BY 1 ORDER BY 1"
+    )
+    rows = [reading for reading in found.readings if reading.lamp is Lamp.PROMISE]
+    assert [(row.number, row.points, row.right) for row in rows] == [tuple(row) for row in counts]
+    for row in rows:
+        assert row.lower_bound is not None
+        assert row.share_right is not None
+        assert 0.5 < row.lower_bound < row.share_right
+    partitions = [reading.points for reading in found.readings if reading.lamp is Lamp.PARTITIONS]
+    assert sum(partitions) == sum(row.points for row in rows)
+    assert sum(reading.documents for reading in found.readings if reading.lamp is Lamp.MIX) <= 600
+
+
+def test_selected_labels_and_those_that_came_before_the_decision_do_not_count(scored: Bench) -> None:
+    give(scored, of(range(50)), selection="selected")
+    assert look(scored).documents == 0
+    give(scored, of(range(50)))
+    assert look(scored).documents == 50, "the same points, drawn at random after all"
+    give(scored, flipped(range(10)), selection="selected")
+    assert look(scored).documents == 50, "a correction by a person changes the label alone"
+    with np.load(EXAMPLES / "valid.npz") as valid:
+        held_out = scored.write("again.npz", {name: valid[name][:100] for name in ("r", "f", "y")})
+    scored.score("reviews", held_out, weighted=None)
+    assert look(scored).documents == 50
+    assert_as_from_scratch(scored)
+
+
+def test_corrections_and_labels_taken_back_lead_to_the_state_from_scratch(scored: Bench) -> None:
+    give(scored, flipped(range(450)))
+    wrong = look(scored)
+    assert {alarm.lamp for alarm in wrong.harmful} >= {Lamp.PROMISE, Lamp.PARTITIONS}
+    give(scored, of(range(120, 450)))
+    corrected = look(scored)
+    assert corrected.computed == 350, "from the last state that is as it was"
+    give(scored, of(range(120)))
+    right = look(scored)
+    assert (right.documents, right.computed) == (450, 450)
+    assert right.harmful == ()
+    ended = "SELECT count(*) FROM monitor_alarm WHERE ended_at IS NOT NULL"
+    assert scored.value(ended) >= len(wrong.harmful)
+    assert_as_from_scratch(scored)
+
+    give(scored, dict.fromkeys(IDS[100:450]), retract=True)
+    assert (look(scored).documents, look(scored).computed) == (100, 0)
+    give(scored, dict.fromkeys(IDS[:100]), retract=True)
+    assert look(scored).documents == 0
+    give(scored, of(range(50)))
+    give(scored, dict.fromkeys(IDS[20:30]), retract=True)
+    give(scored, of(range(25, 40)))
+    found = assert_as_from_scratch(scored)
+    assert found.documents == 45
+
+
+def test_labels_in_another_order_lead_to_the_state_from_scratch(scored: Bench) -> None:
+    rng = np.random.default_rng(0)
+    order = rng.permutation(400)
+    for part in np.array_split(order, 7):
+        give(scored, {IDS[row]: truth()[IDS[row]] for row in part.tolist()})
+        if rng.random() < 0.7:
+            look(scored)
+    found = assert_as_from_scratch(scored)
+    assert found.documents == 400
+    assert scored.rows("SELECT count(*) FROM monitor")[0][0] == 1
+
+
+def test_a_crash_in_the_middle_leaves_the_state_as_before(scored: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    give(scored, of(range(150)))
+    before = stored(scored, look(scored).monitor)
+    give(scored, flipped(range(100, 420)))
+
+    class Crash(BaseException):
+        pass
+
+    written = 0
+    add_state = monitors.add_state
+
+    def crash_at_the_second(*given: Any) -> None:
+        nonlocal written
+        written += 1
+        if written == 2:
+            raise Crash
+        add_state(*given)
+
+    for name, replacement in (("add_state", crash_at_the_second), ("update_alarms", None), ("set_seen_event", None)):
+        with monkeypatch.context() as patched:
+            patched.setattr(monitors, name, replacement or (lambda *_: (_ for _ in ()).throw(Crash)))
+            with pytest.raises(Crash):
+                look(scored)
+        assert stored(scored, 1) == before
+    assert written == 2
+    assert look(scored).documents == 420
+    assert_as_from_scratch(scored)
+
+
+def test_it_goes_on_across_snapshots_that_calibrate_with_its_labels(scored: Bench) -> None:
+    give(scored, of(range(300)))
+    first = look(scored)
+    method = scored.value("SELECT method FROM calibrator ORDER BY chosen_at DESC LIMIT 1")
+    newest = "SELECT max(id) FROM calibration"
+    before = scored.value(newest)
+    METHODS[method](scored)
+    assert scored.value(newest) > before
+    score(scored)
+    give(scored, of(range(300, 500)))
+    second = assert_as_from_scratch(scored)
+    assert (second.documents, second.monitor) == (500, first.monitor)
+
+
+def test_documents_are_the_units_and_count_once(scored: Bench) -> None:
+    arrays = films() | {"y": np.full(POINTS, -1), "id": np.array([f"token-{row}" for row in range(POINTS)])}
+    arrays["doc"] = np.array([f"doc-{row // SIZE}" for row in range(POINTS)])
+    scored.score("reviews", scored.write("tokens.npz", arrays), weighted=None)
+    known = films()["y"].tolist()
+    give(scored, {f"token-{row}": known[row] for row in range(600)})
+    found = look(scored)
+    assert (found.documents, found.points) == (200, 600)
+    give(scored, {f"token-{row}": known[row] for row in range(600, 900, SIZE)})
+    give(scored, {f"token-{row}": known[row] for row in range(601, 900, SIZE)})
+    later = assert_as_from_scratch(scored)
+    assert (later.documents, later.points) == (300, 700), "what came later of a document does not count"
+
+
+def test_a_document_of_which_a_part_calibrates_does_not_count(scored: Bench) -> None:
+    """Some of its tokens came with held-out data before, so that it is no new draw."""
+    arrays = {name: values[:90] for name, values in films().items()}
+    arrays |= {"id": np.array([f"token-{row}" for row in range(90)])}
+    arrays["doc"] = np.array([f"doc-{row // SIZE}" for row in range(90)])
+    first = np.arange(90) % SIZE == 0
+    known = np.arange(90) < 45
+    scored.ingest("reviews", scored.write("a.npz", {k: v[first & known] for k, v in arrays.items()}), "held-out")
+    method = scored.value("SELECT method FROM calibrator ORDER BY chosen_at DESC LIMIT 1")
+    METHODS[method](scored)
+    update_monitor(scored.engine, "reviews", restart=True)
+    rest = {k: v[~first] for k, v in arrays.items()}
+    truth_of_rest = dict(zip(rest["id"].tolist(), rest["y"].tolist(), strict=True))
+    scored.score("reviews", scored.write("b.npz", rest | {"y": np.full(60, -1)}), weighted=None)
+    give(scored, truth_of_rest)
+    found = assert_as_from_scratch(scored)
+    assert (found.documents, found.points) == (15, 30)
+
+
+def test_several_who_look_at_once_write_one_state(scored: Bench) -> None:
+    give(scored, of(range(350)))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: look(scored), range(4)))
+    assert {one.documents for one in found} == {350}
+    assert sorted(one.computed for one in found) == [0, 0, 0, 350]
+    assert scored.value("SELECT count(*) FROM monitor") == 1
+    assert_as_from_scratch(scored)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "monitor SET after_event = -1",
+        "monitor_state SET documents = -1",
+        "monitor_state SET digest = ''",
+        "monitor_reading SET lamp = 'other'",
+        "monitor_reading SET number = -1",
+        "monitor_reading SET correct = points + 1",
+        "monitor_reading SET lower_bound = 1.5",
+        "monitor_reading SET largest_e_value = e_value / 2",
+        "monitor_reading SET lit_at = 0",
+        "monitor_alarm SET lamp = 'other'",
+        "monitor_alarm SET number = -1",
+    ],
+)
+def test_the_tables_refuse_what_cannot_be(watched: Bench, wrong: str) -> None:
+    with pytest.raises(DatabaseError, match="violates check constraint"), transaction(watched.engine) as connection:
+        connection.exec_driver_sql(f"UPDATE {wrong}")
+
+
+def test_starting_anew_ends_alarms_and_counts_what_comes_from_now_on(scored: Bench) -> None:
+    give(scored, flipped(range(300)))
+    assert look(scored).harmful
+    anew = update_monitor(scored.engine, "reviews", restart=True)
+    assert (anew.documents, anew.alarms) == (0, ())
+    assert scored.value("SELECT count(*) FROM monitor_alarm WHERE ended_at IS NULL") == 0
+    give(scored, of(range(300, 420)))
+    found = look(scored)
+    assert (found.documents, found.monitor) == (120, anew.monitor)
+    assert_as_from_scratch(scored)
+
+
+def test_a_new_fit_starts_a_monitor_of_its_own(scored: Bench) -> None:
+    give(scored, of(range(60)))
+    first = look(scored)
+    method = scored.value("SELECT method FROM calibrator ORDER BY chosen_at DESC LIMIT 1")
+    scored.adopt("reviews", eta_loc=0.5)
+    METHODS[method](scored)
+    second = look(scored)
+    assert second.monitor > first.monitor
+    assert second.documents == 0
+
+
+def test_what_is_behind_is_updated_once(scored: Bench) -> None:
+    assert update_behind(scored.engine, None) == ["reviews"]
+    assert update_behind(scored.engine, None) == []
+    give(scored, of(range(30)))
+    assert update_behind(scored.engine, None) == ["reviews"]
+    assert update_behind(scored.engine, None) == []
+    assert look(scored).documents == 30
+
+
+def test_a_classifier_without_a_calibration_cannot_be_watched(bench: Bench) -> None:
+    bench.create("new", dimension=2)
+    with pytest.raises(NotReadyError, match="no calibration yet"):
+        update_monitor(bench.engine, "new")
+    assert update_behind(bench.engine, None) == []
+
+
+def test_a_certificate_says_which_lamps_are_alarms(bench: Bench) -> None:
+    make_reviews(bench, held_out_rows=3000)
+    bench.calibrate_abers("reviews", score="network", certify=("true",), confidence=Decimal("0.9"))
+    score(bench)
+    give(bench, flipped(range(300)))
+    found = look(bench)
+    assert found.is_harmful(Lamp.TRUE_CLASSES)
+    assert not found.is_harmful(Lamp.PROMISE)
+    for view in ("monitor_v1", "alarm_v1"):
+        rows = bench.rows(f"SELECT DISTINCT lamp, is_harmful FROM report.{view}")
+        assert Lamp.TRUE_CLASSES in {row.lamp for row in rows}
+        assert {row.lamp: row.is_harmful for row in rows} == {
+            row.lamp: found.is_harmful(Lamp(row.lamp)) for row in rows
+        }

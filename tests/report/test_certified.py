@@ -1,0 +1,113 @@
+"""What is shown of a certificate: certified or not, classes never admitted, many classes, and what is lacking."""
+
+import json
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from tests.core.calibrators.certified.laws import graded_points, points_of
+from venn_admit.service.core.calibrators.certified.certificate import Certificate, from_document
+from venn_admit.service.core.calibrators.certified.certify import certify
+from venn_admit.service.core.calibrators.certified.points import CertificatePoints
+from venn_admit.service.core.calibrators.certified.tallies import ClassKind
+from venn_admit.service.report.calibration.cells.certified import (
+    MOST_CLASSES,
+    certificate_payload,
+    certificate_section,
+    proposals_section,
+)
+from venn_admit.service.report.calibration.tables import drawn_section
+
+BOTH = tuple(ClassKind)
+
+
+def certificate(
+    documents: int,
+    *,
+    size: int = 1,
+    class_count: int = 2,
+    kinds: tuple[ClassKind, ...] = BOTH,
+    alpha: str = "0.1",
+    sharpness: float = 8.0,
+) -> Certificate:
+    rng = np.random.default_rng(0)
+    frequencies = (1 / class_count,) * class_count
+    mc, vp = (graded_points(rng, documents, size=size, frequencies=frequencies, sharpness=sharpness) for _ in range(2))
+    return certify(mc, vp, class_count=class_count, alpha=Decimal(alpha), kinds=kinds)
+
+
+def text(found: Certificate, class_count: int = 2, width: int = 110) -> str:
+    names = [f"class {number}" for number in range(class_count)]
+    console = Console(width=width)
+    with console.capture() as captured:
+        console.print(drawn_section(certificate_section(found, names)))
+        console.print(drawn_section(proposals_section(found)))
+    return " ".join(captured.get().split())
+
+
+def test_a_certified_policy() -> None:
+    found = certificate(1500)
+    said = text(found)
+    assert (
+        "Certified with confidence 0.95: of what is admitted, at least 0.9 is right in every predicted and every"
+        in said
+    )
+    assert found.policy is not None
+    assert f"class 0 from {found.policy.thresholds[0]:.4g}" in said
+    assert "needed" not in said
+    assert said.count("certified") == 2  # in the table of proposals and below it
+    for kind in BOTH:
+        for number in range(2):
+            assert f"{kind} class {number}" in said
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_what_is_lacking(size: int) -> None:
+    found = certificate(40, size=size)
+    said = text(found)
+    assert "Not certified: no policy passed at confidence 0.95" in said
+    assert "and it has 40" in said
+    assert ("documents labels" in said) == (size == 5)
+    assert "The policy that came closest would admit" in said
+    assert "failed" in said
+
+
+def test_that_no_number_of_labels_would_do() -> None:
+    wrong: CertificatePoints = points_of(np.full(60, 0.99), np.arange(60) % 2, (np.arange(60) + 1) % 2)
+    found = certify(wrong, wrong, class_count=2, alpha=Decimal("0.1"), kinds=BOTH)
+    said = text(found)
+    assert "At the rates seen, no number of labels would do." in said
+    assert "No policy was proposed: none that admits anything has enough right on mc." in said
+    assert said.endswith("one that admits most of mc is certified.")
+
+
+def test_a_class_that_is_never_admitted() -> None:
+    rng = np.random.default_rng(1)
+
+    def draw() -> CertificatePoints:
+        predicted = rng.integers(2, size=2000)
+        right = rng.random(2000) < np.where(predicted == 0, 0.97, 0.5)
+        return points_of(np.full(2000, 0.9), predicted, np.where(right, predicted, 1 - predicted))
+
+    found = certify(draw(), draw(), class_count=2, alpha=Decimal("0.1"), kinds=BOTH[:1])
+    said = text(found)
+    assert "class 1 never." in said
+    assert "never: this predicted class is not admitted, so that nothing is promised of it." in said
+
+
+def test_of_many_classes_those_nearest_to_failing_are_shown() -> None:
+    found = certificate(8000, class_count=30, sharpness=30.0)
+    said = text(found, 30)
+    shown = [f"{kind} class {number} " in said for kind in BOTH for number in range(30)]
+    assert sum(shown) == MOST_CLASSES
+    assert f"{MOST_CLASSES} of 60 classes shown: those with the largest p-values." in said
+    assert "Of 30 predicted classes, 0 are never admitted." in said
+
+
+def test_the_payload_holds_the_whole() -> None:
+    found = certificate(60)
+    payload = json.loads(json.dumps(certificate_payload(found, ["no", "yes"]), allow_nan=False))
+    assert (payload["certified"], payload["classes"]) == (False, ["no", "yes"])
+    assert from_document(payload) == found

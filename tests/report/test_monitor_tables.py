@@ -1,0 +1,106 @@
+"""What a monitor says, as tables for a narrow terminal and as metrics."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from io import StringIO
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
+from venn_admit.service.core.calibrators.certified.tallies import ClassKind
+from venn_admit.service.core.monitoring.anytime.plan import LEVEL, Lamp, plan_of
+from venn_admit.service.core.monitoring.anytime.readings import readings
+from venn_admit.service.core.monitoring.anytime.state import advance, initial_state
+from venn_admit.service.report.monitoring.contents import MonitorAlarm, MonitorReport
+from venn_admit.service.report.monitoring.metrics import metrics_text
+from venn_admit.service.report.monitoring.tables import monitor_tables, verdict_lines
+
+GOOD = Law(right=(0.97,) * 6)
+CHANGED = Law(right=(0.97,) * 6, share=(0.25, 0.25, 0.2, 0.2, 0.05, 0.05))
+BAD = Law(right=(0.97, 0.6) * 3)
+
+
+def report(law: Law, documents: int = 600) -> MonitorReport:
+    rng = np.random.default_rng(0)
+    plan = plan_of(GOOD.draw(rng, 900), class_count=CLASSES, alpha=ALPHA)
+    state = initial_state(plan)
+    advance(plan, state, law.draw(rng, documents), LEVEL)
+    found, now = tuple(readings(plan, state)), datetime.now(UTC)
+    lit = [reading for reading in found if reading.lit_at is not None]
+    return MonitorReport(
+        promised=(ClassKind.PREDICTED,),
+        classifier="reviews",
+        class_names=("negative", 'po"sitive\n'),
+        neighbour_count=25,
+        method="venn-admit",
+        alpha=Decimal("0.1"),
+        setting=1,
+        calibration=3,
+        monitor=1,
+        started_at=now,
+        documents=documents,
+        points=documents,
+        computed=documents,
+        readings=found,
+        alarms=tuple(MonitorAlarm(n, reading.lamp, reading.number, now, False) for n, reading in enumerate(lit, 1)),
+    )
+
+
+def test_a_certificate_for_true_classes_makes_their_lamp_an_alarm() -> None:
+    found = report(BAD)
+    true_alone = replace(found, promised=(ClassKind.TRUE,))
+    assert Lamp.TRUE_CLASSES in {alarm.lamp for alarm in found.notices}
+    assert Lamp.TRUE_CLASSES in {alarm.lamp for alarm in true_alone.harmful}
+    assert Lamp.PROMISE in {alarm.lamp for alarm in true_alone.notices}
+    text = " ".join("\n".join(verdict_lines(true_alone)).split())
+    assert "ALARM: of the admitted points whose class is 'negative', fewer than 0.9 are right." in text
+    assert "fewer than 0.9 are right; nothing is promised about predicted classes." in text
+    assert "The promise: share right of the admitted, by true class" in "\n".join(drawn(true_alone))
+    both = replace(found, promised=tuple(ClassKind))
+    assert {Lamp.PROMISE, Lamp.TRUE_CLASSES} <= {alarm.lamp for alarm in both.harmful}
+
+
+def drawn(found: MonitorReport) -> list[str]:
+    console = Console(file=StringIO(), width=80)
+    with console.capture() as captured:
+        console.print(monitor_tables(found))
+    return captured.get().splitlines()
+
+
+def test_every_row_stands_in_one_line_of_eighty_columns() -> None:
+    found = replace(report(BAD), class_names=("negative", "positive"))
+    lines = drawn(found)
+    assert max(map(len, lines)) <= 80
+    assert sum(line.startswith((" negative ", " positive ")) for line in lines) == len(found.readings)
+    assert sum(line.rstrip().endswith(" ALARM") for line in lines) == len(found.harmful)
+
+
+@pytest.mark.parametrize(
+    ("law", "documents", "alarm", "notice"),
+    [
+        (GOOD, 0, "No label counts yet", None),
+        (GOOD, 600, "No alarm stands. If nothing is amiss, each lamp is ever lit with a chance of 1% at most", None),
+        (CHANGED, 600, "No alarm stands", "Notice: some predictions are more or less frequent"),
+        (BAD, 600, "ALARM: of what is admitted as 'po", "Notice: of the admitted points whose class is 'negative'"),
+    ],
+    ids=["no label", "as promised", "another mix", "harm"],
+)
+def test_the_verdict(law: Law, documents: int, alarm: str, notice: str | None) -> None:
+    said = verdict_lines(report(law, documents))
+    assert said[0].startswith(alarm)
+    notices = [line for line in said if line.startswith("Notice")]
+    assert bool(notices) == (notice is not None)
+    if notice is not None:
+        assert notices[0].startswith(notice)
+
+
+def test_names_in_metrics_are_escaped() -> None:
+    lines = metrics_text(report(BAD)).splitlines()
+    assert any(r'class="po\"sitive\n"' in line for line in lines)
+    assert all(line.startswith(("#", "venn_admit_monitor_")) for line in lines)
+    assert len([line for line in lines if line.startswith("# TYPE")]) == len(
+        {line.split("{")[0] for line in lines if "{" in line}
+    )
