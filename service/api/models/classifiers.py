@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from venn_admit.service.api.models.common import PRINTABLE, Decimals, Finite, Given, Model, Name, Number, Page
+from venn_admit.service.api.models.common import PRINTABLE, AnswerPage, Decimals, Finite, Given, Model, Name, Number
 
 ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
 
@@ -73,7 +73,7 @@ class Setting(Model):
     )
 
 
-class Listed(Model):
+class ListedClassifierAnswer(Model):
     """A classifier at a glance."""
 
     classifier: str = Field(examples=["reviews"])
@@ -90,7 +90,7 @@ class Listed(Model):
 class Classifiers(Model):
     """Every classifier that the key is for, by name."""
 
-    classifiers: list[Listed]
+    classifiers: list[ListedClassifierAnswer]
 
 
 class Data(Model):
@@ -102,7 +102,7 @@ class Data(Model):
     documents: int = Field(description="Documents that they come from; 0 if they name none.", examples=[0])
 
 
-class Shown(Model):
+class ClassifierAnswer(Model):
     """A classifier in detail."""
 
     classifier: str = Field(examples=["reviews"])
@@ -129,7 +129,7 @@ class Shown(Model):
     )
 
 
-class Calibration(Model):
+class CalibrationAnswer(Model):
     """A calibration: an immutable snapshot."""
 
     calibration: int = Field(description="Its number.", examples=[7])
@@ -142,21 +142,21 @@ class Calibration(Model):
     is_current: bool = Field(description="Whether it is the newest of its setting.", examples=[True])
 
 
-class ShownCalibration(Calibration):
+class ShownCalibration(CalibrationAnswer):
     """A calibration with its setting."""
 
     asked: Setting = Field(description="The setting that it was made under, as it is now.")
 
 
-class Calibrations(Page):
+class Calibrations(AnswerPage):
     """A page of calibrations, and all settings."""
 
     classifier: str = Field(examples=["reviews"])
     settings: list[Setting]
-    calibrations: list[Calibration]
+    calibrations: list[CalibrationAnswer]
 
 
-class Policy(Model):
+class PolicyAnswer(Model):
     """A certified policy, with all that was proposed; the members are those of `export --what policy`."""
 
     model_config = ConfigDict(extra="allow")
@@ -201,7 +201,7 @@ class NewCalibration(Given):
     )
 
 
-class Calibrated(Model):
+class CalibratedAnswer(Model):
     """A calibration that was made; the other members are those of `calibrate --json`."""
 
     model_config = ConfigDict(extra="allow")

@@ -35,7 +35,7 @@ class Given(Model):
     model_config = ConfigDict(strict=True)
 
 
-class Page(Model):
+class AnswerPage(Model):
     """A part of a list, from the newest to the oldest."""
 
     next_cursor: str | None = Field(

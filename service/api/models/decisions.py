@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from venn_admit.service.api.models.common import ExternalId, Finite, Given, Model, Number, Page
+from venn_admit.service.api.models.common import AnswerPage, ExternalId, Finite, Given, Model, Number
 
 MOST_POINTS = 1000
 
@@ -27,7 +27,7 @@ class Point(Given):
     )
 
 
-class PointsToDecide(Given):
+class DecideRequest(Given):
     """Points that are decided on at once, all by the same calibration; nothing is stored."""
 
     points: list[Point] = Field(min_length=1, max_length=MOST_POINTS, description="In the order of the answer.")
@@ -60,7 +60,7 @@ class Applied(Model):
     )
 
 
-class Evidence(Model):
+class EvidenceAnswer(Model):
     """What is stored of a decision; what another method has is left out."""
 
     predicted: int = Field(description="Class that was decided on.", examples=[1])
@@ -84,7 +84,7 @@ class Evidence(Model):
     reason: str | None = Field(description="Why it is rejected; null if it is admitted.", examples=[None])
 
 
-class Decided(Evidence):
+class DecidedAnswer(EvidenceAnswer):
     """A decision that was made at once."""
 
     external_id: str | None = Field(examples=["review-1"])
@@ -97,11 +97,11 @@ class Decided(Evidence):
     neighbours: list[NearExemplar] = Field(description="The nearest training exemplars; none with logits only.")
 
 
-class DecidedPoints(Model):
+class DecidedPointsAnswer(Model):
     """Decisions on points, in their order, all by the same calibration."""
 
     calibration: int = Field(examples=[7])
-    decisions: list[Decided]
+    decisions: list[DecidedAnswer]
 
 
 class ListedDecision(Model):
@@ -124,13 +124,13 @@ class ListedDecision(Model):
     created_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
 
 
-class Decisions(Page):
+class DecisionsAnswer(AnswerPage):
     """A page of stored decisions."""
 
     decisions: list[ListedDecision]
 
 
-class ShownDecision(Evidence):
+class ShownDecisionAnswer(EvidenceAnswer):
     """A stored decision with its evidence."""
 
     decision_id: int = Field(examples=[4711])
@@ -149,7 +149,7 @@ class ShownDecision(Evidence):
     )
 
 
-class Replayed(Model):
+class ReplayedAnswer(Model):
     """A stored decision, computed again from its snapshot."""
 
     decision_id: int = Field(examples=[4711])
@@ -160,8 +160,8 @@ class Replayed(Model):
     predicted_class: str = Field(examples=["positive"])
     decided_class: str | None = Field(examples=["positive"])
     calibration: int = Field(examples=[7])
-    stored: Evidence
-    computed: Evidence
+    stored: EvidenceAnswer
+    computed: EvidenceAnswer
     differing: list[str] = Field(
         description="Fields that are not the same, bit for bit; it should be empty.", examples=[[]]
     )

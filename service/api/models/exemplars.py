@@ -45,7 +45,7 @@ class NewExemplars(Given):
     exemplars: list[NewExemplar] = Field(min_length=1, max_length=MOST_EXEMPLARS)
 
 
-class Ingested(Model):
+class IngestedAnswer(Model):
     """What became of the exemplars."""
 
     rows: int = Field(examples=[2])

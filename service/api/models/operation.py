@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from venn_admit.service.api.models.common import Model, Page
+from venn_admit.service.api.models.common import AnswerPage, Model
 
 
-class Job(Model):
+class JobAnswer(Model):
     """A job and its progress."""
 
     job: int = Field(examples=[12])
@@ -27,13 +27,13 @@ class Job(Model):
     most_attempts: int | None = Field(examples=[1])
 
 
-class Jobs(Page):
+class Jobs(AnswerPage):
     """A page of jobs."""
 
-    jobs: list[Job]
+    jobs: list[JobAnswer]
 
 
-class ShownJob(Job):
+class ShownJobAnswer(JobAnswer):
     """A job with its chunks, counted by state."""
 
     chunk_states: list[dict[str, Any]] = Field(examples=[[{"state": "done", "chunks": 1, "rows": 2000}]])

@@ -7,10 +7,10 @@ from urllib.parse import quote
 from fastapi import Header, Path, Request, Response
 
 from venn_admit.service.api.models.classifiers import (
-    Calibrated,
+    CalibratedAnswer,
     Calibrations,
     NewCalibration,
-    Policy,
+    PolicyAnswer,
     ShownCalibration,
 )
 from venn_admit.service.api.models.common import LARGEST_KEY
@@ -118,7 +118,7 @@ def _shown(request: Request, response: Response, classifier: str, number: int | 
 
 @routes.get(
     "/classifiers/{classifier}/policy",
-    response_model=Policy,
+    response_model=PolicyAnswer,
     dependencies=[needs(Scope.READ)],
     responses=problems(404, 409),
 )
@@ -130,7 +130,7 @@ def get_policy(request: Request, classifier: ClassifierName, calibration: Calibr
 @routes.post(
     "/classifiers/{classifier}/calibrations",
     status_code=201,
-    response_model=Calibrated,
+    response_model=CalibratedAnswer,
     dependencies=[needs(Scope.WRITE)],
     responses=problems(404, 409, 413),
 )

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from fastapi import Request, Response
 
-from venn_admit.service.api.models.classifiers import Classifiers, CreatedClassifier, NewClassifier, Shown
+from venn_admit.service.api.models.classifiers import ClassifierAnswer, Classifiers, CreatedClassifier, NewClassifier
 from venn_admit.service.api.routes.parts import ClassifierName, finite, problems, router, runtime_of
 from venn_admit.service.api.security.guard import needs
 from venn_admit.service.flows.access.keys import Caller
@@ -49,7 +49,10 @@ def post_classifier(request: Request, response: Response, given: NewClassifier) 
 
 
 @routes.get(
-    "/classifiers/{classifier}", response_model=Shown, dependencies=[needs(Scope.READ)], responses=problems(404)
+    "/classifiers/{classifier}",
+    response_model=ClassifierAnswer,
+    dependencies=[needs(Scope.READ)],
+    responses=problems(404),
 )
 def get_classifier(request: Request, classifier: ClassifierName) -> dict[str, Any]:
     """Show a classifier: its data, settings, newest jobs and last decisions."""

@@ -6,7 +6,13 @@ from fastapi import Path, Query, Request
 
 from venn_admit.service.api.incoming import given_points
 from venn_admit.service.api.models.common import LARGEST_KEY, PRINTABLE
-from venn_admit.service.api.models.decisions import DecidedPoints, Decisions, PointsToDecide, Replayed, ShownDecision
+from venn_admit.service.api.models.decisions import (
+    DecidedPointsAnswer,
+    DecideRequest,
+    DecisionsAnswer,
+    ReplayedAnswer,
+    ShownDecisionAnswer,
+)
 from venn_admit.service.api.paging import key_before, page
 from venn_admit.service.api.routes.parts import (
     FIRST_PAGE,
@@ -35,12 +41,12 @@ DecisionNumber = Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number o
 
 @routes.post(
     "/classifiers/{classifier}/decide",
-    response_model=DecidedPoints,
+    response_model=DecidedPointsAnswer,
     response_model_exclude_unset=True,
     dependencies=[needs(Scope.SCORE)],
     responses=problems(404, 409, 413),
 )
-def post_decide(request: Request, classifier: ClassifierName, given: PointsToDecide) -> dict[str, Any]:
+def post_decide(request: Request, classifier: ClassifierName, given: DecideRequest) -> dict[str, Any]:
     """Decide on points at once, all by the current calibration, and say why; nothing is stored."""
     runtime = runtime_of(request)
     points = given_points(given.points, find(runtime.engine, classifier))
@@ -65,7 +71,7 @@ def post_decide(request: Request, classifier: ClassifierName, given: PointsToDec
 
 @routes.get(
     "/classifiers/{classifier}/decisions",
-    response_model=Decisions,
+    response_model=DecisionsAnswer,
     dependencies=[needs(Scope.READ)],
     responses=problems(404),
 )
@@ -93,7 +99,7 @@ def get_decisions(
 
 @routes.get(
     "/classifiers/{classifier}/decisions/{decision}",
-    response_model=ShownDecision,
+    response_model=ShownDecisionAnswer,
     response_model_exclude_unset=True,
     dependencies=[needs(Scope.READ)],
     responses=problems(404),
@@ -105,7 +111,7 @@ def get_decision(request: Request, classifier: ClassifierName, decision: Decisio
 
 @routes.post(
     "/classifiers/{classifier}/decisions/{decision}/replay",
-    response_model=Replayed,
+    response_model=ReplayedAnswer,
     response_model_exclude_unset=True,
     dependencies=[needs(Scope.READ)],
     responses=problems(404, 409),

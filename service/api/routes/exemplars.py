@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import Request
 
 from venn_admit.service.api.incoming import exemplar_source, label_source
-from venn_admit.service.api.models.exemplars import Ingested, Labelled, NewExemplars, NewLabels
+from venn_admit.service.api.models.exemplars import IngestedAnswer, Labelled, NewExemplars, NewLabels
 from venn_admit.service.api.routes.parts import ClassifierName, problems, router, runtime_of
 from venn_admit.service.api.security.guard import needs
 from venn_admit.service.flows.exemplars.catalogue import find
@@ -19,7 +19,7 @@ routes = router("exemplars and labels")
 
 @routes.post(
     "/classifiers/{classifier}/exemplars",
-    response_model=Ingested,
+    response_model=IngestedAnswer,
     dependencies=[needs(Scope.WRITE)],
     responses=problems(404, 409, 413),
 )

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Path, Request
 
 from venn_admit.service.api.models.common import LARGEST_KEY
-from venn_admit.service.api.models.operation import Jobs, ShownJob
+from venn_admit.service.api.models.operation import Jobs, ShownJobAnswer
 from venn_admit.service.api.paging import key_before, page
 from venn_admit.service.api.routes.parts import (
     FIRST_PAGE,
@@ -40,7 +40,7 @@ def get_jobs(
 
 @routes.get(
     "/classifiers/{classifier}/jobs/{job}",
-    response_model=ShownJob,
+    response_model=ShownJobAnswer,
     dependencies=[needs(Scope.READ)],
     responses=problems(404),
 )
