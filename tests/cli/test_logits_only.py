@@ -1,6 +1,7 @@
 """A classifier with logits only on the command line, from `create` to `replay`, and what is refused with advice."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -155,6 +156,28 @@ def test_report(own: Program, bare_files: Path, tmp_path: Path) -> None:
     assert json.loads((page / "report.json").read_text()) == result
 
 
+def test_it_is_watched(own: Program, bare_files: Path, tmp_path: Path) -> None:
+    """Partitions are predicted classes, so that nothing is said of q: in tables, JSON, metrics and views."""
+    assert own("score", NAME, bare_files / "scored.npz", "--out", tmp_path / "scores.parquet").code == 0
+    labels, metrics = tmp_path / "labels.csv", tmp_path / "venn.prom"
+    wrong = (samples.scored()["label"] + 1) % samples.CLASS_COUNT
+    lines = [f"scored-{row},{label}" for row, label in enumerate(wrong.tolist())]
+    labels.write_text("\n".join(["external_id,label", *lines]) + "\n")
+    assert own("label", NAME, labels).code == 0
+    told = own("monitor", NAME)
+    assert told.code == 7
+    said = " ".join(told.stdout.split())
+    assert "Inside predicted classes: are predictions wrong more often" in said
+    assert re.search(r"ALARM: predictions of '\w+' are wrong more often than on the calibration data\.", said)
+    assert not re.search(r"\bq\b|partition", said)
+    found = json.loads(own("monitor", NAME, "--json", "--prometheus", metrics).stdout)
+    assert (found["documents"], found["points"]) == (samples.SCORED_ROWS, samples.SCORED_ROWS)
+    assert {row["lamp"] for row in found["readings"]} == {"promise", "true_classes", "partitions", "mix"}
+    assert [row for row in (*found["readings"], *found["alarms"]) if "q" in row] == []
+    assert 'lamp="partitions",class="' in metrics.read_text()
+    assert 'q="' not in metrics.read_text()
+
+
 @pytest.mark.parametrize(
     "verb",
     [
@@ -168,7 +191,6 @@ def test_report(own: Program, bare_files: Path, tmp_path: Path) -> None:
         ("decide", NAME, "FILE", "--ef-search", 100),
         ("calibrate", NAME, "--compare"),
         ("evaluate", NAME, "FILE"),
-        ("monitor", NAME),
         ("index", "show", NAME),
         ("index", "create", NAME),
         ("index", "audit", NAME),

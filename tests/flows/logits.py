@@ -29,8 +29,9 @@ def exemplars(prefix: str, count: int, seed: int) -> Arrays:
     }
 
 
-def make(bench: Bench, name: str = NAME) -> Classifier:
-    return create(bench.engine, name, tuple(f"class {number}" for number in range(CLASSES)), seed=0, logits_only=True)
+def make(bench: Bench, name: str = NAME, *, class_count: int = CLASSES) -> Classifier:
+    names = tuple(f"class {number}" for number in range(class_count))
+    return create(bench.engine, name, names, seed=0, logits_only=True)
 
 
 def asked(score: str | None = None, **others: Any) -> SettingsOf:

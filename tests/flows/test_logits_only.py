@@ -31,7 +31,6 @@ from venn_admit.service.flows.exemplars.export import Export, export
 from venn_admit.service.flows.exemplars.label import label
 from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
 from venn_admit.service.flows.monitoring.keep_watch import update_behind
-from venn_admit.service.flows.monitoring.monitor import update_monitor
 from venn_admit.service.flows.reporting.evaluate import request_evaluation_of_decisions
 from venn_admit.service.store.search.array_cache import ArrayCache
 
@@ -235,7 +234,6 @@ REFUSED: dict[str, tuple[Callable[[Bench], object], str]] = {
     "neighbours": (lambda b: export(b.engine, NAME, Export.NEIGHBOURS, b.folder / "x.csv"), "a neighbour list"),
     "views": (lambda b: export(b.engine, NAME, Export.APPROXIMATIONS, b.folder / "x.csv"), "an approximation"),
     "support": (lambda b: ArrayCache(b.folder).support(b.engine, make(b, "other")), "this"),
-    "monitor": (lambda b: update_monitor(b.engine, NAME), "a monitor"),
     "job of a comparison": (lambda b: request_mc(b.engine, NAME, ALPHA, chunk_rows=9), "a comparison of settings"),
     "comparison": (lambda b: compare(b.engine, NAME, ALPHA), "a comparison of settings"),
     "evaluation": (
@@ -311,7 +309,8 @@ def test_what_is_exported(logits: Bench) -> None:
     assert set(logits.export(NAME, Export.UNLABELLED).column("external_id").to_pylist()) == set(unlabelled["id"])
 
 
-def test_beat_passes_it_over_when_it_looks_after_monitors(logits: Bench) -> None:
+def test_beat_looks_after_its_monitor(logits: Bench) -> None:
+    assert update_behind(logits.engine, None) == [NAME]
     assert update_behind(logits.engine, None) == []
 
 

@@ -681,6 +681,40 @@ def test_nothing_is_half_without_vectors(empty: Engine, table: str, change: str)
         connection.execute(text(f"UPDATE {table} SET {change}"))
 
 
+START_MONITOR = """
+INSERT INTO monitor (calibrator_id, knn_parameters_id, calibration_number, after_event, plan)
+VALUES (1, :parameters, 1, 0, CAST(:plan AS json))
+"""
+OF_CLASSES = '{"class_count": 2, "documents": [40, 50]}'
+OF_GROUPS_TOO = '{"class_count": 2, "documents": [1, 2, 3, 4, 5, 6]}'
+
+
+def test_a_monitor_without_vectors_watches_classes_and_has_no_way_back(empty: Engine) -> None:
+    move(empty, "0004")
+    with transaction(empty) as connection:
+        run_script(connection, ROWS)
+    move(empty, "0024")
+    with transaction(empty) as connection:
+        connection.execute(text(START_MONITOR), {"parameters": 1, "plan": OF_GROUPS_TOO})
+    old_facts, old_comments, rows = facts(empty), comments(empty), table_contents(empty, columns(empty))
+
+    move(empty, "0025")
+    assert table_contents(empty, columns(empty)) == rows
+    for parameters, plan in ((None, OF_GROUPS_TOO), (1, OF_CLASSES)):
+        with pytest.raises(DatabaseError, match="monitor_partitions_check"), transaction(empty) as connection:
+            connection.execute(text(START_MONITOR), {"parameters": parameters, "plan": plan})
+    move(empty, "0024", command.downgrade)
+    assert (facts(empty), comments(empty)) == (old_facts, old_comments)
+    assert table_contents(empty, columns(empty)) == rows
+
+    move(empty, "0025")
+    with transaction(empty) as connection:
+        connection.execute(text(START_MONITOR), {"parameters": None, "plan": OF_CLASSES})
+    with pytest.raises(ProgrammingError, match="which an older schema cannot hold"):
+        move(empty, "0024", command.downgrade)
+    assert schema.current_revision(empty) == "0025"
+
+
 def test_sql_for_offline_use_makes_the_same(engine: Engine, empty: Engine) -> None:
     config, script = schema.alembic_config(), StringIO()
     config.output_buffer = script

@@ -109,6 +109,9 @@ def test_labels_arrive(calibrated: venn_admit.Classifier) -> None:
     labelled = calibrated.label(dict(zip(columns["external_id"], columns["label"].tolist(), strict=True)))
     assert labelled.calibrating.keys() == {"mc", "vp"}
     assert calibrated.recalibrate() == [2]
+    watched = calibrated.monitor()
+    assert (watched.alarm, watched.to_dict()["documents"]) == (False, samples.SCORED_ROWS)
+    assert "Inside predicted classes" in str(watched)
 
 
 def test_it_is_reported_on(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
