@@ -156,6 +156,32 @@ def test_report(own: Program, bare_files: Path, tmp_path: Path) -> None:
     assert json.loads((page / "report.json").read_text()) == result
 
 
+def test_evaluation(own: Program, bare_files: Path, tmp_path: Path) -> None:
+    """The methods on the network are compared, and what is left out is said: in text, JSON and the page."""
+    page = tmp_path / "page"
+    shown = own("evaluate", NAME, bare_files / "scored.npz", "--out", page, "--details")
+    assert shown.code == 0
+    saying = "The classifier has logits only, so what needs its vectors is left out: KNN, Conf_BASE,"
+    assert saying in " ".join(shown.stdout.split())
+    assert saying in " ".join((page / "index.html").read_text(encoding="utf-8").split())
+    result = own("evaluate", NAME, "--json").result
+    assert (result["points"], result["own_method"]) == (samples.SCORED_ROWS, "Venn-Abers network")
+    assert list(result["methods"]) == [
+        "network",
+        "RAPS adaptiveness",
+        "RAPS size",
+        "APS",
+        "softmax >= 1 - alpha",
+        "SGR",
+        "Venn-Abers network",
+        "certified",
+    ]
+    assert (result["partitions"], result["median_d"]) == (None, None)
+    assert list(result["accuracy"]) == ["network"]
+    assert any(note.startswith(saying) for note in result["notes"])
+    assert len(list(page.glob("*.png"))) == 5
+
+
 def test_it_is_watched(own: Program, bare_files: Path, tmp_path: Path) -> None:
     """Partitions are predicted classes, so that nothing is said of q: in tables, JSON, metrics and views."""
     assert own("score", NAME, bare_files / "scored.npz", "--out", tmp_path / "scores.parquet").code == 0
@@ -190,7 +216,6 @@ def test_it_is_watched(own: Program, bare_files: Path, tmp_path: Path) -> None:
         ("decide", NAME, "FILE", "--weighted"),
         ("decide", NAME, "FILE", "--ef-search", 100),
         ("calibrate", NAME, "--compare"),
-        ("evaluate", NAME, "FILE"),
         ("index", "show", NAME),
         ("index", "create", NAME),
         ("index", "audit", NAME),

@@ -31,7 +31,6 @@ from venn_admit.service.flows.exemplars.export import Export, export
 from venn_admit.service.flows.exemplars.label import label
 from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
 from venn_admit.service.flows.monitoring.keep_watch import update_behind
-from venn_admit.service.flows.reporting.evaluate import request_evaluation_of_decisions
 from venn_admit.service.store.search.array_cache import ArrayCache
 
 OF_VECTORS = ("exemplar_vector", "neighbours", "approximation", "knn_parameters", "support_change")
@@ -236,10 +235,6 @@ REFUSED: dict[str, tuple[Callable[[Bench], object], str]] = {
     "support": (lambda b: ArrayCache(b.folder).support(b.engine, make(b, "other")), "this"),
     "job of a comparison": (lambda b: request_mc(b.engine, NAME, ALPHA, chunk_rows=9), "a comparison of settings"),
     "comparison": (lambda b: compare(b.engine, NAME, ALPHA), "a comparison of settings"),
-    "evaluation": (
-        lambda b: request_evaluation_of_decisions(b.engine, NAME, calibration_id=None, chunk_rows=9),
-        "a comparison of the methods",
-    ),
 }
 
 

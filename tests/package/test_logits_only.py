@@ -125,6 +125,14 @@ def test_it_is_reported_on(calibrated: venn_admit.Classifier, tmp_path: Path) ->
     assert "score, if predicted as" in found.write(tmp_path / "page").read_text(encoding="utf-8")
 
 
+def test_it_is_evaluated(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
+    columns = samples.scored()
+    found = calibrated.evaluate(**bare(columns), labels=columns["label"])
+    assert "The classifier has logits only, so what needs its vectors is left out" in " ".join(str(found).split())
+    assert "Venn-Abers network" in found.to_dict()["methods"]
+    assert found.write(tmp_path / "page").exists()
+
+
 def test_what_needs_vectors_is_refused_with_the_call_that_does_not(calibrated: venn_admit.Classifier) -> None:
     logits = np.zeros((1, 3), dtype=np.float32)
     vectors = np.zeros((1, 8), dtype=np.float32)
@@ -134,7 +142,6 @@ def test_what_needs_vectors_is_refused_with_the_call_that_does_not(calibrated: v
         lambda: calibrated.calibrate(method="venn-abers", score="reliability"),
         lambda: calibrated.score(logits=logits, weighted=True),
         lambda: calibrated.decide(logits=logits[0], require_full_match=True),
-        lambda: calibrated.evaluate(logits=logits, labels=[0]),
         lambda: calibrated.export("neighbours", "neighbours.parquet"),
     ]
     for call in calls:

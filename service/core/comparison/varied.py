@@ -78,7 +78,7 @@ def cross_fitted_settings(
 
 def _calibration_points(mc: HeldOutPoints) -> CalibrationPoints:
     """The points of `mc` as Venn-ADMIT sees them."""
-    view = mc.seen.view
+    view = mc.seen.knn
     return CalibrationPoints(
         label=mc.label,
         predicted=view.predicted,
@@ -94,7 +94,7 @@ def _by_bands(
     """Venn-ADMIT under settings; those that differ in kappa and thresholds alone share the folds."""
     if not settings:
         return []
-    points, predicted = _calibration_points(mc), mc.seen.view.predicted
+    points, predicted = _calibration_points(mc), mc.seen.knn.predicted
     alike: dict[tuple[Decimal, float, tuple[int, ...]], list[int]] = defaultdict(list)
     for number, one in enumerate(settings):
         alike[one.alpha, one.delta, one.bin_edges].append(number)
@@ -106,7 +106,7 @@ def _by_bands(
             block = kappas[start : start + step]
             lower = admit_lower(
                 points,
-                mc.seen.view.logits,
+                mc.seen.knn.logits,
                 fold,
                 settings[numbers[0]],
                 block,
