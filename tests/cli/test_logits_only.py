@@ -156,6 +156,26 @@ def test_report(own: Program, bare_files: Path, tmp_path: Path) -> None:
     assert json.loads((page / "report.json").read_text()) == result
 
 
+def test_settings_are_compared_and_varied(made: Program) -> None:
+    with nothing_stored(made):
+        result = made("calibrate", NAME, "--compare", "--alpha", "0.2", "--json").result
+        said = " ".join(made("calibrate", NAME, "--compare", "--alpha", "0.2").stdout.split())
+    (setting,) = result["settings"]
+    assert (setting["method"], setting["score"], setting["q_bins"]) == ("venn-abers", "network", [0])
+    assert setting["admitted"] > 0
+    command = f"venn-admit calibrate {NAME} --method venn-abers --score network --alpha 0.2"
+    assert (setting["command"], result["command"]) == (command, command)
+    assert f"No class is estimated below 0.8: `{command}`." in said
+    assert "Left out: venn-admit: the classifier has logits only, and this needs vectors." in said
+    assert not [words for words in ("weighted", "looks better") if words in said]
+    with nothing_stored(made):
+        tried = made("what-if", NAME, "--alpha", "0.1,0.3", "--json").result["settings"]
+        check_refusal(made("what-if", NAME, "--kappa", 100), 2, "kappa: the method venn-abers has no such setting")
+    assert [one["alpha"] for one in tried] == ["0.1", "0.2", "0.3"]
+    assert tried[1]["in_use"]
+    assert tried[1]["admitted"] == setting["admitted"]
+
+
 def test_evaluation(own: Program, bare_files: Path, tmp_path: Path) -> None:
     """The methods on the network are compared, and what is left out is said: in text, JSON and the page."""
     page = tmp_path / "page"
@@ -215,7 +235,7 @@ def test_it_is_watched(own: Program, bare_files: Path, tmp_path: Path) -> None:
         ("score", NAME, "FILE", "--out", "OUT", "--require-full-match"),
         ("decide", NAME, "FILE", "--weighted"),
         ("decide", NAME, "FILE", "--ef-search", 100),
-        ("calibrate", NAME, "--compare"),
+        ("what-if", NAME, "--q-bins", "0,1"),
         ("index", "show", NAME),
         ("index", "create", NAME),
         ("index", "audit", NAME),

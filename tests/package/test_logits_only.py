@@ -125,6 +125,17 @@ def test_it_is_reported_on(calibrated: venn_admit.Classifier, tmp_path: Path) ->
     assert "score, if predicted as" in found.write(tmp_path / "page").read_text(encoding="utf-8")
 
 
+def test_settings_are_compared_and_varied(calibrated: venn_admit.Classifier) -> None:
+    compared = calibrated.compare(alpha="0.2")
+    (outcome,) = compared.outcomes
+    assert outcome.settings == {"method": "venn-abers", "alpha": "0.2", "q_bins": (0,), "score": "network"}
+    assert compared.proposal == outcome
+    assert compared.left_out["venn-admit"] == "the classifier has logits only, and this needs vectors"
+    assert calibrated.calibrate(**outcome.settings).score == "network"
+    stricter, used = calibrated.what_if_settings(alpha=["0.1"]).outcomes
+    assert stricter.admitted_share < used.admitted_share == outcome.admitted_share
+
+
 def test_it_is_evaluated(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
     columns = samples.scored()
     found = calibrated.evaluate(**bare(columns), labels=columns["label"])

@@ -46,7 +46,7 @@ def cross_fitted_settings(
     settings: Sequence[AnySettings],
     *,
     class_count: int,
-    neighbour_count: int,
+    neighbour_count: int | None,
     seed: int,
     reliability: ReliabilityModel | None,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
@@ -57,7 +57,8 @@ def cross_fitted_settings(
         mc: n points of `mc`, in any order.
         settings: Those to try, of either method; a score that is left to `auto` is chosen for each of them.
         class_count: C.
-        neighbour_count: K.
+        neighbour_count: K; None if the classifier has logits only, of which all settings must be Venn-Abers with the
+            network's score.
         seed: The classifier's seed, for the folds.
         reliability: The model of that score, which settings that ask for it or for `auto` need.
         memory_budget: In bytes.
@@ -129,7 +130,7 @@ class _Cells:
         mc: HeldOutPoints,
         fold: IntArray,
         class_count: int,
-        neighbour_count: int,
+        neighbour_count: int | None,
         reliability: ReliabilityModel | None,
     ) -> None:
         self._mc, self._fold = mc, fold

@@ -9,9 +9,8 @@ import pytest
 
 from tests.conftest import fresh_database
 from tests.counting import traffic
-from tests.flows.logits import ALPHA, CLASSES, NAME, calibrated, exemplars, make
-from tests.running import Arrays, Bench
-from venn_admit.service.core.types import KnnParameters
+from tests.flows.logits import NAME, WITH_VECTORS, calibrated, exemplars, make_both, with_vectors
+from tests.running import Bench
 from venn_admit.service.files.output.exports import finite_json
 from venn_admit.service.files.sources import FileSource
 from venn_admit.service.flows.reporting.evaluate import (
@@ -43,24 +42,10 @@ def both(server_url: str, template_database: str, tmp_path_factory: pytest.TempP
     """Classifiers with and without vectors, calibrated by the same points of mc and vp; none is in knn."""
     with fresh_database(server_url, template_database) as url:
         engine = create_engine(url)
-        bench, generator = Bench(engine, tmp_path_factory.mktemp("both")), np.random.default_rng(3)
-        bench.create("vectors", dimension=2, class_count=CLASSES, neighbour_count=3)
-        make(bench)
-        for split, count, seed in (("train", 40, 5), ("mc", 800, 1), ("vp", 700, 2)):
-            rows = exemplars(split, count, seed)
-            bench.ingest("vectors", with_vectors(bench, rows, generator), split)
-            if split != "train":
-                bench.ingest(NAME, bench.write("rows.npz", rows), split)
-        bench.adopt("vectors", KnnParameters(np.zeros(CLASSES), np.ones(CLASSES), 1.0), 1.0)
-        bench.calibrate_abers("vectors", score="network", alpha=ALPHA)
-        calibrated(bench)
+        bench = Bench(engine, tmp_path_factory.mktemp("both"))
+        make_both(bench)
         yield bench
         engine.dispose()
-
-
-def with_vectors(bench: Bench, rows: Arrays, generator: np.random.Generator) -> Path:
-    vectors = generator.normal(size=(len(rows["id"]), 2)).astype(np.float32)
-    return bench.write("rows.npz", rows | {"r": vectors})
 
 
 def request(bench: Bench, name: str, path: Path) -> EvaluationRequest:
@@ -82,7 +67,7 @@ def admitted_of(report: DatasetReport) -> tuple[int, int, int]:
 def test_what_each_method_on_the_network_admits_needs_no_vectors(both: Bench) -> None:
     rows = exemplars("new", POINTS, seed=9)
     bare = run(both, request(both, NAME, both.write("new.npz", rows)))
-    seen = run(both, request(both, "vectors", with_vectors(both, rows, np.random.default_rng(4))))
+    seen = run(both, request(both, WITH_VECTORS, with_vectors(both, rows, seed=4)))
     assert [row.name for row in bare.methods] == list(OF_NETWORK)
     # As JSON has them, where a share of nothing, which is NaN, is a text, and equals itself.
     found, known = (finite_json(report_payload(report)["methods"]) for report in (bare, seen))
