@@ -109,5 +109,6 @@ def _next_steps(data: Path) -> list[str]:
         f"{PROGRAM} evaluate {NAME} {ood} --out ood-report",
         f"{PROGRAM} export {NAME} --what approximations --out approximations.parquet",
         f"{PROGRAM} calibrate {NAME} --method venn-abers",
+        f"{PROGRAM} calibrate {NAME} --method venn-abers --certify predicted,true",
         f"{PROGRAM} create YOURS --classes a,b,c --dim 384",
     ]
