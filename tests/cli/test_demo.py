@@ -10,7 +10,7 @@ from tests.cli.conftest import on_database
 from tests.cli.program import Outcome, Program, check_refusal
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, METHODS
-from venn_admit.service.cli.verbs.demo_steps import NAME, SETS
+from venn_admit.service.cli.verbs.running.demo_steps import NAME, SETS
 from venn_admit.service.store.database.engine import create_engine
 
 

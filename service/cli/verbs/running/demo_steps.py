@@ -10,15 +10,9 @@ from rich.text import Text
 
 from venn_admit.service.cli.output import make_report_folder, messages, output, shown
 from venn_admit.service.cli.session import Session, open_session
-from venn_admit.service.cli.verbs import (
-    calibrate as calibrate_command,
-)
-from venn_admit.service.cli.verbs import (
-    classifier as classifier_commands,
-)
-from venn_admit.service.cli.verbs import (
-    scoring as scoring_commands,
-)
+from venn_admit.service.cli.verbs.calibrating import calibrate as calibrate_command
+from venn_admit.service.cli.verbs.calibrating import classifier as classifier_commands
+from venn_admit.service.cli.verbs.deciding import scoring as scoring_commands
 from venn_admit.service.errors import ConflictError
 from venn_admit.service.files.output.places import filling
 from venn_admit.service.flows.exemplars.catalogue import find
