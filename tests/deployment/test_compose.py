@@ -129,8 +129,7 @@ def test_ours_run_this_version_with_settings_and_commands_that_exist(name: str) 
     assert (ROOT / ours["build"] / "Dockerfile").exists()
     assert ours["user"] == f"{USER}:{USER}"
     check_settings(ours["environment"])
-    if name != "api":
-        check_command(ours["command"])
+    check_command(ours["command"])
 
 
 def test_only_the_migration_logs_in_as_the_owner() -> None:
