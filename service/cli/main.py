@@ -14,7 +14,7 @@ from venn_admit.service.cli.advice import advised
 from venn_admit.service.cli.output import shown_lines, warn
 from venn_admit.service.cli.verbs.calibrating import calibrate, classifier, index, recalibrate
 from venn_admit.service.cli.verbs.deciding import decide, monitor, report, scoring, what_if
-from venn_admit.service.cli.verbs.running import catalogue, demo, jobs, operation
+from venn_admit.service.cli.verbs.running import catalogue, demo, jobs, keys, operation, serve
 from venn_admit.service.errors import VennAdmitError
 from venn_admit.service.secrets import mask
 
@@ -52,6 +52,8 @@ what_if.register(app)
 monitor.register(app)
 demo.register(app)
 jobs.register(app)
+serve.register(app)
+keys.register(app)
 operation.register(app)
 
 
