@@ -21,6 +21,7 @@ from venn_admit.service.core.monitoring.discrepancies import Discrepancies
 from venn_admit.service.core.monitoring.drift import KolmogorovSmirnov, OutcomeCounts, Shift
 from venn_admit.service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
 from venn_admit.service.core.monitoring.label_budget import label_budget
+from venn_admit.service.core.monitoring.partition_map import PlacedPoints, map_rows, partition_map
 from venn_admit.service.core.monitoring.partitions import CalibrationPartitions
 from venn_admit.service.core.monitoring.traffic import Accuracy, Comparison, Share, SharePair, Traffic
 from venn_admit.service.core.types import Split
@@ -31,6 +32,7 @@ from venn_admit.service.report.calibration.contents import Agreement, Calibratio
 from venn_admit.service.report.calibration.payload import calibration_payload
 from venn_admit.service.report.calibration.tables import calibration_tables
 from venn_admit.service.report.pages.calibration import render_calibration, write_calibration_page
+from venn_admit.service.store.decisions.offered import offered_queries
 
 NEWEST = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 WIDTHS = (80, 120)
@@ -50,6 +52,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
     mc_count = generator.integers(1000, 2000, (*shape, classes))
     vp_count = generator.integers(9000, 9999, (*shape, classes))
     settings = make_settings(classes, neighbour_count, kappa=1000)
+    match_count, distance = generator.integers(0, neighbour_count + 1, 4000), generator.uniform(1.0, 2.0, 4000)
     shift = Shift(np.linspace(1.0, 2.0, 5), np.linspace(1.5, 2.5, 5), KolmogorovSmirnov(0.25, 1e-9, 0.0))
     return CalibrationReport(
         classifier="made",
@@ -106,6 +109,14 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
                 np.tile([500] * (classes - 1) + [0], (3, 1)), np.array([0, 0, 25]), kappa=1000, label_count=1e5
             ),
         ),
+        map=partition_map(
+            PlacedPoints(match_count, distance, match_count > 0, match_count == neighbour_count),
+            (match_count[:40], distance[:40]),
+            match_edges=map_rows(settings.bin_edges, neighbour_count),
+            neighbour_count=neighbour_count,
+            distance_edges=np.array([1.25, 1.5, 1.75]),
+        ),
+        queries=offered_queries("made", 7, 1, "vp", (0, 1, 6)),
     )
 
 
@@ -281,7 +292,7 @@ def test_where_nearly_everything_is_rejected(two_classes: CalibrationReport) -> 
 def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, hostile: CalibrationReport) -> None:
     html = render_calibration(two_classes, COMMANDS)
     page = Page(html)
-    assert len(page.all("table")) == 9
+    assert len(page.all("table")) == 10
     assert "made: calibration 7, current, of 2026-03-01 09:30 UTC" in page.text
     assert "Nothing: no labels wait" in page.text
     assert not re.search(r"https?:|//[a-z]|src=|@import|<script|<link|<iframe", html)

@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from venn_admit.service.core.documents import Documents
 from venn_admit.service.core.monitoring.drift import DecidedPoints
+from venn_admit.service.core.monitoring.partition_map import PartitionMap, PlacedPoints, map_rows, partition_map
 from venn_admit.service.core.monitoring.traffic import Comparison
+from venn_admit.service.core.types import FloatArray
 from venn_admit.service.report.calibration.contents import MethodPart
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.exemplars.classifiers import Classifier
@@ -12,22 +16,52 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CalibrationToDescribe:
-    """A calibration, and recent traffic. decided_documents: of its points; None if no two share one."""
+    """A calibration, and recent traffic.
+
+    decided_documents: of its points; None if no two share one. quartiles: (3,) float64, of d over all points of the
+    calibration; None if the classifier has logits only.
+    """
 
     classifier: Classifier
     calibration: Calibration
     decided: DecidedPoints
     decided_documents: Documents | None
+    quartiles: FloatArray | None
 
     @property
     def label_count(self) -> float:
         """The number of random labels so far, by the share of them that goes to mc."""
         return self.calibration.mc_count / float(self.classifier.mc_share)
 
+    @property
+    def map_rows(self) -> tuple[int, ...]:
+        """The lower edges of the groups of q of the partition map; empty if the classifier has logits only."""
+        if self.classifier.knn is None:
+            return ()
+        return map_rows(self.calibration.method_settings.bin_edges, self.classifier.neighbour_count)
+
+    def map_of(self, calibrated: PlacedPoints) -> PartitionMap | None:
+        """Return the map of these points of the calibration; None if the classifier has logits only."""
+        if self.quartiles is None:
+            return None
+        recent = self.decided.approximation.take(np.flatnonzero(self.decided.comparable))
+        return partition_map(
+            calibrated,
+            (recent.match_count, recent.distance),
+            match_edges=self.map_rows,
+            neighbour_count=self.classifier.neighbour_count,
+            distance_edges=self.quartiles,
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Described:
-    """What the method says. comparison: of recent traffic with its calibration data; None if nothing is comparable."""
+    """What the method says.
+
+    comparison: of recent traffic with its calibration data; None if nothing is comparable. map: of its calibration data
+    and recent traffic; None if the classifier has logits only.
+    """
 
     part: MethodPart
     comparison: Comparison | None
+    map: PartitionMap | None

@@ -13,6 +13,7 @@ from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.engine import consistent_view
 from venn_admit.service.store.decisions import reports
+from venn_admit.service.store.decisions.offered import offered_queries
 from venn_admit.service.store.decisions.reports import SnapshotOrigin
 from venn_admit.service.store.exemplars import classifiers, exemplars
 
@@ -32,11 +33,9 @@ def report(
         agreement = None if classifier.knn is None else _agreement(connection, calibration, origin)
         decided = reports.recent_points(connection, classifier, calibration)
         documents = documents_of(exemplars.keys(connection, decided.exemplar_ids).document_keys)
-        described = METHODS[calibration.method].describe(
-            connection,
-            CalibrationToDescribe(classifier, calibration, decided, documents),
-            memory_budget=memory_budget,
-        )
+        quartiles = reports.quartiles(connection, calibration)
+        given = CalibrationToDescribe(classifier, calibration, decided, documents, quartiles)
+        described = METHODS[calibration.method].describe(connection, given, memory_budget=memory_budget)
         inventory = reports.inventory(connection, classifier)
         changes = reports.snapshot_changes(connection, calibration)
     return CalibrationReport(
@@ -51,6 +50,14 @@ def report(
         else None,
         seen_count=decided.seen_count,
         part=described.part,
+        map=described.map,
+        queries=offered_queries(
+            classifier.name,
+            calibration=calibration.id,
+            setting=calibration.calibrator_id,
+            split=described.part.reference,
+            match_edges=given.map_rows,
+        ),
     )
 
 

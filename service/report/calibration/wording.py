@@ -1,12 +1,14 @@
 """What a report on a calibration says, as sections of sentences and tables, for the terminal and the page."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from venn_admit.service.core.monitoring.discrepancies import LEVEL, Discrepancies, growth_p_value
 from venn_admit.service.core.types import Split
 from venn_admit.service.report.calibration.advice import advice
+from venn_admit.service.report.calibration.common.partition_map import map_picture, map_section
 from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport
-from venn_admit.service.report.calibration.sections import Section, TextTable, listed
+from venn_admit.service.report.calibration.sections import Picture, Section, TextTable, listed
 from venn_admit.service.report.calibration.steps import NextSteps
 from venn_admit.service.report.calibration.traffic_wording import traffic_section
 from venn_admit.service.report.evaluation.wording import share_text
@@ -36,11 +38,28 @@ def sections(report: CalibrationReport) -> list[Section]:
     """Return all of a report except its heading and its advice."""
     return [
         _stored(report),
+        *(() if report.map is None else (map_section(report, report.map),)),
         *report.part.sections(report),
         traffic_section(report),
         *(() if report.agreement is None else (_discrepancies(report.agreement),)),
         report.part.budget(report),
     ]
+
+
+def pictures(report: CalibrationReport) -> list[Picture]:
+    """Return the charts of the page, the most telling first."""
+    return [
+        *(() if report.map is None else (map_picture(report, report.map),)),
+        *report.part.pictures(report),
+    ]
+
+
+def offered(report: CalibrationReport) -> Iterator[tuple[str, str]]:
+    """Yield the name and the SQL of the query behind each table that has one."""
+    for section in sections(report):
+        for part in section.parts:
+            if isinstance(part, TextTable) and part.query is not None:
+                yield part.query, report.queries[part.query]
 
 
 def advice_text(report: CalibrationReport, steps: NextSteps) -> list[str]:

@@ -6,17 +6,17 @@ from markupsafe import Markup
 
 from venn_admit.service.report.calibration.contents import CalibrationReport
 from venn_admit.service.report.calibration.steps import NextSteps
-from venn_admit.service.report.calibration.wording import advice_text, heading, sections, settings_text
+from venn_admit.service.report.calibration.wording import advice_text, heading, pictures, sections, settings_text
 from venn_admit.service.report.charts.charts import to_svg
 from venn_admit.service.report.pages.environment import page_environment
 
 
 def render_calibration(report: CalibrationReport, steps: NextSteps) -> str:
     """Return the HTML of the page; the same report gives the same text, and every name is escaped."""
-    pictures = [
+    drawn = [
         # Safe: matplotlib escapes the text it draws, to_svg the label.
         (Markup(to_svg(one.draw(), one.name, one.caption)), one.caption)  # noqa: S704
-        for one in report.part.pictures(report)
+        for one in pictures(report)
     ]
     return (
         page_environment()
@@ -26,7 +26,8 @@ def render_calibration(report: CalibrationReport, steps: NextSteps) -> str:
             settings=settings_text(report),
             sections=sections(report),
             advice=advice_text(report, steps),
-            pictures=pictures,
+            pictures=drawn,
+            queries=report.queries,
         )
     )
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row
 from venn_admit.service.core.monitoring.discrepancies import Discrepancies, discrepancies_of_documents
 from venn_admit.service.core.monitoring.drift import DecidedPoints
 from venn_admit.service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
-from venn_admit.service.core.types import Approximation, Reason, Split
+from venn_admit.service.core.types import Approximation, FloatArray, Reason, Split
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.binary_copy import (
     BOOL,
@@ -72,6 +72,13 @@ def snapshot_origin(connection: Connection, calibration: Calibration) -> Snapsho
         dev_discrepancies=row.dev_discrepancies,
         parameters_are_current=row.parameters_are_current,
     )
+
+
+def quartiles(connection: Connection, calibration: Calibration) -> FloatArray | None:
+    """Return the quartiles of d over all points of a snapshot, (3,); None if the classifier has logits only."""
+    parameters = {"calibration_id": calibration.id}
+    found = connection.execute(statement("reports.snapshot_quartiles"), parameters).scalar_one()
+    return None if found is None else np.array(found, dtype=np.float64)
 
 
 def snapshot_changes(connection: Connection, calibration: Calibration) -> SnapshotChanges:

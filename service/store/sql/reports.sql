@@ -47,6 +47,12 @@ FROM calibration
 LEFT JOIN knn_parameters ON calibration.knn_parameters_id = knn_parameters.id
 WHERE calibration.id = :calibration_id;
 
+-- name: snapshot_quartiles
+-- The quartiles of d over all points of a snapshot.
+SELECT quartiles
+FROM snapshot_quartiles
+WHERE calibration_id = :calibration_id;
+
 -- name: snapshot_changes
 -- How the splits that a snapshot is made of, as they are now, differ from those of the snapshot. A point that moved
 -- between them counts as changed.

@@ -10,6 +10,7 @@ from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.service.core.documents import documents_of
 from venn_admit.service.core.monitoring.band_traffic import SnapshotIndex, admitted_of_vp, compare_bands, redecide
 from venn_admit.service.core.monitoring.label_budget import LabelBudget, label_budget
+from venn_admit.service.core.monitoring.partition_map import PlacedPoints
 from venn_admit.service.core.monitoring.partitions import CalibrationPartitions, calibration_partitions
 from venn_admit.service.core.types import Split
 from venn_admit.service.flows.methods.describing import CalibrationToDescribe, Described
@@ -50,7 +51,11 @@ def describe(connection: Connection, given: CalibrationToDescribe, *, memory_bud
         other_settings=_other_settings(given, mc, partitions),
         lacking=_lacking(given, redecided),
     )
-    return Described(part, compare_bands(index, decided, given.decided_documents, redecided))
+    placed = PlacedPoints(
+        vp.points.match_count, vp.points.distance, vp.points.predicted == vp.points.label, index.vp_admitted
+    )
+    comparison = compare_bands(index, decided, given.decided_documents, redecided)
+    return Described(part, comparison, given.map_of(placed))
 
 
 def _other_settings(

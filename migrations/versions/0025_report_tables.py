@@ -1,0 +1,31 @@
+"""Views from which the tables of a report on a calibration can be had by a query.
+
+Why: a report offers the query behind each of its tables, for whoever doubts a figure or wants it every day. The views
+there were count points by partition and label, which is too coarse for some of these tables. Nothing is taken away, so
+older programs go on.
+"""
+
+from alembic import op
+
+from venn_admit.service.store.database.routines import view_statements
+
+revision = "0025"
+down_revision = "0024"
+branch_labels = None
+depends_on = None
+
+NEW = ("calibration_point_v1",)
+
+
+def upgrade() -> None:
+    op.execute("SET LOCAL lock_timeout = '5s'")
+    op.execute("SET LOCAL statement_timeout = '1min'")
+    for view in NEW:
+        for statement in view_statements(view):
+            op.execute(statement)
+
+
+def downgrade() -> None:
+    op.execute("SET LOCAL lock_timeout = '5s'")
+    for view in reversed(NEW):
+        op.execute(f"DROP VIEW report.{view}")

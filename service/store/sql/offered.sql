@@ -1,0 +1,61 @@
+-- name: partition_map
+-- The partition map: calibration points and recent traffic by q and by quartile of d.
+-- The page leaves out traffic that was decided on before training exemplars changed, exemplars that the calibration was
+-- made with, and all but the newest 10,000 rows.
+WITH edge AS (
+    SELECT percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY d) AS quartiles
+    FROM report.calibration_point_v1
+    WHERE calibration = :calibration
+),
+
+calibrated AS (
+    SELECT
+        width_bucket(q, :match_edges ::integer[]) AS q_group,
+        d_quartile,
+        count(*) AS points,
+        count(*) FILTER (WHERE is_right) AS correct,
+        count(*) FILTER (WHERE is_admitted) AS admitted
+    FROM report.calibration_point_v1
+    WHERE
+        calibration = :calibration
+        AND split = :split
+    GROUP BY q_group, d_quartile
+),
+
+newest AS (
+    SELECT DISTINCT ON (external_id)
+        calibration,
+        q,
+        d
+    FROM report.decision_v2
+    WHERE classifier = :classifier
+    ORDER BY external_id ASC, created_at DESC, calibration DESC
+),
+
+recent AS (
+    SELECT
+        width_bucket(newest.q, :match_edges ::integer[]) AS q_group,
+        width_bucket(newest.d, edge.quartiles) + 1 AS d_quartile,
+        count(*) AS traffic
+    FROM newest
+    CROSS JOIN edge
+    INNER JOIN report.calibration_v2 AS made ON newest.calibration = made.calibration
+    INNER JOIN report.calibration_v2 AS shown ON made.knn_parameters = shown.knn_parameters
+    WHERE shown.calibration = :calibration
+    GROUP BY q_group, d_quartile
+)
+
+SELECT
+    coalesce(calibrated.q_group, recent.q_group) AS q_group,
+    coalesce(calibrated.d_quartile, recent.d_quartile) AS d_quartile,
+    coalesce(calibrated.points, 0) AS points,
+    calibrated.correct / calibrated.points::double precision AS share_right,
+    calibrated.admitted / calibrated.points::double precision AS share_admitted,
+    coalesce(recent.traffic, 0) AS traffic,
+    coalesce(recent.traffic, 0) / nullif(sum(recent.traffic) OVER (), 0)::double precision AS share_of_traffic
+FROM calibrated
+FULL JOIN recent
+    ON
+        calibrated.q_group = recent.q_group
+        AND calibrated.d_quartile = recent.d_quartile
+ORDER BY q_group, d_quartile;
