@@ -12,6 +12,7 @@ from tests.conftest import fresh_database
 from tests.report.pages.test_evaluation import Page
 from tests.running import EXAMPLES, Bench, make_reviews
 from venn_admit.service.cli.steps import COMMANDS
+from venn_admit.service.core.types import Split
 from venn_admit.service.flows.reporting.report import report as flow
 from venn_admit.service.report.calibration.contents import CalibrationReport
 from venn_admit.service.report.calibration.payload import calibration_payload
@@ -90,12 +91,32 @@ def share(value: float | None) -> str:
     return "-" if value is None else share_text(value)
 
 
-CHECKS: dict[str, Callable[[CalibrationReport, Rows], Cells]] = {"partition_map": of_map}
+def of_classes(report: CalibrationReport, rows: Rows) -> Cells:
+    """Of what a calibration by Venn-Abers admits of mc, the page says it by the other folds, and its rows are near."""
+    own = list(table_of(report, "class_coverage").rows)
+    cells: Cells = []
+    for row, (name, _, admitted, right, *computed) in zip(rows, own, strict=True):
+        near = report.part.reference is Split.MC
+        if near:
+            assert float(admitted) == pytest.approx(row.share_admitted, abs=0.05)
+            assert float(right) == pytest.approx(row.share_right, abs=0.05)
+        assert name == (row.per if row.per == "all" else f"{row.per} {row.class_name}")
+        shares = (admitted, right) if near else (share(row.share_admitted), share(row.share_right))
+        cells.append((name, f"{row.points:,}", *shares, *computed))
+    return cells
+
+
+def table_of(report: CalibrationReport, query: str) -> TextTable:
+    (found,) = [table for table in tables(report) if table.query == query]
+    return found
+
+
+CHECKS: dict[str, Callable[[CalibrationReport, Rows], Cells]] = {"partition_map": of_map, "class_coverage": of_classes}
 
 
 def test_each_query_gives_the_figures_of_its_table(bench: Bench, report: CalibrationReport) -> None:
     found = {table.query: table for table in tables(report) if table.query is not None}
-    assert "partition_map" in found
+    assert found.keys() == CHECKS.keys()
     for name, table in found.items():
         cells = CHECKS[name](report, asked(bench, report.queries[name]))
         assert cells == list(table.rows), name

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tests.report.samples import HOSTILE_NAMES
 from venn_admit.service.cli.steps import COMMANDS
 from venn_admit.service.core.calibrators.bands import BandRadius
 from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.evaluation.measures import measure_admission
 from venn_admit.service.core.monitoring.discrepancies import Discrepancies
 from venn_admit.service.core.monitoring.drift import KolmogorovSmirnov, OutcomeCounts, Shift
 from venn_admit.service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
@@ -31,6 +33,7 @@ from venn_admit.service.report.calibration.bands.part import BandsPart
 from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
 from venn_admit.service.report.calibration.payload import calibration_payload
 from venn_admit.service.report.calibration.tables import calibration_tables
+from venn_admit.service.report.evaluation.class_coverage import ClassCoverage, class_coverage, worst_classes
 from venn_admit.service.report.pages.calibration import render_calibration, write_calibration_page
 from venn_admit.service.store.decisions.offered import offered_queries
 
@@ -41,6 +44,18 @@ WIDTHS = (80, 120)
 def pair(of_vp: float, recent: float) -> SharePair:
     """Shares of 10,000 points each."""
     return SharePair(*(Share(round(10_000 * share), 10_000, 10_000.0) for share in (of_vp, recent)))
+
+
+def made_coverage(generator: np.random.Generator, class_count: int) -> ClassCoverage:
+    """Of 4,000 points, four of five right, those with a lower probability of 0.9 admitted."""
+    label = generator.integers(0, class_count, 4000)
+    predicted = np.where(generator.uniform(size=4000) < 0.8, label, (label + 1) % class_count)
+    lower = generator.uniform(size=4000)
+    right, everything = (
+        measure_admission(label, predicted, chosen, class_count, None).right for chosen in (lower >= 0.9, lower >= 0)
+    )
+    shown = worst_classes(right, everything, Decimal("0.1"))
+    return class_coverage(label, predicted, lower, None, admitted=right, shown=shown)
 
 
 def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> CalibrationReport:
@@ -116,6 +131,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
             neighbour_count=neighbour_count,
             distance_edges=np.array([1.25, 1.5, 1.75]),
         ),
+        coverage=made_coverage(generator, classes),
         queries=offered_queries("made", 7, 1, "vp", (0, 1, 6)),
     )
 
@@ -292,7 +308,7 @@ def test_where_nearly_everything_is_rejected(two_classes: CalibrationReport) -> 
 def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, hostile: CalibrationReport) -> None:
     html = render_calibration(two_classes, COMMANDS)
     page = Page(html)
-    assert len(page.all("table")) == 10
+    assert len(page.all("table")) == 11
     assert "made: calibration 7, current, of 2026-03-01 09:30 UTC" in page.text
     assert "Nothing: no labels wait" in page.text
     assert not re.search(r"https?:|//[a-z]|src=|@import|<script|<link|<iframe", html)

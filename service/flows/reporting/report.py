@@ -51,6 +51,7 @@ def report(
         seen_count=decided.seen_count,
         part=described.part,
         map=described.map,
+        coverage=described.coverage,
         queries=offered_queries(
             classifier.name,
             calibration=calibration.id,

@@ -13,6 +13,7 @@ from venn_admit.service.core.monitoring.traffic import Traffic
 from venn_admit.service.core.types import Reason, Split
 from venn_admit.service.report.calibration.sections import Finding, Picture, Section, TextTable
 from venn_admit.service.report.calibration.steps import NextSteps
+from venn_admit.service.report.evaluation.class_coverage import ClassCoverage
 
 
 class MethodPart(Protocol):
@@ -124,8 +125,8 @@ class CalibrationReport:
 
     agreement: None if it has logits only, and so no KNN. traffic: None if nothing was decided. seen_count: exemplars
     that were decided on and are left out of traffic, because the snapshot that decided on them was made with them.
-    part: what the method of the calibration adds. map: None if the classifier has logits only. queries: the SQL behind
-    the tables, by name.
+    part: what the method of the calibration adds. map: None if the classifier has logits only. coverage: of the
+    reference, each point decided on without itself. queries: the SQL behind the tables, by name.
     """
 
     classifier: str
@@ -138,6 +139,7 @@ class CalibrationReport:
     seen_count: int
     part: MethodPart
     map: PartitionMap | None
+    coverage: ClassCoverage
     queries: Mapping[str, str]
 
     @property

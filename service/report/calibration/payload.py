@@ -7,6 +7,7 @@ from venn_admit.service.core.monitoring.drift import QUANTILES, OutcomeCounts, S
 from venn_admit.service.core.monitoring.traffic import Accuracy, Comparison, SharePair, Traffic
 from venn_admit.service.core.types import Reason, Split
 from venn_admit.service.report.calibration.advice import advice
+from venn_admit.service.report.calibration.common.coverage import coverage_payload
 from venn_admit.service.report.calibration.common.partition_map import map_payload
 from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport
 from venn_admit.service.report.calibration.steps import NextSteps
@@ -43,6 +44,7 @@ def calibration_payload(report: CalibrationReport, steps: NextSteps) -> dict[str
             "left": report.changes.left,
         },
         "map": None if report.map is None else map_payload(report.map),
+        "coverage": coverage_payload(report),
         **report.part.payload(report),
         "drift": None if report.traffic is None else _traffic(report, report.traffic),
         "left_out": report.seen_count,

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from venn_admit.service.core.monitoring.discrepancies import LEVEL, Discrepancies, growth_p_value
 from venn_admit.service.core.types import Split
 from venn_admit.service.report.calibration.advice import advice
+from venn_admit.service.report.calibration.common.coverage import coverage_picture, coverage_section
 from venn_admit.service.report.calibration.common.partition_map import map_picture, map_section
 from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport
 from venn_admit.service.report.calibration.sections import Picture, Section, TextTable, listed
@@ -39,6 +40,7 @@ def sections(report: CalibrationReport) -> list[Section]:
     return [
         _stored(report),
         *(() if report.map is None else (map_section(report, report.map),)),
+        coverage_section(report),
         *report.part.sections(report),
         traffic_section(report),
         *(() if report.agreement is None else (_discrepancies(report.agreement),)),
@@ -50,6 +52,7 @@ def pictures(report: CalibrationReport) -> list[Picture]:
     """Return the charts of the page, the most telling first."""
     return [
         *(() if report.map is None else (map_picture(report, report.map),)),
+        coverage_picture(report),
         *report.part.pictures(report),
     ]
 

@@ -59,3 +59,28 @@ FULL JOIN recent
         calibrated.q_group = recent.q_group
         AND calibrated.d_quartile = recent.d_quartile
 ORDER BY q_group, d_quartile;
+
+-- name: class_coverage
+-- Calibration points by predicted class, by true class and over all: the share that is admitted, and the share right of
+-- it. Of calibrations by Venn-Abers, the page decides on each point of mc by the bounds of the other folds, and this
+-- query by the bounds of the calibration itself. The page computes the intervals.
+SELECT
+    counted_by.per,
+    counted_by.class,
+    min(counted_by.class_name) AS class_name,
+    count(*) AS points,
+    avg(point.is_admitted::integer)::double precision AS share_admitted,
+    (avg(point.is_right::integer) FILTER (WHERE point.is_admitted))::double precision AS share_right
+FROM report.calibration_point_v1 AS point
+CROSS JOIN
+    LATERAL (
+        VALUES
+        ('predicted', point.predicted, point.predicted_class),
+        ('true', point.label, point.class_name),
+        ('all', NULL, NULL)
+    ) AS counted_by (per, class, class_name)
+WHERE
+    point.calibration = :calibration
+    AND point.split = :split
+GROUP BY counted_by.per, counted_by.class
+ORDER BY array_position(ARRAY['predicted', 'true', 'all'], counted_by.per), counted_by.class;

@@ -117,6 +117,9 @@ def test_it_says_what_one_with_vectors_says_without_its_evidence(bench: Bench) -
     assert bare["calibration"].pop("parameters_are_current") is None
     assert bare.pop("discrepancies") is None
     assert whole.pop("discrepancies")["scored"]["points"] == 100
+    assert bare.pop("map") is None
+    assert sum(cell["points"] for cell in whole.pop("map")["cells"]) == 400
+    assert whole.pop("queries").keys() - {"partition_map"} == bare.pop("queries").keys()
     for name in ("q", "d"):
         assert bare["drift"].pop(name) is None
         assert whole["drift"].pop(name)["statistic"] >= 0
@@ -142,7 +145,7 @@ def test_nothing_is_shown_where_there_is_nothing(logits: Bench, tmp_path: Path) 
     assert not any("q" in table.columns or "d" in table.columns for table in tables(found))
     assert advice_text(found, COMMANDS) == ["Nothing: no labels wait to be used and recent traffic is like mc."]
     html = write_calibration_report(tmp_path / "report", found, COMMANDS).read_text(encoding="utf-8")
-    assert len(Page(html).all("svg")) == 1
+    assert len(Page(html).all("svg")) == 2
     assert "KNN and network differ" not in html
     # JSON has no NaN, which would stand for a figure of something that is not there.
     written = json.loads((tmp_path / "report" / "report.json").read_text(), parse_constant=pytest.fail)

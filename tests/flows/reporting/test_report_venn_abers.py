@@ -147,7 +147,7 @@ def test_advice_names_the_cell_that_admits_nothing(found: CalibrationReport) -> 
 def test_the_page_is_that_of_every_calibration(found: CalibrationReport, tmp_path: Path) -> None:
     html = write_calibration_report(tmp_path / "report", found, COMMANDS).read_text(encoding="utf-8")
     page = Page(html)
-    assert len(page.all("svg")) == 2
+    assert len(page.all("svg")) == 3
     for title in ("What is stored", "What ranks the predictions", "Predicted classes", "What was decided", "Labels"):
         assert title in page.text
     told = calibration_payload(found, COMMANDS)

@@ -28,6 +28,7 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
     choice = score_choices.choice_of(connection, calibration.id)
     held = calibrations.read_points(connection, calibration, Split.MC)
     keys = exemplars.keys(connection, held.exemplar_ids).document_keys
+    documents = documents_of(keys)
     points = CellPoints(held.points.predicted, held.points.match_count, held.points.score)
     right = held.points.predicted == held.points.label
     lower = crossfitted_lower(
@@ -70,8 +71,9 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
     by_own = reaches_threshold(index.bounds(points).lower, points.predicted, context.thresholds)
     return Described(
         part,
-        compare_cells(mc, documents_of(keys), recent, given.decided, given.decided_documents),
+        compare_cells(mc, documents, recent, given.decided, given.decided_documents),
         given.map_of(PlacedPoints(held.points.match_count, held.points.distance, right, by_own)),
+        given.coverage_of(held.points, lower, mc.admitted, documents),
     )
 
 
