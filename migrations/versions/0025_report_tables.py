@@ -5,6 +5,8 @@ there were count points by partition and label, which is too coarse for some of 
 older programs go on.
 """
 
+from pathlib import Path
+
 from alembic import op
 
 from venn_admit.service.store.database.routines import view_statements
@@ -14,12 +16,16 @@ down_revision = "0024"
 branch_labels = None
 depends_on = None
 
-NEW = ("calibration_point_v1",)
+ROUTINES = Path(__file__).parents[1] / "routines"
+PRIVATE = ("snapshot_change_v1",)
+NEW = ("calibration_point_v1", "calibration_change_v1")
 
 
 def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.execute("SET LOCAL statement_timeout = '1min'")
+    for view in PRIVATE:
+        op.execute((ROUTINES / "views" / f"{view}.sql").read_text())
     for view in NEW:
         for statement in view_statements(view):
             op.execute(statement)
@@ -29,3 +35,5 @@ def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     for view in reversed(NEW):
         op.execute(f"DROP VIEW report.{view}")
+    for view in reversed(PRIVATE):
+        op.execute(f"DROP VIEW venn_admit.{view}")

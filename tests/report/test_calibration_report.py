@@ -21,6 +21,7 @@ from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.evaluation.measures import measure_admission
 from venn_admit.service.core.monitoring.discrepancies import Discrepancies
 from venn_admit.service.core.monitoring.drift import KolmogorovSmirnov, OutcomeCounts, Shift
+from venn_admit.service.core.monitoring.history import PointChanges, SnapshotChange
 from venn_admit.service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
 from venn_admit.service.core.monitoring.label_budget import label_budget
 from venn_admit.service.core.monitoring.partition_map import PlacedPoints, map_rows, partition_map
@@ -30,6 +31,7 @@ from venn_admit.service.core.types import Split
 from venn_admit.service.files.output.exports import finite_json
 from venn_admit.service.report.calibration.advice import advice
 from venn_admit.service.report.calibration.bands.part import BandsPart
+from venn_admit.service.report.calibration.common.watch import Watch
 from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
 from venn_admit.service.report.calibration.payload import calibration_payload
 from venn_admit.service.report.calibration.tables import calibration_tables
@@ -132,6 +134,39 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
             distance_edges=np.array([1.25, 1.5, 1.75]),
         ),
         coverage=made_coverage(generator, classes),
+        history=(
+            SnapshotChange(
+                7,
+                NEWEST,
+                "test",
+                "venn-admit",
+                True,
+                99_000,
+                99_000,
+                6,
+                PointChanges(1200, 3, 1, 99_000),
+                False,
+                True,
+                ("method", "thresholds", "bins of q"),
+                0.4,
+            ),
+            SnapshotChange(
+                6,
+                NEWEST,
+                "asked for by a person",
+                "venn-abers",
+                False,
+                98_000,
+                0,
+                None,
+                None,
+                False,
+                False,
+                (),
+                None,
+            ),
+        ),
+        watch=Watch(is_in_use=True, said=None, is_behind=False),
         queries=offered_queries("made", 7, 1, "vp", (0, 1, 6)),
     )
 
@@ -173,6 +208,9 @@ def test_every_row_is_whole(width: int, which: str, request: pytest.FixtureReque
         assert re.search(line, text, re.MULTILINE), line
     assert re.search(r"^ ?weighted, q = K +50,000 +.200 +.400 +.200 +.100 +.100$", text, re.MULTILINE)
     assert re.search(r"^ ?d decided on +1.5 +1.75 +2 +2.25 +2.5 +.250 +<.001$", text, re.MULTILINE)
+    words = " ".join(text.split())
+    assert "made (UTC)" in words
+    assert "6, retired" in words
     assert re.search(r"^ ?any +3 .* unknown$", text, re.MULTILINE)
 
 
@@ -308,7 +346,7 @@ def test_where_nearly_everything_is_rejected(two_classes: CalibrationReport) -> 
 def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, hostile: CalibrationReport) -> None:
     html = render_calibration(two_classes, COMMANDS)
     page = Page(html)
-    assert len(page.all("table")) == 11
+    assert len(page.all("table")) == 12
     assert "made: calibration 7, current, of 2026-03-01 09:30 UTC" in page.text
     assert "Nothing: no labels wait" in page.text
     assert not re.search(r"https?:|//[a-z]|src=|@import|<script|<link|<iframe", html)

@@ -8,6 +8,7 @@ from venn_admit.service.core.monitoring.discrepancies import Discrepancies
 from venn_admit.service.core.monitoring.traffic import traffic
 from venn_admit.service.flows.methods.describing import CalibrationToDescribe
 from venn_admit.service.flows.methods.registry import METHODS
+from venn_admit.service.flows.monitoring.read_monitor import read_monitor
 from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibrations import Calibration
@@ -38,6 +39,8 @@ def report(
         described = METHODS[calibration.method].describe(connection, given, memory_budget=memory_budget)
         inventory = reports.inventory(connection, classifier)
         changes = reports.snapshot_changes(connection, calibration)
+        watch = None if classifier.knn is None else read_monitor(connection, classifier, calibration)
+        history = reports.history(connection, calibration)
     return CalibrationReport(
         classifier=classifier.name,
         class_names=classifier.class_names,
@@ -52,6 +55,8 @@ def report(
         part=described.part,
         map=described.map,
         coverage=described.coverage,
+        history=history,
+        watch=watch,
         queries=offered_queries(
             classifier.name,
             calibration=calibration.id,

@@ -7,7 +7,9 @@ from venn_admit.service.core.monitoring.discrepancies import LEVEL, Discrepancie
 from venn_admit.service.core.types import Split
 from venn_admit.service.report.calibration.advice import advice
 from venn_admit.service.report.calibration.common.coverage import coverage_picture, coverage_section
+from venn_admit.service.report.calibration.common.history import history_section
 from venn_admit.service.report.calibration.common.partition_map import map_picture, map_section
+from venn_admit.service.report.calibration.common.watch import watch_section
 from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport
 from venn_admit.service.report.calibration.sections import Picture, Section, TextTable, listed
 from venn_admit.service.report.calibration.steps import NextSteps
@@ -35,7 +37,7 @@ def settings_text(report: CalibrationReport) -> str:
     return f"method {snapshot.method}, {report.part.settings_text()}; {counts}; reason: {snapshot.reason}."
 
 
-def sections(report: CalibrationReport) -> list[Section]:
+def sections(report: CalibrationReport, steps: NextSteps) -> list[Section]:
     """Return all of a report except its heading and its advice."""
     return [
         _stored(report),
@@ -43,6 +45,8 @@ def sections(report: CalibrationReport) -> list[Section]:
         coverage_section(report),
         *report.part.sections(report),
         traffic_section(report),
+        *(() if report.watch is None else (watch_section(report.watch, report.classifier, steps),)),
+        history_section(report),
         *(() if report.agreement is None else (_discrepancies(report.agreement),)),
         report.part.budget(report),
     ]
@@ -57,9 +61,9 @@ def pictures(report: CalibrationReport) -> list[Picture]:
     ]
 
 
-def offered(report: CalibrationReport) -> Iterator[tuple[str, str]]:
+def offered(report: CalibrationReport, steps: NextSteps) -> Iterator[tuple[str, str]]:
     """Yield the name and the SQL of the query behind each table that has one."""
-    for section in sections(report):
+    for section in sections(report, steps):
         for part in section.parts:
             if isinstance(part, TextTable) and part.query is not None:
                 yield part.query, report.queries[part.query]

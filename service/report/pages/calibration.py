@@ -24,7 +24,7 @@ def render_calibration(report: CalibrationReport, steps: NextSteps) -> str:
         .render(
             heading=heading(report),
             settings=settings_text(report),
-            sections=sections(report),
+            sections=sections(report, steps),
             advice=advice_text(report, steps),
             pictures=drawn,
             queries=report.queries,

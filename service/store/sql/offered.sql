@@ -84,3 +84,62 @@ WHERE
     AND point.split = :split
 GROUP BY counted_by.per, counted_by.class
 ORDER BY array_position(ARRAY['predicted', 'true', 'all'], counted_by.per), counted_by.class;
+
+-- name: history
+-- What the newest calibrations changed, up to this one, and the share of its points that each would admit.
+SELECT
+    change.calibration,
+    change.created_at,
+    change.reason,
+    change.method,
+    change.state,
+    change.mc_count,
+    change.vp_count,
+    change.previous,
+    change.arrived,
+    change.relabelled,
+    change.gone,
+    change.moved,
+    change.other_parameters,
+    change.other_training,
+    change.other_settings,
+    judged.admitted
+FROM report.calibration_change_v1 AS change
+LEFT JOIN
+    LATERAL (
+        SELECT avg(point.is_admitted::integer)::double precision AS admitted
+        FROM report.calibration_point_v1 AS point
+        WHERE
+            point.calibration = change.calibration
+            AND point.split = CASE change.method WHEN 'venn-admit' THEN 'vp' ELSE 'mc' END
+    ) AS judged
+    ON change.mc_count + change.vp_count <= 50000
+WHERE
+    change.classifier = :classifier
+    AND change.calibration <= :calibration
+ORDER BY change.calibration DESC
+LIMIT 6;
+
+-- name: lamps
+-- The lamps of the monitor: those that are lit and harmful, then the other lit ones, then the nearest to it.
+SELECT
+    lamp,
+    class_name,
+    matching_neighbours,
+    labels,
+    share_correct,
+    lower_bound,
+    largest_e_value,
+    needed,
+    is_lit,
+    is_harmful
+FROM report.monitor_v1
+WHERE
+    classifier = :classifier
+    AND setting = :setting
+ORDER BY
+    is_lit AND is_harmful DESC,
+    is_lit DESC,
+    largest_e_value / needed DESC NULLS LAST,
+    lamp ASC,
+    class_name ASC;

@@ -121,7 +121,7 @@ def test_what_is_decided_by_the_other_method_is_compared_too(reviews: Bench, fou
 
 def test_labels_in_vp_are_none_of_its_business(found: CalibrationReport) -> None:
     assert found.changes.total == 0
-    text = "\n".join(str(part) for section in sections(found) for part in section.parts)
+    text = "\n".join(str(part) for section in sections(found, COMMANDS) for part in section.parts)
     assert "mc holds exactly the points and labels of this calibration." in text
     assert "method venn-abers, alpha 0.1, thresholds 0.9, score network, one bin of q;" in settings_text(found)
 
