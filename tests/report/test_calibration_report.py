@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from markupsafe import escape
 from rich.console import Console
 
 from tests.report.pages.test_evaluation import Page
@@ -19,6 +20,7 @@ from venn_admit.service.cli.steps import COMMANDS
 from venn_admit.service.core.calibrators.bands import BandRadius
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.evaluation.measures import measure_admission
+from venn_admit.service.core.evaluation.tallies import Tally, Verdict
 from venn_admit.service.core.monitoring.discrepancies import Discrepancies
 from venn_admit.service.core.monitoring.drift import KolmogorovSmirnov, OutcomeCounts, Shift
 from venn_admit.service.core.monitoring.history import PointChanges, SnapshotChange
@@ -31,6 +33,7 @@ from venn_admit.service.core.types import Split
 from venn_admit.service.files.output.exports import finite_json
 from venn_admit.service.report.calibration.advice import advice
 from venn_admit.service.report.calibration.bands.part import BandsPart
+from venn_admit.service.report.calibration.common.coverage import verdict
 from venn_admit.service.report.calibration.common.watch import Watch
 from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
 from venn_admit.service.report.calibration.payload import calibration_payload
@@ -357,6 +360,41 @@ def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, h
 def test_commands_stand_apart_on_the_page(two_classes: CalibrationReport) -> None:
     due = replace(two_classes, changes=SnapshotChanges(5, 0, 1))
     assert "<code>venn-admit calibrate made --kappa 1000</code>" in render_calibration(due, COMMANDS)
+
+
+def test_the_verdict_comes_first_then_the_map_then_tables(two_classes: CalibrationReport) -> None:
+    html = render_calibration(two_classes, COMMANDS)
+    body = html[html.index("<main>") :]
+    said, words = verdict(two_classes)
+    parts = [
+        f'<span class="key {said}">',
+        str(escape(words)),
+        "What to do next",
+        'aria-label="The partition map',
+        "<table>",
+    ]
+    places = [body.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_the_verdict_is_that_of_the_predicted_classes(two_classes: CalibrationReport) -> None:
+    def told(*shares: tuple[int, int]) -> tuple[Verdict, str]:
+        tallies = tuple(Tally(correct, count, 4000) for correct, count in shares)
+        coverage = two_classes.coverage
+        admitted = replace(coverage.admitted, per_predicted_class=tallies)
+        return verdict(replace(two_classes, coverage=replace(coverage, admitted=admitted)))
+
+    assert told((990, 1000), (0, 0)) == (
+        Verdict.MET,
+        "Of what would be admitted of vp, at least 0.9 is right in every predicted class.",
+    )
+    missed, words = told((800, 1000), (905, 1000))
+    assert missed is Verdict.MISSED
+    assert words == "Of what would be admitted of vp, less than 0.9 is right if predicted 'negative'."
+    unclear, words = told((990, 1000), (905, 1000))
+    assert unclear is Verdict.CANNOT_TELL
+    assert words.endswith("of what would be admitted of vp as 'positive'.")
+    assert told((0, 0), (0, 0)) == (Verdict.CANNOT_TELL, "Nothing of vp would be admitted.")
 
 
 def test_the_page_is_written(two_classes: CalibrationReport, tmp_path: Path) -> None:

@@ -40,14 +40,14 @@ def settings_text(report: CalibrationReport) -> str:
 def sections(report: CalibrationReport, steps: NextSteps) -> list[Section]:
     """Return all of a report except its heading and its advice."""
     return [
-        _stored(report),
-        *(() if report.map is None else (map_section(report, report.map),)),
         coverage_section(report),
+        *(() if report.map is None else (map_section(report, report.map),)),
         *report.part.sections(report),
         traffic_section(report),
         *(() if report.watch is None else (watch_section(report.watch, report.classifier, steps),)),
         history_section(report),
         *(() if report.agreement is None else (_discrepancies(report.agreement),)),
+        _stored(report),
         report.part.budget(report),
     ]
 

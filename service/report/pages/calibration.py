@@ -4,6 +4,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from venn_admit.service.report.calibration.common.coverage import key_figures, verdict
 from venn_admit.service.report.calibration.contents import CalibrationReport
 from venn_admit.service.report.calibration.steps import NextSteps
 from venn_admit.service.report.calibration.wording import advice_text, heading, pictures, sections, settings_text
@@ -27,6 +28,8 @@ def render_calibration(report: CalibrationReport, steps: NextSteps) -> str:
             sections=sections(report, steps),
             advice=advice_text(report, steps),
             pictures=drawn,
+            verdict=verdict(report),
+            figures=key_figures(report),
             queries=report.queries,
         )
     )

@@ -3,16 +3,19 @@
 from collections.abc import Iterator
 from typing import Any
 
-from venn_admit.service.core.evaluation.tallies import Tally
+from venn_admit.service.core.evaluation.tallies import Tally, Verdict
 from venn_admit.service.core.types import Split
 from venn_admit.service.report.calibration.contents import CalibrationReport
-from venn_admit.service.report.calibration.sections import Picture, Section, TextTable, ratio_text
+from venn_admit.service.report.calibration.sections import Picture, Section, TextTable, listed, ratio_text
 from venn_admit.service.report.evaluation.class_coverage import MOST_CLASSES
 from venn_admit.service.report.evaluation.wording import MARKS, interval_text, share_text, shorten
 
 QUERY = "class_coverage"
 NAME_WIDTH = 20
 """Characters of the name of a class."""
+
+MOST_NAMED = 3
+"""At most this many classes are named in a sentence."""
 
 HOW_DECIDED = {
     Split.VP: "each point of vp is left out of its own category",
@@ -39,6 +42,48 @@ def _caption(report: CalibrationReport) -> str:
         f"mark shows what this calibration admits ({HOW_DECIDED[report.part.reference]}): a disc if the interval lies "
         "above the line, a cross if it lies below, a ring if this sample cannot tell."
     )
+
+
+def verdict(report: CalibrationReport) -> tuple[Verdict, str]:
+    """Return whether what would be admitted of the calibration data keeps the promise in every predicted class."""
+    alpha, split, tallies = report.snapshot.alpha, report.part.reference, report.coverage.admitted.per_predicted_class
+    judged = [(c, tally.verdict(alpha)) for c, tally in enumerate(tallies) if tally.count]
+    if not judged:
+        return Verdict.CANNOT_TELL, f"Nothing of {split} would be admitted."
+    missed, unclear = ([c for c, found in judged if found is which] for which in (Verdict.MISSED, Verdict.CANNOT_TELL))
+    share = f"at least {1 - alpha} is right"
+    if missed:
+        said = f"Of what would be admitted of {split}, less than {1 - alpha} is right if predicted"
+        return Verdict.MISSED, f"{said} {_named(report, missed)}."
+    if unclear:
+        said = f"This sample cannot tell whether {share} of what would be admitted of {split} as"
+        return Verdict.CANNOT_TELL, f"{said} {_named(report, unclear)}."
+    return Verdict.MET, f"Of what would be admitted of {split}, {share} in every predicted class."
+
+
+def key_figures(report: CalibrationReport) -> list[tuple[str, str]]:
+    """Return the figures that stand with the verdict: each as text, and what it is."""
+    found, split, target = report.coverage, report.part.reference, 1 - report.snapshot.alpha
+    overall, every = found.admitted.overall, sum(curve.total for curve in found.curves_by_true_class)
+    figures = [
+        (_percent(overall.count, every), f"of {split} admitted"),
+        (_percent(overall.correct, overall.count), f"of these right (target {float(target):.1%})"),
+    ]
+    if report.traffic is not None:
+        points = sum(outcome.points for outcome in report.traffic.outcomes)
+        admitted = sum(outcome.admitted for outcome in report.traffic.outcomes)
+        figures.append((_percent(admitted, points), "of traffic admitted"))
+    return figures
+
+
+def _percent(count: int, total: int) -> str:
+    return f"{count / total:.1%}" if total else "-"
+
+
+def _named(report: CalibrationReport, classes: list[int]) -> str:
+    names = [f"'{shorten(report.class_names[c], NAME_WIDTH)}'" for c in classes[:MOST_NAMED]]
+    more = len(classes) - len(names)
+    return listed([*names, *([f"{more} more"] if more else [])])
 
 
 def coverage_section(report: CalibrationReport) -> Section:
