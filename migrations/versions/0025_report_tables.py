@@ -18,7 +18,15 @@ depends_on = None
 
 ROUTINES = Path(__file__).parents[1] / "routines"
 PRIVATE = ("snapshot_change_v1",)
-NEW = ("calibration_point_v1", "calibration_change_v1")
+NEW = (
+    "calibration_point_v1",
+    "calibration_change_v1",
+    "cell_v1",
+    "discrepancy_v1",
+    "exemplar_count_v1",
+    "policy_proposal_v1",
+    "recent_decision_v1",
+)
 
 
 def upgrade() -> None:

@@ -170,7 +170,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
             ),
         ),
         watch=Watch(is_in_use=True, said=None, is_behind=False),
-        queries=offered_queries("made", 7, 1, "vp", (0, 1, 6)),
+        queries=offered_queries("made", 7, 1, "vp", (0, 1, 6), (0, 1, 6)),
     )
 
 

@@ -3,6 +3,7 @@
 from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.documents import documents_of
+from venn_admit.service.core.evaluation.curves import default_match_bins
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.monitoring.discrepancies import Discrepancies
 from venn_admit.service.core.monitoring.traffic import traffic
@@ -63,6 +64,7 @@ def report(
             setting=calibration.calibrator_id,
             split=described.part.reference,
             match_edges=given.map_rows,
+            part_edges=() if classifier.knn is None else default_match_bins(classifier.neighbour_count),
         ),
     )
 

@@ -111,8 +111,8 @@ def _stored(report: CalibrationReport) -> Section:
     return Section(
         "What is stored",
         (
-            TextTable(("split", "exemplars", "with a label"), rows),
-            TextTable(("labels outside train", "exemplars", "first", "newest"), chosen),
+            TextTable(("split", "exemplars", "with a label"), rows, query="stored"),
+            TextTable(("labels outside train", "exemplars", "first", "newest"), chosen, query="labels"),
             since,
         ),
     )
@@ -128,13 +128,14 @@ def _discrepancies(agreement: Agreement) -> Section:
 
     now = (row("mc and vp", agreement.held_out), row("scored", agreement.scored))
     columns = ("", "points", "differ", "share", "p")
+    query = "discrepancies"
     title = "Where the predictions of KNN and network differ"
     if agreement.at_fit is None:
         given = "The KNN's parameters were given, not fitted, so there is no fit to compare with."
-        return Section(title, (TextTable(columns[:-1], tuple(cells[:-1] for cells in now)), given))
+        return Section(title, (TextTable(columns[:-1], tuple(cells[:-1] for cells in now), query=query), given))
     return Section(
         title,
-        (TextTable(columns, ((*plain("at the fit (dev half)", agreement.at_fit), ""), *now)),),
+        (TextTable(columns, ((*plain("at the fit (dev half)", agreement.at_fit), ""), *now), query=query),),
         (
             "p: the probability of such an increase since the fit by chance (one-sided two-proportion z-test); below "
             f"{LEVEL} it counts as an increase.",

@@ -6,7 +6,12 @@ from venn_admit.service.store.database.statements import filled, statement_names
 
 
 def offered_queries(
-    classifier: str, calibration: int, setting: int, split: str, match_edges: Sequence[int]
+    classifier: str,
+    calibration: int,
+    setting: int,
+    split: str,
+    match_edges: Sequence[int],
+    part_edges: Sequence[int],
 ) -> dict[str, str]:
     """Return the SQL of each query by its name, with its parameters written out.
 
@@ -16,6 +21,7 @@ def offered_queries(
         setting: The number of its calibrator.
         split: That the calibration is described by.
         match_edges: Lower edges of the groups of q of the partition map; empty without vectors.
+        part_edges: Those of the tables of traffic by q, likewise.
     """
     values: dict[str, int | str | Sequence[int]] = {
         "classifier": classifier,
@@ -23,5 +29,6 @@ def offered_queries(
         "setting": setting,
         "split": split,
         "match_edges": match_edges,
+        "part_edges": part_edges,
     }
     return {name: filled(f"offered.{name}", values) for name in statement_names("offered")}
