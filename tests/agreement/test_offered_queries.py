@@ -28,7 +28,7 @@ from venn_admit.service.report.evaluation.evaluated import edge_names
 from venn_admit.service.report.evaluation.wording import share_text
 from venn_admit.service.report.pages.calibration import render_calibration
 from venn_admit.service.store.database.engine import connect, create_engine
-from venn_admit.service.store.database.reader import READER
+from venn_admit.service.store.database.roles import Group
 
 NAME = "reviews"
 SCORED = 500
@@ -89,7 +89,7 @@ def tables(report: CalibrationReport) -> list[TextTable]:
 def asked(bench: Bench, query: str) -> Rows:
     """What a reader gets, who has no right to the tables."""
     with connect(bench.engine) as connection:
-        connection.exec_driver_sql(f"SET ROLE {READER}")
+        connection.exec_driver_sql(f"SET ROLE {Group.READER}")
         return list(connection.exec_driver_sql(query).all())
 
 

@@ -11,8 +11,8 @@ from alembic import op
 
 from venn_admit.service.store.database.routines import view_statements
 
-revision = "0025"
-down_revision = "0024"
+revision = "0027"
+down_revision = "0026"
 branch_labels = None
 depends_on = None
 
