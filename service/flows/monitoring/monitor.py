@@ -36,12 +36,10 @@ def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> Monit
 
     Raises:
         NotFoundError: There is no such classifier.
-        InvalidInputError: It has logits only; a monitor tells labels apart by q too.
         NotReadyError: It has no calibration yet.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-        classifiers.require_vectors(classifier, "a monitor")
         calibration = calibrations.held(connection, classifier, None)
         monitors.lock(connection, calibration.calibrator_id)
         monitor = None if restart else monitors.newest(connection, calibration)

@@ -40,7 +40,7 @@ def monitor_report(
     return MonitorReport(
         classifier=classifier.name,
         class_names=classifier.class_names,
-        neighbour_count=classifier.neighbour_count,
+        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
         method=calibration.method,
         alpha=monitor.plan.alpha,
         setting=calibration.calibrator_id,

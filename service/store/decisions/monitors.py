@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection
 
-from venn_admit.service.core.monitoring.anytime.documents import LabelledPoints, labelled_points
+from venn_admit.service.core.monitoring.anytime.documents import MATCH_GROUPS, LabelledPoints, labelled_points
 from venn_admit.service.core.monitoring.anytime.plan import Lamp, MonitorPlan, plan_of
 from venn_admit.service.core.monitoring.anytime.readings import Reading
 from venn_admit.service.core.monitoring.anytime.state import MonitorState
@@ -29,13 +29,13 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 class StoredMonitor:
     """A monitor.
 
-    calibration_number: of the snapshot that its plan rests on. after_event: the last label event that does not count.
-    seen_event: the last one that it has read.
+    knn_parameters_id: None if the classifier has logits only. calibration_number: of the snapshot that its plan rests
+    on. after_event: the last label event that does not count. seen_event: the last one that it has read.
     """
 
     id: int
     calibrator_id: int
-    knn_parameters_id: int
+    knn_parameters_id: int | None
     calibration_number: int
     after_event: int
     seen_event: int
@@ -106,6 +106,7 @@ def start(connection: Connection, classifier: Classifier, calibration: Calibrati
         _calibration_documents(connection, classifier, calibration.calibrator_id, number),
         class_count=classifier.class_count,
         alpha=calibration.method_settings.alpha,
+        match_groups=1 if classifier.knn is None else MATCH_GROUPS,
     )
     connection.execute(statement("monitors.end_earlier_alarms"), of_calibrator)
     row = connection.execute(
@@ -115,7 +116,7 @@ def start(connection: Connection, classifier: Classifier, calibration: Calibrati
     return StoredMonitor(
         id=row.id,
         calibrator_id=calibration.calibrator_id,
-        knn_parameters_id=calibration.parameters_id,
+        knn_parameters_id=calibration.knn_parameters_id,
         calibration_number=number,
         after_event=event,
         seen_event=row.seen_event,
@@ -158,10 +159,10 @@ def _points(
         np.array(document, dtype=np.int64),
         predicted=column("predicted"),
         label=column("label"),
-        match_count=column("match_count"),
+        match_count=None if classifier.knn is None else column("match_count"),
         admitted=np.array(admitted, dtype=np.bool_),
         class_count=classifier.class_count,
-        neighbour_count=classifier.neighbour_count,
+        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
         seed=classifier.seed,
     )
 

@@ -34,7 +34,7 @@ SELECT
 FROM calibration
 WHERE
     calibration.calibrator_id = :calibrator_id
-    AND calibration.knn_parameters_id = :knn_parameters_id
+    AND calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
 ORDER BY calibration.number
 LIMIT 1;
 
@@ -158,7 +158,7 @@ INNER JOIN decision ON document.exemplar_id = decision.exemplar_id
 INNER JOIN calibration ON decision.calibration_id = calibration.id
 WHERE
     calibration.calibrator_id = :calibrator_id
-    AND calibration.knn_parameters_id = :knn_parameters_id
+    AND calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
     -- What was labelled before it was decided on may have been calibrated with.
     AND NOT EXISTS (
         SELECT 1
@@ -304,7 +304,7 @@ WHERE id = :alarm_id;
 
 -- name: behind
 -- The classifiers whose calibrator in use has no monitor, or one that has not read the newest labels, or, if asked for,
--- one with alarms that no webhook took. Those with logits only have no monitors.
+-- one with alarms that no webhook took.
 SELECT classifier.name
 FROM (
     SELECT DISTINCT ON (calibrator.classifier_id)
@@ -328,23 +328,20 @@ LEFT JOIN
     ) AS newest
     ON TRUE
 WHERE
-    classifier.dimension IS NOT NULL
-    AND (
-        newest.seen_event IS NULL
-        OR newest.seen_event < (
-            SELECT max(event.id)
-            FROM label_event AS event
-        )
-        OR (
-            CAST(:unsent AS boolean)
-            AND EXISTS (
-                SELECT 1
-                FROM monitor_alarm AS alarm
-                WHERE
-                    alarm.monitor_id = newest.id
-                    AND alarm.ended_at IS NULL
-                    AND alarm.notified_at IS NULL
-            )
+    newest.seen_event IS NULL
+    OR newest.seen_event < (
+        SELECT max(event.id)
+        FROM label_event AS event
+    )
+    OR (
+        CAST(:unsent AS boolean)
+        AND EXISTS (
+            SELECT 1
+            FROM monitor_alarm AS alarm
+            WHERE
+                alarm.monitor_id = newest.id
+                AND alarm.ended_at IS NULL
+                AND alarm.notified_at IS NULL
         )
     )
 ORDER BY classifier.name;
