@@ -79,23 +79,23 @@ def test_a_monitor_without_vectors_watches_classes_and_has_no_way_back(empty: En
     move(empty, "0004")
     with transaction(empty) as connection:
         run_script(connection, ROWS)
-    move(empty, "0026")
+    move(empty, "0027")
     with transaction(empty) as connection:
         connection.execute(text(START_MONITOR), {"parameters": 1, "plan": OF_GROUPS_TOO})
     old_facts, old_comments, rows = facts(empty), comments(empty), table_contents(empty, columns(empty))
 
-    move(empty, "0027")
+    move(empty, "0028")
     assert table_contents(empty, columns(empty)) == rows
     for parameters, plan in ((None, OF_GROUPS_TOO), (1, OF_CLASSES)):
         with pytest.raises(DatabaseError, match="monitor_partitions_check"), transaction(empty) as connection:
             connection.execute(text(START_MONITOR), {"parameters": parameters, "plan": plan})
-    move(empty, "0026", command.downgrade)
+    move(empty, "0027", command.downgrade)
     assert (facts(empty), comments(empty)) == (old_facts, old_comments)
     assert table_contents(empty, columns(empty)) == rows
 
-    move(empty, "0027")
+    move(empty, "0028")
     with transaction(empty) as connection:
         connection.execute(text(START_MONITOR), {"parameters": None, "plan": OF_CLASSES})
     with pytest.raises(ProgrammingError, match="which an older schema cannot hold"):
-        move(empty, "0026", command.downgrade)
-    assert schema.current_revision(empty) == "0027"
+        move(empty, "0027", command.downgrade)
+    assert schema.current_revision(empty) == "0028"

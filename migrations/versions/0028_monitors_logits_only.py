@@ -9,8 +9,8 @@ from alembic import op
 
 from venn_admit.service.store.database.routines import view_statements
 
-revision = "0027"
-down_revision = "0026"
+revision = "0028"
+down_revision = "0027"
 branch_labels = None
 depends_on = None
 
@@ -44,7 +44,7 @@ def upgrade() -> None:
     )
     _comment(f"{COMMENT_BEFORE}; null if the classifier has logits only.")
     for view in REDEFINED:
-        for statement in view_statements(f"{view}_since_0027"):
+        for statement in view_statements(f"{view}_since_0028"):
             op.execute(statement)
 
 
