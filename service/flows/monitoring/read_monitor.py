@@ -14,7 +14,7 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 def read_monitor(connection: Connection, classifier: Classifier, calibration: Calibration) -> Watch:
-    """Return what the monitor of a calibration's setting says; the classifier has vectors."""
+    """Return what the monitor of a calibration's setting says."""
     if calibrations.latest(connection, classifier).calibrator_id != calibration.calibrator_id:
         return Watch(is_in_use=False, said=None, is_behind=False)
     monitor = monitors.newest(connection, calibration)
