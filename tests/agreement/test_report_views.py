@@ -109,6 +109,34 @@ def test_traffic_by_partition(classifier: tuple[Bench, str], method: str) -> Non
     assert jobs == (2 if (name, method) == ("documents", "venn-admit") else 1)
 
 
+def test_traffic_by_day(classifier: tuple[Bench, str]) -> None:
+    """The jobs of a day together, of each snapshot."""
+    bench, name = classifier
+    jobs: dict[tuple[Any, int], list[Any]] = {}
+    for row in bench.rows("SELECT * FROM report.traffic_v1 WHERE classifier = :name", name=name):
+        jobs.setdefault((row.day, row.calibration), []).append(row)
+    days: dict[tuple[Any, int], list[Any]] = {}
+    for row in bench.rows("SELECT * FROM report.daily_traffic_v1 WHERE classifier = :name", name=name):
+        days.setdefault((row.day, row.calibration), []).append(row)
+    assert days.keys() == jobs.keys()
+    assert max(len({row.job for row in rows}) for rows in jobs.values()) == (2 if name == "documents" else 1)
+    for key, rows in days.items():
+        counts, calibrated = Counter[Any](), Counter[Any]()
+        for row in jobs[key]:
+            counts[row.bin, row.d_quartile] += row.points
+            calibrated[row.bin, row.d_quartile] = row.calibration_points
+        assert {(row.bin, row.d_quartile): row.points for row in rows} == counts
+        for row in rows:
+            own = [each for each in jobs[key] if (each.bin, each.d_quartile) == (row.bin, row.d_quartile)]
+            assert row.share == pytest.approx(row.points / counts.total(), rel=1e-12)
+            for column in ("admitted", "labelled", "correct"):
+                assert getattr(row, column) == sum(getattr(each, column) for each in own)
+            for column in ("q_from", "q_to", "calibration_points", "calibration_share", "calibration_accuracy"):
+                assert {getattr(each, column) for each in own} == {getattr(row, column)}
+            assert row.accuracy == (row.correct / row.labelled if row.labelled else None)
+            assert row.stability_index == pytest.approx(index_of_stability(counts, calibrated), rel=1e-9)
+
+
 def test_label_budget_of_bands(classifier: tuple[Bench, str]) -> None:
     bench, name = classifier
     mc_share = float(bench.value("SELECT mc_share FROM classifier WHERE name = :name", name=name))
