@@ -1,8 +1,13 @@
 """The monitor through the flows: the same as from scratch whatever became of the labels, and by both methods."""
 
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +27,7 @@ from venn_admit.service.store.database.engine import create_engine, transaction
 from venn_admit.service.store.decisions import monitors
 from venn_admit.service.store.decisions.monitors import CountedLabels
 
+REPOSITORY = Path(__file__).parents[3]
 POINTS = 1200
 SIZE = 3
 IDS = tuple(f"film-{row}" for row in range(POINTS))
@@ -32,6 +38,19 @@ WHERE monitor_id = :monitor_id ORDER BY documents
 READINGS = "SELECT * FROM monitor_reading WHERE monitor_id = :monitor_id ORDER BY lamp, number"
 STANDING = """
 SELECT lamp, number, label_event_id FROM monitor_alarm WHERE monitor_id = :monitor_id AND ended_at IS NULL ORDER BY 1, 2
+"""
+WAITING_TO_WRITE_ALARMS = """
+SELECT pid FROM pg_stat_activity
+WHERE
+    datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%UPDATE monitor_alarm%'
+    AND backend_xid IS NOT NULL
+"""
+UPDATE = """
+import sys
+from venn_admit.service.flows.monitoring import monitor
+from venn_admit.service.store.database.engine import create_engine
+monitor.STATE_DOCUMENTS = 100
+monitor.update_monitor(create_engine(sys.argv[1]), "reviews")
 """
 
 
@@ -296,6 +315,29 @@ def test_a_crash_in_the_middle_leaves_the_state_as_before(scored: Bench, monkeyp
                 look(scored)
         assert stored(scored, 1) == before
     assert written == 2
+    assert look(scored).documents == 420
+    assert_as_from_scratch(scored)
+
+
+def test_an_update_that_is_killed_in_the_middle_leaves_the_state_as_before(scored: Bench) -> None:
+    """A process of its own: its states and readings are written, and it waits to write its alarms."""
+    give(scored, of(range(150)))
+    before = stored(scored, look(scored).monitor)
+    give(scored, flipped(range(100, 420)))
+    url = scored.engine.url.render_as_string(hide_password=False)
+    with transaction(scored.engine) as holder:
+        holder.exec_driver_sql("LOCK TABLE monitor_alarm IN EXCLUSIVE MODE")
+        with subprocess.Popen([sys.executable, "-W", "error", "-c", UPDATE, url], cwd=REPOSITORY) as updating:
+            try:
+                deadline = time.monotonic() + 60
+                while not scored.rows(WAITING_TO_WRITE_ALARMS):
+                    assert updating.poll() is None, "it did not wait"
+                    assert time.monotonic() < deadline, "it did not come so far"
+                    time.sleep(0.05)
+            finally:
+                updating.kill()
+        assert updating.returncode == -signal.SIGKILL
+    assert stored(scored, 1) == before
     assert look(scored).documents == 420
     assert_as_from_scratch(scored)
 
