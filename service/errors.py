@@ -68,6 +68,7 @@ class Code(StrEnum):
     UNKNOWN_EXEMPLAR = "unknown-exemplar", "not-found", "No exemplar has this id.", "classifier", "exemplar"
     UNKNOWN_DECISION = "unknown-decision", "not-found", "No decision has this number.", "decision"
     UNKNOWN_JOB = "unknown-job", "not-found", "No job has this number.", "job"
+    UNKNOWN_KEY = "unknown-key", "not-found", "No key for the HTTP service has this number.", "key"
     UNKNOWN_INDEX = "unknown-index", "not-found", "The classifier has no HNSW index to drop.", "classifier"
 
     SCHEMA_OUTDATED = "schema-outdated", "not-ready", "The schema of the database is older than this program needs."

@@ -62,6 +62,10 @@ class Runtime:
         with connect(self.engine) as connection:
             check_server(connection)
 
+    def check_schema(self) -> None:
+        """Raise NotReadyError unless the schema of the database serves this program."""
+        schema.require_usable(self.engine)
+
     def open_schema(self, *, migrate: bool | None = None) -> None:
         """See that the database has our schema.
 

@@ -15,11 +15,11 @@ from celery.worker import state
 from venn_admit.service import broker
 from venn_admit.service.cli.advice import advised
 from venn_admit.service.errors import VennAdmitError
+from venn_admit.service.log import log_as_json
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.settings import unknown_variables
 from venn_admit.service.store.database import schema
 from venn_admit.workers.consumption import Consumption
-from venn_admit.workers.log import log_as_json
 from venn_admit.workers.presence import Presence
 
 # A worker that computes nothing ends within this time.

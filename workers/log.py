@@ -1,51 +1,10 @@
-"""How a worker and beat log: one JSON object per line, for this program and its libraries, without secrets."""
+"""How a worker and beat log: as all that serve others, which Celery is told here."""
 
-import logging
-import os
-
-import structlog
 from celery.signals import setup_logging
-from structlog.typing import EventDict, Processor
 
-from venn_admit.service.secrets import mask
-from venn_admit.service.settings import secret_addresses
+from venn_admit.service.log import log_as_json
 
 
 def log_as_json_from_the_start() -> None:
     """Make Celery set up its logging by `log_as_json`."""
     setup_logging.connect(log_as_json)
-
-
-def log_as_json(loglevel: int = logging.INFO, **_: object) -> None:
-    """Set up logging. Celery calls this with its options."""
-    shared: list[Processor] = [
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
-    handler = logging.StreamHandler()
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.format_exc_info,
-                _mask_secrets,
-                structlog.processors.JSONRenderer(),
-            ],
-        )
-    )
-    root = logging.getLogger()
-    root.handlers = [handler]
-    root.setLevel(loglevel)
-    logging.captureWarnings(capture=True)
-    structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=True,
-    )
-
-
-def _mask_secrets(_logger: object, _method: str, entry: EventDict) -> EventDict:
-    """Mask the addresses of broker and database, which a library may log, for example in an exception."""
-    addresses = secret_addresses(os.environ)
-    return {key: mask(value, *addresses) if isinstance(value, str) else value for key, value in entry.items()}

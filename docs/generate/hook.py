@@ -7,6 +7,7 @@ from mkdocs.structure.files import File, Files
 
 from docs.generate.command_line import command_line_page
 from docs.generate.errors import errors_page
+from docs.generate.openapi import http_page
 from docs.generate.settings import settings_page
 from docs.generate.tables import tables_page
 from docs.generate.views import views_page
@@ -14,6 +15,7 @@ from docs.generate.worked_example import worked_example_picture, worked_example_
 
 GENERATED: dict[str, Callable[[], str]] = {
     "reference/command-line.md": command_line_page,
+    "reference/http.md": http_page,
     "reference/settings.md": settings_page,
     "reference/views.md": views_page,
     "reference/tables.md": tables_page,

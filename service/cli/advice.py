@@ -17,6 +17,7 @@ ADVICE: Mapping[Code, str] = {
     Code.NO_SETTING: "run `venn-admit calibrate {classifier}`",
     Code.UNKNOWN_CALIBRATION: "`venn-admit calibrations {classifier}` lists the newest",
     Code.UNKNOWN_JOB: "`venn-admit jobs list` lists the jobs",
+    Code.UNKNOWN_KEY: "`venn-admit key list` lists the keys",
     Code.SCHEMA_OUTDATED: "run `venn-admit db upgrade`",
     Code.TOO_FEW_TRAINING_EXEMPLARS: "run `venn-admit ingest {classifier} FILE --split train`",
     Code.NO_HELD_OUT_DATA: "run `venn-admit ingest {classifier} FILE --split held-out`",

@@ -20,11 +20,13 @@ from venn_admit.service.cli.verbs import (
     demo,
     index,
     jobs,
+    keys,
     monitor,
     operation,
     recalibrate,
     report,
     scoring,
+    serve,
     what_if,
 )
 from venn_admit.service.errors import VennAdmitError
@@ -64,6 +66,8 @@ what_if.register(app)
 monitor.register(app)
 demo.register(app)
 jobs.register(app)
+serve.register(app)
+keys.register(app)
 operation.register(app)
 
 

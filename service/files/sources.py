@@ -1,6 +1,6 @@
 """Where exemplars come from: a file, a table of Arrow, or arrays in memory."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -132,6 +132,7 @@ class ArraySource:
         ids: n texts or integers; None for ids that follow from the content.
         documents: n texts or integers, None for an exemplar of no document; None if no exemplar has one.
         attributes: Further columns of n values each.
+        row_attributes: Instead of them, n dictionaries, which need not have the same keys.
         memory_budget: Bytes that reading may take, beside the arrays themselves.
     """
 
@@ -142,6 +143,7 @@ class ArraySource:
     ids: Sequence[object] | None = None
     documents: Sequence[object] | None = None
     attributes: Mapping[str, Sequence[Any]] | None = None
+    row_attributes: Sequence[Attributes] | None = None
     memory_budget: int = DEFAULT_MEMORY_BUDGET
 
     def __str__(self) -> str:
@@ -178,7 +180,7 @@ class ArraySource:
                 labels=labels.tolist() if isinstance(labels, np.ndarray) and labels.dtype.kind not in "iuf" else labels,
                 external_ids=self._texts("ids", self.ids, rows),
                 document_ids=self._texts("documents", self.documents, rows),
-                attributes=None if not self.attributes else _transposed(self.attributes, rows),
+                attributes=self._attributes(rows),
             )
 
     def _check(self, dimension: int | None, class_count: int) -> None:
@@ -204,6 +206,11 @@ class ArraySource:
                 raise input_error(self.name, name, f"{row_count} rows, as many as {first} has", len(column))
         if not row_count:
             raise input_error(self.name, first, "at least one row", 0)
+
+    def _attributes(self, rows: slice) -> Iterable[Attributes] | None:
+        if self.row_attributes is not None:
+            return self.row_attributes[rows]
+        return _transposed(self.attributes, rows) if self.attributes else None
 
     def _texts(self, column: str, values: Sequence[object] | None, rows: slice) -> list[str | None] | None:
         if values is None:

@@ -125,6 +125,8 @@ ROUTINES = (
     "oldest_program",
     "prepare_reader",
     "grant_reader",
+    "prepare_service",
+    "grant_service",
     "band_points",
     "band_thresholds",
 )

@@ -1,10 +1,10 @@
 """What `calibrate` says of a calibration by Venn-Abers: its score, and what became of its certificate."""
 
 from venn_admit.service.cli.output import output, print_result
-from venn_admit.service.cli.shown.catalogue_payload import asked_payload
 from venn_admit.service.flows.calibration.calibrate import Calibrated
 from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
-from venn_admit.service.report.calibration.cells.certified import certificate_payload, certificate_section
+from venn_admit.service.payloads.calibrated import calibrated_payload
+from venn_admit.service.report.calibration.cells.certified import certificate_section
 from venn_admit.service.report.calibration.tables import drawn_section
 
 
@@ -25,22 +25,7 @@ def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
         )
     print_result(
         as_json,
-        {
-            "calibration": done.calibration_id,
-            **asked_payload(asked),
-            "chosen_score": str(choice.kind),
-            "network_share": choice.network_share,
-            "reliability_share": choice.reliability_share,
-            "standard_error": choice.standard_error,
-            "mc": done.mc_count,
-            "vp": done.vp_count,
-            "steps": len(made.steps.cell),
-            "rows_closed": done.changed.closed,
-            "rows_opened": done.changed.opened,
-            "certificate": None
-            if certificate is None
-            else certificate_payload(certificate, done.classifier.class_names),
-        },
+        calibrated_payload(done),
         *lines,
     )
     if certificate is not None and not as_json:

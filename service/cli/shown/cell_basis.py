@@ -1,18 +1,11 @@
 """What the probabilities of a decision by Venn-Abers rest on: its score, its cell, and the steps around the score."""
 
-from dataclasses import asdict
 from math import isfinite
-from typing import Any
 
 from rich.table import Table
 
 from venn_admit.service.cli.output import cell, output
 from venn_admit.service.flows.methods.method import CellBasis, StepBounds
-
-
-def basis_payload(basis: CellBasis | None) -> dict[str, Any] | None:
-    """Return the basis for JSON; null if the method has no cells."""
-    return None if basis is None else asdict(basis)
 
 
 def print_basis(basis: CellBasis) -> None:

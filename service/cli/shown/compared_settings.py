@@ -6,10 +6,10 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from venn_admit.service.cli.shown.catalogue_payload import asked_payload
 from venn_admit.service.cli.steps import COMMANDS
 from venn_admit.service.core.types import CalibratorSettings
 from venn_admit.service.flows.calibration.compare import ComparedSetting, ComparedSettings
+from venn_admit.service.payloads.catalogue import asked_payload
 from venn_admit.service.report.evaluation.admission import (
     admission_cells,
     admission_columns,

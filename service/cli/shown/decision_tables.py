@@ -1,7 +1,6 @@
 """A decision on one point as tables: the decision, its evidence per class, and the nearest training exemplars."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from rich.table import Table
@@ -9,10 +8,7 @@ from rich.table import Table
 from venn_admit.service.cli.output import cell, output
 from venn_admit.service.core.types import IntArray
 from venn_admit.service.flows.methods.method import AppliedPolicy
-from venn_admit.service.store.exemplars.exemplars import DescribedExemplar
-
-# A training exemplar, its label, and its distance.
-Near = tuple[DescribedExemplar, int, float]
+from venn_admit.service.payloads.decisions import Near
 
 _FIELDS = {
     "predicted": "predicted class",
@@ -30,29 +26,6 @@ _FIELDS = {
 
 # What there may be no more to say of: an admitted prediction has no reason, and logits alone no neighbours.
 _LEFT_OUT_IF_NONE = frozenset({"reason", "match_count", "distance"})
-
-
-def neighbour_list(near: Sequence[Near], class_names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return neighbours for JSON."""
-    return [
-        {
-            **neighbour._mapping,
-            "label": label,
-            "distance": distance,
-            "label_class": class_names[label],
-            "network_class": class_names[neighbour.network_predicted],
-        }
-        for neighbour, label, distance in near
-    ]
-
-
-def named_classes(fields: Mapping[str, Any], class_names: Sequence[str]) -> dict[str, str | None]:
-    """The classes predicted and decided on by name, as `score` writes them; fields: as for `print_decision`."""
-    decision = fields["decision"]
-    return {
-        "predicted_class": class_names[fields["predicted"]],
-        "decided_class": None if decision is None else class_names[decision],
-    }
 
 
 def _fact(field: str, value: Any, class_names: Sequence[str]) -> Any:
@@ -99,11 +72,6 @@ def _print_nearest(class_names: Sequence[str], near: Sequence[Near]) -> None:
         cells = (neighbour.external_id, f"{distance:.6g}", class_names[label], predicted, attributes)
         nearest.add_row(*map(cell, cells))
     output.print(nearest)
-
-
-def policy_payload(policy: AppliedPolicy | None) -> dict[str, Any] | None:
-    """Return what a policy says of a prediction, for JSON; null if no certificate was asked for."""
-    return None if policy is None else asdict(policy)
 
 
 def _policy_text(policy: AppliedPolicy) -> str:

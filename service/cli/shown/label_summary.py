@@ -1,31 +1,17 @@
 """What `label` says of a file of labels: what was recorded, and what the exemplars are used for from now on."""
 
 from pathlib import Path
-from typing import Any
 
 from venn_admit.service.core.types import HELD_OUT_SPLITS, Split
 from venn_admit.service.flows.exemplars.label import LabelResult
-
-
-def payload(done: LabelResult) -> dict[str, Any]:
-    """For programs."""
-    return {
-        "rows": done.rows,
-        **_recorded(done),
-        "put_to_use": done.put_to_use,
-        "joined": {str(split): count for split, count in done.joined.items()},
-        "left": done.left,
-        "kept_for_evaluation": done.kept,
-        "selected_and_calibrating": done.still_calibrating,
-        "recalibrations_due": done.recalibrations,
-    }
+from venn_admit.service.payloads.exemplars import recorded
 
 
 def lines(file: Path, done: LabelResult) -> list[str]:
     """Return lines for people; what did not happen has no line."""
-    recorded = [f"{count:,} {what}" for what, count in _recorded(done).items()]
+    said_first = [f"{count:,} {what}" for what, count in recorded(done).items()]
     if done.put_to_use:
-        recorded.append(f"{done.put_to_use:,} stored before and used now")
+        said_first.append(f"{done.put_to_use:,} stored before and used now")
     calibrating = {split: done.joined[split] for split in HELD_OUT_SPLITS if split in done.joined}
     where = ", ".join(f"{split} {count:,}" for split, count in calibrating.items())
     said = [
@@ -41,15 +27,6 @@ def lines(file: Path, done: LabelResult) -> list[str]:
         ),
     ]
     return [
-        f"{file.name}: {done.rows:,} labels, {', '.join(recorded)}.",
+        f"{file.name}: {done.rows:,} labels, {', '.join(said_first)}.",
         *(text.format(f"{count:,}") for count, text in said if count),
     ]
-
-
-def _recorded(done: LabelResult) -> dict[str, int]:
-    return {
-        "new": done.new,
-        "corrected": done.corrected,
-        "retracted": done.retracted,
-        "unchanged": done.unchanged,
-    }

@@ -1,4 +1,4 @@
-"""Stored rows as they are shown: unchanged to programs, and to people as tables with local times."""
+"""Stored rows as people see them: tables, with local times."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -9,11 +9,6 @@ from rich.table import Table
 from rich.text import Text
 
 from venn_admit.service.cli.output import shown
-
-
-def plain(row: Any) -> dict[str, Any]:
-    """Return a row for JSON: times as text, with their offset."""
-    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in row._mapping.items()}
 
 
 def cell(value: Any) -> str:

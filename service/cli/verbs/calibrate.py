@@ -157,6 +157,8 @@ def calibrate(
 
 def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None:
     """Print what Venn-ADMIT made."""
+    from venn_admit.service.payloads.calibrated import calibrated_payload
+
     if made.usable_count == 0:
         hint = (
             f"--kappa {made.largest_kappa} would leave some; coarser --q-bins or a larger --delta would leave more"
@@ -166,21 +168,7 @@ def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None
         warn(f"no band holds {done.settings.kappa} points of every class, so everything will be rejected: {hint}.")
     print_result(
         as_json,
-        {
-            "calibration": done.calibration_id,
-            "alpha": str(done.settings.alpha),
-            "delta": done.settings.delta,
-            "kappa": done.settings.kappa,
-            "s_hat": made.radius.s_hat,
-            "omega": made.radius.omega,
-            "mc": done.mc_count,
-            "vp": done.vp_count,
-            "vp_in_usable_bands": made.usable_count,
-            "vp_singletons": made.singleton_count,
-            "largest_usable_kappa": made.largest_kappa,
-            "rows_closed": done.changed.closed,
-            "rows_opened": done.changed.opened,
-        },
+        calibrated_payload(done),
         f"Calibration {done.calibration_id} is current: alpha {done.settings.alpha}, kappa "
         f"{done.settings.kappa}, omega {made.radius.omega:.4g}; points: {done.mc_count:,} mc, {done.vp_count:,} vp.",
         f"Of vp, {made.usable_count / done.vp_count:.1%} lie in bands with enough points, "

@@ -25,9 +25,9 @@ def register(app: typer.Typer) -> None:
 def list_classifiers(as_json: Json = False) -> None:
     """List the classifiers: their data, the calibration in use and the jobs that are running."""
     from venn_admit.service.cli.session import open_session
-    from venn_admit.service.cli.shown.catalogue_payload import classifiers_payload
     from venn_admit.service.cli.shown.catalogue_tables import classifiers_table
     from venn_admit.service.flows.exemplars.catalogue import list_classifiers as flow
+    from venn_admit.service.payloads.catalogue import classifiers_payload
 
     found = flow(open_session().engine)
     if as_json:
@@ -41,9 +41,9 @@ def list_classifiers(as_json: Json = False) -> None:
 def show(name: Name, as_json: Json = False) -> None:
     """Show a classifier: its data, settings, newest jobs and last decisions."""
     from venn_admit.service.cli.session import open_session
-    from venn_admit.service.cli.shown.catalogue_payload import show_payload
     from venn_admit.service.cli.shown.catalogue_tables import show_tables
     from venn_admit.service.flows.exemplars.catalogue import show as flow
+    from venn_admit.service.payloads.catalogue import show_payload
 
     found = flow(open_session().engine, name)
     if as_json:
@@ -59,9 +59,9 @@ def calibrations(
 ) -> None:
     """List a classifier's newest calibrations, and the settings they were made under."""
     from venn_admit.service.cli.session import open_session
-    from venn_admit.service.cli.shown.catalogue_payload import calibrations_payload
     from venn_admit.service.cli.shown.catalogue_tables import calibrations_tables
     from venn_admit.service.flows.exemplars.catalogue import list_calibrations as flow
+    from venn_admit.service.payloads.catalogue import calibrations_payload
 
     found = flow(open_session().engine, name, limit=limit)
     if as_json:
@@ -91,9 +91,9 @@ def retire(
     Its calibrations and the decisions made with them stay. The setting in use cannot be retired.
     """
     from venn_admit.service.cli.session import open_session
-    from venn_admit.service.cli.shown.catalogue_payload import setting_payload
     from venn_admit.service.cli.shown.catalogue_tables import setting_text
     from venn_admit.service.flows.calibration.retire import retire as flow
+    from venn_admit.service.payloads.catalogue import setting_payload
 
     retired = flow(open_session().engine, name, setting)
     print_result(

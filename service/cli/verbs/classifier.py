@@ -42,6 +42,7 @@ def create(
     """Register a classifier."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.flows.exemplars.create import create as flow
+    from venn_admit.service.payloads.catalogue import created_payload
 
     class_names = tuple(part.strip() for part in classes.split(","))
     created = flow(
@@ -57,13 +58,7 @@ def create(
     size = "logits only" if knn is None else f"D = {knn.dimension}, K = {knn.neighbour_count}"
     print_result(
         as_json,
-        {
-            "classifier": name,
-            "classes": list(class_names),
-            "dimension": None if knn is None else knn.dimension,
-            "k": None if knn is None else knn.neighbour_count,
-            "seed": seed,
-        },
+        created_payload(created),
         f"Created classifier {name}: {len(created.class_names)} classes, {size}.",
     )
 
@@ -85,21 +80,16 @@ def ingest(
     """
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.flows.awaited import ingest as flow
+    from venn_admit.service.payloads.exemplars import ingested_payload
 
     session = open_session()
     with Waiting(session) as shell:
         done = flow(session.engine, name, session.exemplars_in(file), split, shell=shell)
-    per_split = {str(split): count for split, count in done.new_per_split.items()}
-    known = done.rows - done.new
+    payload = ingested_payload(done)
+    per_split, known = payload["new_per_split"], payload["already_stored"]
     print_result(
         as_json,
-        {
-            "rows": done.rows,
-            "new": done.new,
-            "already_stored": known,
-            "new_per_split": per_split,
-            "recalibrations_due": done.recalibrations,
-        },
+        payload,
         f"{file.name}: {done.rows:,} rows, {done.new:,} new"
         + (f" ({', '.join(f'{key} {value:,}' for key, value in per_split.items())})" if per_split else "")
         + (f", {known:,} already stored." if known else "."),
@@ -136,6 +126,7 @@ def label(
     from venn_admit.service.cli.shown import label_summary
     from venn_admit.service.files.label_sources import LabelFile
     from venn_admit.service.flows.exemplars.label import label as flow
+    from venn_admit.service.payloads.exemplars import labelled_payload
 
     session = open_session()
     done = flow(
@@ -150,7 +141,7 @@ def label(
         warn(f"{file.name}: these columns are ignored: {', '.join(map(shown, done.ignored))}.")
     print_result(
         as_json,
-        label_summary.payload(done),
+        labelled_payload(done),
         *label_summary.lines(file, done),
         *_due(name, done.recalibrations),
     )

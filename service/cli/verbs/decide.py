@@ -45,13 +45,9 @@ def decide(
     import numpy as np
 
     from venn_admit.service.cli.session import open_session
-    from venn_admit.service.cli.shown.decision_tables import (
-        named_classes,
-        neighbour_list,
-        policy_payload,
-        print_decision,
-    )
+    from venn_admit.service.cli.shown.decision_tables import print_decision
     from venn_admit.service.flows.decisions.decide_row import decide_row, decide_vector
+    from venn_admit.service.payloads.decisions import decided_payload
 
     if (file is None) == (logits is None) or (file is None and row):
         raise InvalidInputError("expected either a file, and a row of it, or logits")
@@ -70,24 +66,13 @@ def decide(
         of_row = decide_row(session.engine, session.point_scorer, name, session.exemplars_in(file), row, **how)
         external_id, found = of_row.external_id, of_row.decided
     decided = found.decision
-    class_names = decided.classifier.class_names
     if as_json:
-        print_result(
-            True,
-            {
-                "external_id": external_id,
-                "calibration": decided.calibration_id,
-                "class_names": list(class_names),
-                **decided.fields,
-                **named_classes(decided.fields, class_names),
-                "category_counts": decided.category_counts.tolist(),
-                "policy": policy_payload(decided.policy),
-                "neighbours": neighbour_list(found.near, class_names),
-            },
-        )
+        print_result(True, decided_payload(external_id, found))
     else:
         title = f"{external_id or f'logits {logits}'}, calibration {decided.calibration_id}"
-        print_decision(title, class_names, decided.fields, decided.category_counts, found.near, decided.policy)
+        print_decision(
+            title, decided.classifier.class_names, decided.fields, decided.category_counts, found.near, decided.policy
+        )
 
 
 def _numbers(option: str, text: str) -> list[float]:

@@ -30,8 +30,8 @@ def list_jobs(
     """List jobs with their state, progress and times, the newest first."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.cli.shown.job_tables import jobs_table
-    from venn_admit.service.cli.shown.rows import plain
     from venn_admit.service.flows.jobs.listing import list_jobs as flow
+    from venn_admit.service.payloads.rows import plain
 
     rows = flow(open_session().engine, name, limit=limit)
     if as_json:
@@ -50,17 +50,13 @@ def show(
     """Show one job: its progress, and the number, attempts and first error of the chunks in each state."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.cli.shown.job_tables import chunks_table, headline, times
-    from venn_admit.service.cli.shown.rows import plain
     from venn_admit.service.flows.jobs.listing import show_job
+    from venn_admit.service.payloads.jobs import job_payload
 
     found = show_job(open_session().engine, job, with_chunks=chunks or as_json)
     summary = found.summary
     if as_json:
-        states_and_chunks = {
-            "chunk_states": [plain(row) for row in found.states],
-            "chunk_list": [plain(row) for row in found.chunks],
-        }
-        print_result(True, {**plain(summary), **states_and_chunks})
+        print_result(True, job_payload(found))
         return
     print_result(False, {}, headline(summary), times(summary), *([f"Error: {summary.error}"] if summary.error else []))
     if found.states:
@@ -88,9 +84,9 @@ def resume(
     """Finish a job that was interrupted, failed or cancelled; what is done already is not computed again."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.cli.shown.job_tables import headline
-    from venn_admit.service.cli.shown.rows import plain
     from venn_admit.service.files.output.tables import check_table_output
     from venn_admit.service.flows.awaited import resume as flow
+    from venn_admit.service.payloads.rows import plain
 
     if out is not None:
         check_table_output(out)

@@ -1,4 +1,4 @@
-"""Verbs that run the service: worker, beat, db upgrade, db status, db grant-reader."""
+"""Verbs that run the service: worker, beat, db upgrade, db status, db grant-reader, db grant-service."""
 
 import os
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +11,9 @@ from venn_admit.service.errors import NotReadyError
 
 if TYPE_CHECKING:
     from venn_admit.service.cli.session import Session
+    from venn_admit.service.store.database.roles import Group
+
+DatabaseRole = Annotated[str, typer.Argument(metavar="ROLE", help="A role of the database server.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -18,11 +21,12 @@ def register(app: typer.Typer) -> None:
     app.command(rich_help_panel=panels.RUNNING)(worker)
     app.command(rich_help_panel=panels.RUNNING)(beat)
     db = typer.Typer(
-        no_args_is_help=True, help="Upgrade the database schema, show whether it is up to date, and let others read."
+        no_args_is_help=True, help="Upgrade the database schema, show whether it is up to date, and let others use it."
     )
     db.command()(upgrade)
     db.command()(status)
     db.command()(grant_reader)
+    db.command()(grant_service)
     app.add_typer(db, name="db", rich_help_panel=panels.RUNNING)
 
 
@@ -93,13 +97,23 @@ def status(as_json: Json = False) -> None:
         raise typer.Exit(NotReadyError.exit_code)
 
 
-def grant_reader(
-    role: Annotated[str, typer.Argument(help="A role of the database server.")],
-    as_json: Json = False,
-) -> None:
+def grant_reader(role: DatabaseRole, as_json: Json = False) -> None:
     """Let a role read the views and functions in schema report, and nothing else that venn-admit keeps."""
-    from venn_admit.service.cli.session import open_session
-    from venn_admit.service.store.database import reader
+    from venn_admit.service.store.database.roles import Group
 
-    reader.grant_reader(open_session().engine, role)
-    print_result(as_json, {"role": role, "member_of": reader.READER}, f"Role {role} may read the schema report.")
+    _grant(Group.READER, role, "may read the schema report", as_json)
+
+
+def grant_service(role: DatabaseRole, as_json: Json = False) -> None:
+    """Let a role run all commands and workers, except those that change tables: `db upgrade` and `index`."""
+    from venn_admit.service.store.database.roles import Group
+
+    _grant(Group.SERVICE, role, "may run commands and workers", as_json)
+
+
+def _grant(group: "Group", role: str, words: str, as_json: bool) -> None:
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.store.database.roles import grant
+
+    grant(open_session().engine, group, role)
+    print_result(as_json, {"role": role, "member_of": group}, f"Role {role} {words}.")

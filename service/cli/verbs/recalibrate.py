@@ -53,7 +53,7 @@ def recalibrate(
 
 
 def _result(request: "RecalibrationRequest", step: "Step | None") -> dict[str, Any]:
-    from venn_admit.service.cli.shown.catalogue_payload import asked_payload
+    from venn_admit.service.payloads.catalogue import asked_payload
 
     done = None if step is None else step.calibrated
     return {

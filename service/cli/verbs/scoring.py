@@ -168,9 +168,10 @@ def replay(
 ) -> None:
     """Compute a stored decision again from its snapshot, and show what it rests on."""
     from venn_admit.service.cli.session import open_session
-    from venn_admit.service.cli.shown.replay import print_replayed, replay_payload
+    from venn_admit.service.cli.shown.replay import print_replayed
     from venn_admit.service.flows.decisions.replay import replay as flow
     from venn_admit.service.flows.decisions.replay import replay_newest
+    from venn_admit.service.payloads.decisions import replay_payload
 
     one_of_two = "expected either the number of a decision, or --classifier and --id"
     if decision is not None:

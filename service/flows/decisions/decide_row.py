@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from venn_admit.service.core.types import Float32Array
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.files.sources import ExemplarSource
-from venn_admit.service.flows.decisions.score_one import PointDecision, PointScorer
+from venn_admit.service.flows.decisions.score_one import GivenPoint, PointDecision, PointScorer
 from venn_admit.service.flows.exemplars.ingest import batches_of
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.exemplars import classifiers
@@ -64,6 +64,19 @@ def decide_vector(
         hnsw_ef_search=hnsw_ef_search,
     )
     return DecidedVector(decision)
+
+
+def decide_points(
+    scorer: PointScorer,
+    name: str,
+    points: Sequence[GivenPoint],
+    *,
+    weighted: bool | None,
+    require_full_match: bool,
+) -> list[DecidedVector]:
+    """Decide on each of some points by one snapshot, the current one; errors are those of `PointScorer.score_each`."""
+    decisions = scorer.score_each(name, points, weighted=weighted, require_full_match=require_full_match)
+    return [DecidedVector(decision) for decision in decisions]
 
 
 def decide_row(

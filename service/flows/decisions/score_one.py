@@ -1,4 +1,4 @@
-"""The decision on one vector, at once: by SQL from the current snapshot, and nothing is stored.
+"""The decision on one point, or on each of some, at once: by SQL from the current snapshot, and nothing is stored.
 
 A job decides the same, in every bit, on an exemplar with this vector.
 """
@@ -15,7 +15,7 @@ from venn_admit.service.core.approximation.knn import approximate
 from venn_admit.service.core.types import Float32Array, IntArray
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.flows.decisions.logits_only import point_of_logits, require_decidable
-from venn_admit.service.flows.methods.method import AppliedPolicy, PointsToDecide
+from venn_admit.service.flows.methods.method import AppliedPolicy, DecideOne, PointsToDecide
 from venn_admit.service.flows.methods.recent import Recent
 from venn_admit.service.flows.methods.registry import METHODS, settled_weights
 from venn_admit.service.store.calibrations import calibrations
@@ -28,6 +28,18 @@ from venn_admit.service.store.exemplars.exemplars import DescribedExemplar
 from venn_admit.service.store.search import nearest
 from venn_admit.service.store.search.array_cache import ArrayCache
 from venn_admit.service.store.search.nearest import NearestExemplars
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenPoint:
+    """A point to decide on.
+
+    vector: (D,) float32, finite; None if the classifier has logits only. logits: (C,) float32, the network's, which
+    some methods need.
+    """
+
+    vector: Float32Array | None
+    logits: Float32Array | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +74,27 @@ class _Current:
     parameters: StoredParameters | None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _LookedUp:
+    """What was read of a point, by which to decide without the database."""
+
+    decision_of: DecideOne
+    near: NearestExemplars | None
+    neighbours: Sequence[DescribedExemplar]
+
+    def decide(self, current: _Current, *, require_full_match: bool) -> PointDecision:
+        explained = self.decision_of(require_full_match=require_full_match)
+        return PointDecision(
+            classifier=current.classifier,
+            calibration_id=current.calibration.id,
+            fields=explained.fields,
+            category_counts=explained.category_counts,
+            nearest=self.near,
+            neighbours=self.neighbours,
+            policy=explained.policy,
+        )
+
+
 class PointScorer:
     """Decides on vectors one at a time, by the method of the current snapshot; keeps what it read of snapshots."""
 
@@ -80,46 +113,69 @@ class PointScorer:
         require_full_match: bool = False,
         hnsw_ef_search: int | None = None,
     ) -> PointDecision:
-        """Decide on a vector by the current snapshot.
+        """Decide on one point by the current snapshot; arguments and errors are those of `score_each`."""
+        (decision,) = self.score_each(
+            name,
+            [GivenPoint(vector, logits)],
+            weighted=weighted,
+            require_full_match=require_full_match,
+            hnsw_ef_search=hnsw_ef_search,
+        )
+        return decision
 
-        vector: (D,) float32, finite; None if the classifier has logits only. logits: (C,) float32, the network's, which
-        some methods need. weighted: by the localizer, or plain; None: as is usual for the method. require_full_match:
-        reject q < K. hnsw_ef_search: search by the HNSW index, which may miss neighbours, with so many candidates;
-        None: exactly. Raises NotReadyError before the first calibration, or where there is no such index;
-        InvalidInputError if the method needs logits, if something needs vectors and there are none, or if weights are
-        asked for of a certified calibration.
+    def score_each(
+        self,
+        name: str,
+        points: Sequence[GivenPoint],
+        *,
+        weighted: bool | None = None,
+        require_full_match: bool = False,
+        hnsw_ef_search: int | None = None,
+    ) -> list[PointDecision]:
+        """Decide on each of some points by the current snapshot, the same one for all, as if each were alone.
+
+        weighted: by the localizer, or plain; None: as is usual for the method. require_full_match: reject q < K.
+        hnsw_ef_search: search by the HNSW index, which may miss neighbours, with so many candidates; None: exactly.
+        Raises NotReadyError before the first calibration, or where there is no such index; InvalidInputError if the
+        method needs logits, if something needs vectors and there are none, or if weights are asked for of a certified
+        calibration.
         """
         with consistent_view(self._engine) as connection:
             current = self._current(connection, name)
-            classifier, calibration = current.classifier, current.calibration
-            weighted = settled_weights(calibration, weighted)
-            near = None
-            if current.parameters is None:
-                require_decidable(classifier, weighted=weighted, require_full_match=require_full_match)
-                if hnsw_ef_search is not None:
-                    classifiers.require_vectors(classifier, "a search")
-                points = point_of_logits(classifier, vector, logits)
-            else:
-                if vector is None:
-                    raise InvalidInputError(f"expected a vector, which classifier {name!r} decides on, got none")
-                near = _search(connection, classifier, vector, hnsw_ef_search)
-                points = PointsToDecide(
-                    approximate(*near.as_neighbours(), current.parameters.knn),
-                    vector[np.newaxis] if weighted else None,
-                    None if logits is None else logits[np.newaxis],
-                )
-            decide = self._deciders[calibration.method].look_up(connection, classifier, calibration, points)
-            neighbours = () if near is None else exemplars.described(connection, near.ids)
-        explained = decide(require_full_match=require_full_match)
-        return PointDecision(
-            classifier=classifier,
-            calibration_id=calibration.id,
-            fields=explained.fields,
-            category_counts=explained.category_counts,
-            nearest=near,
-            neighbours=neighbours,
-            policy=explained.policy,
-        )
+            weights = settled_weights(current.calibration, weighted)
+            looked_up = [
+                self._look_up(connection, current, point, weights, require_full_match, hnsw_ef_search)
+                for point in points
+            ]
+        return [found.decide(current, require_full_match=require_full_match) for found in looked_up]
+
+    def _look_up(
+        self,
+        connection: Connection,
+        current: _Current,
+        point: GivenPoint,
+        weighted: bool,
+        require_full_match: bool,
+        hnsw_ef_search: int | None,
+    ) -> _LookedUp:
+        classifier, calibration = current.classifier, current.calibration
+        near = None
+        if current.parameters is None:
+            require_decidable(classifier, weighted=weighted, require_full_match=require_full_match)
+            if hnsw_ef_search is not None:
+                classifiers.require_vectors(classifier, "a search")
+            to_decide = point_of_logits(classifier, point.vector, point.logits)
+        else:
+            if point.vector is None:
+                raise InvalidInputError(f"expected a vector, which classifier {classifier.name!r} decides on, got none")
+            near = _search(connection, classifier, point.vector, hnsw_ef_search)
+            to_decide = PointsToDecide(
+                approximate(*near.as_neighbours(), current.parameters.knn),
+                point.vector[np.newaxis] if weighted else None,
+                None if point.logits is None else point.logits[np.newaxis],
+            )
+        decide = self._deciders[calibration.method].look_up(connection, classifier, calibration, to_decide)
+        return _LookedUp(decide, near, () if near is None else exemplars.described(connection, near.ids))
 
     def _current(self, connection: Connection, name: str) -> _Current:
         """The current snapshot of the classifier of this name, or an error that says what is missing."""

@@ -91,11 +91,27 @@ def show(engine: Engine, name: str) -> Shown:
         )
 
 
-def list_calibrations(engine: Engine, name: str, *, limit: int) -> ListedCalibrations:
-    """Return the settings of a classifier and its newest snapshots. Raises NotFoundError."""
+def show_calibration(engine: Engine, name: str, calibration_id: int | None) -> tuple[Row[Any], Calibrator]:
+    """Return a snapshot, or the current one, and its setting.
+
+    Raises NotFoundError, and NotReadyError if there is no snapshot yet.
+    """
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        found = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+        (row,) = calibrations.summaries(connection, classifier, limit=1, calibration_id=found.id)
+        settings = {setting.id: setting for setting in calibrators.of_classifier(connection, classifier)}
+        return row, settings[row.setting]
+
+
+def list_calibrations(engine: Engine, name: str, *, limit: int, before: int | None = None) -> ListedCalibrations:
+    """Return the settings of a classifier and its newest snapshots; before: only those older than a snapshot.
+
+    Raises NotFoundError.
+    """
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         return ListedCalibrations(
             calibrators.of_classifier(connection, classifier),
-            calibrations.summaries(connection, classifier, limit=limit),
+            calibrations.summaries(connection, classifier, limit=limit, before=before),
         )

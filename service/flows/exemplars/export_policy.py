@@ -2,12 +2,20 @@
 
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.report.calibration.cells.certified import certificate_payload
 from venn_admit.service.store.calibrations import calibrations, certificates, score_choices
+from venn_admit.service.store.database.engine import consistent_view
+from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.exemplars.classifiers import Classifier
+
+
+def show_policy(engine: Engine, name: str, calibration_id: int | None) -> dict[str, Any]:
+    """Return the certificate of a calibration as `policy_document` has it. Raises NotFoundError and NotReadyError."""
+    with consistent_view(engine) as connection:
+        return policy_document(connection, classifiers.by_name(connection, name), calibration_id)
 
 
 def policy_document(connection: Connection, classifier: Classifier, calibration_id: int | None) -> dict[str, Any]:

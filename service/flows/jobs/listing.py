@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Engine, Row
 
+from venn_admit.service.errors import Code, NotFoundError
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.work import jobs
@@ -24,19 +25,27 @@ class ShownJob:
     chunks: Sequence[ChunkRow]
 
 
-def list_jobs(engine: Engine, name: str | None, *, limit: int) -> Sequence[JobRow]:
-    """Return the newest jobs of a classifier, or of all. Raises NotFoundError."""
+def list_jobs(engine: Engine, name: str | None, *, limit: int, before: int | None = None) -> Sequence[JobRow]:
+    """Return the newest jobs of a classifier, or of all; before: only those older than a job. Raises NotFoundError."""
     with connect(engine) as connection:
         if name is not None:
             classifiers.by_name(connection, name)
-        return jobs.summaries(connection, limit=limit, classifier=name)
+        return jobs.summaries(connection, limit=limit, classifier=name, before=before)
 
 
-def show_job(engine: Engine, job_id: int, *, with_chunks: bool = False) -> ShownJob:
-    """Return one job, its progress and its chunks. Raises NotFoundError."""
+def show_job(engine: Engine, job_id: int, *, with_chunks: bool = False, name: str | None = None) -> ShownJob:
+    """Return one job, its progress and its chunks. Raises NotFoundError.
+
+    name: of the classifier that it must be of; None: of any.
+    """
     with connect(engine) as connection:
+        if name is not None:
+            classifiers.by_name(connection, name)
         jobs.by_id(connection, job_id)
-        (summary,) = jobs.summaries(connection, limit=1, job_id=job_id)
+        found = jobs.summaries(connection, limit=1, job_id=job_id, classifier=name)
+        if not found:
+            raise NotFoundError(f"classifier {name!r} has no job {job_id}", code=Code.UNKNOWN_JOB, job=job_id)
+        (summary,) = found
         return ShownJob(
             summary,
             jobs.chunk_states(connection, job_id),

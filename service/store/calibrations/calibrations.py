@@ -253,9 +253,24 @@ def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -
     return found
 
 
-def summaries(connection: Connection, classifier: Classifier, *, limit: int) -> Sequence[Row[Any]]:
-    """Return the newest snapshots of a classifier, newest first: setting, time, reason and number of points."""
-    parameters = {"classifier_id": classifier.id, "row_limit": limit}
+def summaries(
+    connection: Connection,
+    classifier: Classifier,
+    *,
+    limit: int,
+    before: int | None = None,
+    calibration_id: int | None = None,
+) -> Sequence[Row[Any]]:
+    """Return the newest snapshots of a classifier, newest first: setting, time, reason and number of points.
+
+    before: a snapshot; only older ones are wanted. calibration_id: the only one that is wanted.
+    """
+    parameters = {
+        "classifier_id": classifier.id,
+        "row_limit": limit,
+        "before": before,
+        "calibration_id": calibration_id,
+    }
     return connection.execute(statement("calibrations.calibrations"), parameters).all()
 
 

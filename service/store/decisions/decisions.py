@@ -1,7 +1,7 @@
 """Decisions: written by binary COPY, read in the order of a job's request."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -217,3 +217,19 @@ def newest(connection: Connection, classifier: Classifier, external_id: str) -> 
             exemplar=external_id,
         )
     return decision_id
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which decisions are wanted; None: any. before: a decision; only older ones are wanted."""
+
+    calibration_id: int | None = None
+    external_id: str | None = None
+    admitted: bool | None = None
+    before: int | None = None
+
+
+def page(connection: Connection, classifier: Classifier, wanted: Wanted, *, limit: int) -> Sequence[Row[Any]]:
+    """Return the newest decisions of a classifier that are wanted, newest first."""
+    parameters = {"classifier_id": classifier.id, "row_limit": limit, **asdict(wanted)}
+    return connection.execute(statement("decisions.page_of_decisions"), parameters).all()

@@ -158,7 +158,7 @@ WHERE id = :calibration_id
 FOR KEY SHARE;
 
 -- name: calibrations
--- The newest snapshots of a classifier, under any setting.
+-- The newest snapshots of a classifier, the newest before a given one, or a given one, under any setting.
 SELECT
     calibration.id AS calibration,
     calibrator.id AS setting,
@@ -170,7 +170,10 @@ SELECT
     calibration.state = 'current' AS is_current
 FROM calibration
 INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
-WHERE calibrator.classifier_id = :classifier_id
+WHERE
+    calibrator.classifier_id = :classifier_id
+    AND (CAST(:before AS bigint) IS NULL OR calibration.id < :before)
+    AND (CAST(:calibration_id AS bigint) IS NULL OR calibration.id = :calibration_id)
 ORDER BY calibration.id DESC
 LIMIT :row_limit;
 

@@ -203,3 +203,28 @@ INNER JOIN exemplar ON decision.exemplar_id = exemplar.id
 LEFT JOIN admit_evidence ON decision.id = admit_evidence.decision_id
 LEFT JOIN abers_evidence ON decision.id = abers_evidence.decision_id
 WHERE decision.id = :decision_id;
+
+-- name: page_of_decisions
+-- The newest decisions of a classifier, or the newest before a given one. Nulls ask for any.
+SELECT
+    decision.id AS decision,
+    exemplar.external_id,
+    decision.calibration_id AS calibration,
+    decision.weighted,
+    decision.require_full_match,
+    decision.predicted,
+    decision.lower,
+    decision.upper,
+    decision.decision AS decided,
+    decision.reason,
+    decision.created_at
+FROM decision
+INNER JOIN exemplar ON decision.exemplar_id = exemplar.id
+WHERE
+    exemplar.classifier_id = :classifier_id
+    AND (CAST(:before AS bigint) IS NULL OR decision.id < :before)
+    AND (CAST(:calibration_id AS bigint) IS NULL OR decision.calibration_id = :calibration_id)
+    AND (CAST(:external_id AS text) IS NULL OR exemplar.external_id = :external_id)
+    AND (CAST(:admitted AS boolean) IS NULL OR (decision.decision IS NOT NULL) = :admitted)
+ORDER BY decision.id DESC
+LIMIT :row_limit;

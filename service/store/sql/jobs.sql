@@ -346,7 +346,7 @@ FROM pg_control_system() AS control, pg_database
 WHERE pg_database.datname = current_database();
 
 -- name: jobs
--- The newest jobs, of one classifier or of all, and the progress of each.
+-- The newest jobs, or the newest before a given one, of one classifier or of all, and the progress of each.
 SELECT
     job,
     classifier,
@@ -366,6 +366,7 @@ FROM job_summary_v1
 WHERE
     (CAST(:job_id AS bigint) IS NULL OR job = :job_id)
     AND (CAST(:classifier AS text) IS NULL OR classifier = :classifier)
+    AND (CAST(:before AS bigint) IS NULL OR job < :before)
 ORDER BY job DESC
 LIMIT :row_limit;
 

@@ -20,3 +20,7 @@ WHERE rolname = :role;
 -- name: grant_reader
 -- Let a role read schema report.
 SELECT grant_reader_v1(:role);
+
+-- name: grant_service
+-- Let a role run commands and workers.
+SELECT grant_service_v1(:role);

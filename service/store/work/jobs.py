@@ -216,10 +216,18 @@ def progress(connection: Connection, job_id: int, *, least_lease_seconds: float 
 
 
 def summaries(
-    connection: Connection, *, limit: int, classifier: str | None = None, job_id: int | None = None
+    connection: Connection,
+    *,
+    limit: int,
+    classifier: str | None = None,
+    job_id: int | None = None,
+    before: int | None = None,
 ) -> Sequence[Row[Any]]:
-    """Return the newest jobs, newest first, or a given one: its request, state, progress and times."""
-    parameters = {"row_limit": limit, "classifier": classifier, "job_id": job_id}
+    """Return the newest jobs, newest first, or a given one: its request, state, progress and times.
+
+    before: a job; only older ones are wanted.
+    """
+    parameters = {"row_limit": limit, "classifier": classifier, "job_id": job_id, "before": before}
     return connection.execute(statement("jobs.jobs"), parameters).all()
 
 

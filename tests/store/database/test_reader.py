@@ -8,23 +8,17 @@ import pytest
 from sqlalchemy import Engine, make_url, text
 
 from tests.conftest import administration, fresh_database
+from tests.roles import RELATIONS, as_role
 from tests.running import Bench, Golden
 from venn_admit.service.errors import DatabaseError, NotFoundError
 from venn_admit.service.files.label_sources import LabelFile
 from venn_admit.service.flows.exemplars.label import label
 from venn_admit.service.flows.monitoring.monitor import update_monitor
 from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.database.reader import READER, grant_reader
+from venn_admit.service.store.database.roles import Group, grant
 from venn_admit.service.store.database.schema import upgrade
 from venn_admit.service.store.embedded.users import start_embedded
 
-RELATIONS = """
-SELECT format('%I.%I', nspname, relname) AS name, nspname AS schema, relkind
-FROM pg_class
-INNER JOIN pg_namespace ON relnamespace = pg_namespace.oid
-WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema' AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
-ORDER BY 1
-"""
 FUNCTIONS = """
 SELECT proname AS name, array(SELECT format_type(unnest(proargtypes), NULL)) AS arguments
 FROM pg_proc
@@ -81,8 +75,8 @@ def analyst(bench: Bench) -> Iterator[str]:
     role = f"analyst {uuid.uuid4().hex[:12]}"
     with administration(bench.engine.url.render_as_string(hide_password=False)) as execute:
         execute(f'CREATE ROLE "{role}"')
-        grant_reader(bench.engine, role)
-        grant_reader(bench.engine, role)
+        grant(bench.engine, Group.READER, role)
+        grant(bench.engine, Group.READER, role)
         yield role
         execute(f'DROP ROLE "{role}"')
 
@@ -93,12 +87,6 @@ def reading(bench: Bench, analyst: str) -> Iterator[Engine]:
     engine = as_role(bench.engine, analyst)
     yield engine
     engine.dispose()
-
-
-def as_role(engine: Engine, role: str, *more: str) -> Engine:
-    escaped = role.replace(" ", "\\ ")
-    url = engine.url.update_query_dict({"options": " ".join([f"-c role={escaped}", *more])})
-    return create_engine(url.render_as_string(hide_password=False))
 
 
 def refused(engine: Engine, statement: str) -> None:
@@ -159,7 +147,7 @@ def test_every_view_column_and_function_has_a_comment(engine: Engine) -> None:
 
 def test_an_unknown_role_is_refused(engine: Engine) -> None:
     with pytest.raises(NotFoundError, match="no role 'nobody here': create it first"):
-        grant_reader(engine, "nobody here")
+        grant(engine, Group.READER, "nobody here")
 
 
 def test_v1_views_show_one_method_and_v2_both(bench: Bench) -> None:
@@ -193,21 +181,21 @@ def test_a_user_who_may_create_no_role_migrates_and_somebody_else_makes_it(home:
         upgrade(database.set(username="owner").render_as_string(hide_password=False))
     owners = create_engine(databases[0].set(username="owner").render_as_string(hide_password=False))
     with pytest.raises(DatabaseError, match=r"permission denied to create role.*grant the database user the privilege"):
-        grant_reader(owners, "analyst")
+        grant(owners, Group.READER, "analyst")
     for database in databases:
         administrators, analysts = (
             create_engine(database.set(username=user).render_as_string(hide_password=False))
             for user in (database.username, "analyst")
         )
-        grant_reader(administrators, "analyst")
+        grant(administrators, Group.READER, "analyst")
         with connect(analysts) as connection:
             assert connection.execute(text("SELECT * FROM report.decision_v2")).all() == []
-            assert connection.execute(text(f"SELECT pg_has_role('{READER}', 'member')")).scalar_one()
+            assert connection.execute(text(f"SELECT pg_has_role('{Group.READER}', 'member')")).scalar_one()
         administrators.dispose()
         analysts.dispose()
     with administration(url) as execute:
-        execute(f"GRANT {READER} TO owner WITH ADMIN OPTION")
-    grant_reader(owners, "second")
+        execute(f"GRANT {Group.READER} TO owner WITH ADMIN OPTION")
+    grant(owners, Group.READER, "second")
     with transaction(owners) as connection:
         connection.exec_driver_sql("CREATE VIEW report.later_v1 AS SELECT 1 AS one")
     seconds = create_engine(databases[0].set(username="second").render_as_string(hide_password=False))

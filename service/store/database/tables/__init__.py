@@ -5,6 +5,7 @@ and other programs read the views in schema `report`.
 """
 
 from venn_admit.service.store.database.tables import (
+    access,
     approximations,
     calibrations,
     decisions,
@@ -17,6 +18,7 @@ from venn_admit.service.store.database.tables.base import SCHEMA, metadata
 
 __all__ = [
     "SCHEMA",
+    "access",
     "approximations",
     "calibrations",
     "decisions",

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from venn_admit.service.cli.shown.rows import plain
 from venn_admit.service.core.calibrators.venn_abers.settings import AUTO
 from venn_admit.service.core.types import CalibratorSettings, Split
 from venn_admit.service.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
+from venn_admit.service.payloads.rows import plain
 from venn_admit.service.store.calibrations.calibrators import Calibrator
 from venn_admit.service.store.calibrations.setting_forms import MethodSettings, method_of
 from venn_admit.service.store.exemplars.classifiers import Classifier
@@ -46,6 +46,20 @@ def calibrations_payload(name: str, found: ListedCalibrations) -> dict[str, Any]
         "classifier": name,
         "settings": [setting_payload(setting) for setting in found.settings],
         "calibrations": [plain(row) for row in found.calibrations],
+    }
+
+
+def calibration_payload(row: Any, setting: Calibrator) -> dict[str, Any]:
+    return {**plain(row), "asked": setting_payload(setting)}
+
+
+def created_payload(created: Classifier) -> dict[str, Any]:
+    return {
+        "classifier": created.name,
+        "classes": list(created.class_names),
+        "dimension": None if created.knn is None else created.knn.dimension,
+        "k": None if created.knn is None else created.knn.neighbour_count,
+        "seed": created.seed,
     }
 
 

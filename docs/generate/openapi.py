@@ -1,0 +1,117 @@
+"""The OpenAPI document of the HTTP service, and the reference of its routes made from it.
+
+`python -m docs.generate.openapi` writes the document that is checked in; a test fails if it is not that of the program.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from docs.generate.markdown import join, one_line, plain, table
+from venn_admit.service.api.application import ROUTERS, document
+from venn_admit.service.api.problems import STATUS, TITLES, Problem
+from venn_admit.service.api.security.guard import GuardedRoute, guard_of
+from venn_admit.service.errors import Code
+
+CHECKED_IN = Path(__file__).parents[1] / "reference" / "openapi.json"
+
+INTRODUCTION = """\
+# HTTP
+
+`venn-admit serve` answers over HTTP; [how to use it](../how-to/http.md) shows how to start it and how to make a key.
+The complete document, with every field, its bounds and examples, is [openapi.json](openapi.json); a running service has
+it at `/v1/openapi.json`.
+
+Requests and answers are JSON. The members of an answer have the names that `--json` has on the command line. NaN and
+infinities, which JSON lacks, are the texts `nan`, `inf` and `-inf`. A request with a member that is not known is
+refused."""
+
+SCOPES = """\
+## Keys and scopes
+
+A key has one scope, and each scope includes those before it:
+
+1. `read`: see what is stored, and have decisions computed again;
+2. `score`: also decide on points;
+3. `write`: also store exemplars and labels, and calibrate;
+4. `admin`: also create classifiers.
+
+A key may be for one classifier alone. Then every other one is refused to it, whether it exists or not, and so are
+requests that are about no classifier in particular, except the list of classifiers, which has its own alone. A key is
+256 random bits, of which the database keeps a digest; it may expire, and it can be revoked at any time."""
+
+PAGES = """\
+## Pages and tags
+
+Lists go from the newest to the oldest. An answer has at most `limit` rows and a `next_cursor`, with which the next
+request goes on; it is null on the last page. What arrives meanwhile shifts no page.
+
+A calibration never changes, except that another becomes current. Its answer has an `ETag`: a request with
+`If-None-Match` is answered by status 304 and no body as long as nothing has changed. Whoever asks for
+`/v1/classifiers/NAME/calibration` again and again thus learns at little cost when another calibration is current."""
+
+LIMITS = """\
+## Limits
+
+A body has at most 32 MiB (status 413) and is nested at most 32 deep; a request decides on at most 1,000 points, stores
+at most 1,000 exemplars or records at most 5,000 labels (status 422). Larger amounts are for files and the command
+line."""
+
+ERRORS = """\
+## Errors
+
+Every error is `application/problem+json` (RFC 9457) with the members `type`, `title`, `status`, `detail`, `code` and
+`parameters`. `code` is one of the [reference of errors](errors.md) or of the table below, and `detail` says what the
+command line would say, except that it names requests instead of commands. If values of a request are not as they must
+be, `errors` says of each where it stands and what was expected. What is wrong with the database or the broker is told
+in the log alone, under the number in the header `X-Request-ID`."""
+
+OTHER_CODES = "These codes are of HTTP alone:"
+
+
+def openapi_text() -> str:
+    """Return the document as it is checked in."""
+    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+
+
+def http_page() -> str:
+    """Return the page: one row a route, in the order in which they are defined."""
+    rows = []
+    for route in (route for router in ROUTERS for route in router.routes):
+        assert isinstance(route, GuardedRoute)
+        guard = guard_of(route)
+        scope = "none" if guard is None else f"`{guard.scope}`"
+        if guard is not None and guard.every_classifier:
+            scope += ", for all classifiers"
+        said = plain(one_line(route.description))
+        rows += [(f"`{method} {route.path}`", scope, said) for method in sorted(route.methods or ())]
+    statuses = [(f"`{code}`", str(STATUS[code]), TITLES[code.family]) for code in Code if code in STATUS]
+    problems = [(f"`{problem}`", problem.heading) for problem in Problem]
+    return join(
+        INTRODUCTION,
+        "## Routes",
+        table(["route", "scope of the key", "what it does"], rows),
+        SCOPES,
+        PAGES,
+        LIMITS,
+        ERRORS,
+        "A code has the status of its family, except for those of their own:",
+        table(["family or code", "status", "title"], statuses),
+        OTHER_CODES,
+        table(["code", "title"], problems),
+    )
+
+
+def references(value: Any) -> set[str]:
+    """Return every reference within a document."""
+    match value:
+        case dict():
+            found = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
+            return found.union(*map(references, value.values()))
+        case list():
+            return set().union(*map(references, value))
+    return set()
+
+
+if __name__ == "__main__":
+    CHECKED_IN.write_text(openapi_text(), encoding="utf-8")

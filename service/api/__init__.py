@@ -1,0 +1,1 @@
+"""The HTTP service: each route parses, calls one flow, and answers."""

@@ -1,0 +1,83 @@
+"""The HTTP application: its routes, what surrounds them, and its document."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from venn_admit import __version__
+from venn_admit.service.api.headers import Surroundings
+from venn_admit.service.api.limits import BodyLimit
+from venn_admit.service.api.metrics import Metrics
+from venn_admit.service.api.models.common import InvalidValue, ProblemAnswer
+from venn_admit.service.api.problems import register_problems
+from venn_admit.service.api.routes import (
+    calibrations,
+    classifiers,
+    decisions,
+    exemplars,
+    jobs,
+    monitoring,
+    operation,
+)
+from venn_admit.service.runtime import Runtime
+
+DOCUMENT = "/v1/openapi.json"
+ROUTERS = tuple(part.routes for part in (classifiers, calibrations, decisions, exemplars, monitoring, jobs, operation))
+_TITLE = "venn-admit"
+_DESCRIPTION = """\
+May I act on this prediction? Every request except those of health shows a key, in the header `Authorization: Bearer
+KEY`; each route says which scope it needs, and each scope includes those before it: read, score, write, admin. Errors
+are application/problem+json (RFC 9457), with the codes and the words of the command line."""
+
+
+def document() -> dict[str, Any]:
+    """Return the OpenAPI document, which depends on nothing but the program."""
+    described = FastAPI()
+    for router in ROUTERS:
+        described.include_router(router)
+    found = get_openapi(
+        title=_TITLE,
+        version=__version__,
+        description=_DESCRIPTION,
+        routes=described.routes,
+        separate_input_output_schemas=False,
+    )
+    schemas = found["components"]["schemas"]
+    for model in (ProblemAnswer, InvalidValue):
+        schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        schema.pop("$defs", None)
+        schemas[model.__name__] = schema
+    return found
+
+
+class Application(FastAPI):
+    """FastAPI with a document that has our errors instead of the framework's."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the OpenAPI document."""
+        if self.openapi_schema is None:
+            self.openapi_schema = document()
+        return self.openapi_schema
+
+
+def create_application(runtime: Runtime) -> FastAPI:
+    """Return an application that serves a runtime; whoever makes it disposes of the runtime's engine."""
+    app = Application(
+        title=_TITLE,
+        version=__version__,
+        openapi_url=DOCUMENT,
+        # Their pages load scripts from other hosts.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.runtime = runtime
+    app.state.metrics = Metrics()
+    for router in ROUTERS:
+        app.include_router(router)
+    register_problems(app)
+    # The one added last is the outermost.
+    app.add_middleware(BodyLimit)
+    app.add_middleware(Surroundings, metrics=app.state.metrics)
+    return app

@@ -1,0 +1,59 @@
+"""Classifiers: listing, showing and registering them."""
+
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import Request, Response
+
+from venn_admit.service.api.models.classifiers import ClassifierAnswer, Classifiers, CreatedClassifier, NewClassifier
+from venn_admit.service.api.routes.parts import ClassifierName, finite, problems, router, runtime_of
+from venn_admit.service.api.security.guard import needs
+from venn_admit.service.flows.access.keys import Caller
+from venn_admit.service.flows.exemplars.catalogue import list_classifiers, show
+from venn_admit.service.flows.exemplars.create import create
+from venn_admit.service.payloads.catalogue import classifiers_payload, created_payload, show_payload
+from venn_admit.service.store.access.keys import Scope
+
+routes = router("classifiers")
+
+
+@routes.get("/classifiers", response_model=Classifiers, dependencies=[needs(Scope.READ)])
+def get_classifiers(request: Request) -> dict[str, Any]:
+    """List the classifiers that the key is for, by name."""
+    caller: Caller = request.state.caller
+    found = list_classifiers(runtime_of(request).engine)
+    own = [one for one in found if caller.classifier in (None, one.classifier.name)]
+    return finite(classifiers_payload(own))
+
+
+@routes.post(
+    "/classifiers",
+    status_code=201,
+    response_model=CreatedClassifier,
+    dependencies=[needs(Scope.ADMIN, every_classifier=True)],
+    responses=problems(409, 413),
+)
+def post_classifier(request: Request, response: Response, given: NewClassifier) -> dict[str, Any]:
+    """Register a classifier."""
+    created = create(
+        runtime_of(request).engine,
+        given.classifier,
+        tuple(given.classes),
+        dimension=given.dimension,
+        neighbour_count=given.k,
+        logits_only=given.logits_only,
+        seed=given.seed,
+    )
+    response.headers["Location"] = f"/v1/classifiers/{quote(created.name, safe='')}"
+    return created_payload(created)
+
+
+@routes.get(
+    "/classifiers/{classifier}",
+    response_model=ClassifierAnswer,
+    dependencies=[needs(Scope.READ)],
+    responses=problems(404),
+)
+def get_classifier(request: Request, classifier: ClassifierName) -> dict[str, Any]:
+    """Show a classifier: its data, settings, newest jobs and last decisions."""
+    return finite(show_payload(show(runtime_of(request).engine, classifier)))

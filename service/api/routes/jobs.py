@@ -1,0 +1,54 @@
+"""Jobs and their progress."""
+
+from typing import Annotated, Any
+
+from fastapi import Path, Request
+
+from venn_admit.service.api.models.common import LARGEST_KEY
+from venn_admit.service.api.models.operation import Jobs, ShownJobAnswer
+from venn_admit.service.api.paging import key_before, page
+from venn_admit.service.api.routes.parts import (
+    FIRST_PAGE,
+    ClassifierName,
+    Cursor,
+    Limit,
+    finite,
+    problems,
+    router,
+    runtime_of,
+)
+from venn_admit.service.api.security.guard import needs
+from venn_admit.service.flows.jobs.listing import list_jobs, show_job
+from venn_admit.service.payloads.jobs import job_payload
+from venn_admit.service.payloads.rows import plain
+from venn_admit.service.store.access.keys import Scope
+
+routes = router("jobs")
+
+
+@routes.get(
+    "/classifiers/{classifier}/jobs", response_model=Jobs, dependencies=[needs(Scope.READ)], responses=problems(404)
+)
+def get_jobs(
+    request: Request, classifier: ClassifierName, limit: Limit = FIRST_PAGE, cursor: Cursor = None
+) -> dict[str, Any]:
+    """List jobs with their state, progress and times, the newest first."""
+    found = list_jobs(runtime_of(request).engine, classifier, limit=limit + 1, before=key_before(cursor))
+    rows, follows = page(found, limit, lambda row: int(row.job))
+    return finite({"jobs": [plain(row) for row in rows], "next_cursor": follows})
+
+
+@routes.get(
+    "/classifiers/{classifier}/jobs/{job}",
+    response_model=ShownJobAnswer,
+    dependencies=[needs(Scope.READ)],
+    responses=problems(404),
+)
+def get_job(
+    request: Request,
+    classifier: ClassifierName,
+    job: Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number of a job.", examples=[12])],
+) -> dict[str, Any]:
+    """Show one job: its progress, and its chunks by state and one by one."""
+    found = show_job(runtime_of(request).engine, job, with_chunks=True, name=classifier)
+    return finite(job_payload(found))

@@ -1,0 +1,74 @@
+"""What routes have in common: the runtime, parameters, and how errors are documented."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+
+from venn_admit.service.api.models.common import LARGEST_KEY, PRINTABLE, ProblemAnswer
+from venn_admit.service.api.paging import DEFAULT_PAGE, LARGEST_PAGE
+from venn_admit.service.api.problems import MEDIA_TYPE
+from venn_admit.service.api.security.guard import GuardedRoute
+from venn_admit.service.files.output.exports import finite_json
+from venn_admit.service.runtime import Runtime
+
+ClassifierName = Annotated[
+    str,
+    Path(min_length=1, max_length=100, pattern=PRINTABLE, description="The classifier's name.", examples=["reviews"]),
+]
+Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="The most rows of the page.", examples=[100])]
+Cursor = Annotated[
+    str | None,
+    Query(
+        max_length=100,
+        pattern=r"^[A-Za-z0-9_-]*$",
+        description="The `next_cursor` of the page before; left out for the first page.",
+        examples=["YmVmb3JlIDQy"],
+    ),
+]
+CalibrationNumber = Annotated[
+    int | None,
+    Query(ge=1, le=LARGEST_KEY, description="Number of a calibration; left out: the current one.", examples=[7]),
+]
+FIRST_PAGE = DEFAULT_PAGE
+
+_DESCRIPTIONS = {
+    401: "No key was shown, or one that is not valid.",
+    403: "The key does not allow this.",
+    404: "There is no such thing.",
+    409: "An earlier step is missing or out of date, or the input contradicts what is stored.",
+    413: "The body is too large.",
+    422: "The request is not as it must be.",
+    503: "The database, the broker or a worker is missing; try again.",
+}
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return how errors of these statuses are documented."""
+    schema = {"$ref": f"#/components/schemas/{ProblemAnswer.__name__}"}
+    return {
+        status: {"description": _DESCRIPTIONS[status], "content": {MEDIA_TYPE: {"schema": schema}}}
+        for status in statuses
+    }
+
+
+def router(tag: str) -> APIRouter:
+    """Return a router whose routes check keys first, and may fail as every guarded route may."""
+    return APIRouter(
+        prefix="/v1",
+        route_class=GuardedRoute,
+        tags=[tag],
+        responses=problems(401, 403, 422, 503),
+        generate_unique_id_function=lambda route: route.name,
+    )
+
+
+def runtime_of(request: Request) -> Runtime:
+    """Return what the application works with."""
+    runtime: Runtime = request.app.state.runtime
+    return runtime
+
+
+def finite(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return what JSON can hold: NaN and infinities become text."""
+    found: dict[str, Any] = finite_json(payload)
+    return found

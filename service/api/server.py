@@ -1,0 +1,122 @@
+"""Serving the application: where it listens, the key of the embedded default, and its end."""
+
+import asyncio
+import ipaddress
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+
+from venn_admit.service.api.application import create_application
+from venn_admit.service.errors import DatabaseError, InvalidInputError, NotReadyError
+from venn_admit.service.flows.access.keys import Refusal, any_is_valid, authenticate, create
+from venn_admit.service.log import log_as_json
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.settings import Settings
+from venn_admit.service.store.access.keys import Scope
+
+KEY_FILE = "api-key"
+# Requests that are being answered when the service is told to end have this long.
+END_SECONDS = 30
+_BACKLOG = 2048
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address.
+
+    >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "example.org")]
+    [True, True, True, False, False]
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def warning_of_address(settings: Settings, host: str) -> str | None:
+    """Return what to say of listening on an address; None if there is nothing to say."""
+    if is_loopback(host):
+        return None
+    if settings.database_url is None:
+        return (
+            f"other machines reach {host}, with the embedded Postgres behind it, which is meant for one user: keep "
+            "the keys safe, have a proxy with TLS before it, or set VENN_ADMIT_DATABASE_URL"
+        )
+    return f"other machines reach {host}, and keys are sent as they are: have a proxy with TLS before it"
+
+
+def own_key(runtime: Runtime) -> Path:
+    """Return the file with the key of whoever owns the embedded Postgres; it is made if it is missing.
+
+    Raises:
+        NotReadyError: The file holds something else than a valid key.
+    """
+    engine, home = runtime.engine, runtime.settings.home
+    file = home / KEY_FILE
+    try:
+        text = file.read_text().strip()
+    except FileNotFoundError:
+        made = create(engine, "the owner of this machine's data", scope=Scope.ADMIN)
+        try:
+            with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
+                opened.write(f"{made.text}\n")
+        except OSError as error:
+            raise DatabaseError(f"{file} cannot be written: {error.strerror or error}; check the folder") from error
+        return file
+    except (OSError, UnicodeDecodeError) as error:
+        raise DatabaseError(f"{file} cannot be read: {error}; delete it, and another key is made") from error
+    found = authenticate(engine, text)
+    if isinstance(found, Refusal):
+        raise NotReadyError(f"{file} holds a key that is {found}; delete the file, and another key is made")
+    return file
+
+
+def require_key(runtime: Runtime, host: str) -> None:
+    """Raise NotReadyError if other machines would reach a service that nobody has a key for."""
+    if not is_loopback(host) and not any_is_valid(runtime.engine):
+        raise NotReadyError(f"other machines would reach {host}, but there is no valid key yet: make one first")
+
+
+def listen(runtime: Runtime, host: str, port: int, *, on_start: Callable[[str], None]) -> None:
+    """Answer requests until a signal asks this process to end; then complete those that are being answered.
+
+    Args:
+        runtime: What the application works with.
+        host: The address.
+        port: 0 for any that is free.
+        on_start: Is given the URL once requests are taken.
+
+    Raises:
+        InvalidInputError: The address cannot be listened on.
+    """
+    opened = _open(host, port)
+    log_as_json()
+    config = uvicorn.Config(
+        create_application(runtime),
+        log_config=None,
+        access_log=False,  # the application logs each request itself, without what keys and texts it brings
+        server_header=False,
+        timeout_graceful_shutdown=END_SECONDS,
+        lifespan="off",
+    )
+    shown = f"[{host}]" if ":" in host else host
+    on_start(f"http://{shown}:{opened.getsockname()[1]}")
+    asyncio.run(uvicorn.Server(config).serve(sockets=[opened]))
+
+
+def _open(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        opened = socket.socket(family, kind, protocol)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(address)
+        opened.listen(_BACKLOG)
+    except OSError as error:
+        raise InvalidInputError(
+            f"host {host}, port {port}: expected a free address, got: {error.strerror or error}; choose another"
+        ) from error
+    return opened

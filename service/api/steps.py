@@ -1,0 +1,71 @@
+"""The steps that reports and refusals advise, as requests."""
+
+import json
+from urllib.parse import quote
+
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.calibrators.venn_abers.settings import AUTO, VennAbersSettings
+from venn_admit.service.core.types import CalibratorSettings
+from venn_admit.service.flows.awaited import NearlyNothingUsable
+
+
+class Requests:
+    """The requests that the advice of a report names."""
+
+    def report(self, classifier: str) -> str:
+        """Report on the current calibration."""
+        return f"GET {_of(classifier)}/report"
+
+    def fit(self, classifier: str) -> str:
+        """Fit the KNN and the localizer again, which only whoever runs the service can."""
+        return f"fit {classifier} on the machine that runs the service"
+
+    def calibrate(self, classifier: str, settings: CalibratorSettings | VennAbersSettings, neighbour_count: int) -> str:
+        """Calibrate under these settings; kappa or the score is always given, so that the request does just that.
+
+        >>> Requests().calibrate("made", make_settings(2, 5, kappa=100, bin_edges=(0, 1)), 5)
+        'POST /v1/classifiers/made/calibrations {"alpha": "0.1", "kappa": 100, "q_bins": [0, 1]}'
+        """
+        body: dict[str, object] = {"alpha": str(settings.alpha)}
+        if isinstance(settings, VennAbersSettings):
+            body |= {"method": "venn-abers", "score": AUTO if settings.score is None else str(settings.score)}
+        else:
+            default = make_settings(len(settings.thresholds), neighbour_count, alpha=settings.alpha)
+            body["kappa"] = settings.kappa
+            if settings.delta != default.delta:
+                body["delta"] = "inf" if settings.delta == float("inf") else settings.delta
+            if settings.bin_edges != default.bin_edges:
+                body["q_bins"] = list(settings.bin_edges)
+        return f"POST {_of(classifier)}/calibrations {json.dumps(body)}"
+
+    def list_unlabelled(self, classifier: str) -> str:
+        """List the stored points without a label, in random order."""
+        return f"export the unlabelled points of {classifier} on the machine that runs the service"
+
+    def label(self, classifier: str) -> str:
+        """Store labels that were found for them."""
+        return f"POST {_of(classifier)}/labels"
+
+    def recalibrate(self, classifier: str) -> str:
+        """Recalibrate at once under the settings that are not retired."""
+        return f"wait for the next recalibration of {classifier}, or calibrate"
+
+
+REQUESTS = Requests()
+
+
+def refusal(found: NearlyNothingUsable) -> str:
+    """Say why no calibration was stored, and which settings leave more."""
+    shares, classifier = found.shares, found.classifier
+    proposed, share = shares.proposal()
+    return (
+        f"no calibration was stored: with kappa {shares.asked.kappa:,} only {shares.asked_share:.1%} of the points "
+        "would lie in bands that hold at least kappa points of every class, and all others would be rejected. The "
+        f"class that is scarcest most often is {classifier.class_names[shares.scarcest_class]!r}. "
+        f"{REQUESTS.calibrate(classifier.name, proposed, classifier.neighbour_count)} leaves {share:.1%}; "
+        f'"kappa": {shares.asked.kappa} stores this one all the same'
+    )
+
+
+def _of(classifier: str) -> str:
+    return f"/v1/classifiers/{quote(classifier, safe='')}"

@@ -1,0 +1,1 @@
+"""Use cases of keys: who may ask for what."""

@@ -1,0 +1,127 @@
+"""Keys for the HTTP service: making, listing and revoking them, and telling whose key was shown."""
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Engine, Row
+
+from venn_admit.service.errors import Code, InvalidInputError, NotFoundError
+from venn_admit.service.store.access import keys
+from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import classifiers
+
+SECRET_BYTES = 32
+MOST_DAYS = 3650
+_NAME_LENGTH = 100
+# Prefix, number and secret: a form that programs that look for leaked secrets can be told.
+_TEXT = re.compile(r"va_([1-9][0-9]{0,17})_([0-9a-f]{64})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key that was made. text: what its user shows, which is given out here and never again."""
+
+    id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whose key was shown, and what it may be used for. classifier: None if it is for all."""
+
+    key_id: int
+    name: str
+    scope: Scope
+    classifier: str | None
+
+
+class Refusal(StrEnum):
+    """Why a key is not accepted."""
+
+    UNKNOWN = "unknown"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+def create(engine: Engine, name: str, *, scope: str, classifier: str | None = None, days: int | None = None) -> NewKey:
+    """Make a key.
+
+    Args:
+        engine: The database.
+        name: What it is for.
+        scope: `read`, `score`, `write` or `admin`; each includes those before it.
+        classifier: The name of the one classifier that it is for; None: for all.
+        days: After how many it expires; None: never.
+
+    Raises:
+        InvalidInputError: A value is out of range.
+        NotFoundError: There is no such classifier.
+    """
+    if not 1 <= len(name) <= _NAME_LENGTH or not name.isprintable():
+        raise InvalidInputError(f"name: expected 1 to {_NAME_LENGTH} printable characters, got {name!a}")
+    if scope not in list(Scope):
+        raise InvalidInputError(f"scope: expected {', '.join(Scope)}, got {scope!a}")
+    if days is not None and not 1 <= days <= MOST_DAYS:
+        raise InvalidInputError(f"expires: expected 1 to {MOST_DAYS} days, got {days}")
+    secret = secrets.token_hex(SECRET_BYTES)
+    with transaction(engine) as connection:
+        key_id = keys.add(
+            connection,
+            name=name,
+            digest=_digest(secret),
+            scope=Scope(scope),
+            classifier=None if classifier is None else classifiers.by_name(connection, classifier),
+            lifetime=None if days is None else timedelta(days=days),
+        )
+    return NewKey(key_id, f"va_{key_id}_{secret}")
+
+
+def list_keys(engine: Engine) -> Sequence[Row[Any]]:
+    """Return all keys without their secrets, the newest first."""
+    with connect(engine) as connection:
+        return keys.every(connection)
+
+
+def any_is_valid(engine: Engine) -> bool:
+    """Return whether any key would be accepted now."""
+    with connect(engine) as connection:
+        return keys.any_is_valid(connection)
+
+
+def revoke(engine: Engine, key_id: int) -> None:
+    """Refuse a key from now on; revoking it again changes nothing. Raises NotFoundError."""
+    with transaction(engine) as connection:
+        if not keys.revoke(connection, key_id):
+            raise NotFoundError(f"there is no key {key_id}", code=Code.UNKNOWN_KEY, key=key_id)
+
+
+def authenticate(engine: Engine, text: str) -> Caller | Refusal:
+    """Return whose key this is, or why it is refused. That it expired or was revoked is told to its owner alone."""
+    parts = _TEXT.fullmatch(text)
+    if parts is None:
+        return Refusal.UNKNOWN
+    with connect(engine) as connection:
+        found = keys.find(connection, int(parts[1]))
+    if found is None or not hmac.compare_digest(found.digest, _digest(parts[2])):
+        return Refusal.UNKNOWN
+    if found.is_revoked:
+        return Refusal.REVOKED
+    if found.is_expired:
+        return Refusal.EXPIRED
+    if found.is_use_due:
+        with transaction(engine) as connection:
+            keys.note_use(connection, found.id)
+    return Caller(found.id, found.name, found.scope, found.classifier)
+
+
+def _digest(secret: str) -> bytes:
+    # Slow hashes protect passwords, which can be guessed. Nobody guesses 256 random bits, so that a fast one will do.
+    return hashlib.sha256(bytes.fromhex(secret)).digest()

@@ -1,0 +1,1 @@
+"""Results as JSON has them: the same from the command line and over HTTP."""

@@ -1,0 +1,234 @@
+"""What surrounds every answer: limits, errors, headers, health, figures and the document."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from structlog.testing import capture_logs
+
+from docs.generate.openapi import CHECKED_IN, http_page, openapi_text, references
+from tests.api.service import OWN, Service, check_problem
+from venn_admit.service.api import advice, problems
+from venn_admit.service.api.application import DOCUMENT, create_application
+from venn_admit.service.api.headers import REQUEST_ID, SECURITY_HEADERS
+from venn_admit.service.api.limits import MOST_BODY_BYTES, MOST_NESTING
+from venn_admit.service.api.models.common import Given
+from venn_admit.service.errors import Code, DatabaseError
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.settings import Settings
+from venn_admit.service.store.access.keys import Scope
+
+JSON = {"Content-Type": "application/json"}
+PASSWORD = "hunter2hunter2"
+
+
+@pytest.fixture
+def unreachable(tmp_path: Any) -> Iterator[TestClient]:
+    """The application without its database."""
+    url = f"postgresql://someone:{PASSWORD}@localhost:1/nothing"
+    runtime = Runtime.start(Settings(database_url=url, home=tmp_path))
+    yield TestClient(create_application(runtime), raise_server_exceptions=False)
+    runtime.engine.dispose()
+
+
+def test_every_code_has_advice_or_is_plain_and_every_family_a_status() -> None:
+    assert set(advice.ADVICE) | advice.PLAIN == set(Code)
+    assert set(advice.ADVICE) & advice.PLAIN == set()
+    families = {code.family for code in Code}
+    assert families <= set(problems.STATUS)
+    assert families == set(problems.TITLES)
+    assert not {str(problem) for problem in problems.Problem} & {str(code) for code in Code}
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_has_a_limit_whether_or_not_its_length_is_announced(shared: Service, announced: bool) -> None:
+    block = b" " * (1 << 20)
+
+    def blocks() -> Iterator[bytes]:
+        for _ in range(MOST_BODY_BYTES // len(block) + 1):
+            yield block
+
+    content = b"".join(blocks()) if announced else blocks()
+    answer = shared.ask("POST", f"{OWN}/decide", key=Scope.ADMIN, content=content, headers=JSON)
+    check_problem(answer, 413, "body-too-large", f"at most {MOST_BODY_BYTES:,} bytes")
+    within = shared.ask("POST", f"{OWN}/decide", key=Scope.ADMIN, content=block, headers=JSON)
+    check_problem(within, 422, "invalid-request", "JSON")
+
+
+@pytest.mark.parametrize(
+    ("content", "saying"),
+    [
+        (b"[" * 100_000, f"nested at most {MOST_NESTING} deep"),
+        (b'{"points": ' * 40, f"nested at most {MOST_NESTING} deep"),
+        (b'{"points": "' + b"[" * 40 + b'"}', "points"),
+        (b'{"points": "\\"' + b"[" * 40 + b'"}', "points"),
+        (b"{not json", "JSON"),
+        (b"\xff\xfe", "JSON"),
+        (b"1" * 5000, "JSON"),
+        (b'"' + b"\\" * 100_001, "JSON"),
+        (b"", "body"),
+        (b"null", "body"),
+        (b"[]", "body"),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_refused(shared: Service, content: bytes, saying: str) -> None:
+    answer = shared.ask("POST", f"{OWN}/decide", key=Scope.ADMIN, content=content, headers=JSON)
+    check_problem(answer, 422, "invalid-request", saying)
+
+
+def test_a_body_of_another_type_is_refused(shared: Service) -> None:
+    answer = shared.ask("POST", f"{OWN}/decide", key=Scope.ADMIN, content=b"<a/>", headers={"Content-Type": "text/xml"})
+    check_problem(answer, 422, "invalid-request")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/", 404, "no-such-route"),
+        ("GET", "/docs", 404, "no-such-route"),
+        ("GET", f"{OWN}/", 404, "no-such-route"),
+        ("GET", "/v1/../etc/passwd", 404, "no-such-route"),
+        ("DELETE", OWN, 405, "method-not-allowed"),
+        ("GET", "/v1/classifiers/a%00b", 422, "invalid-request"),
+        ("GET", "/v1/classifiers/nobody", 404, "unknown-classifier"),
+        ("GET", f"{OWN}/jobs/{2**63}", 422, "invalid-request"),
+        ("GET", f"{OWN}/jobs/x", 422, "invalid-request"),
+        ("GET", f"{OWN}/jobs/999", 404, "unknown-job"),
+    ],
+)
+def test_errors_have_one_form(shared: Service, method: str, path: str, status: int, code: str) -> None:
+    answer = shared.ask(method, path, key=Scope.ADMIN)
+    check_problem(answer, status, code)
+    assert {name: answer.headers[name] for name in SECURITY_HEADERS} == SECURITY_HEADERS
+    assert len(answer.headers[REQUEST_ID]) == 32
+
+
+def test_every_answer_has_the_security_headers(shared: Service) -> None:
+    for answer in (shared.get(OWN), shared.client.get(DOCUMENT), shared.client.get("/health/live")):
+        assert answer.status_code == 200
+        assert {name: answer.headers[name] for name in SECURITY_HEADERS} == SECURITY_HEADERS
+        assert "server" not in answer.headers
+
+
+def test_a_fault_is_answered_and_logged_without_what_it_brought(
+    shared: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from venn_admit.service.api.routes import classifiers
+
+    def fail(*_: object) -> None:
+        raise ValueError(PASSWORD)
+
+    monkeypatch.setattr(classifiers, "show", fail)
+    with capture_logs() as entries:
+        answer = shared.get(OWN)
+    check_problem(answer, 500, "internal", "a fault of the program")
+    assert PASSWORD not in answer.text
+    fault, request = entries
+    assert (fault["event"], fault["request"]) == ("fault", answer.headers[REQUEST_ID])
+    assert (request["status"], request["route"]) == (500, "/v1/classifiers/{classifier}")
+
+
+def test_requests_are_logged_without_keys_and_texts(shared: Service) -> None:
+    with capture_logs() as entries:
+        answer = shared.get(f"{OWN}/decisions", params={"external_id": "a secret text"})
+    (entry,) = entries
+    assert {**entry, "seconds": 0} == {
+        "event": "request",
+        "log_level": "info",
+        "request": answer.headers[REQUEST_ID],
+        "method": "GET",
+        "route": "/v1/classifiers/{classifier}/decisions",
+        "status": 200,
+        "seconds": 0,
+        "key": int(shared.keys[Scope.READ].split("_")[1]),
+    }
+
+
+def test_without_the_database(unreachable: TestClient) -> None:
+    """Health tells, requests are to be tried again, and neither says where the database is."""
+    assert unreachable.get("/health/live").json() == {"status": "live"}
+    ready = unreachable.get("/health/ready")
+    assert ready.status_code == 503
+    assert ready.json() == {
+        "status": "failed",
+        "database": "failed",
+        "schema": "failed",
+        "broker": "failed",
+        "workers": 0,
+    }
+    with capture_logs() as entries:
+        answer = unreachable.get(OWN, headers={"Authorization": f"Bearer va_1_{'0' * 64}"})
+    check_problem(answer, 503, "database-unreachable", "the database failed or cannot be reached; try again")
+    assert answer.headers["retry-after"] == "5"
+    assert not any(word in answer.text for word in ("localhost", "someone", PASSWORD))
+    assert PASSWORD not in str(entries)
+    assert "localhost:1" in str(entries), "the log says where"
+
+
+def test_ready(shared: Service, empty_database: str, tmp_path: Any) -> None:
+    answer = shared.client.get("/health/ready")
+    assert (answer.status_code, answer.json()["status"], answer.json()["workers"]) == (200, "ready", 0)
+    runtime = Runtime.start(Settings(database_url=empty_database, home=tmp_path))
+    told = TestClient(create_application(runtime)).get("/health/ready")
+    runtime.engine.dispose()
+    assert (told.status_code, told.json()["database"], told.json()["schema"]) == (503, "ready", "failed")
+
+
+def test_errors_of_the_database_are_told_apart(shared: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    from venn_admit.service.api.routes import classifiers
+
+    def fail(*_: object) -> None:
+        raise DatabaseError(f"the database postgresql://{PASSWORD}@host refused a statement", code=Code.SCHEMA_MISMATCH)
+
+    monkeypatch.setattr(classifiers, "show", fail)
+    answer = shared.get(OWN)
+    check_problem(answer, 503, "schema-mismatch")
+    assert PASSWORD not in answer.text
+
+
+def test_the_document_is_the_one_that_is_checked_in() -> None:
+    """If this fails, `python -m docs.generate.openapi` writes it anew."""
+    assert CHECKED_IN.read_text("utf-8") == openapi_text()
+
+
+def test_the_document_is_served_and_complete(shared: Service) -> None:
+    document = shared.client.get(DOCUMENT).json()
+    assert document == json.loads(CHECKED_IN.read_text("utf-8"))
+    schemas = document["components"]["schemas"]
+    assert {reference.rpartition("/")[2] for reference in references(document)} <= set(schemas)
+    for path, methods in document["paths"].items():
+        for method, described in methods.items():
+            assert described["description"], (method, path)
+            if not path.startswith("/health"):
+                assert described["security"] == [{"key": []}]
+                assert {"401", "403", "503"} <= set(described["responses"])
+            for status, answer in described["responses"].items():
+                if int(status) >= 400 and not path.startswith("/health"):
+                    assert list(answer["content"]) == [problems.MEDIA_TYPE], (path, status)
+            for parameter in described.get("parameters", []):
+                assert parameter["schema"].get("examples"), (path, parameter["name"])
+    without_example = [
+        f"{name}.{field}"
+        for name, schema in schemas.items()
+        for field, described in schema["properties"].items()
+        if not described.get("examples") and not nested(described)
+    ]
+    assert without_example == []
+    # What comes in is bounded; what goes out may grow.
+    given = [model.__name__ for model in Given.__subclasses__()]
+    assert len(given) > 5
+    assert all(schemas[name]["additionalProperties"] is False for name in given)
+
+
+def nested(described: dict[str, Any]) -> bool:
+    """Whether a field is of models, whose fields have examples themselves."""
+    return "$ref" in json.dumps(described)
+
+
+def test_the_reference_lists_every_route_with_its_scope() -> None:
+    lines = http_page().splitlines()
+    assert "| `POST /v1/classifiers` | `admin`, for all classifiers | Register a classifier. |" in lines
+    assert any(line.startswith("| `POST /v1/classifiers/{classifier}/decide` | `score` |") for line in lines)
+    assert any(line.startswith("| `not-ready` | 409 |") for line in lines)

@@ -1,0 +1,157 @@
+"""Decisions over HTTP are those of the command line, and all of a request are by one snapshot."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.api.service import OWN, Service, check_problem
+from tests.cli import samples
+from tests.cli.program import ROOT, Program, contents
+from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME
+from venn_admit.service.flows.decisions.score_one import PointScorer
+from venn_admit.service.store.access.keys import Scope
+
+WITHOUT_TORCH = """
+import json, sys
+from fastapi.testclient import TestClient
+from venn_admit.service.api.application import create_application
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.settings import get_settings
+
+path, key, body = sys.argv[1:]
+client = TestClient(create_application(Runtime.start(get_settings())))
+answer = client.post(path, json=json.loads(body), headers={"Authorization": f"Bearer {key}"})
+assert answer.status_code == 200, answer.text
+assert "torch" not in sys.modules
+"""
+
+
+def points(rows: list[int]) -> list[dict[str, Any]]:
+    found = samples.take(samples.scored(), rows)
+    return [
+        {"external_id": str(external_id), "vector": vector.tolist(), "logits": logits.tolist()}
+        for external_id, vector, logits in zip(found["external_id"], found["vector"], found["logits"], strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "options"),
+    [({}, ()), ({"weighted": False}, ("--unweighted",)), ({"require_full_match": True}, ("--require-full-match",))],
+)
+def test_a_decision_is_that_of_the_command_line_bit_for_bit(
+    shared: Service, calibrated: Program, files: Path, asked: dict[str, Any], options: tuple[str, ...]
+) -> None:
+    rows = [0, 7, 150]
+    before = contents(shared.runtime.database_url)
+    answer = shared.post(f"{OWN}/decide", {"points": points(rows), **asked}, key=Scope.SCORE)
+    assert answer.status_code == 200, answer.text
+    after = contents(shared.runtime.database_url)
+    assert {table for table in before if before[table] != after[table]} <= {"api_key"}, "nothing is stored"
+    told = answer.json()
+    assert told["calibration"] == 1
+    for row, decided in zip(rows, told["decisions"], strict=True):
+        expected = calibrated("decide", NAME, files / "scored.npz", "--row", row, "--json", *options).result
+        assert decided == expected
+
+
+def test_all_points_of_a_request_are_decided_by_one_snapshot(
+    service: Service, own_calibrated: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if another calibration becomes current between them."""
+    look_up = PointScorer._look_up
+    looked_up: list[Any] = []
+
+    def after_another(self: PointScorer, *arguments: Any) -> Any:
+        if looked_up:
+            assert own_calibrated("calibrate", NAME, "--alpha", "0.3", "--kappa", 10).code == 0
+        looked_up.append(look_up(self, *arguments))
+        return looked_up[-1]
+
+    asked = {"points": points([0, 1])}
+    with monkeypatch.context() as patch:
+        patch.setattr(PointScorer, "_look_up", after_another)
+        told = service.post(f"{OWN}/decide", asked).json()
+    assert [one["calibration"] for one in told["decisions"]] == [1, 1]
+    assert service.post(f"{OWN}/decide", asked).json()["calibration"] == 2
+
+
+def test_a_thousand_points_and_no_more(shared: Service) -> None:
+    (point,) = points([3])
+    answer = shared.post(f"{OWN}/decide", {"points": [point] * 1000})
+    decisions = answer.json()["decisions"]
+    assert len(decisions) == 1000
+    assert all(one == decisions[0] for one in decisions)
+    check_problem(shared.post(f"{OWN}/decide", {"points": [point] * 1001}), 422, "invalid-request", "at most 1000")
+    check_problem(shared.post(f"{OWN}/decide", {"points": []}), 422, "invalid-request", "at least 1")
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "saying"),
+    [
+        ({"vector": [0.5]}, "invalid-input", f"points[1].vector: expected {DIMENSION} numbers, got 1"),
+        ({"logits": [0.5] * 2}, "invalid-input", f"points[1].logits: expected {len(CLASS_NAMES)} numbers, got 2"),
+        ({"vector": [0.5] * 7 + [1e39]}, "invalid-input", "points[1].vector[7]: expected a number that float32 can"),
+        ({"vector": None}, "invalid-input", "expected a vector, which classifier 'colours' decides on, got none"),
+        ({"vector": ["x"]}, "invalid-request", "body.points.1.vector.0"),
+        ({"unknown": 1}, "invalid-request", "body.points.1.unknown"),
+        ({"external_id": "a\0b"}, "invalid-request", "body.points.1.external_id"),
+        ({"external_id": "\ud800"}, "invalid-request", "body.points.1.external_id"),
+    ],
+)
+def test_what_is_refused_is_named(shared: Service, change: dict[str, Any], code: str, saying: str) -> None:
+    good, bad = points([0, 1])
+    answer = shared.post(f"{OWN}/decide", {"points": [good, bad | change]})
+    check_problem(answer, 422, code, saying)
+
+
+def test_numbers_that_json_lacks_are_refused(shared: Service) -> None:
+    body = b'{"points": [{"vector": [NaN, Infinity, 1e999, 0, 0, 0, 0, 0]}]}'
+    answer = shared.ask(
+        "POST", f"{OWN}/decide", key=Scope.SCORE, content=body, headers={"Content-Type": "application/json"}
+    )
+    problem = check_problem(answer, 422, "invalid-request", "finite")
+    assert problem.errors is not None
+    assert len(problem.errors) == 3
+
+
+def test_before_a_calibration_the_request_that_makes_one_is_named(empty: Service) -> None:
+    asked = {"points": [{"vector": [0.0] * DIMENSION}]}
+    check_problem(empty.post(f"{OWN}/decide", asked), 404, "no-classifier", "POST /v1/classifiers makes one")
+    made = empty.post("/v1/classifiers", {"classifier": NAME, "classes": ["a", "b"], "dimension": DIMENSION, "k": 3})
+    assert made.status_code == 201, made.text
+    check_problem(empty.post(f"{OWN}/decide", asked), 409, "not-calibrated", f"POST {OWN}/calibrations makes the first")
+
+
+def test_decisions_need_no_torch(shared: Service) -> None:
+    body = json.dumps({"points": points([0])})
+    finished = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, f"{OWN}/decide", shared.keys[Scope.SCORE], body],
+        cwd=ROOT,
+        env=os.environ
+        | {
+            "VENN_ADMIT_DATABASE_URL": shared.runtime.database_url,
+            "VENN_ADMIT_HOME": str(shared.runtime.settings.home),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+
+
+def test_points_are_counted_for_prometheus(service: Service) -> None:
+    rows = list(range(50))
+    decided = service.post(f"{OWN}/decide", {"points": points(rows)}).json()["decisions"]
+    admitted = sum(one["decision"] is not None for one in decided)
+    assert 0 < admitted < len(rows)
+    figures = service.get("/metrics").text
+    assert f'venn_admit_http_decided_points_total{{admitted="true"}} {admitted}.0' in figures
+    assert f'venn_admit_http_decided_points_total{{admitted="false"}} {len(rows) - admitted}.0' in figures
+    assert 'route="/v1/classifiers/{classifier}/decide",status="200"' in figures
+    assert np.isclose(float(figures.split("\nvenn_admit_workers ")[1].split()[0]), 0)

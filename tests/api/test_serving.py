@@ -1,0 +1,152 @@
+"""`serve` as a process of its own, and the keys that open it."""
+
+import re
+import signal
+import stat
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2 as httpx
+import pytest
+
+from tests.api.service import OWN, check_problem
+from tests.cli import samples
+from tests.cli.program import PATIENCE_SECONDS, Program, check_refusal, wait_for
+from tests.cli.samples import NAME
+from venn_admit.service.flows.access.keys import MOST_DAYS
+from venn_admit.service.store.database.engine import create_engine, transaction
+
+
+@contextmanager
+def serving(program: Program) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """The process and its URL."""
+    process = program.start("serve", "--port", 0)
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            found = re.search(r"Listening on (http://\S+)", line)
+            if found:
+                yield process, found[1]
+                return
+        pytest.fail(f"it ended: {process.communicate()}")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def end(process: "subprocess.Popen[str]") -> float:
+    """Ask a process to end, and return after how many seconds it did."""
+    began = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    wait_for(process)
+    return time.monotonic() - began
+
+
+def test_requests_are_completed_before_the_end(own_calibrated: Program) -> None:
+    key = own_calibrated("key", "create", "test", "--scope", "score", "--json").result["secret"]
+    points = [{"vector": vector.tolist()} for vector in samples.scored()["vector"]] * 5
+    answers: list[httpx.Response] = []
+    with serving(own_calibrated) as (process, url), httpx.Client(base_url=url, timeout=PATIENCE_SECONDS) as client:
+
+        def decide() -> None:
+            headers = {"Authorization": f"Bearer {key}"}
+            answers.append(client.post(f"{OWN}/decide", json={"points": points}, headers=headers))
+
+        assert client.get("/health/ready").json()["status"] == "ready"
+        asking = threading.Thread(target=decide)
+        asking.start()
+        time.sleep(0.5)
+        assert not answers
+        end(process)
+        asking.join()
+    (answer,) = answers
+    assert answer.status_code == 200
+    assert len(answer.json()["decisions"]) == len(points) == 1000
+    assert process.returncode == 128 + signal.SIGTERM
+
+
+def test_it_ends_at_once_if_nobody_waits(own_calibrated: Program) -> None:
+    with serving(own_calibrated) as (process, url):
+        assert httpx.get(f"{url}/health/live").json() == {"status": "live"}
+        check_problem(httpx.get(f"{url}/v1/classifiers"), 401, "unauthenticated", "got none")
+        assert end(process) < 5
+
+
+def test_the_embedded_default_makes_a_key_that_only_its_owner_can_read(home: Path) -> None:
+    program = Program({"VENN_ADMIT_HOME": str(home), "VENN_ADMIT_DATABASE_URL": ""})
+    with serving(program) as (process, url):
+        file = home / "api-key"
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        key = file.read_text().strip()
+        made = httpx.post(
+            f"{url}/v1/classifiers",
+            json={"classifier": NAME, "classes": ["a", "b"], "dimension": 2},
+            headers={"Authorization": f"Bearer {key}"},
+        )
+        assert made.status_code == 201, made.text
+        assert url.startswith("http://127.0.0.1:")
+        end(process)
+    with serving(program) as (process, url):
+        again = httpx.get(f"{url}/v1/classifiers", headers={"Authorization": f"Bearer {key}"})
+        assert [one["classifier"] for one in again.json()["classifiers"]] == [NAME]
+        end(process)
+    listed = program.apart("key", "list", "--json").result["keys"]
+    assert [(one["scope"], one["state"]) for one in listed] == [("admin", "valid")]
+    assert program.apart("key", "revoke", listed[0]["key"]).code == 0
+    check_refusal(program.apart("serve", "--port", 0), 4, "holds a key that is revoked; delete the file")
+
+
+def test_it_listens_to_other_machines_only_with_a_key(program: Program) -> None:
+    refused = program.apart("serve", "--host", "0.0.0.0", "--port", 0)
+    check_refusal(refused, 4, "there is no valid key yet")
+    assert "have a proxy with TLS before it" in refused.stderr
+    taken = program.apart("serve", "--host", "203.0.113.1", "--port", 0)
+    assert taken.code == 4
+    assert program("key", "create", "test", "--scope", "read").code == 0
+    check_refusal(program.apart("serve", "--host", "203.0.113.1", "--port", 0), 2, "expected a free address")
+
+
+def test_the_life_of_a_key(own_ingested: Program) -> None:
+    made = own_ingested(
+        "key", "create", "nightly job", "--scope", "score", "--classifier", NAME, "--expires", 30, "--json"
+    ).result
+    assert re.fullmatch(rf"va_{made['key']}_[0-9a-f]{{64}}", made["secret"])
+    (listed,) = own_ingested("key", "list", "--json").result["keys"]
+    assert (listed["name"], listed["scope"], listed["classifier"]) == ("nightly job", "score", NAME)
+    assert (listed["state"], listed["last_used_at"]) == ("valid", None)
+    assert listed["expires_at"] > listed["created_at"]
+    engine = create_engine(own_ingested.url)
+    with transaction(engine) as connection:
+        stored = str(connection.exec_driver_sql("SELECT * FROM api_key").all())
+    engine.dispose()
+    assert made["secret"].split("_")[2] not in stored
+
+    shown = own_ingested("key", "create", "second", "--scope", "read").stdout
+    (line,) = (line for line in shown.splitlines() if line.startswith("va_2_"))
+    assert "shown only now" in shown
+    for text in (own_ingested("key", "list").stdout, own_ingested("key", "list", "--json").stdout):
+        assert "nightly job" in text
+        assert line not in text
+    assert own_ingested("key", "revoke", 1).code == own_ingested("key", "revoke", 1).code == 0
+    states = [one["state"] for one in own_ingested("key", "list", "--json").result["keys"]]
+    assert states == ["valid", "revoked"]
+    check_refusal(own_ingested("key", "revoke", 9), 3, "there is no key 9; `venn-admit key list` lists the keys")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "saying"),
+    [
+        (("x", "--scope", "all"), 2, "scope: expected read, score, write, admin, got 'all'"),
+        (("", "--scope", "read"), 2, "name: expected 1 to 100 printable characters"),
+        (("a\x07", "--scope", "read"), 2, "name: expected"),
+        (("x", "--scope", "read", "--classifier", "none"), 3, "no classifier is named 'none'"),
+        (("x", "--scope", "read", "--expires", 0), 2, f"expires: expected 1 to {MOST_DAYS} days, got 0"),
+    ],
+)
+def test_keys_that_are_refused(ingested: Program, arguments: tuple[object, ...], code: int, saying: str) -> None:
+    check_refusal(ingested("key", "create", *arguments), code, saying)
+    assert ingested("key", "list", "--json").result == {"keys": []}
