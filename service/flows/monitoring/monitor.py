@@ -88,10 +88,9 @@ def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> Monit
 def _settled(connection: Connection, monitor: StoredMonitor) -> tuple[int, Seen]:
     """The last label event that this update settles, and what is settled next."""
     newest = monitors.newest_event(connection)
-    oldest = monitors.oldest_transaction(connection)
-    if oldest is None or oldest > newest.at:
+    if not newest.awaited:
         return newest.event, newest
-    if oldest > monitor.seen.at:
+    if not newest.awaited & monitor.seen.awaited:
         return monitor.seen.event, newest
     return monitor.settled_event, monitor.seen
 

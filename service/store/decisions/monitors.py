@@ -27,10 +27,13 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The newest label event of all classifiers at some time."""
+    """The newest label event of all classifiers at some time, and the other transactions that were under way after it.
+
+    Once these are over, no transaction can add a label before the event, or a decision that precedes a label before it.
+    """
 
     event: int
-    at: datetime
+    awaited: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,15 +89,9 @@ def lock(connection: Connection, calibrator_id: int) -> None:
 
 
 def newest_event(connection: Connection) -> Seen:
-    """Return the newest label event of all classifiers, now."""
-    row = connection.execute(statement("monitors.newest_event")).one()
-    return Seen(row.event, row.seen_at)
-
-
-def oldest_transaction(connection: Connection) -> datetime | None:
-    """Return when the oldest transaction of others began that is under way; None if there is none."""
-    began_at: datetime | None = connection.execute(statement("monitors.oldest_transaction")).scalar_one()
-    return began_at
+    """Return the newest label event of all classifiers, with the transactions that are under way."""
+    event: int = connection.execute(statement("monitors.newest_event")).scalar_one()
+    return Seen(event, frozenset(connection.execute(statement("monitors.under_way")).scalars()))
 
 
 def newest(connection: Connection, calibration: Calibration) -> StoredMonitor | None:
@@ -110,7 +107,7 @@ def newest(connection: Connection, calibration: Calibration) -> StoredMonitor | 
         calibration_number=row.calibration_number,
         after_event=row.after_event,
         settled_event=row.settled_event,
-        seen=Seen(row.seen_event, row.seen_at),
+        seen=Seen(row.seen_event, frozenset(row.awaited)),
         plan=plan_of_document(row.plan),
         created_at=row.created_at,
     )
@@ -144,7 +141,7 @@ def start(connection: Connection, classifier: Classifier, calibration: Calibrati
         calibration_number=number,
         after_event=event,
         settled_event=event,
-        seen=Seen(row.seen_event, row.seen_at),
+        seen=Seen(event),
         plan=plan,
         created_at=row.created_at,
     )
@@ -245,7 +242,12 @@ def settle(connection: Connection, monitor: StoredMonitor, settled_event: int, s
     """Record the last label event that need not be read again, and which is settled next."""
     connection.execute(
         statement("monitors.settle"),
-        {"monitor_id": monitor.id, "settled_event": settled_event, "seen_event": seen.event, "seen_at": seen.at},
+        {
+            "monitor_id": monitor.id,
+            "settled_event": settled_event,
+            "seen_event": seen.event,
+            "awaited": sorted(seen.awaited),
+        },
     )
 
 

@@ -3,21 +3,23 @@
 SELECT pg_advisory_xact_lock(4, :calibrator_id);
 
 -- name: newest_event
--- The newest label event of all, 0 before the first, and the time.
-SELECT
-    coalesce(max(id), 0) AS event,
-    clock_timestamp() AS seen_at
+-- The newest label event of all; 0 before the first.
+SELECT coalesce(max(id), 0) AS event
 FROM label_event;
 
--- name: oldest_transaction
--- When the oldest of the other transactions began that are under way in this database; null if there is none.
-SELECT min(coalesce(xact_start, query_start)) AS began_at
-FROM pg_stat_activity
+-- name: under_way
+-- The virtual ids of the other transactions under way in this database. Everybody may see these, where times are shown
+-- of one's own sessions alone.
+SELECT held.virtualtransaction
+FROM pg_locks AS held
+INNER JOIN pg_stat_activity AS activity ON held.pid = activity.pid
 WHERE
-    datname = current_database()
-    AND backend_type = 'client backend'
-    AND state <> 'idle'
-    AND pid <> pg_backend_pid();
+    held.locktype = 'virtualxid'
+    AND held.granted
+    AND held.virtualxid = held.virtualtransaction
+    AND activity.datname = current_database()
+    AND activity.backend_type IS DISTINCT FROM 'autovacuum worker'
+    AND held.pid <> pg_backend_pid();
 
 -- name: newest_monitor
 -- The monitor of a calibrator that counts.
@@ -28,7 +30,7 @@ SELECT
     after_event,
     settled_event,
     seen_event,
-    seen_at,
+    awaited,
     plan,
     created_at
 FROM monitor
@@ -97,7 +99,7 @@ VALUES (
     :after_event,
     CAST(:plan AS json)
 )
-RETURNING id, seen_event, seen_at, created_at;
+RETURNING id, created_at;
 
 -- name: first_change
 -- The first random label event of the documents that label events after the settled one are about; null for none.
@@ -310,7 +312,7 @@ UPDATE monitor
 SET
     settled_event = :settled_event,
     seen_event = :seen_event,
-    seen_at = :seen_at
+    awaited = :awaited ::text[]
 WHERE
     id = :monitor_id
     AND (settled_event, seen_event) <> (:settled_event, :seen_event);

@@ -17,6 +17,7 @@ from sqlalchemy import (
     Text,
     text,
 )
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from venn_admit.service.store.database.tables.approximations import knn_parameters
 from venn_admit.service.store.database.tables.base import created_at, metadata
@@ -54,14 +55,14 @@ monitor = Table(
         BigInteger,
         nullable=False,
         server_default=text("0"),
-        comment="Newest label event, of any classifier, at seen_at; settled once all transactions of then are over.",
+        comment="Newest label event, of any classifier, that was seen; settled once those of awaited are over.",
     ),
     Column(
-        "seen_at",
-        DateTime(timezone=True),
+        "awaited",
+        ARRAY(Text),
         nullable=False,
-        server_default=text("now()"),
-        comment="When labels were read that are settled next.",
+        server_default=text("'{}'"),
+        comment="Virtual ids of the transactions that were under way when seen_event was.",
     ),
     Column(
         "settled_event",

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.dialects import postgresql
 
-revision = "0025"
-down_revision = "0024"
+revision = "0027"
+down_revision = "0026"
 branch_labels = None
 depends_on = None
 
@@ -54,17 +55,17 @@ def upgrade() -> None:
         "COMMENT ON COLUMN venn_admit.monitor_state.event IS 'Label event by which the last of these documents counts.'"
     )
     _comment_seen(
-        "Newest label event, of any classifier, at seen_at; settled once all transactions of then are over.",
+        "Newest label event, of any classifier, that was seen; settled once those of awaited are over.",
         before="Newest label event, of any classifier, when labels were last read.",
     )
     op.add_column(
         "monitor",
         sa.Column(
-            "seen_at",
-            sa.DateTime(timezone=True),
-            server_default=sa.text("now()"),
+            "awaited",
+            postgresql.ARRAY(sa.Text()),
+            server_default=sa.text("'{}'"),
             nullable=False,
-            comment="When labels were read that are settled next.",
+            comment="Virtual ids of the transactions that were under way when seen_event was.",
         ),
         schema="venn_admit",
     )
@@ -82,8 +83,8 @@ def upgrade() -> None:
         schema="venn_admit",
     )
     op.execute("UPDATE venn_admit.monitor SET settled_event = after_event, seen_event = after_event")
-    op.execute((VIEWS / "decided_point_v1_since_0025.sql").read_text())
-    _let_programs_work_from("0025")
+    op.execute((VIEWS / "decided_point_v1_since_0027.sql").read_text())
+    _let_programs_work_from("0027")
 
 
 def downgrade() -> None:
@@ -92,10 +93,10 @@ def downgrade() -> None:
     before = (VIEWS / "decided_point_v1.sql").read_text()
     op.execute(before.replace("CREATE VIEW", "CREATE OR REPLACE VIEW"))
     op.drop_column("monitor", "settled_event", schema="venn_admit")
-    op.drop_column("monitor", "seen_at", schema="venn_admit")
+    op.drop_column("monitor", "awaited", schema="venn_admit")
     _comment_seen(
         "Newest label event, of any classifier, when labels were last read.",
-        before="Newest label event, of any classifier, at seen_at; settled once all transactions of then are over.",
+        before="Newest label event, of any classifier, that was seen; settled once those of awaited are over.",
     )
     op.execute("DELETE FROM venn_admit.monitor_state")
     op.drop_column("monitor_state", "event", schema="venn_admit")

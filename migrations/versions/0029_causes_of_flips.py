@@ -9,8 +9,8 @@ from alembic import op
 
 from venn_admit.service.store.database.routines import function_statements
 
-revision = "0027"
-down_revision = "0026"
+revision = "0029"
+down_revision = "0028"
 branch_labels = None
 depends_on = None
 
@@ -18,7 +18,7 @@ depends_on = None
 def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.execute("SET LOCAL statement_timeout = '1min'")
-    for statement in function_statements("snapshot_diff_v1_since_0027"):
+    for statement in function_statements("snapshot_diff_v1_since_0029"):
         op.execute(statement)
 
 

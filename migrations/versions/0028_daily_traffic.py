@@ -7,8 +7,8 @@ from alembic import op
 
 from venn_admit.service.store.database.routines import view_statements
 
-revision = "0026"
-down_revision = "0025"
+revision = "0028"
+down_revision = "0027"
 branch_labels = None
 depends_on = None
 
