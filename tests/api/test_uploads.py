@@ -18,12 +18,14 @@ from structlog.testing import capture_logs
 
 from tests.api.service import OWN, Service, check_problem
 from tests.cli import samples
+from tests.cli.conftest import copied
 from tests.cli.program import Program
 from tests.cli.samples import NAME
 from tests.files.hostile import CLASS_NAMES, DIMENSION, HOSTILE, MEBIBYTE
 from tests.files.read_hostile import forget_peak, memory
 from venn_admit.service.api.application import create_application
 from venn_admit.service.api.uploads import ARROW_STREAM, CSV, MOST_AT_A_TIME, PARQUET
+from venn_admit.service.flows.access.keys import create as create_key
 from venn_admit.service.flows.exemplars.create import create as create_classifier
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.settings import Settings
@@ -60,17 +62,21 @@ def stored(service: Service) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def little(shared: Service) -> Iterator[Service]:
+def little(calibrated: Program, server_url: str, session_folder: Path) -> Iterator[Service]:
     """The application with little memory, and a classifier of the shape of the hostile files."""
-    url, home = shared.runtime.database_url, shared.runtime.settings.home
-    settings = Settings(
-        database_url=url, home=home, memory_budget_mb=BUDGET_MB, upload_mb=UPLOAD_MB, upload_seconds=0.5
-    )
-    runtime = Runtime.start(settings)
-    create_classifier(runtime.engine, "hostile", CLASS_NAMES, dimension=DIMENSION, seed=0)
-    with capture_logs():
-        yield Service(TestClient(create_application(runtime), raise_server_exceptions=False), runtime, shared.keys)
-    runtime.engine.dispose()
+    with copied(calibrated, server_url, session_folder / "uploads") as program, capture_logs():
+        settings = Settings(
+            database_url=program.url,
+            home=program.home,
+            memory_budget_mb=BUDGET_MB,
+            upload_mb=UPLOAD_MB,
+            upload_seconds=0.5,
+        )
+        runtime = Runtime.start(settings)
+        create_classifier(runtime.engine, "hostile", CLASS_NAMES, dimension=DIMENSION, seed=0)
+        keys = {scope: create_key(runtime.engine, scope, scope=scope).text for scope in Scope}
+        yield Service(TestClient(create_application(runtime), raise_server_exceptions=False), runtime, keys)
+        runtime.engine.dispose()
 
 
 def as_arrow(file: Path) -> bytes:
