@@ -92,6 +92,12 @@ class Settings(BaseSettings):
         description="https://... or http://..., to which `venn-admit beat` has each new alarm of a monitor sent, once; "
         "unset: none is sent.",
     )
+    idempotency_hours: int = Field(
+        default=24,
+        ge=1,
+        le=24 * 365,
+        description="Hours for which the answer to a request with an Idempotency-Key is kept, and given again.",
+    )
     memory_budget_mb: int = Field(
         default=512, ge=16, description="MiB that one computation, or reading a file, may take."
     )

@@ -20,6 +20,7 @@ from venn_admit.service.api.routes import (
     monitoring,
     operation,
 )
+from venn_admit.service.api.security.described import describe_guards
 from venn_admit.service.runtime import Runtime
 
 DOCUMENT = "/v1/openapi.json"
@@ -48,6 +49,7 @@ def document() -> dict[str, Any]:
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schema.pop("$defs", None)
         schemas[model.__name__] = schema
+    describe_guards(found, ROUTERS)
     return found
 
 

@@ -36,6 +36,8 @@ class Problem(StrEnum):
     NO_SUCH_ROUTE = "no-such-route", "There is no such address"
     METHOD_NOT_ALLOWED = "method-not-allowed", "The address does not take this method"
     BODY_TOO_LARGE = "body-too-large", "The body is too large"
+    IDEMPOTENCY_KEY_REUSED = "idempotency-key-reused", "The Idempotency-Key was used for another request"
+    STILL_RUNNING = "still-running", "The same request is being answered"
     INTERNAL = "internal", "A fault of the program"
 
 

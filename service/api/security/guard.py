@@ -10,9 +10,11 @@ from starlette.concurrency import run_in_threadpool
 
 from venn_admit.service.api.limits import check_nesting
 from venn_admit.service.api.problems import Problem, Refused
+from venn_admit.service.api.security.idempotency import answer_once
 from venn_admit.service.flows.access.keys import Caller, Refusal, authenticate
 from venn_admit.service.store.access.keys import Scope
 
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _SCHEME = HTTPBearer(
     scheme_name="key",
     bearerFormat="va_NUMBER_SECRET",
@@ -32,11 +34,13 @@ class Guard:
     Attributes:
         scope: The least scope that is needed.
         every_classifier: Whether the key must be for all classifiers, because the route is about none in particular.
+        stores: Whether a request stores something, unless its method only reads.
     """
 
-    def __init__(self, scope: Scope, *, every_classifier: bool = False) -> None:
+    def __init__(self, scope: Scope, *, every_classifier: bool = False, stores: bool = True) -> None:
         self.scope = scope
         self.every_classifier = every_classifier
+        self.stores = stores
 
     def __call__(
         self,
@@ -63,9 +67,9 @@ class Guard:
         return found
 
 
-def needs(scope: Scope, *, every_classifier: bool = False) -> params.Depends:
+def needs(scope: Scope, *, every_classifier: bool = False, stores: bool = True) -> params.Depends:
     """Return what a route lists among its dependencies, to be reached by keys of a scope alone."""
-    depends: params.Depends = Depends(Guard(scope, every_classifier=every_classifier))
+    depends: params.Depends = Depends(Guard(scope, every_classifier=every_classifier, stores=stores))
     return depends
 
 
@@ -76,20 +80,32 @@ def guard_of(route: APIRoute) -> Guard | None:
     return found[0] if found else None
 
 
+def stores(route: APIRoute) -> bool:
+    """Whether a request for this route stores something."""
+    guard = guard_of(route)
+    return guard is not None and guard.stores and not _READING.issuperset(route.methods or ())
+
+
 class GuardedRoute(APIRoute):
     """A route that checks the key before the body is read, and how deep the body is nested before it is parsed."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""
         answer = super().get_route_handler()
-        guard = guard_of(self)
+        guard, named = guard_of(self), f"{'/'.join(sorted(self.methods or ()))} {self.path}"
 
-        async def guarded(request: Request) -> Response:
-            if guard is not None:
-                request.state.caller = await run_in_threadpool(guard.check, request)
+        async def checked(request: Request) -> Response:
             if self.body_field is not None:
                 check_nesting(await request.body())
             return await answer(request)
+
+        async def guarded(request: Request) -> Response:
+            if guard is None:
+                return await checked(request)
+            caller = request.state.caller = await run_in_threadpool(guard.check, request)
+            if not stores(self):
+                return await checked(request)
+            return await answer_once(request, named, caller.identity, checked)
 
         return guarded
 

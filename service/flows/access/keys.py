@@ -42,6 +42,11 @@ class Caller:
     scope: Scope
     classifier: str | None
 
+    @property
+    def identity(self) -> str:
+        """What tells callers apart."""
+        return f"key {self.key_id}"
+
 
 class Refusal(StrEnum):
     """Why a key is not accepted."""
