@@ -98,6 +98,9 @@ class Settings(BaseSettings):
         le=24 * 365,
         description="Hours for which the answer to a request with an Idempotency-Key is kept, and given again.",
     )
+    audit_client_addresses: bool = Field(
+        default=False, description="Whether the audit ledger also says which address a request came from."
+    )
     memory_budget_mb: int = Field(
         default=512, ge=16, description="MiB that one computation, or reading a file, may take."
     )

@@ -12,6 +12,7 @@ from venn_admit.service.api.metrics import Metrics
 from venn_admit.service.api.models.common import InvalidValue, ProblemAnswer
 from venn_admit.service.api.problems import register_problems
 from venn_admit.service.api.routes import (
+    audit,
     calibrations,
     classifiers,
     decisions,
@@ -21,10 +22,13 @@ from venn_admit.service.api.routes import (
     operation,
 )
 from venn_admit.service.api.security.described import describe_guards
+from venn_admit.service.api.security.ledger import Ledger
 from venn_admit.service.runtime import Runtime
 
 DOCUMENT = "/v1/openapi.json"
-ROUTERS = tuple(part.routes for part in (classifiers, calibrations, decisions, exemplars, monitoring, jobs, operation))
+ROUTERS = tuple(
+    part.routes for part in (classifiers, calibrations, decisions, exemplars, monitoring, jobs, operation, audit)
+)
 _TITLE = "venn-admit"
 _DESCRIPTION = """\
 May I act on this prediction? Every request except those of health shows a key, in the header `Authorization: Bearer
@@ -76,6 +80,7 @@ def create_application(runtime: Runtime) -> FastAPI:
     )
     app.state.runtime = runtime
     app.state.metrics = Metrics()
+    app.state.ledger = Ledger(runtime)
     for router in ROUTERS:
         app.include_router(router)
     register_problems(app)

@@ -38,7 +38,7 @@ class Surroundings:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = uuid.uuid4().hex
+        request_id = scope.setdefault("state", {})["request_id"] = uuid.uuid4().hex
         began, status = time.perf_counter(), 0
 
         async def surround(message: Message) -> None:

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from venn_admit.service.api.limits import check_nesting
 from venn_admit.service.api.problems import Problem, Refused
 from venn_admit.service.api.security.idempotency import answer_once
+from venn_admit.service.api.security.ledger import Asked, Ledger
 from venn_admit.service.flows.access.keys import Caller, Refusal, authenticate
 from venn_admit.service.store.access.keys import Scope
 
@@ -59,6 +60,7 @@ class Guard:
         found = authenticate(request.app.state.runtime.engine, text.strip())
         if isinstance(found, Refusal):
             raise _unauthenticated(_WHY[found], known=True)
+        request.state.caller = found
         if not found.scope.includes(self.scope):
             raise _forbidden(f"this needs a key with scope {self.scope}, got one with scope {found.scope}")
         named = request.path_params.get("classifier")
@@ -102,10 +104,20 @@ class GuardedRoute(APIRoute):
         async def guarded(request: Request) -> Response:
             if guard is None:
                 return await checked(request)
-            caller = request.state.caller = await run_in_threadpool(guard.check, request)
+            ledger: Ledger = request.app.state.ledger
+            asked = Asked(self.name, named)
+            try:
+                caller = request.state.caller = await run_in_threadpool(guard.check, request)
+            except Refused as refusal:
+                await ledger.note_refusal(request, asked, refusal, stores=stores(self))
+                raise
             if not stores(self):
                 return await checked(request)
-            return await answer_once(request, named, caller.identity, checked)
+
+            async def once() -> Response:
+                return await answer_once(request, named, caller.identity, checked)
+
+            return await ledger.noted(request, asked, once)
 
         return guarded
 

@@ -13,7 +13,8 @@ from typing import Any
 from sqlalchemy import Engine, Row
 
 from venn_admit.service.errors import Code, InvalidInputError, NotFoundError
-from venn_admit.service.store.access import keys
+from venn_admit.service.store.access import audit, keys
+from venn_admit.service.store.access.audit import Event, Origin
 from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.store.database.engine import connect, transaction
 from venn_admit.service.store.exemplars import classifiers
@@ -86,6 +87,7 @@ def create(engine: Engine, name: str, *, scope: str, classifier: str | None = No
             classifier=None if classifier is None else classifiers.by_name(connection, classifier),
             lifetime=None if days is None else timedelta(days=days),
         )
+        audit.add(connection, Event(Origin.COMMAND_LINE, "create_key", target=f"key {key_id}"))
     return NewKey(key_id, f"va_{key_id}_{secret}")
 
 
@@ -106,6 +108,7 @@ def revoke(engine: Engine, key_id: int) -> None:
     with transaction(engine) as connection:
         if not keys.revoke(connection, key_id):
             raise NotFoundError(f"there is no key {key_id}", code=Code.UNKNOWN_KEY, key=key_id)
+        audit.add(connection, Event(Origin.COMMAND_LINE, "revoke_key", target=f"key {key_id}"))
 
 
 def authenticate(engine: Engine, text: str) -> Caller | Refusal:
