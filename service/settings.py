@@ -92,6 +92,15 @@ class Settings(BaseSettings):
         description="https://... or http://..., to which `venn-admit beat` has each new alarm of a monitor sent, once; "
         "unset: none is sent.",
     )
+    requests_per_minute: int = Field(
+        default=6000, ge=0, description="Requests that one key may send to one process a minute; 0: any number."
+    )
+    requests_burst: int = Field(
+        default=1000, ge=1, description="Requests that one key may send at once, before the rate counts."
+    )
+    concurrent_requests: int = Field(
+        default=200, ge=0, description="Requests that one process answers at once; 0: any number."
+    )
     idempotency_hours: int = Field(
         default=24,
         ge=1,

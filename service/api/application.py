@@ -20,14 +20,17 @@ from venn_admit.service.api.routes import (
     jobs,
     monitoring,
     operation,
+    settings,
 )
 from venn_admit.service.api.security.described import describe_guards
 from venn_admit.service.api.security.ledger import Ledger
+from venn_admit.service.api.security.rates import Concurrency, Rates
 from venn_admit.service.runtime import Runtime
 
 DOCUMENT = "/v1/openapi.json"
 ROUTERS = tuple(
-    part.routes for part in (classifiers, calibrations, decisions, exemplars, monitoring, jobs, operation, audit)
+    part.routes
+    for part in (classifiers, settings, calibrations, decisions, exemplars, monitoring, jobs, operation, audit)
 )
 _TITLE = "venn-admit"
 _DESCRIPTION = """\
@@ -81,10 +84,12 @@ def create_application(runtime: Runtime) -> FastAPI:
     app.state.runtime = runtime
     app.state.metrics = Metrics()
     app.state.ledger = Ledger(runtime)
+    app.state.rates = Rates(runtime.settings)
     for router in ROUTERS:
         app.include_router(router)
     register_problems(app)
     # The one added last is the outermost.
     app.add_middleware(BodyLimit)
+    app.add_middleware(Concurrency, most=runtime.settings.concurrent_requests)
     app.add_middleware(Surroundings, metrics=app.state.metrics)
     return app

@@ -49,6 +49,7 @@ class Surroundings:
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
                 headers[REQUEST_ID] = request_id
+                headers.update(scope["state"].get("answer_headers", {}))
             await send(message)
 
         try:

@@ -38,6 +38,10 @@ class Problem(StrEnum):
     BODY_TOO_LARGE = "body-too-large", "The body is too large"
     IDEMPOTENCY_KEY_REUSED = "idempotency-key-reused", "The Idempotency-Key was used for another request"
     STILL_RUNNING = "still-running", "The same request is being answered"
+    PRECONDITION_REQUIRED = "precondition-required", "The header If-Match is needed"
+    PRECONDITION_FAILED = "precondition-failed", "The settings have changed"
+    TOO_MANY_REQUESTS = "too-many-requests", "The key has sent too many requests"
+    TOO_BUSY = "too-busy", "The service is busy"
     INTERNAL = "internal", "A fault of the program"
 
 

@@ -36,8 +36,11 @@ _DESCRIPTIONS = {
     403: "The key does not allow this.",
     404: "There is no such thing.",
     409: "An earlier step is missing or out of date, or the input contradicts what is stored.",
+    412: "The settings have changed since the ETag in If-Match was given.",
     413: "The body is too large.",
     422: "The request is not as it must be.",
+    428: "The header If-Match is needed.",
+    429: "The key has sent too many requests; Retry-After says when to send the next.",
     503: "The database, the broker or a worker is missing; try again.",
 }
 
@@ -57,7 +60,7 @@ def router(tag: str) -> APIRouter:
         prefix="/v1",
         route_class=GuardedRoute,
         tags=[tag],
-        responses=problems(401, 403, 422, 503),
+        responses=problems(401, 403, 422, 429, 503),
         generate_unique_id_function=lambda route: route.name,
     )
 

@@ -12,6 +12,7 @@ from venn_admit.service.api.limits import check_nesting
 from venn_admit.service.api.problems import Problem, Refused
 from venn_admit.service.api.security.idempotency import answer_once
 from venn_admit.service.api.security.ledger import Asked, Ledger
+from venn_admit.service.api.security.rates import Rates
 from venn_admit.service.flows.access.keys import Caller, Refusal, authenticate
 from venn_admit.service.store.access.keys import Scope
 
@@ -105,9 +106,11 @@ class GuardedRoute(APIRoute):
             if guard is None:
                 return await checked(request)
             ledger: Ledger = request.app.state.ledger
+            rates: Rates = request.app.state.rates
             asked = Asked(self.name, named)
             try:
-                caller = request.state.caller = await run_in_threadpool(guard.check, request)
+                caller = await run_in_threadpool(guard.check, request)
+                rates.check(request, caller.identity)
             except Refused as refusal:
                 await ledger.note_refusal(request, asked, refusal, stores=stores(self))
                 raise
