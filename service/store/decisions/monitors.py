@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection
 
-from venn_admit.service.core.monitoring.anytime.documents import LabelledPoints, labelled_points
+from venn_admit.service.core.monitoring.anytime.documents import MATCH_GROUPS, LabelledPoints, labelled_points
 from venn_admit.service.core.monitoring.anytime.plan import Lamp, MonitorPlan, plan_of
 from venn_admit.service.core.monitoring.anytime.readings import Reading
 from venn_admit.service.core.monitoring.anytime.state import MonitorState
@@ -29,14 +29,16 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 class StoredMonitor:
     """A monitor.
 
-    calibration_number: of the snapshot that its plan rests on. after_event: the last label event that does not count.
+    knn_parameters_id: None if the classifier has logits only. calibration_number: of the snapshot that its plan rests
+    on. after_event: the last label event that does not count. seen_event: the last one that it has read.
     """
 
     id: int
     calibrator_id: int
-    knn_parameters_id: int
+    knn_parameters_id: int | None
     calibration_number: int
     after_event: int
+    seen_event: int
     plan: MonitorPlan
     created_at: datetime
 
@@ -83,6 +85,7 @@ def newest(connection: Connection, calibration: Calibration) -> StoredMonitor | 
         knn_parameters_id=row.knn_parameters_id,
         calibration_number=row.calibration_number,
         after_event=row.after_event,
+        seen_event=row.seen_event,
         plan=plan_of_document(row.plan),
         created_at=row.created_at,
     )
@@ -103,6 +106,7 @@ def start(connection: Connection, classifier: Classifier, calibration: Calibrati
         _calibration_documents(connection, classifier, calibration.calibrator_id, number),
         class_count=classifier.class_count,
         alpha=calibration.method_settings.alpha,
+        match_groups=1 if classifier.knn is None else MATCH_GROUPS,
     )
     connection.execute(statement("monitors.end_earlier_alarms"), of_calibrator)
     row = connection.execute(
@@ -112,9 +116,10 @@ def start(connection: Connection, classifier: Classifier, calibration: Calibrati
     return StoredMonitor(
         id=row.id,
         calibrator_id=calibration.calibrator_id,
-        knn_parameters_id=calibration.parameters_id,
+        knn_parameters_id=calibration.knn_parameters_id,
         calibration_number=number,
         after_event=event,
+        seen_event=row.seen_event,
         plan=plan,
         created_at=row.created_at,
     )
@@ -154,10 +159,10 @@ def _points(
         np.array(document, dtype=np.int64),
         predicted=column("predicted"),
         label=column("label"),
-        match_count=column("match_count"),
+        match_count=None if classifier.knn is None else column("match_count"),
         admitted=np.array(admitted, dtype=np.bool_),
         class_count=classifier.class_count,
-        neighbour_count=classifier.neighbour_count,
+        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
         seed=classifier.seed,
     )
 
@@ -239,6 +244,11 @@ def update_alarms(
     }
     connection.execute(statement("monitors.end_alarms"), parameters)
     connection.execute(statement("monitors.raise_alarms"), parameters)
+    return standing_alarms(connection, monitor)
+
+
+def standing_alarms(connection: Connection, monitor: StoredMonitor) -> list[StandingAlarm]:
+    """Return the alarms and notices that stand."""
     rows = connection.execute(statement("monitors.standing_alarms"), {"monitor_id": monitor.id})
     return [
         StandingAlarm(row.id, Lamp(row.lamp), row.number, row.created_at, row.notified_at is not None) for row in rows

@@ -14,6 +14,7 @@ SELECT
     knn_parameters_id,
     calibration_number,
     after_event,
+    seen_event,
     plan,
     created_at
 FROM monitor
@@ -33,7 +34,7 @@ SELECT
 FROM calibration
 WHERE
     calibration.calibrator_id = :calibrator_id
-    AND calibration.knn_parameters_id = :knn_parameters_id
+    AND calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
 ORDER BY calibration.number
 LIMIT 1;
 
@@ -66,7 +67,7 @@ WHERE
 -- Start a monitor, which counts from now on.
 INSERT INTO monitor (calibrator_id, knn_parameters_id, calibration_number, after_event, plan)
 VALUES (:calibrator_id, :knn_parameters_id, :calibration_number, :after_event, CAST(:plan AS json))
-RETURNING id, created_at;
+RETURNING id, seen_event, created_at;
 
 -- name: labelled_decisions
 -- The labelled points that count, by document, in the order in which the documents count.
@@ -157,7 +158,7 @@ INNER JOIN decision ON document.exemplar_id = decision.exemplar_id
 INNER JOIN calibration ON decision.calibration_id = calibration.id
 WHERE
     calibration.calibrator_id = :calibrator_id
-    AND calibration.knn_parameters_id = :knn_parameters_id
+    AND calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
     -- What was labelled before it was decided on may have been calibrated with.
     AND NOT EXISTS (
         SELECT 1
@@ -303,7 +304,7 @@ WHERE id = :alarm_id;
 
 -- name: behind
 -- The classifiers whose calibrator in use has no monitor, or one that has not read the newest labels, or, if asked for,
--- one with alarms that no webhook took. Those with logits only have no monitors.
+-- one with alarms that no webhook took.
 SELECT classifier.name
 FROM (
     SELECT DISTINCT ON (calibrator.classifier_id)
@@ -327,23 +328,20 @@ LEFT JOIN
     ) AS newest
     ON TRUE
 WHERE
-    classifier.dimension IS NOT NULL
-    AND (
-        newest.seen_event IS NULL
-        OR newest.seen_event < (
-            SELECT max(event.id)
-            FROM label_event AS event
-        )
-        OR (
-            CAST(:unsent AS boolean)
-            AND EXISTS (
-                SELECT 1
-                FROM monitor_alarm AS alarm
-                WHERE
-                    alarm.monitor_id = newest.id
-                    AND alarm.ended_at IS NULL
-                    AND alarm.notified_at IS NULL
-            )
+    newest.seen_event IS NULL
+    OR newest.seen_event < (
+        SELECT max(event.id)
+        FROM label_event AS event
+    )
+    OR (
+        CAST(:unsent AS boolean)
+        AND EXISTS (
+            SELECT 1
+            FROM monitor_alarm AS alarm
+            WHERE
+                alarm.monitor_id = newest.id
+                AND alarm.ended_at IS NULL
+                AND alarm.notified_at IS NULL
         )
     )
 ORDER BY classifier.name;

@@ -1,15 +1,20 @@
-"""The monitor through the flows: the same as from scratch whatever became of the labels, and by both methods."""
+"""The monitor through the flows: the same as from scratch whatever became of the labels, for all classifiers."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.conftest import fresh_database
+from tests.flows import logits
 from tests.running import EXAMPLES, Arrays, Bench, make_reviews
+from venn_admit.service.cli.steps import COMMANDS
 from venn_admit.service.core.monitoring.anytime.plan import Lamp
 from venn_admit.service.errors import DatabaseError, NotReadyError
 from venn_admit.service.files.label_sources import LabelFile
@@ -17,7 +22,12 @@ from venn_admit.service.flows.exemplars.label import label
 from venn_admit.service.flows.monitoring import monitor as flow
 from venn_admit.service.flows.monitoring.keep_watch import update_behind
 from venn_admit.service.flows.monitoring.monitor import update_monitor
+from venn_admit.service.flows.reporting.report import report
+from venn_admit.service.report.calibration.advice import advice
+from venn_admit.service.report.calibration.sections import TextTable
+from venn_admit.service.report.calibration.wording import sections
 from venn_admit.service.report.monitoring.contents import MonitorReport
+from venn_admit.service.report.monitoring.tables import verdict_lines
 from venn_admit.service.store.database.engine import create_engine, transaction
 from venn_admit.service.store.decisions import monitors
 
@@ -42,28 +52,64 @@ def truth() -> dict[str, int]:
     return dict(zip(IDS, films()["y"].tolist(), strict=True))
 
 
+def write(bench: Bench, file: str, arrays: Arrays) -> Path:
+    """Write a file of exemplars, without vectors if the classifier has logits only."""
+    has_vectors = bench.value("SELECT dimension IS NOT NULL FROM classifier WHERE name = 'reviews'")
+    return bench.write(file, {name: values for name, values in arrays.items() if name != "r" or has_vectors})
+
+
 def score(bench: Bench) -> None:
-    arrays = films() | {"y": np.full(POINTS, -1)}
-    bench.score("reviews", bench.write("films.npz", arrays), weighted=None)
+    bench.score("reviews", write(bench, "films.npz", films() | {"y": np.full(POINTS, -1)}), weighted=None)
 
 
-METHODS: dict[str, Callable[[Bench], object]] = {
-    "venn-admit": lambda bench: bench.calibrate("reviews", kappa=100),
-    "venn-abers": lambda bench: bench.calibrate_abers("reviews", score="network"),
+def make_logits_only(bench: Bench) -> None:
+    logits.make(bench, "reviews", class_count=2)
+    with np.load(EXAMPLES / "valid.npz") as valid:
+        held_out = bench.write("valid.npz", {name: valid[name][:3000] for name in ("f", "y")})
+    bench.ingest("reviews", held_out, "held-out")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a classifier is made, and how it is calibrated, once more too."""
+
+    make: Callable[[Bench], object]
+    calibrate: Callable[[Bench], object]
+
+
+def make_with_vectors(bench: Bench) -> None:
+    make_reviews(bench, held_out_rows=3000)
+
+
+KINDS = {
+    "venn-admit": Kind(make_with_vectors, lambda bench: bench.calibrate("reviews", kappa=100)),
+    "venn-abers": Kind(make_with_vectors, lambda bench: bench.calibrate_abers("reviews", score="network")),
+    "logits only": Kind(make_logits_only, lambda bench: logits.calibrated(bench, "reviews", alpha=Decimal("0.1"))),
 }
+KIND = """
+SELECT CASE WHEN dimension IS NULL THEN 'logits only' ELSE method END
+FROM calibrator
+INNER JOIN classifier ON classifier.id = classifier_id
+ORDER BY chosen_at DESC
+LIMIT 1
+"""
 
 
-@pytest.fixture(scope="module", params=METHODS)
+def calibrate_again(bench: Bench) -> None:
+    KINDS[bench.value(KIND)].calibrate(bench)
+
+
+@pytest.fixture(scope="module", params=KINDS)
 def template(
     request: pytest.FixtureRequest, server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """The name of a database with scored films, by each method."""
+    """The name of a database with scored films, of each kind."""
     with fresh_database(server_url, template_database) as url:
         engine = create_engine(url)
         try:
             bench = Bench(engine, tmp_path_factory.mktemp("scored"))
-            make_reviews(bench, held_out_rows=3000)
-            METHODS[request.param](bench)
+            KINDS[request.param].make(bench)
+            KINDS[request.param].calibrate(bench)
             score(bench)
         finally:
             engine.dispose()
@@ -180,7 +226,7 @@ def test_selected_labels_and_those_that_came_before_the_decision_do_not_count(sc
     give(scored, flipped(range(10)), selection="selected")
     assert look(scored).documents == 50, "a correction by a person changes the label alone"
     with np.load(EXAMPLES / "valid.npz") as valid:
-        held_out = scored.write("again.npz", {name: valid[name][:100] for name in ("r", "f", "y")})
+        held_out = write(scored, "again.npz", {name: valid[name][:100] for name in ("r", "f", "y")})
     scored.score("reviews", held_out, weighted=None)
     assert look(scored).documents == 50
     assert_as_from_scratch(scored)
@@ -256,10 +302,9 @@ def test_a_crash_in_the_middle_leaves_the_state_as_before(scored: Bench, monkeyp
 def test_it_goes_on_across_snapshots_that_calibrate_with_its_labels(scored: Bench) -> None:
     give(scored, of(range(300)))
     first = look(scored)
-    method = scored.value("SELECT method FROM calibrator ORDER BY chosen_at DESC LIMIT 1")
     newest = "SELECT max(id) FROM calibration"
     before = scored.value(newest)
-    METHODS[method](scored)
+    calibrate_again(scored)
     assert scored.value(newest) > before
     score(scored)
     give(scored, of(range(300, 500)))
@@ -270,7 +315,7 @@ def test_it_goes_on_across_snapshots_that_calibrate_with_its_labels(scored: Benc
 def test_documents_are_the_units_and_count_once(scored: Bench) -> None:
     arrays = films() | {"y": np.full(POINTS, -1), "id": np.array([f"token-{row}" for row in range(POINTS)])}
     arrays["doc"] = np.array([f"doc-{row // SIZE}" for row in range(POINTS)])
-    scored.score("reviews", scored.write("tokens.npz", arrays), weighted=None)
+    scored.score("reviews", write(scored, "tokens.npz", arrays), weighted=None)
     known = films()["y"].tolist()
     give(scored, {f"token-{row}": known[row] for row in range(600)})
     found = look(scored)
@@ -288,13 +333,12 @@ def test_a_document_of_which_a_part_calibrates_does_not_count(scored: Bench) -> 
     arrays["doc"] = np.array([f"doc-{row // SIZE}" for row in range(90)])
     first = np.arange(90) % SIZE == 0
     known = np.arange(90) < 45
-    scored.ingest("reviews", scored.write("a.npz", {k: v[first & known] for k, v in arrays.items()}), "held-out")
-    method = scored.value("SELECT method FROM calibrator ORDER BY chosen_at DESC LIMIT 1")
-    METHODS[method](scored)
+    scored.ingest("reviews", write(scored, "a.npz", {k: v[first & known] for k, v in arrays.items()}), "held-out")
+    calibrate_again(scored)
     update_monitor(scored.engine, "reviews", restart=True)
     rest = {k: v[~first] for k, v in arrays.items()}
     truth_of_rest = dict(zip(rest["id"].tolist(), rest["y"].tolist(), strict=True))
-    scored.score("reviews", scored.write("b.npz", rest | {"y": np.full(60, -1)}), weighted=None)
+    scored.score("reviews", write(scored, "b.npz", rest | {"y": np.full(60, -1)}), weighted=None)
     give(scored, truth_of_rest)
     found = assert_as_from_scratch(scored)
     assert (found.documents, found.points) == (15, 30)
@@ -314,6 +358,7 @@ def test_several_who_look_at_once_write_one_state(scored: Bench) -> None:
     "wrong",
     [
         "monitor SET after_event = -1",
+        "monitor SET knn_parameters_id = CASE WHEN knn_parameters_id IS NULL THEN 1 END",
         "monitor_state SET documents = -1",
         "monitor_state SET digest = ''",
         "monitor_reading SET lamp = 'other'",
@@ -343,12 +388,12 @@ def test_starting_anew_ends_alarms_and_counts_what_comes_from_now_on(scored: Ben
     assert_as_from_scratch(scored)
 
 
+@pytest.mark.parametrize("template", ["venn-admit", "venn-abers"], indirect=True)
 def test_a_new_fit_starts_a_monitor_of_its_own(scored: Bench) -> None:
     give(scored, of(range(60)))
     first = look(scored)
-    method = scored.value("SELECT method FROM calibrator ORDER BY chosen_at DESC LIMIT 1")
     scored.adopt("reviews", eta_loc=0.5)
-    METHODS[method](scored)
+    calibrate_again(scored)
     second = look(scored)
     assert second.monitor > first.monitor
     assert second.documents == 0
@@ -370,6 +415,31 @@ def test_a_classifier_without_a_calibration_cannot_be_watched(bench: Bench) -> N
     assert update_behind(bench.engine, None) == []
 
 
+@pytest.mark.parametrize("template", ["logits only"], indirect=True)
+def test_partitions_without_vectors_are_predicted_classes(watched: Bench) -> None:
+    found = look(watched)
+    labelled = watched.rows(
+        "SELECT predicted, decision FROM decision INNER JOIN exemplar ON exemplar.id = exemplar_id "
+        "WHERE label IS NOT NULL"
+    )
+    admitted = Counter(row.decision for row in labelled if row.decision is not None)
+    drawn = Counter(row.predicted for row in labelled)
+    for lamp, expected in ((Lamp.PARTITIONS, admitted), (Lamp.MIX, drawn)):
+        assert {row.number: row.points for row in found.readings if row.lamp is lamp} == expected
+    assert {found.name(row.lamp, row.number).q for row in found.readings} == {None}
+    shown = watched.rows("SELECT * FROM report.monitor_v1 ORDER BY lamp, class_name")
+    assert [(row.lamp, row.class_name, row.labels) for row in shown] == [
+        (row.lamp, f"class {row.number}", row.points)
+        for row in sorted(found.readings, key=lambda row: (row.lamp, row.number))
+    ]
+    alarms = watched.rows("SELECT * FROM report.alarm_v1 ORDER BY alarm")
+    assert [(row.lamp, row.class_name) for row in alarms] == [
+        (alarm.lamp, f"class {alarm.number}") for alarm in found.alarms
+    ]
+    assert {row.matching_neighbours for row in (*shown, *alarms)} == {None}
+    assert {Lamp.PARTITIONS, Lamp.PROMISE} <= {alarm.lamp for alarm in found.harmful}
+
+
 def test_a_certificate_says_which_lamps_are_alarms(bench: Bench) -> None:
     make_reviews(bench, held_out_rows=3000)
     bench.calibrate_abers("reviews", score="network", certify=("true",), confidence=Decimal("0.9"))
@@ -384,3 +454,32 @@ def test_a_certificate_says_which_lamps_are_alarms(bench: Bench) -> None:
         assert {row.lamp: row.is_harmful for row in rows} == {
             row.lamp: found.is_harmful(Lamp(row.lamp)) for row in rows
         }
+
+
+def test_a_report_shows_the_lamps_as_they_were_left(watched: Bench) -> None:
+    said = look(watched)
+    found = report(watched.engine, "reviews", calibration_id=None)
+    assert found.watch is not None
+    assert found.watch.said is not None
+    assert replace(found.watch.said, computed=said.computed) == said
+    assert not found.watch.is_behind
+    (shown,) = [section for section in sections(found, COMMANDS) if section.title == "Lamps of the monitor"]
+    assert [part for part in shown.parts if isinstance(part, str)] == verdict_lines(said)
+    (table,) = [part for part in shown.parts if isinstance(part, TextTable)]
+    assert [row[-1] for row in table.rows].count("LIT, harmful") == len(said.harmful)
+    assert table.rows[0][-1] == "LIT, harmful"
+    assert advice(found, COMMANDS)[0].startswith("The monitor has raised an alarm")
+
+
+def test_a_report_says_when_nothing_watches_or_labels_came_since(scored: Bench) -> None:
+    def told() -> str:
+        found = report(scored.engine, "reviews", calibration_id=None)
+        (shown,) = [section for section in sections(found, COMMANDS) if section.title == "Lamps of the monitor"]
+        return " ".join(part for part in shown.parts if isinstance(part, str))
+
+    assert told().startswith("Not started:")
+    assert "`venn-admit monitor reviews` starts it" in told()
+    look(scored)
+    assert "No label counts yet" in told()
+    give(scored, flipped(range(20)))
+    assert "Labels came since it was last looked at: `venn-admit monitor reviews` counts them." in told()

@@ -34,8 +34,7 @@ monitor = Table(
     Column(
         "knn_parameters_id",
         ForeignKey(knn_parameters.c.id),
-        nullable=False,
-        comment="KNN parameters of the snapshots whose decisions count.",
+        comment="KNN parameters of the snapshots whose decisions count; null if the classifier has logits only.",
     ),
     Column(
         "calibration_number",
@@ -59,6 +58,12 @@ monitor = Table(
     Column("plan", JSON, nullable=False, comment="What is fixed before the first label, as the core writes it."),
     created_at("it was started"),
     CheckConstraint("after_event >= 0", name="after_event"),
+    # Without a KNN, partitions are predicted classes; with one, they have a group of q too.
+    CheckConstraint(
+        "(knn_parameters_id IS NULL) "
+        "= (json_array_length(plan -> 'documents') = CAST(plan ->> 'class_count' AS integer))",
+        name="partitions",
+    ),
     Index(None, "calibrator_id", "id"),
     comment="Monitors of the promise of a calibrator across its snapshots, from some label event on.",
 )
