@@ -11,8 +11,8 @@ from pathlib import Path
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0028"
-down_revision = "0027"
+revision = "0030"
+down_revision = "0029"
 branch_labels = None
 depends_on = None
 
@@ -79,7 +79,7 @@ def upgrade() -> None:
         comment="Who did what: requests that store something, refused keys, and changes of keys. Only added to.",
     )
     op.execute((FUNCTIONS / "prepare_service_v2.sql").read_text())
-    _replace("grant_service_v1_since_0028")
+    _replace("grant_service_v1_since_0030")
     op.execute(PREPARE_SERVICE)
 
 
