@@ -99,6 +99,25 @@ class Settings(BaseSettings):
         description="https://... or http://..., to which `venn-admit beat` has each new alarm of a monitor sent, once; "
         "unset: none is sent.",
     )
+    oidc_issuer: str | None = Field(
+        default=None,
+        description="https://..., an OpenID Connect issuer whose tokens the HTTP service accepts beside keys, with "
+        "`venn-admit[oidc]` installed; unset: keys alone.",
+    )
+    oidc_audience: str | None = Field(
+        default=None, description="The audience that a token must be for; needed with an issuer."
+    )
+    oidc_scope_claim: str = Field(
+        default="scope",
+        min_length=1,
+        description="The claim of a token that lists its scopes: venn-admit:read, venn-admit:score, venn-admit:write "
+        "or venn-admit:admin.",
+    )
+    oidc_classifier_claim: str | None = Field(
+        default=None,
+        description="The claim that names the one classifier that a token is for, or * for all, and without which it "
+        "is refused; unset: tokens are for all.",
+    )
     requests_per_minute: int = Field(
         default=6000, ge=0, description="Requests that one key may send to one process a minute; 0: any number."
     )

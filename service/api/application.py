@@ -23,6 +23,7 @@ from venn_admit.service.api.routes import (
     settings,
 )
 from venn_admit.service.api.security.described import describe_guards
+from venn_admit.service.api.security.issuer import accepted_tokens
 from venn_admit.service.api.security.ledger import Ledger
 from venn_admit.service.api.security.rates import Concurrency, Rates
 from venn_admit.service.runtime import Runtime
@@ -83,6 +84,7 @@ def create_application(runtime: Runtime) -> FastAPI:
     )
     app.state.runtime = runtime
     app.state.metrics = Metrics()
+    app.state.tokens = accepted_tokens(runtime.settings)
     app.state.ledger = Ledger(runtime)
     app.state.rates = Rates(runtime.settings)
     for router in ROUTERS:

@@ -41,6 +41,7 @@ class Problem(StrEnum):
     PRECONDITION_REQUIRED = "precondition-required", "The header If-Match is needed"
     PRECONDITION_FAILED = "precondition-failed", "The settings have changed"
     TOO_MANY_REQUESTS = "too-many-requests", "The key has sent too many requests"
+    ISSUER_UNREACHABLE = "issuer-unreachable", "The issuer of tokens cannot be reached"
     TOO_BUSY = "too-busy", "The service is busy"
     INTERNAL = "internal", "A fault of the program"
 

@@ -1,7 +1,7 @@
 """What a route asks of the key that it is shown; it is checked before anything else of a request is read."""
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, Request, Response, Security, params
 from fastapi.routing import APIRoute
@@ -13,14 +13,17 @@ from venn_admit.service.api.problems import Problem, Refused
 from venn_admit.service.api.security.idempotency import answer_once
 from venn_admit.service.api.security.ledger import Asked, Ledger
 from venn_admit.service.api.security.rates import Rates
-from venn_admit.service.flows.access.keys import Caller, Refusal, authenticate
+from venn_admit.service.flows.access.keys import KEY_PREFIX, Caller, Refusal, authenticate
 from venn_admit.service.store.access.keys import Scope
+
+if TYPE_CHECKING:
+    from venn_admit.service.api.security.tokens import Tokens
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _SCHEME = HTTPBearer(
     scheme_name="key",
     bearerFormat="va_NUMBER_SECRET",
-    description="A key, made by `venn-admit key create`.",
+    description="A key, made by `venn-admit key create`, or a token of the issuer that the settings name.",
     auto_error=False,
 )
 _WHY = {
@@ -58,16 +61,24 @@ class Guard:
         kind, _, text = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not text.strip():
             raise _unauthenticated("expected a key in the header Authorization: Bearer KEY, got none", known=False)
-        found = authenticate(request.app.state.runtime.engine, text.strip())
-        if isinstance(found, Refusal):
-            raise _unauthenticated(_WHY[found], known=True)
-        request.state.caller = found
+        found = request.state.caller = _caller(request, text.strip())
         if not found.scope.includes(self.scope):
             raise _forbidden(f"this needs a key with scope {self.scope}, got one with scope {found.scope}")
         named = request.path_params.get("classifier")
         if found.classifier is not None and (self.every_classifier or named not in (None, found.classifier)):
             raise _forbidden(f"the key is for classifier {found.classifier!r} alone; use another")
         return found
+
+
+def _caller(request: Request, text: str) -> Caller:
+    """Return whose key or token a text is. Raises Refused."""
+    tokens: Tokens | None = request.app.state.tokens
+    if tokens is not None and not text.startswith(KEY_PREFIX):
+        return tokens.caller(text)
+    found = authenticate(request.app.state.runtime.engine, text)
+    if isinstance(found, Refusal):
+        raise _unauthenticated(_WHY[found], known=True)
+    return found
 
 
 def needs(scope: Scope, *, every_classifier: bool = False, stores: bool = True) -> params.Depends:

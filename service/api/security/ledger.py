@@ -69,6 +69,7 @@ class Ledger:
             Origin.HTTP,
             asked.action,
             key_id=None if caller is None else caller.key_id,
+            subject=None if caller is None else caller.subject,
             route=asked.route,
             target=_printable(request.path_params.get("classifier")),
             status=status,
