@@ -91,6 +91,16 @@ def test_a_scope_that_does_not_suffice_is_noted_for_writing_alone(empty: Service
     assert (events(empty)[0]["status"], events(empty)[0]["key"]) == (403, number(empty, Scope.WRITE))
 
 
+def test_no_key_can_fill_the_disk_with_refusals(empty: Service) -> None:
+    settings = empty.runtime.settings.model_copy(update={"requests_per_minute": 1, "requests_burst": 2})
+    app = create_application(replace(empty.runtime, settings=settings))
+    client = type(empty.client)(app, raise_server_exceptions=False)
+    before = len(events(empty))
+    key = {"Authorization": f"Bearer {empty.keys[Scope.READ]}"}
+    assert [client.post(CLASSIFIERS, headers=key).status_code for _ in range(5)] == [403, 403, 429, 429, 429]
+    assert len(events(empty)) == before + 2
+
+
 def test_changes_of_keys_are_noted(empty: Service) -> None:
     made = create(empty.runtime.engine, "made", scope=Scope.READ)
     revoke(empty.runtime.engine, made.id)

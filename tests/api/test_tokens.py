@@ -18,6 +18,7 @@ from tests.api.issuer import AUDIENCE, Issuer, new_key, public, running_issuer
 from tests.api.service import OWN, Service, check_problem
 from tests.cli.samples import NAME
 from venn_admit.service.api.application import create_application
+from venn_admit.service.api.security import ledger
 from venn_admit.service.api.security.issuer import IssuerError, accepted_tokens, public_keys
 from venn_admit.service.api.security.tokens import Tokens
 from venn_admit.service.errors import InvalidInputError
@@ -68,6 +69,17 @@ def test_what_a_token_did_is_in_the_ledger_under_its_subject(empty: Service, iss
     event = ask(client, token, "/v1/audit").json()["events"][0]
     assert (event["subject"], event["key"], event["action"]) == ("ada@example.org", None, "post_classifier")
     assert token not in str(event)
+
+
+def test_tokens_without_a_scope_fill_the_ledger_within_bounds(
+    empty: Service, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "REFUSALS_PER_MINUTE", 2)
+    client = accepting(empty, issuer)
+    token, admin = issuer.token(scope=None), issuer.token(scope="venn-admit:admin")
+    before = len(ask(client, admin, "/v1/audit").json()["events"])
+    assert [ask(client, token, CLASSIFIERS, method="POST").status_code for _ in range(4)] == [403] * 4
+    assert len(ask(client, admin, "/v1/audit").json()["events"]) == before + 2
 
 
 @pytest.mark.parametrize(

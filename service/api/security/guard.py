@@ -56,22 +56,21 @@ class Guard:
         caller: Caller = request.state.caller
         return caller
 
-    def check(self, request: Request) -> Caller:
-        """Return whose key a request shows. Raises Refused."""
-        kind, _, text = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not text.strip():
-            raise _unauthenticated("expected a key in the header Authorization: Bearer KEY, got none", known=False)
-        found = request.state.caller = _caller(request, text.strip())
-        if not found.scope.includes(self.scope):
-            raise _forbidden(f"this needs a key with scope {self.scope}, got one with scope {found.scope}")
+    def check(self, request: Request, caller: Caller) -> None:
+        """Raise Refused unless a caller may ask for the route."""
+        if not caller.scope.includes(self.scope):
+            raise _forbidden(f"this needs a key with scope {self.scope}, got one with scope {caller.scope}")
         named = request.path_params.get("classifier")
-        if found.classifier is not None and (self.every_classifier or named not in (None, found.classifier)):
-            raise _forbidden(f"the key is for classifier {found.classifier!r} alone; use another")
-        return found
+        if caller.classifier is not None and (self.every_classifier or named not in (None, caller.classifier)):
+            raise _forbidden(f"the key is for classifier {caller.classifier!r} alone; use another")
 
 
-def _caller(request: Request, text: str) -> Caller:
-    """Return whose key or token a text is. Raises Refused."""
+def _caller(request: Request) -> Caller:
+    """Return whose key or token a request shows. Raises Refused."""
+    kind, _, text = request.headers.get("authorization", "").partition(" ")
+    text = text.strip()
+    if kind.lower() != "bearer" or not text:
+        raise _unauthenticated("expected a key in the header Authorization: Bearer KEY, got none", known=False)
     tokens: Tokens | None = request.app.state.tokens
     if tokens is not None and not text.startswith(KEY_PREFIX):
         return tokens.caller(text)
@@ -120,8 +119,9 @@ class GuardedRoute(APIRoute):
             rates: Rates = request.app.state.rates
             asked = Asked(self.name, named)
             try:
-                caller = await run_in_threadpool(guard.check, request)
+                caller = request.state.caller = await run_in_threadpool(_caller, request)
                 rates.check(request, caller.identity)
+                guard.check(request, caller)
             except Refused as refusal:
                 await ledger.note_refusal(request, asked, refusal, stores=stores(self))
                 raise

@@ -54,12 +54,13 @@ class Ledger:
     async def note_refusal(self, request: Request, asked: Asked, refusal: Refused, *, stores: bool) -> None:
         """Note that a request was refused before it was answered: without a valid key, or one that allows it.
 
-        stores: whether the request would have stored something; others are only noted without a valid key.
+        stores: whether the request would have stored something; others are only noted if nobody is known to have sent
+        them. Requests beyond those that a key may send are not noted, so that no key can fill the disk.
         """
-        if refusal.status == 401:
-            if not self._refusals.take():
+        if getattr(request.state, "caller", None) is None:
+            if refusal.status < 500 and not self._refusals.take():
                 await self._try_to_add(self._event(request, replace(asked, action="authenticate"), refusal.status))
-        elif stores:
+        elif stores and refusal.status == 403:
             await self._try_to_add(self._event(request, asked, refusal.status))
 
     def _event(self, request: Request, asked: Asked, status: int) -> Event:

@@ -11,8 +11,8 @@ from pathlib import Path
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0030"
-down_revision = "0029"
+revision = "0033"
+down_revision = "0032"
 branch_labels = None
 depends_on = None
 
@@ -79,7 +79,7 @@ def upgrade() -> None:
         comment="Who did what: requests that store something, refused keys, and changes of keys. Only added to.",
     )
     op.execute((FUNCTIONS / "prepare_service_v2.sql").read_text())
-    _replace("grant_service_v1_since_0030")
+    _replace("grant_service_v1_since_0033")
     op.execute(PREPARE_SERVICE)
 
 
