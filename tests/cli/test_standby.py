@@ -125,7 +125,7 @@ def test_a_reader_gets_the_answers_of_the_server(pair: Pair) -> None:
     found = answers(pair.reader)
     assert found == answers(pair.primary.url)
     empty = {source for source, rows in found.items() if not rows}
-    assert empty <= {"report.policy_v1", "report.alarm_v1", "report.label_budget_v1"}
+    assert empty <= {"report.policy_v1", "report.policy_proposal_v1", "report.alarm_v1", "report.label_budget_v1"}
 
 
 @pytest.mark.parametrize(
