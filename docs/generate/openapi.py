@@ -33,8 +33,8 @@ A key has one scope, and each scope includes those before it:
 
 1. `read`: see what is stored, and have decisions computed again;
 2. `score`: also decide on points, and send files to be scored;
-3. `write`: also store exemplars and labels, and calibrate;
-4. `admin`: also create classifiers.
+3. `write`: also store exemplars and labels, calibrate, and retire settings;
+4. `admin`: also create and rename classifiers, and read the audit ledger.
 
 A key may be for one classifier alone. Then every other one is refused to it, whether it exists or not, and so are
 requests that are about no classifier in particular, except the list of classifiers, which has its own alone. A key is
@@ -48,7 +48,12 @@ request goes on; it is null on the last page. What arrives meanwhile shifts no p
 
 A calibration never changes, except that another becomes current. Its answer has an `ETag`: a request with
 `If-None-Match` is answered by status 304 and no body as long as nothing has changed. Whoever asks for
-`/v1/classifiers/NAME/calibration` again and again thus learns at little cost when another calibration is current."""
+`/v1/classifiers/NAME/calibration` again and again thus learns at little cost when another calibration is current.
+
+`/v1/classifiers/NAME/settings` has what of a classifier can be changed: its name, and which settings are retired. A
+change needs `If-Match` with the `ETag` of the settings as they were seen (status 428 without it). If somebody has
+changed them since, the status is 412, and nothing is changed. What changes by itself, such as which calibration is
+current, is not part of it."""
 
 LIMITS = """\
 ## Limits
@@ -67,7 +72,11 @@ have limits of their own:
 | running jobs of a key, of those it sent to one process | `VENN_ADMIT_JOBS_PER_KEY` | 429 | `too-many` |
 | streams of events of one process | 500 | 429 | `too-many` |
 
-An answer with status 429 says in `Retry-After` after how many seconds to try again."""
+A key may send 6,000 requests a minute to one process, and 1,000 at once (`VENN_ADMIT_REQUESTS_PER_MINUTE`,
+`VENN_ADMIT_REQUESTS_BURST`). Every answer says how many are left, in the headers `RateLimit` and `RateLimit-Policy` of
+the IETF's draft; one more is refused with status 429 and the code `too-many-requests`. A process that is answering as
+many requests as it can (`VENN_ADMIT_CONCURRENT_REQUESTS`) refuses further ones with status 503 and the code `too-busy`.
+All these refusals with status 429 or 503 say in `Retry-After` after how many seconds to try again."""
 
 ERRORS = """\
 ## Errors

@@ -13,6 +13,7 @@ from venn_admit.service.api.metrics import Metrics
 from venn_admit.service.api.models.common import InvalidValue, ProblemAnswer
 from venn_admit.service.api.problems import register_problems
 from venn_admit.service.api.routes import (
+    audit,
     batches,
     calibrations,
     classifiers,
@@ -21,14 +22,20 @@ from venn_admit.service.api.routes import (
     jobs,
     monitoring,
     operation,
+    settings,
 )
+from venn_admit.service.api.security.described import describe_guards
+from venn_admit.service.api.security.issuer import accepted_tokens
+from venn_admit.service.api.security.ledger import Ledger
+from venn_admit.service.api.security.rates import Concurrency, Rates
 from venn_admit.service.api.submitted import SubmittedJobs
 from venn_admit.service.api.uploads import Uploads
 from venn_admit.service.runtime import Runtime
 
 DOCUMENT = "/v1/openapi.json"
 ROUTERS = tuple(
-    part.routes for part in (classifiers, calibrations, decisions, exemplars, monitoring, jobs, batches, operation)
+    part.routes
+    for part in (classifiers, settings, calibrations, decisions, exemplars, monitoring, jobs, batches, operation, audit)
 )
 _TITLE = "venn-admit"
 _DESCRIPTION = """\
@@ -54,6 +61,7 @@ def document() -> dict[str, Any]:
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schema.pop("$defs", None)
         schemas[model.__name__] = schema
+    describe_guards(found, ROUTERS)
     return found
 
 
@@ -83,10 +91,14 @@ def create_application(runtime: Runtime) -> FastAPI:
     app.state.uploads = Uploads()
     app.state.events = JobEvents(runtime)
     app.state.submitted = SubmittedJobs(runtime)
+    app.state.tokens = accepted_tokens(runtime.settings)
+    app.state.ledger = Ledger(runtime)
+    app.state.rates = Rates(runtime.settings)
     for router in ROUTERS:
         app.include_router(router)
     register_problems(app)
     # The one added last is the outermost.
     app.add_middleware(BodyLimit)
+    app.add_middleware(Concurrency, most=runtime.settings.concurrent_requests)
     app.add_middleware(Surroundings, metrics=app.state.metrics)
     return app

@@ -1,7 +1,6 @@
 """Serving the application: where it listens, the key of the embedded default, and its end."""
 
 import asyncio
-import ipaddress
 import os
 import socket
 from collections.abc import Callable
@@ -11,6 +10,7 @@ import uvicorn
 
 from venn_admit.service.api.application import create_application
 from venn_admit.service.api.events import JobEvents
+from venn_admit.service.api.security.issuer import is_loopback
 from venn_admit.service.errors import DatabaseError, InvalidInputError, NotReadyError
 from venn_admit.service.flows.access.keys import Refusal, any_is_valid, authenticate, create
 from venn_admit.service.log import log_as_json
@@ -22,20 +22,6 @@ KEY_FILE = "api-key"
 # Requests that are being answered when the service is told to end have this long.
 END_SECONDS = 30
 _BACKLOG = 2048
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address.
-
-    >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "example.org")]
-    [True, True, True, False, False]
-    """
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def warning_of_address(settings: Settings, host: str) -> str | None:
@@ -78,7 +64,7 @@ def own_key(runtime: Runtime) -> Path:
 
 def require_key(runtime: Runtime, host: str) -> None:
     """Raise NotReadyError if other machines would reach a service that nobody has a key for."""
-    if not is_loopback(host) and not any_is_valid(runtime.engine):
+    if not is_loopback(host) and runtime.settings.oidc_issuer is None and not any_is_valid(runtime.engine):
         raise NotReadyError(f"other machines would reach {host}, but there is no valid key yet: make one first")
 
 

@@ -17,12 +17,12 @@ class SubmittedJobs:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._jobs: defaultdict[int, set[int]] = defaultdict(set)
-        self._arriving: defaultdict[int, int] = defaultdict(int)
+        self._jobs: defaultdict[str, set[int]] = defaultdict(set)
+        self._arriving: defaultdict[str, int] = defaultdict(int)
 
     def forget_finished(self, caller: Caller) -> None:
         """Forget which of a key's jobs are over; this asks the database."""
-        known = self._jobs[caller.key_id]
+        known = self._jobs[caller.identity]
         if known:
             known -= known - running_jobs(self._runtime.engine, known)
 
@@ -32,7 +32,7 @@ class SubmittedJobs:
 
         Raises Refused if as many as allowed are running or arriving.
         """
-        key, most = caller.key_id, self._runtime.settings.jobs_per_key
+        key, most = caller.identity, self._runtime.settings.jobs_per_key
         if len(self._jobs[key]) + self._arriving[key] >= most:
             raise Refused(
                 429,

@@ -44,23 +44,23 @@ class Uploads:
     """The uploads that an application receives: how many of each key there are now."""
 
     def __init__(self) -> None:
-        self._running: Counter[int] = Counter()
+        self._running: Counter[str] = Counter()
 
     @contextmanager
     def counted(self, caller: Caller) -> Iterator[None]:
         """Count an upload while the block runs. Raises Refused if the key has as many as it may have."""
-        if self._running[caller.key_id] >= MOST_AT_A_TIME:
+        if self._running[caller.identity] >= MOST_AT_A_TIME:
             raise Refused(
                 429,
                 Problem.TOO_MANY,
                 f"expected at most {MOST_AT_A_TIME} uploads with a key at a time, got another; wait until one is done",
                 headers={"Retry-After": str(RETRY_SECONDS)},
             )
-        self._running[caller.key_id] += 1
+        self._running[caller.identity] += 1
         try:
             yield
         finally:
-            self._running[caller.key_id] -= 1
+            self._running[caller.identity] -= 1
 
 
 def body_of(kinds: Mapping[str, str]) -> dict[str, Any]:

@@ -48,10 +48,12 @@ _DESCRIPTIONS = {
     406: "The answer has no such type.",
     408: "The body arrives too slowly.",
     409: "An earlier step is missing or out of date, or the input contradicts what is stored.",
+    412: "The settings have changed since the ETag in If-Match was given.",
     413: "The body is too large.",
     415: "The body has another type.",
     422: "The request is not as it must be.",
-    429: "There are too many at a time; try again later.",
+    428: "The header If-Match is needed.",
+    429: "The key has sent too many requests, or has too many files, jobs or streams open; try again later.",
     503: "The database, the broker or a worker is missing; try again.",
 }
 
@@ -71,7 +73,7 @@ def router(tag: str) -> APIRouter:
         prefix="/v1",
         route_class=GuardedRoute,
         tags=[tag],
-        responses=problems(401, 403, 422, 503),
+        responses=problems(401, 403, 422, 429, 503),
         generate_unique_id_function=lambda route: route.name,
     )
 
