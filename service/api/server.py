@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
+from fastapi import FastAPI
 
-from venn_admit.service.api.application import create_application
 from venn_admit.service.errors import DatabaseError, InvalidInputError, NotReadyError
 from venn_admit.service.flows.access.keys import Refusal, any_is_valid, authenticate, create
 from venn_admit.service.log import log_as_json
@@ -81,11 +81,11 @@ def require_key(runtime: Runtime, host: str) -> None:
         raise NotReadyError(f"other machines would reach {host}, but there is no valid key yet: make one first")
 
 
-def listen(runtime: Runtime, host: str, port: int, *, on_start: Callable[[str], None]) -> None:
+def listen(app: FastAPI, host: str, port: int, *, on_start: Callable[[str], None]) -> None:
     """Answer requests until a signal asks this process to end; then complete those that are being answered.
 
     Args:
-        runtime: What the application works with.
+        app: The application.
         host: The address.
         port: 0 for any that is free.
         on_start: Is given the URL once requests are taken.
@@ -96,7 +96,7 @@ def listen(runtime: Runtime, host: str, port: int, *, on_start: Callable[[str], 
     opened = _open(host, port)
     log_as_json()
     config = uvicorn.Config(
-        create_application(runtime),
+        app,
         log_config=None,
         access_log=False,  # the application logs each request itself, without what keys and texts it brings
         server_header=False,

@@ -55,12 +55,16 @@ class Guard:
         found = authenticate(request.app.state.runtime.engine, text.strip())
         if isinstance(found, Refusal):
             raise _unauthenticated(_WHY[found], known=True)
+        self.check_caller(request, found)
+        return found
+
+    def check_caller(self, request: Request, found: Caller) -> None:
+        """Raise Refused unless a valid key may be used for this."""
         if not found.scope.includes(self.scope):
             raise _forbidden(f"this needs a key with scope {self.scope}, got one with scope {found.scope}")
         named = request.path_params.get("classifier")
         if found.classifier is not None and (self.every_classifier or named not in (None, found.classifier)):
             raise _forbidden(f"the key is for classifier {found.classifier!r} alone; use another")
-        return found
 
 
 def needs(scope: Scope, *, every_classifier: bool = False) -> params.Depends:

@@ -1,0 +1,19 @@
+"""The whole service: what programs ask for, and the page."""
+
+from fastapi import FastAPI
+
+from venn_admit.service.api.application import create_application
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.web.failures import register_failures
+from venn_admit.service.web.routes import assets, classifier, overview, sign_in
+
+ROUTERS = tuple(part.routes for part in (assets, sign_in, overview, classifier))
+
+
+def create_site(runtime: Runtime) -> FastAPI:
+    """Return an application that serves programs and people; whoever makes it disposes of the runtime's engine."""
+    app = create_application(runtime)
+    for router in ROUTERS:
+        app.include_router(router)
+    register_failures(app)
+    return app

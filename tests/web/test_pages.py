@@ -1,0 +1,65 @@
+"""What every page has: its policy, its errors, its assets; and the first page."""
+
+import re
+
+from tests.cli.samples import NAME
+from tests.web.visitor import OWN, Visitor
+from venn_admit.service.flows.access.keys import create
+from venn_admit.service.flows.exemplars.create import create as create_classifier
+from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.web.assets import assets
+
+
+def test_nothing_is_run_or_styled_from_within_a_page(shared: Visitor) -> None:
+    shared.sign_in()
+    for path in ("/", OWN, "/sign-in", "/nowhere"):
+        answer = shared.client.get(path)
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert not re.search(r"<style|\sstyle=|\son\w+=|<script>", answer.text), path
+
+
+def test_programs_and_people_are_told_of_errors_in_their_own_form(shared: Visitor) -> None:
+    shared.sign_in()
+    for path, status in (("/nowhere", 404), ("/classifiers/unknown", 404), ("/sign-out", 405)):
+        answer = shared.client.get(path)
+        assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
+        assert "<h1>" in answer.text
+    for path, status in (("/v1/nowhere", 404), (f"/v1{OWN}/decide", 405), ("/v1/classifiers", 401)):
+        answer = shared.client.get(path)
+        assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+
+
+def test_assets_are_kept_until_they_change(shared: Visitor) -> None:
+    shared.client.cookies.clear()
+    page = shared.open("/sign-in")
+    for asset in assets().values():
+        assert asset.address in page
+        answer = shared.client.get(asset.address)
+        assert answer.content == asset.content
+        assert "immutable" in answer.headers["cache-control"]
+    assert shared.client.get("/static/README.md").status_code == 404
+
+
+def test_the_first_page_lists_what_the_key_is_for(shared: Visitor) -> None:
+    engine = shared.runtime.engine
+    create_classifier(engine, "<b>other</b>", ("a", "b"), seed=0, dimension=2)
+    shared.sign_in(Scope.READ)
+    page = shared.open("/")
+    assert f'<a href="{OWN}">{NAME}</a>' in page
+    assert "&lt;b&gt;other&lt;/b&gt;" in page
+    assert "not calibrated yet" in page
+    own = create(engine, "own", scope=Scope.READ, classifier=NAME).text
+    shared.sign_in(key=own)
+    page = shared.open("/")
+    assert NAME in page
+    assert "other" not in page
+    assert shared.client.get("/classifiers/other").status_code == 403
+
+
+def test_a_service_without_classifiers_says_how_to_make_one(empty: Visitor) -> None:
+    empty.sign_in()
+    assert "There is no classifier yet" in empty.open("/")
