@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -17,6 +18,7 @@ _TEST_PREFIX = f"{PREFIX}TEST_"  # what the test suite reads
 _HOME_FOR_ROOT = Path("/var/lib/venn-admit")
 _DATABASE_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _SECRET = ("database_url", "broker_url", "monitor_webhook")
+_PASSWORD_FILE = f"{PREFIX}DATABASE_PASSWORD_FILE"
 
 
 def default_home() -> Path:
@@ -45,6 +47,11 @@ class Settings(BaseSettings):
         repr=False,
         description="postgresql://..., Postgres 15 or newer with pgvector 0.7 or newer; run `venn-admit db "
         "upgrade` on it; unset: the embedded Postgres.",
+    )
+    database_password_file: Path | None = Field(
+        default=None,
+        description="File with the password for database_url, such as a secret of Docker or Kubernetes; "
+        "a line break at its end is ignored; unset: the address holds the password, or none is needed.",
     )
     broker_url: str | None = Field(
         default=None,
@@ -167,9 +174,22 @@ def read_settings(**given: Any) -> Settings:
 
 
 def secret_addresses(environment: Mapping[str, str]) -> list[str]:
-    """Return the values in the environment that may contain a password, whether or not the settings are valid."""
+    """Return the addresses that may contain a password, whether or not the settings are valid.
+
+    They are values in the environment; the password in a file is returned as part of an address.
+    """
     names = {f"{PREFIX}{field.upper()}" for field in _SECRET}
-    return [value for name, value in environment.items() if name.upper() in names]
+    addresses = [value for name, value in environment.items() if name.upper() in names]
+    files = [value for name, value in environment.items() if name.upper() == _PASSWORD_FILE and value]
+    passwords = filter(None, map(_password_in, files))
+    return [*addresses, *(f"postgresql://:{quote(password, safe='')}@" for password in passwords)]
+
+
+def _password_in(file: str) -> str:
+    try:
+        return Path(file).read_text("utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError):  # no command could use it either: each refuses the file, by its name
+        return ""
 
 
 def unknown_variables(names: Iterable[str]) -> list[str]:

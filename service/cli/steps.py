@@ -60,6 +60,10 @@ class Commands:
         """Store the labels of a file."""
         return f"venn-admit label {quote(classifier)} labels.csv"
 
+    def monitor(self, classifier: str) -> str:
+        """Show the monitor, which is started if there is none."""
+        return f"venn-admit monitor {quote(classifier)}"
+
     def recalibrate(self, classifier: str) -> str:
         """Recalibrate at once under the settings that are not retired."""
         return f"venn-admit recalibrate {quote(classifier)}"

@@ -5,9 +5,9 @@ from fastapi import FastAPI
 from venn_admit.service.api.application import create_application
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.web.failures import register_failures
-from venn_admit.service.web.routes import assets, classifier, overview, sign_in
+from venn_admit.service.web.routes import assets, classifier, overview, report, sign_in
 
-ROUTERS = tuple(part.routes for part in (assets, sign_in, overview, classifier))
+ROUTERS = tuple(part.routes for part in (assets, sign_in, overview, classifier, report))
 
 
 def create_site(runtime: Runtime) -> FastAPI:

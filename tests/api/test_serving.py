@@ -3,47 +3,20 @@
 import re
 import signal
 import stat
-import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2 as httpx
 import pytest
 
+from tests.api.processes import end, serving
 from tests.api.service import OWN, check_problem
 from tests.cli import samples
-from tests.cli.program import PATIENCE_SECONDS, Program, check_refusal, wait_for
+from tests.cli.program import PATIENCE_SECONDS, Program, check_refusal
 from tests.cli.samples import NAME
 from venn_admit.service.flows.access.keys import MOST_DAYS
 from venn_admit.service.store.database.engine import create_engine, transaction
-
-
-@contextmanager
-def serving(program: Program) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """The process and its URL."""
-    process = program.start("serve", "--port", 0)
-    try:
-        assert process.stderr is not None
-        for line in process.stderr:
-            found = re.search(r"Listening on (http://\S+)", line)
-            if found:
-                yield process, found[1]
-                return
-        pytest.fail(f"it ended: {process.communicate()}")
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def end(process: "subprocess.Popen[str]") -> float:
-    """Ask a process to end, and return after how many seconds it did."""
-    began = time.monotonic()
-    process.send_signal(signal.SIGTERM)
-    wait_for(process)
-    return time.monotonic() - began
 
 
 def test_requests_are_completed_before_the_end(own_calibrated: Program) -> None:

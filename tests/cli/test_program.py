@@ -320,6 +320,7 @@ def test_without_a_server_the_database_is_in_the_home(home: Path) -> None:
 
 def test_work_goes_to_a_worker_that_is_there(own_ingested: Program) -> None:
     with worker(own_ingested):
+        assert own_ingested("db", "status", "--worker-here", "--json").result["workers"] == 1
         fitted = own_ingested.apart("fit", NAME, "--json")
         calibrated = own_ingested.apart("calibrate", NAME, *CALIBRATION, "--json")
     assert fitted.result["dev_discrepancies"] < fitted.result["dev"] / 5
@@ -328,6 +329,8 @@ def test_work_goes_to_a_worker_that_is_there(own_ingested: Program) -> None:
     assert "Approximating" in calibrated.stderr
     assert not (own_ingested.home / "logs").exists()
     assert own_ingested("db", "status", "--json").result["workers"] == 0
+    asked = own_ingested("db", "status", "--worker-here")
+    check_refusal(asked, NotReadyError.exit_code, "no worker on this machine takes messages")
 
 
 def test_where_no_worker_is_there_one_is_started_and_stopped(

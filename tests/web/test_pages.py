@@ -63,3 +63,17 @@ def test_the_first_page_lists_what_the_key_is_for(shared: Visitor) -> None:
 def test_a_service_without_classifiers_says_how_to_make_one(empty: Visitor) -> None:
     empty.sign_in()
     assert "There is no classifier yet" in empty.open("/")
+
+
+def test_a_classifier_shows_its_report_when_it_has_been_drawn(shared: Visitor) -> None:
+    shared.sign_in(Scope.READ)
+    page = shared.open(OWN)
+    assert f'hx-get="{OWN}/report"' in page
+    report = shared.open(f"{OWN}/report", headers={"HX-Request": "true"})
+    for part in ("What to do next", "History of calibrations", "Lamps of the monitor", "SQL of this table", "1 - alpha"):
+        assert part in report, part
+    assert f'href="{OWN}/calibrations/1/cells/0/0"' in report
+    assert "<svg" in report
+    assert not re.search(r"<style|\sstyle=", report)
+    assert shared.client.get(f"{OWN}/report?calibration=99").status_code == 404
+    assert shared.client.get(f"{OWN}/report?calibration=x").status_code == 422

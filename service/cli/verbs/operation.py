@@ -72,16 +72,27 @@ def upgrade(as_json: Json = False) -> None:
     print_result(as_json, {"revision": revision}, f"The database is at revision {revision}.")
 
 
-def status(as_json: Json = False) -> None:
+def status(
+    worker_here: Annotated[
+        bool,
+        typer.Option(
+            "--worker-here",
+            help="Require a worker on this machine, or in this container; the exit code is 4 if none takes messages.",
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Show where the database is, the revision of its schema, and how many workers are up.
 
     The exit code is 4 if the schema is not at the revision that this program needs.
     """
     from venn_admit.service.cli.session import connect_unchecked
-    from venn_admit.service.flows.jobs.listing import live_workers
+    from venn_admit.service.flows.jobs.listing import has_worker_here, live_workers
     from venn_admit.service.store.database import schema
 
     session = connect_unchecked()
+    if worker_here and not has_worker_here(session.engine):
+        raise NotReadyError("no worker on this machine takes messages; run `venn-admit worker`, or see its log")
     current, head = schema.current_revision(session.engine), schema.head_revision()
     workers = live_workers(session.engine)
     where = session.settings.home if session.settings.database_url is None else "the server in VENN_ADMIT_DATABASE_URL"

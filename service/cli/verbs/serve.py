@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import messages, print_result, warn
@@ -40,7 +41,10 @@ def serve(
     require_key(session, host)
     try:
         listen(
-            create_site(session), host, port, on_start=lambda url: messages.print(f"Listening on {url}", soft_wrap=True)
+            create_site(session),
+            host,
+            port,
+            on_start=lambda url: messages.print(Text(f"Listening on {url}"), soft_wrap=True),
         )
     finally:
         session.engine.dispose()

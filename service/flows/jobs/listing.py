@@ -63,3 +63,9 @@ def live_workers(engine: Engine) -> int:
     """Return how many workers are up and take messages."""
     with connect(engine) as connection:
         return jobs.live_workers(connection)
+
+
+def has_worker_here(engine: Engine) -> bool:
+    """Return whether a worker on this machine, or in this container, is up and takes messages."""
+    with connect(engine) as connection:
+        return jobs.has_worker_here(connection)

@@ -12,7 +12,8 @@ from sqlalchemy import Connection, Engine
 from venn_admit.service.core.monitoring.anytime.plan import LEVEL
 from venn_admit.service.core.monitoring.anytime.readings import readings
 from venn_admit.service.core.monitoring.anytime.state import MonitorState, advance, initial_state
-from venn_admit.service.report.monitoring.contents import MonitorAlarm, MonitorReport
+from venn_admit.service.flows.monitoring.read_monitor import monitor_report
+from venn_admit.service.report.monitoring.contents import MonitorReport
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.database.engine import transaction
 from venn_admit.service.store.decisions import monitors
@@ -55,25 +56,7 @@ def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> Monit
             monitors.replace_readings(connection, monitor, found)
         alarms = monitors.update_alarms(connection, monitor, found, labels.events)
         monitors.set_seen_event(connection, monitor, seen)
-    return MonitorReport(
-        classifier=classifier.name,
-        class_names=classifier.class_names,
-        neighbour_count=classifier.neighbour_count,
-        method=calibration.method,
-        alpha=monitor.plan.alpha,
-        setting=calibration.calibrator_id,
-        calibration=calibration.id,
-        monitor=monitor.id,
-        started_at=monitor.created_at,
-        documents=state.documents,
-        points=state.points,
-        computed=state.documents - path.start,
-        readings=found,
-        alarms=tuple(
-            MonitorAlarm(alarm.id, alarm.lamp, alarm.number, alarm.created_at, alarm.notified) for alarm in alarms
-        ),
-        promised=calibration.promised_kinds,
-    )
+    return monitor_report(classifier, calibration, monitor, state, alarms, computed=state.documents - path.start)
 
 
 @dataclass(frozen=True, slots=True)

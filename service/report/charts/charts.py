@@ -2,7 +2,8 @@
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from decimal import Decimal
 from html import escape
 from io import StringIO
 from itertools import repeat
@@ -18,6 +19,7 @@ from venn_admit.service.report.charts.drawn_methods import draw_methods
 from venn_admit.service.report.charts.drawn_risk import draw_risk
 from venn_admit.service.report.charts.drawn_tables import draw_table
 from venn_admit.service.report.charts.fonts import PAGE_FONTS, drawing_fonts, with_drawable_names
+from venn_admit.service.report.evaluation.class_coverage import ClassCoverage
 from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.tables import evaluation_tables
 from venn_admit.service.report.evaluation.verdicts import answer, headline
@@ -49,7 +51,7 @@ def methods_figure(report: DatasetReport) -> Figure:
 
 def coverage_figure(report: DatasetReport) -> Figure:
     """Coverage against admitted share, per true class and per predicted class."""
-    return _single(report, "coverage", draw_coverage, (9.5, 5.0))
+    return _single(report, "coverage", _draw_coverage, (9.5, 5.0))
 
 
 def reliability_figure(report: DatasetReport) -> Figure:
@@ -84,7 +86,7 @@ def summary_figure(report: DatasetReport) -> Figure:
         charts = (
             (sheets[0], draw_methods, "methods"),
             (top[1], draw_risk, "risk"),
-            (beside[0], draw_coverage, "coverage"),
+            (beside[0], _draw_coverage, "coverage"),
             (beside[1], draw_reliability, "reliability"),
             (below[0], draw_heatmap, "heatmap"),
         )
@@ -155,6 +157,18 @@ def _within_page(tag: str, prefix: str) -> str:
     tag = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", tag).replace("xlink:href", "href")
     tag = re.sub(r"font-family: [^;\"]*", f"font-family: {PAGE_FONTS}", tag)
     return themed(re.sub(r'(\bid="|\bhref="#|url\(#)', rf"\g<1>{prefix}-", tag))
+
+
+def class_coverage_figure(coverage: ClassCoverage, class_names: Sequence[str], alpha: Decimal) -> Figure:
+    """Coverage against admitted share, per true class and per predicted class, of what a calibration admits."""
+    with drawing_fonts():
+        figure = Figure(figsize=(9.5, 4.8), layout="constrained")
+        draw_coverage(figure, coverage, class_names, alpha)
+    return figure
+
+
+def _draw_coverage(figure: FigureBase, report: DatasetReport) -> None:
+    draw_coverage(figure, report.coverage, report.class_names, report.alpha)
 
 
 def _single(

@@ -3,16 +3,10 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-import numpy as np
-
-from venn_admit.service.core.evaluation.coverage_bands import CoverageBand, coverage_bands
 from venn_admit.service.core.evaluation.curves import (
     AccuracyGrid,
-    CoverageCurve,
     Reliability,
     accuracy_grid,
-    coverage_curve,
-    coverage_curves,
     default_match_bins,
     reliability,
 )
@@ -33,11 +27,14 @@ from venn_admit.service.core.evaluation.points import (
     standard_methods,
 )
 from venn_admit.service.core.evaluation.risk import RiskCurve, risk_curve
-from venn_admit.service.core.evaluation.tallies import Tally, Verdict
 from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.report.evaluation.class_coverage import (
+    MOST_CLASSES,
+    ClassCoverage,
+    class_coverage,
+    worst_classes,
+)
 from venn_admit.service.report.evaluation.evaluated import EvaluatedCalibration
-
-MOST_CLASSES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +56,8 @@ class DatasetReport:
     reliability_lower, reliability_upper: of its plain and of its weighted probabilities, by name, if it has them.
     set_methods: the names of the methods that give sets, or whose decisions the paper's tables show as sets.
     risk_curves: of every method that ranks its predictions.
-    curves_by_true_class, curves_by_predicted_class (C each), curve_overall: by the lower probability that it admits by.
-    bands_by_true_class, bands_by_predicted_class, band_overall: intervals along them, of the shown classes by number.
-    grid: of its predictions. parameters: name and text of what the comparison methods were given or fitted.
+    coverage: by the lower probability that it admits by. grid: of its predictions. parameters: name and text of what
+    the comparison methods were given or fitted.
     left_out: rows of the evaluation set that are training or calibration data, and were not evaluated.
     calibration: what decided, if the points were scored by one that is stored.
     """
@@ -79,12 +75,7 @@ class DatasetReport:
     methods: tuple[MethodMeasures, ...]
     reliability_lower: dict[str, Reliability]
     reliability_upper: dict[str, Reliability]
-    curves_by_true_class: tuple[CoverageCurve, ...]
-    curves_by_predicted_class: tuple[CoverageCurve, ...]
-    curve_overall: CoverageCurve
-    bands_by_true_class: dict[int, CoverageBand]
-    bands_by_predicted_class: dict[int, CoverageBand]
-    band_overall: CoverageBand
+    coverage: ClassCoverage
     grid: AccuracyGrid
     set_methods: tuple[str, ...]
     risk_curves: tuple[RiskCurve, ...]
@@ -103,7 +94,7 @@ class DatasetReport:
 
     def shown_classes(self, most: int = MOST_CLASSES) -> tuple[int, ...]:
         """All classes, ascending; of more than `most` only those doing worst under the method that is judged."""
-        return _worst_classes(self.method(self.own), self.method(self.baseline), self.alpha, most)
+        return worst_classes(self.method(self.own), self.method(self.baseline), self.alpha, most)
 
 
 def build_dataset_report(
@@ -134,13 +125,7 @@ def build_dataset_report(
         predictions["localizer"] = points.localizer_predicted
     methods = tuple(measure_method(sets, label, documents) for sets in standard_methods(points, neighbour_count))
     singletons = {row.name: row.singletons for row in methods}
-    shown = _worst_classes(singletons[own.name], singletons[own.baseline], alpha, MOST_CLASSES)
-    *bands, band_overall = coverage_bands(
-        own.confidence,
-        correct,
-        [*(label == c for c in shown), *(predicted == c for c in shown), np.ones(label.size, np.bool_)],
-        documents,
-    )
+    shown = worst_classes(singletons[own.name], singletons[own.baseline], alpha)
     return DatasetReport(
         name=name,
         class_names=class_names,
@@ -157,12 +142,9 @@ def build_dataset_report(
         methods=methods,
         reliability_lower={name: reliability(lower, correct, documents) for name, (lower, _) in own.bounds.items()},
         reliability_upper={name: reliability(upper, correct, documents) for name, (_, upper) in own.bounds.items()},
-        curves_by_true_class=coverage_curves(own.confidence, correct, label, class_count),
-        curves_by_predicted_class=coverage_curves(own.confidence, correct, predicted, class_count),
-        curve_overall=coverage_curve(own.confidence, correct),
-        bands_by_true_class=dict(zip(shown, bands[: len(shown)], strict=True)),
-        bands_by_predicted_class=dict(zip(shown, bands[len(shown) :], strict=True)),
-        band_overall=band_overall,
+        coverage=class_coverage(
+            label, predicted, own.confidence, documents, admitted=singletons[own.name], shown=shown
+        ),
         grid=accuracy_grid(
             points.match_count,
             points.distance,
@@ -184,25 +166,3 @@ def _risk_curves(points: EvaluationPoints) -> tuple[RiskCurve, ...]:
     if points.admit is not None:
         ranked.append((WEIGHTED_ADMIT, points.admit.lower_weighted, points.predicted))
     return tuple(risk_curve(name, confidence, said == points.label) for name, confidence, said in ranked)
-
-
-def _worst_classes(admitted: ClassTallies, everything: ClassTallies, alpha: Decimal, most: int) -> tuple[int, ...]:
-    """All classes, ascending; of more than `most` those of which the worst is admitted.
-
-    Those that miss the target, by true or by predicted class, come first, then those with the lowest share correct.
-    Classes of which too few points are admitted to judge come after the judged ones, in the order of the share
-    correct of everything.
-    """
-    classes = range(len(admitted.per_true_class))
-
-    def judged(measured: ClassTallies, c: int) -> list[Tally]:
-        tallies = (measured.per_true_class[c], measured.per_predicted_class[c])
-        return [tally for tally in tallies if not tally.is_few]
-
-    def rank(c: int) -> tuple[bool, bool, float]:
-        tallies = judged(admitted, c)
-        missed = any(tally.verdict(alpha) is Verdict.MISSED for tally in tallies)
-        shares = [tally.share for tally in tallies or judged(everything, c)]
-        return (not missed, not tallies, min(shares, default=1.0))
-
-    return tuple(classes) if len(classes) <= most else tuple(sorted(sorted(classes, key=rank)[:most]))

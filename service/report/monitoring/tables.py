@@ -107,7 +107,7 @@ def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> Table:
             *([name.q or ""] if by_partition else []),
             f"{row.points:,}",
             *([_share(row.share_right), _share(row.lower_bound)] if of_shares else []),
-            _evidence(row.most),
+            evidence_text(row.most),
             f"{row.needed:,.0f}",
         ]
         drawn.add_row(Text(name.class_name), *map(Text, figures), _lamp(report, row))
@@ -126,10 +126,10 @@ def _share(share: float | None) -> str:
     return "" if share is None else f"{share:.3f}"
 
 
-def _evidence(value: float | None) -> str:
-    """An e-value in few characters: it may be 10 to the power of 300, or infinite.
+def evidence_text(value: float | None) -> str:
+    """Return an e-value in few characters: it may be 10 to the power of 300, or infinite.
 
-    >>> [_evidence(value) for value in (None, 0.034, 2.5, 1234.0, 1e9, float("inf"))]
+    >>> [evidence_text(value) for value in (None, 0.034, 2.5, 1234.0, 1e9, float("inf"))]
     ['', '0.03', '2.50', '1,234', '1e+09', 'inf']
     """
     if value is None:

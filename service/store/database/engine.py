@@ -58,17 +58,51 @@ class DatabaseSettings(Protocol):
     @property
     def database_url(self) -> str | None: ...
 
+    @property
+    def database_password_file(self) -> Path | None: ...
+
 
 _engines: "weakref.WeakSet[Engine]" = weakref.WeakSet()
 
 
 def database_url(settings: DatabaseSettings) -> str:
-    """Return the URL of the server that the settings name, or of the embedded one, which is started if necessary."""
+    """Return the URL of the server that the settings name, or of the embedded one, which is started if necessary.
+
+    Raises:
+        DatabaseError: The embedded server does not start.
+        InvalidInputError: The file of the password cannot be used.
+    """
+    if settings.database_password_file is not None:
+        return _with_password(settings.database_url, settings.database_password_file)
     if settings.database_url is not None:
         return settings.database_url
     from venn_admit.service.store.embedded.users import start_embedded  # not needed with a server of one's own
 
     return start_embedded(settings.home)
+
+
+def _with_password(url: str | None, file: Path) -> str:
+    """The address with the password in the file, which is encoded as an address needs it."""
+    if url is None:
+        raise InvalidInputError(
+            "VENN_ADMIT_DATABASE_PASSWORD_FILE is set without VENN_ADMIT_DATABASE_URL; set both, or unset it"
+        )
+    address = _parse(url)
+    if address.password is not None:
+        raise InvalidInputError(
+            "both VENN_ADMIT_DATABASE_URL and VENN_ADMIT_DATABASE_PASSWORD_FILE hold a password; "
+            "remove the one from the address, or unset the file"
+        )
+    try:
+        password = file.read_text("utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(
+            f"VENN_ADMIT_DATABASE_PASSWORD_FILE: {file} cannot be read as text: "
+            f"{getattr(error, 'strerror', None) or 'it is not UTF-8'}; name a file that this user may read"
+        ) from error
+    if not password:
+        raise InvalidInputError(f"VENN_ADMIT_DATABASE_PASSWORD_FILE: {file} is empty; write the password into it")
+    return address.set(password=password).render_as_string(hide_password=False)
 
 
 def create_engine(

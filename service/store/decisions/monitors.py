@@ -30,6 +30,7 @@ class StoredMonitor:
     """A monitor.
 
     calibration_number: of the snapshot that its plan rests on. after_event: the last label event that does not count.
+    seen_event: the last one that it has read.
     """
 
     id: int
@@ -37,6 +38,7 @@ class StoredMonitor:
     knn_parameters_id: int
     calibration_number: int
     after_event: int
+    seen_event: int
     plan: MonitorPlan
     created_at: datetime
 
@@ -83,6 +85,7 @@ def newest(connection: Connection, calibration: Calibration) -> StoredMonitor | 
         knn_parameters_id=row.knn_parameters_id,
         calibration_number=row.calibration_number,
         after_event=row.after_event,
+        seen_event=row.seen_event,
         plan=plan_of_document(row.plan),
         created_at=row.created_at,
     )
@@ -115,6 +118,7 @@ def start(connection: Connection, classifier: Classifier, calibration: Calibrati
         knn_parameters_id=calibration.parameters_id,
         calibration_number=number,
         after_event=event,
+        seen_event=row.seen_event,
         plan=plan,
         created_at=row.created_at,
     )
@@ -239,6 +243,11 @@ def update_alarms(
     }
     connection.execute(statement("monitors.end_alarms"), parameters)
     connection.execute(statement("monitors.raise_alarms"), parameters)
+    return standing_alarms(connection, monitor)
+
+
+def standing_alarms(connection: Connection, monitor: StoredMonitor) -> list[StandingAlarm]:
+    """Return the alarms and notices that stand."""
     rows = connection.execute(statement("monitors.standing_alarms"), {"monitor_id": monitor.id})
     return [
         StandingAlarm(row.id, Lamp(row.lamp), row.number, row.created_at, row.notified_at is not None) for row in rows

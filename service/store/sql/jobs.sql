@@ -332,6 +332,21 @@ WHERE
     AND objsubid = 2
     AND granted;
 
+-- name: has_worker_here
+-- Whether a worker whose connection comes from where this one comes from holds that lock: one on the same machine.
+SELECT count(*) > 0 AS has_worker
+FROM pg_locks AS held
+INNER JOIN pg_stat_activity AS activity ON held.pid = activity.pid
+WHERE
+    held.locktype = 'advisory'
+    AND held.database = activity.datid
+    AND held.classid = 3
+    AND held.objid = 0
+    AND held.objsubid = 2
+    AND held.granted
+    AND activity.datname = current_database()
+    AND activity.client_addr IS NOT DISTINCT FROM inet_client_addr();
+
 -- name: lock_job
 -- Lock a job, so that a worker that finishes a chunk settles the job alone and sees every chunk finished before.
 SELECT id

@@ -14,6 +14,7 @@ SELECT
     knn_parameters_id,
     calibration_number,
     after_event,
+    seen_event,
     plan,
     created_at
 FROM monitor
@@ -66,7 +67,7 @@ WHERE
 -- Start a monitor, which counts from now on.
 INSERT INTO monitor (calibrator_id, knn_parameters_id, calibration_number, after_event, plan)
 VALUES (:calibrator_id, :knn_parameters_id, :calibration_number, :after_event, CAST(:plan AS json))
-RETURNING id, created_at;
+RETURNING id, seen_event, created_at;
 
 -- name: labelled_decisions
 -- The labelled points that count, by document, in the order in which the documents count.

@@ -272,3 +272,9 @@ def live_workers(connection: Connection) -> int:
     """Return the number of workers connected to this database."""
     workers: int = connection.execute(statement("jobs.live_workers")).scalar_one()
     return workers
+
+
+def has_worker_here(connection: Connection) -> bool:
+    """Return whether a worker is connected to this database from the machine, or container, of this process."""
+    here: bool = connection.execute(statement("jobs.has_worker_here")).scalar_one()
+    return here

@@ -4,6 +4,7 @@ from fastapi import Request, Response
 
 from venn_admit.service.api.security.guard import needs
 from venn_admit.service.flows.exemplars.catalogue import list_classifiers
+from venn_admit.service.flows.monitoring.lamps import lit_lamps
 from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.web.access import router
 from venn_admit.service.web.rendering import page, runtime_of
@@ -14,6 +15,6 @@ routes = router()
 @routes.get("/", dependencies=[needs(Scope.READ)])
 def get_overview(request: Request) -> Response:
     """List the classifiers that the key is for."""
-    own = request.state.caller.classifier
-    found = [one for one in list_classifiers(runtime_of(request).engine) if own in (None, one.classifier.name)]
-    return page(request, "overview", title="Classifiers", listed=found)
+    engine, own = runtime_of(request).engine, request.state.caller.classifier
+    found = [one for one in list_classifiers(engine) if own in (None, one.classifier.name)]
+    return page(request, "overview", title="Classifiers", listed=found, lit=lit_lamps(engine))

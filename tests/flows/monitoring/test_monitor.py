@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Arrays, Bench, make_reviews
+from venn_admit.service.cli.steps import COMMANDS
 from venn_admit.service.core.monitoring.anytime.plan import Lamp
 from venn_admit.service.errors import DatabaseError, NotReadyError
 from venn_admit.service.files.label_sources import LabelFile
@@ -17,7 +19,12 @@ from venn_admit.service.flows.exemplars.label import label
 from venn_admit.service.flows.monitoring import monitor as flow
 from venn_admit.service.flows.monitoring.keep_watch import update_behind
 from venn_admit.service.flows.monitoring.monitor import update_monitor
+from venn_admit.service.flows.reporting.report import report
+from venn_admit.service.report.calibration.advice import advice
+from venn_admit.service.report.calibration.sections import TextTable
+from venn_admit.service.report.calibration.wording import sections
 from venn_admit.service.report.monitoring.contents import MonitorReport
+from venn_admit.service.report.monitoring.tables import verdict_lines
 from venn_admit.service.store.database.engine import create_engine, transaction
 from venn_admit.service.store.decisions import monitors
 
@@ -384,3 +391,32 @@ def test_a_certificate_says_which_lamps_are_alarms(bench: Bench) -> None:
         assert {row.lamp: row.is_harmful for row in rows} == {
             row.lamp: found.is_harmful(Lamp(row.lamp)) for row in rows
         }
+
+
+def test_a_report_shows_the_lamps_as_they_were_left(watched: Bench) -> None:
+    said = look(watched)
+    found = report(watched.engine, "reviews", calibration_id=None)
+    assert found.watch is not None
+    assert found.watch.said is not None
+    assert replace(found.watch.said, computed=said.computed) == said
+    assert not found.watch.is_behind
+    (shown,) = [section for section in sections(found, COMMANDS) if section.title == "Lamps of the monitor"]
+    assert [part for part in shown.parts if isinstance(part, str)] == verdict_lines(said)
+    (table,) = [part for part in shown.parts if isinstance(part, TextTable)]
+    assert [row[-1] for row in table.rows].count("LIT, harmful") == len(said.harmful)
+    assert table.rows[0][-1] == "LIT, harmful"
+    assert advice(found, COMMANDS)[0].startswith("The monitor has raised an alarm")
+
+
+def test_a_report_says_when_nothing_watches_or_labels_came_since(scored: Bench) -> None:
+    def told() -> str:
+        found = report(scored.engine, "reviews", calibration_id=None)
+        (shown,) = [section for section in sections(found, COMMANDS) if section.title == "Lamps of the monitor"]
+        return " ".join(part for part in shown.parts if isinstance(part, str))
+
+    assert told().startswith("Not started:")
+    assert "`venn-admit monitor reviews` starts it" in told()
+    look(scored)
+    assert "No label counts yet" in told()
+    give(scored, flipped(range(20)))
+    assert "Labels came since it was last looked at: `venn-admit monitor reviews` counts them." in told()

@@ -28,6 +28,7 @@ from venn_admit.service.store.embedded.users import stop_embedded
 class Chosen:
     home: Path
     database_url: str | None
+    database_password_file: Path | None = None
 
 
 @contextmanager

@@ -7,8 +7,8 @@ key does. One new table: it takes no time, and older programs go on.
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0027"
-down_revision = "0026"
+revision = "0028"
+down_revision = "0027"
 branch_labels = None
 depends_on = None
 

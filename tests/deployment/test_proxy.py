@@ -1,0 +1,56 @@
+"""The proxy before the api containers: its configuration parses, and it asks those that the compose file starts."""
+
+from typing import Any
+
+import crossplane
+
+from tests.deployment.manifests import DEPLOY, compose_file
+
+FILE = DEPLOY / "nginx/nginx.conf"
+SERVICES = compose_file()["services"]
+
+
+def directives(block: list[dict[str, Any]], *path: str) -> list[list[str]]:
+    """Return the arguments of each directive of a name, in blocks of the names before it."""
+    name, *rest = path
+    found = [one for one in block if one["directive"] == name]
+    if rest:
+        return [arguments for one in found for arguments in directives(one["block"], *rest)]
+    return [one["args"] for one in found]
+
+
+def parsed() -> list[dict[str, Any]]:
+    result = crossplane.parse(str(FILE), strict=True)
+    assert result["errors"] == []
+    (config,) = result["config"]
+    assert isinstance(config["parsed"], list)
+    return config["parsed"]
+
+
+def test_the_proxy_asks_every_api_container_anew() -> None:
+    config = parsed()
+    command = SERVICES["api"]["command"]
+    port = command[command.index("--port") + 1]
+    ((address, *options),) = directives(config, "http", "upstream", "server")
+    assert address == f"api:{port}"
+    assert "resolve" in options
+    assert directives(config, "http", "upstream", "zone")  # which `resolve` needs
+    assert directives(config, "http", "resolver") == [["127.0.0.11", "valid=5s"]]
+    assert directives(config, "http", "server", "location", "proxy_pass") == [["http://api"]]
+
+
+def test_the_proxy_listens_where_its_port_is_published() -> None:
+    ((listened,),) = directives(parsed(), "http", "server", "listen")
+    (published,) = SERVICES["proxy"]["ports"]
+    assert published.rpartition(":")[2] == listened
+    assert f":{listened}/" in SERVICES["proxy"]["healthcheck"]["test"][-1]
+
+
+def test_the_proxy_writes_to_tmp_only() -> None:
+    config = parsed()
+    written = directives(config, "pid")
+    for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"):
+        written += directives(config, "http", f"{kind}_temp_path")
+    assert len(written) == 6
+    assert all(path.startswith("/tmp/") for (path,) in written)
+    assert SERVICES["proxy"]["tmpfs"] == ["/tmp"]
