@@ -4,18 +4,27 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from math import inf
 from urllib.parse import unquote, urlencode
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 
 from venn_admit.service.report.calibration.wording import time_text
+from venn_admit.service.report.evaluation.wording import interval_text, share_text
 from venn_admit.service.report.pages.environment import page_environment
 from venn_admit.service.store.calibrations.setting_forms import method_of
 
 PACKAGE = "venn_admit.service.web"
 
 # The pages of a classifier: the parts of the address that follow its name, and what the link says.
-TABS = (((), "Overview"),)
+TABS = (
+    ((), "Overview"),
+    (("report",), "Report"),
+    (("decisions",), "Decisions"),
+    (("labels",), "Labels"),
+    (("jobs",), "Jobs"),
+    (("try",), "Try a point"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +47,15 @@ def environment() -> Environment:
     made = page_environment()
     assert made.loader is not None, "the reports have templates"
     made.loader = ChoiceLoader([PackageLoader(PACKAGE), made.loader])
-    made.globals |= {"assets": assets, "tabs": TABS}
-    made.filters |= {"minute": time_text, "method": method_of, "path": unquote, "query": urlencode}
+    made.globals |= {"assets": assets, "tabs": TABS, "inf": inf}
+    made.filters |= {
+        "interval": interval_text,
+        "method": method_of,
+        "minute": time_text,
+        "path": unquote,
+        "query": urlencode,
+        "share": lambda share: "" if share is None else share_text(share),
+    }
     return made
 
 

@@ -1,11 +1,15 @@
 """What forms of the page bring."""
 
 from collections.abc import Mapping
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from fastapi import Request
+from pydantic import BaseModel, ValidationError
 
 from venn_admit.service.errors import InvalidInputError
+
+Filled = TypeVar("Filled", bound=BaseModel)
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 MOST_FIELDS = 1000
@@ -31,3 +35,12 @@ def required(form: Mapping[str, str], field: str) -> str:
     if not found:
         raise InvalidInputError(f"{field}: expected a value, got none; fill it in")
     return found
+
+
+def checked(model: type[Filled], **values: Any) -> Filled:
+    """Return what programs would send. Raises InvalidInputError, which names the first value that is wrong."""
+    try:
+        return model(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidInputError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error

@@ -5,9 +5,22 @@ from fastapi import FastAPI
 from venn_admit.service.api.application import create_application
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.web.failures import register_failures
-from venn_admit.service.web.routes import assets, classifier, overview, report, sign_in
+from venn_admit.service.web.routes import (
+    assets,
+    cells,
+    classifier,
+    decisions,
+    jobs,
+    keys,
+    labels,
+    overview,
+    report,
+    sign_in,
+    trying,
+)
 
-ROUTERS = tuple(part.routes for part in (assets, sign_in, overview, classifier, report))
+PAGES = (assets, sign_in, overview, classifier, report, cells, decisions, labels, jobs, trying, keys)
+ROUTERS = tuple(part.routes for part in PAGES)
 
 
 def create_site(runtime: Runtime) -> FastAPI:

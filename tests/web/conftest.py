@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from structlog.testing import capture_logs
 
+from tests.cli import samples
 from tests.cli.conftest import calibrated, copied, files, ingested, own_calibrated, own_ingested, program
 from tests.cli.program import Program
 from tests.web.visitor import Visitor
@@ -41,20 +43,23 @@ def visitor(own_calibrated: Program) -> Iterator[Visitor]:
 
 
 @pytest.fixture(scope="session")
-def scored(calibrated: Program, server_url: str, session_folder: Path, files: Path) -> Iterator[Program]:
+def scored(calibrated: Program, server_url: str, session_folder: Path) -> Iterator[Program]:
     """The program with the classifier calibrated and 200 points decided on; to be left as it is."""
     with copied(calibrated, server_url, session_folder / "web") as program:
-        out = session_folder / "web" / "scores.parquet"
-        out.parent.mkdir(exist_ok=True)
-        found = program("score", "colours", files / "scored.npz", "--out", out)
-        assert found.code == 0, found
+        folder = session_folder / "web"
+        folder.mkdir(exist_ok=True)
+        points = {name: values for name, values in samples.scored().items() if name != "label"}
+        points["text"] = np.array([f"<i>point</i> {row}" for row in range(samples.SCORED_ROWS)])
+        points["image"] = np.array([f"https://images.example/{row}.png" for row in range(samples.SCORED_ROWS)])
+        path = samples.save(folder, "unlabelled.npz", points)
+        assert program("score", samples.NAME, path, "--out", folder / "scores.parquet").code == 0
         yield program
 
 
 @pytest.fixture(scope="session")
-def shared(scored: Program) -> Iterator[Visitor]:
+def shared(scored: Program, server_url: str, session_folder: Path) -> Iterator[Visitor]:
     """The service with decisions; keys and sessions aside, to be left as it is."""
-    with visited(scored) as made:
+    with copied(scored, server_url, session_folder / "shared") as program, visited(program) as made:
         yield made
 
 

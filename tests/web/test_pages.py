@@ -70,7 +70,13 @@ def test_a_classifier_shows_its_report_when_it_has_been_drawn(shared: Visitor) -
     page = shared.open(OWN)
     assert f'hx-get="{OWN}/report"' in page
     report = shared.open(f"{OWN}/report", headers={"HX-Request": "true"})
-    for part in ("What to do next", "History of calibrations", "Lamps of the monitor", "SQL of this table", "1 - alpha"):
+    for part in (
+        "What to do next",
+        "History of calibrations",
+        "Lamps of the monitor",
+        "SQL of this table",
+        "1 - alpha",
+    ):
         assert part in report, part
     assert f'href="{OWN}/calibrations/1/cells/0/0"' in report
     assert "<svg" in report
