@@ -7,7 +7,7 @@ from venn_admit.service.api.routes.parts import CalibrationNumber, ClassifierNam
 from venn_admit.service.api.security.guard import needs
 from venn_admit.service.api.steps import REQUESTS
 from venn_admit.service.flows.reporting.report import report
-from venn_admit.service.report.calibration.common.partition_map import MAP
+from venn_admit.service.report.calibration.common.partition_map import MAP, caption
 from venn_admit.service.report.calibration.sections import Picture
 from venn_admit.service.report.pages.calibration import calibration_view
 from venn_admit.service.store.access.keys import Scope
@@ -34,4 +34,7 @@ def get_report(request: Request, classifier: ClassifierName, calibration: Calibr
         return Markup(text)  # noqa: S704 - the template escapes what it shows
 
     view = calibration_view(found, REQUESTS, draw)
+    if found.map is not None:
+        (shown, _), *others = view["pictures"]
+        view["pictures"] = [(shown, caption(found, found.map, has_bars=False)), *others]
     return page(request, "report", title=f"{classifier}: report", classifier=classifier, **view)

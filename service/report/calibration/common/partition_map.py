@@ -42,18 +42,19 @@ def map_names(found: PartitionMap) -> tuple[list[str], list[str]]:
     return list(edge_names(found.match_edges)), group_names(found.distance_edges.tolist())
 
 
-def caption(report: CalibrationReport, found: PartitionMap) -> str:
-    """Return what the picture shows, in words."""
+def caption(report: CalibrationReport, found: PartitionMap, *, has_bars: bool = True) -> str:
+    """Return what the picture shows, in words. has_bars: whether a bar at the foot of each cell shows a share."""
     split = report.part.reference
     traffic = (
         "the last line is the share of recent traffic there"
         if found.traffic.sum()
         else "there is no recent traffic to compare with"
     )
+    bars = ", which the bar at its foot shows as well" if has_bars else ""
     return (
         f"The partition map: the points of {split} by q and d. Each cell shows the share of the predictions that is "
-        "right, which colours it; the share that would be admitted, which the bar at its foot shows as well "
-        f"({HOW_ADMITTED[split]}); and the number of points; {traffic}."
+        f"right, which colours it; the share that would be admitted{bars} ({HOW_ADMITTED[split]}); and the number "
+        f"of points; {traffic}."
     )
 
 
