@@ -6,6 +6,7 @@ from tests.cli.samples import NAME
 from tests.web.visitor import OWN, Visitor
 from venn_admit.service.flows.access.keys import create
 from venn_admit.service.flows.exemplars.create import create as create_classifier
+from venn_admit.service.flows.monitoring.monitor import update_monitor
 from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.web.assets import assets
 
@@ -83,3 +84,16 @@ def test_a_classifier_shows_its_report_when_it_has_been_drawn(shared: Visitor) -
     assert not re.search(r"<style|\sstyle=", report)
     assert shared.client.get(f"{OWN}/report?calibration=99").status_code == 404
     assert shared.client.get(f"{OWN}/report?calibration=x").status_code == 422
+
+
+def test_the_lamps_of_a_monitor_are_on_the_first_page(own: Visitor) -> None:
+    own.sign_in(Scope.READ)
+    assert "not watched" in own.open("/")
+    update_monitor(own.runtime.engine, NAME)
+    page = own.open("/")
+    assert "not watched" not in page
+    assert "no alarm" in page
+    assert "labels wait" not in page
+    own.sign_in(Scope.WRITE)
+    assert own.send(f"{OWN}/labels", external_id="scored-1", label="0").status_code == 303
+    assert "labels wait" in own.open("/")

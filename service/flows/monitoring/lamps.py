@@ -32,8 +32,6 @@ def lit_lamps(engine: Engine) -> dict[str, LitLamps | None]:
 
 
 def _lit(connection: Connection, classifier: Classifier) -> LitLamps | None:
-    if classifier.knn is None:  # a monitor needs vectors
-        return None
     try:
         calibration = calibrations.latest(connection, classifier)
     except NotReadyError:  # not calibrated yet
@@ -43,4 +41,4 @@ def _lit(connection: Connection, classifier: Classifier) -> LitLamps | None:
         return None
     standing = monitors.standing_alarms(connection, monitor)
     alarms = sum(alarm.lamp.is_harmful(calibration.promised_kinds) for alarm in standing)
-    return LitLamps(alarms, len(standing) - alarms, monitor.seen_event < monitors.newest_event(connection))
+    return LitLamps(alarms, len(standing) - alarms, monitor.seen.event < monitors.newest_event(connection).event)

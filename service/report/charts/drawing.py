@@ -146,6 +146,7 @@ def draw_reliability(figure: FigureBase, report: DatasetReport) -> None:
 def draw_heatmap(figure: FigureBase, report: DatasetReport) -> None:
     """Accuracy and count in each cell of q by d; cells of fewer than `MINIMUM_TO_JUDGE` points stay grey."""
     grid = report.grid
+    assert grid is not None, "a classifier with logits only has neither q nor d"
     rows, columns = grid.count.shape
     judged = grid.count >= MINIMUM_TO_JUDGE
     accuracy = np.where(judged, grid.correct / np.maximum(grid.count, 1), np.nan)  # (Q, B)

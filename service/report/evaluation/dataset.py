@@ -49,23 +49,23 @@ class AccuracyRow:
 class DatasetReport:
     """One evaluation set, measured.
 
-    alpha: exact decimal; the target is 1 - alpha. document_count: documents that hold the points, where those of
-    one document are not independent; else None. own: the name of the method that is judged, which decided; baseline:
-    that of the row that admits all of its predictions. accuracy, methods: rows in the order they are shown.
-    partitions: None if the method that is judged has no bands.
+    alpha: exact decimal; the target is 1 - alpha. document_count: documents that hold the points, where those of one
+    document are not independent; else None. neighbour_count: K; None if the classifier has logits only. own: the name
+    of the method that is judged, which decided; baseline: that of the row that admits all of its predictions. accuracy,
+    methods: rows in the order they are shown. partitions: None if the method that is judged has no bands.
     reliability_lower, reliability_upper: of its plain and of its weighted probabilities, by name, if it has them.
     set_methods: the names of the methods that give sets, or whose decisions the paper's tables show as sets.
     risk_curves: of every method that ranks its predictions.
-    coverage: by the lower probability that it admits by. grid: of its predictions. parameters: name and text of what
-    the comparison methods were given or fitted.
-    left_out: rows of the evaluation set that are training or calibration data, and were not evaluated.
-    calibration: what decided, if the points were scored by one that is stored.
+    coverage: by the lower probability that it admits by. grid: of its predictions; None without q and d. parameters:
+    name and text of what the comparison methods were given or fitted. left_out: rows of the evaluation set that are
+    training or calibration data, and were not evaluated. calibration: what decided, if the points were scored by one
+    that is stored.
     """
 
     name: str
     class_names: tuple[str, ...]
     alpha: Decimal
-    neighbour_count: int
+    neighbour_count: int | None
     point_count: int
     document_count: int | None
     own: str
@@ -76,7 +76,7 @@ class DatasetReport:
     reliability_lower: dict[str, Reliability]
     reliability_upper: dict[str, Reliability]
     coverage: ClassCoverage
-    grid: AccuracyGrid
+    grid: AccuracyGrid | None
     set_methods: tuple[str, ...]
     risk_curves: tuple[RiskCurve, ...]
     parameters: tuple[tuple[str, str], ...] = ()
@@ -101,7 +101,7 @@ def build_dataset_report(
     name: str,
     class_names: tuple[str, ...],
     points: EvaluationPoints,
-    neighbour_count: int,
+    neighbour_count: int | None,
     alpha: Decimal,
     match_bins: tuple[int, ...] | None = None,
     parameters: tuple[tuple[str, str], ...] = (),
@@ -110,17 +110,21 @@ def build_dataset_report(
 ) -> DatasetReport:
     """Measure an evaluation set.
 
-    match_bins: lower edges of the bins of q in the heat map. parameters, left_out, calibration: as in
-    `DatasetReport`.
+    neighbour_count: K; None, as is the view of the points, if the classifier has logits only. match_bins: lower edges
+    of the bins of q in the heat map. parameters, left_out, calibration: as in `DatasetReport`.
     """
     if len(class_names) != points.class_count:
         raise InvalidInputError(
             f"expected {points.class_count} class names, one a column of the logits, got {len(class_names)}"
         )
+    if (neighbour_count is None) != (points.view is None):
+        raise InvalidInputError("expected K and the KNN's view of the points, or neither; pass both or neither")
     documents, own = points.documents, points.own
     label, predicted, class_count = points.label, own.predicted, points.class_count
     correct = predicted == label
-    predictions = {NETWORK: points.network_predicted, KNN: points.predicted}
+    predictions = {NETWORK: points.network_predicted}
+    if points.view is not None:
+        predictions[KNN] = points.view.predicted
     if points.localizer_predicted is not None:
         predictions["localizer"] = points.localizer_predicted
     methods = tuple(measure_method(sets, label, documents) for sets in standard_methods(points, neighbour_count))
@@ -138,16 +142,20 @@ def build_dataset_report(
         accuracy=tuple(
             AccuracyRow(who, point_accuracy(label, said, class_count, documents)) for who, said in predictions.items()
         ),
-        partitions=partition_table(points, neighbour_count, alpha) if own.has_bands else None,
+        partitions=None
+        if neighbour_count is None or not own.has_bands
+        else partition_table(points, neighbour_count, alpha),
         methods=methods,
         reliability_lower={name: reliability(lower, correct, documents) for name, (lower, _) in own.bounds.items()},
         reliability_upper={name: reliability(upper, correct, documents) for name, (_, upper) in own.bounds.items()},
         coverage=class_coverage(
             label, predicted, own.confidence, documents, admitted=singletons[own.name], shown=shown
         ),
-        grid=accuracy_grid(
-            points.match_count,
-            points.distance,
+        grid=None
+        if neighbour_count is None
+        else accuracy_grid(
+            points.knn.match_count,
+            points.knn.distance,
             correct,
             neighbour_count,
             match_bins or default_match_bins(neighbour_count),
@@ -164,5 +172,5 @@ def _risk_curves(points: EvaluationPoints) -> tuple[RiskCurve, ...]:
     """Of the selective methods that rank their predictions, then of weighted Venn-ADMIT."""
     ranked = [(one.name, one.confidence, one.predicted) for one in points.selective if one.confidence is not None]
     if points.admit is not None:
-        ranked.append((WEIGHTED_ADMIT, points.admit.lower_weighted, points.predicted))
+        ranked.append((WEIGHTED_ADMIT, points.admit.lower_weighted, points.knn.predicted))
     return tuple(risk_curve(name, confidence, said == points.label) for name, confidence, said in ranked)

@@ -267,6 +267,7 @@ def test_reliability_has_a_panel_a_bound(of_documents: DatasetReport) -> None:
 
 
 def test_cells_of_the_heat_map_say_how_many(sentiment: DatasetReport) -> None:
+    assert sentiment.grid is not None
     words = [text.get_text() for text in heatmap_figure(sentiment).axes[0].texts]
     assert len(words) == sentiment.grid.count.size
     for count, correct in zip(sentiment.grid.count.flat, sentiment.grid.correct.flat, strict=True):

@@ -7,8 +7,8 @@ key does. One new table: it takes no time, and older programs go on.
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0028"
-down_revision = "0027"
+revision = "0032"
+down_revision = "0031"
 branch_labels = None
 depends_on = None
 
