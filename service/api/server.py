@@ -10,6 +10,7 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI
 
+from venn_admit.service.api.events import JobEvents
 from venn_admit.service.errors import DatabaseError, InvalidInputError, NotReadyError
 from venn_admit.service.flows.access.keys import Refusal, any_is_valid, authenticate, create
 from venn_admit.service.log import log_as_json
@@ -105,7 +106,19 @@ def listen(app: FastAPI, host: str, port: int, *, on_start: Callable[[str], None
     )
     shown = f"[{host}]" if ":" in host else host
     on_start(f"http://{shown}:{opened.getsockname()[1]}")
-    asyncio.run(uvicorn.Server(config).serve(sockets=[opened]))
+    asyncio.run(_Server(config, app.state.events).serve(sockets=[opened]))
+
+
+class _Server(uvicorn.Server):
+    """Ends streams of events before it waits for requests to be completed, because those would last."""
+
+    def __init__(self, config: uvicorn.Config, events: JobEvents) -> None:
+        super().__init__(config)
+        self._events = events
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._events.end()
+        await super().shutdown(sockets)
 
 
 def _open(host: str, port: int) -> socket.socket:
