@@ -27,12 +27,16 @@ demo: $(VENV)/.installed ## the whole way on the bundled data, in a minute or tw
 	$(BIN)/venn-admit demo
 
 .PHONY: test
-test: lint ## lint, then all tests but those that need a broker
+test: lint ## lint, then all tests but those that need a broker or a browser
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile
 
 .PHONY: test-servers
 test-servers: $(VENV)/.dev ## the tests that need Redis or RabbitMQ; BROKERS=redis for one of them
 	$(BIN)/python -m pytest -m "servers and ($(BROKERS))"
+
+.PHONY: test-browser
+test-browser: $(VENV)/.dev ## every page and form in Chromium, which must be installed, or named by VENN_ADMIT_TEST_CHROMIUM
+	$(BIN)/python -m pytest -m browser tests/web/browser
 
 .PHONY: test-wheel
 test-wheel: $(VENV)/.dev ## the tutorials as a new user has them: a wheel in an empty environment; takes minutes

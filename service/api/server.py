@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
+from fastapi import FastAPI
 
-from venn_admit.service.api.application import create_application
 from venn_admit.service.api.events import JobEvents
 from venn_admit.service.api.security.issuer import is_loopback
 from venn_admit.service.errors import DatabaseError, InvalidInputError, NotReadyError
@@ -68,11 +68,11 @@ def require_key(runtime: Runtime, host: str) -> None:
         raise NotReadyError(f"other machines would reach {host}, but there is no valid key yet: make one first")
 
 
-def listen(runtime: Runtime, host: str, port: int, *, on_start: Callable[[str], None]) -> None:
+def listen(app: FastAPI, host: str, port: int, *, on_start: Callable[[str], None]) -> None:
     """Answer requests until a signal asks this process to end; then complete those that are being answered.
 
     Args:
-        runtime: What the application works with.
+        app: The application.
         host: The address.
         port: 0 for any that is free.
         on_start: Is given the URL once requests are taken.
@@ -82,9 +82,8 @@ def listen(runtime: Runtime, host: str, port: int, *, on_start: Callable[[str], 
     """
     opened = _open(host, port)
     log_as_json()
-    application = create_application(runtime)
     config = uvicorn.Config(
-        application,
+        app,
         log_config=None,
         access_log=False,  # the application logs each request itself, without what keys and texts it brings
         server_header=False,
@@ -93,7 +92,7 @@ def listen(runtime: Runtime, host: str, port: int, *, on_start: Callable[[str], 
     )
     shown = f"[{host}]" if ":" in host else host
     on_start(f"http://{shown}:{opened.getsockname()[1]}")
-    asyncio.run(_Server(config, application.state.events).serve(sockets=[opened]))
+    asyncio.run(_Server(config, app.state.events).serve(sockets=[opened]))
 
 
 class _Server(uvicorn.Server):

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -25,6 +24,7 @@ from tests.files.hostile import CLASS_NAMES, DIMENSION, HOSTILE, MEBIBYTE
 from tests.files.read_hostile import forget_peak, memory
 from venn_admit.service.api.application import create_application
 from venn_admit.service.api.uploads import ARROW_STREAM, CSV, MOST_AT_A_TIME, PARQUET
+from venn_admit.service.flows.access.keys import Caller, authenticate
 from venn_admit.service.flows.access.keys import create as create_key
 from venn_admit.service.flows.exemplars.create import create as create_classifier
 from venn_admit.service.runtime import Runtime
@@ -223,16 +223,17 @@ def test_a_client_that_leaves_leaves_nothing(little: Service) -> None:
 
 
 def test_a_key_has_so_many_uploads_at_a_time(little: Service) -> None:
-    number = int(re.fullmatch(r"va_(\d+)_\w+", little.keys[Scope.WRITE])[1])  # type: ignore[index] # it matches
+    caller = authenticate(little.runtime.engine, little.keys[Scope.WRITE])
+    assert isinstance(caller, Caller)
     running = little.client.app.state.uploads._running  # type: ignore[attr-defined] # of the application
-    running[number] = MOST_AT_A_TIME
+    running[caller.identity] = MOST_AT_A_TIME
     answer = send(little, f"{OWN}/exemplars/file", b"x", PARQUET, split="train")
     check_problem(answer, 429, "too-many", f"at most {MOST_AT_A_TIME} uploads")
     assert answer.headers["retry-after"] == "5"
-    running[number] = MOST_AT_A_TIME - 1
+    running[caller.identity] = MOST_AT_A_TIME - 1
     check_problem(send(little, f"{OWN}/exemplars/file", b"x", PARQUET, split="train"), 422, "invalid-input")
-    assert running[number] == MOST_AT_A_TIME - 1
-    running[number] = 0
+    assert running[caller.identity] == MOST_AT_A_TIME - 1
+    running[caller.identity] = 0
 
 
 def test_what_a_killed_process_left_is_removed(little: Service) -> None:

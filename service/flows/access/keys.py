@@ -5,12 +5,12 @@ import hmac
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Engine, Row
+from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.service.errors import Code, InvalidInputError, NotFoundError
 from venn_admit.service.store.access import audit, keys
@@ -62,7 +62,15 @@ class Refusal(StrEnum):
     REVOKED = "revoked"
 
 
-def create(engine: Engine, name: str, *, scope: str, classifier: str | None = None, days: int | None = None) -> NewKey:
+def create(
+    engine: Engine,
+    name: str,
+    *,
+    scope: str,
+    classifier: str | None = None,
+    days: int | None = None,
+    by: Caller | None = None,
+) -> NewKey:
     """Make a key.
 
     Args:
@@ -71,6 +79,7 @@ def create(engine: Engine, name: str, *, scope: str, classifier: str | None = No
         scope: `read`, `score`, `write` or `admin`; each includes those before it.
         classifier: The name of the one classifier that it is for; None: for all.
         days: After how many it expires; None: never.
+        by: Who asks over HTTP; None: the command line.
 
     Raises:
         InvalidInputError: A value is out of range.
@@ -92,7 +101,7 @@ def create(engine: Engine, name: str, *, scope: str, classifier: str | None = No
             classifier=None if classifier is None else classifiers.by_name(connection, classifier),
             lifetime=None if days is None else timedelta(days=days),
         )
-        audit.add(connection, Event(Origin.COMMAND_LINE, "create_key", target=f"key {key_id}"))
+        _note(connection, "create_key", key_id, by)
     return NewKey(key_id, f"{KEY_PREFIX}{key_id}_{secret}")
 
 
@@ -108,12 +117,15 @@ def any_is_valid(engine: Engine) -> bool:
         return keys.any_is_valid(connection)
 
 
-def revoke(engine: Engine, key_id: int) -> None:
-    """Refuse a key from now on; revoking it again changes nothing. Raises NotFoundError."""
+def revoke(engine: Engine, key_id: int, *, by: Caller | None = None) -> None:
+    """Refuse a key from now on; revoking it again changes nothing. Raises NotFoundError.
+
+    by: who asks over HTTP; None: the command line.
+    """
     with transaction(engine) as connection:
         if not keys.revoke(connection, key_id):
             raise NotFoundError(f"there is no key {key_id}", code=Code.UNKNOWN_KEY, key=key_id)
-        audit.add(connection, Event(Origin.COMMAND_LINE, "revoke_key", target=f"key {key_id}"))
+        _note(connection, "revoke_key", key_id, by)
 
 
 def authenticate(engine: Engine, text: str) -> Caller | Refusal:
@@ -138,3 +150,11 @@ def authenticate(engine: Engine, text: str) -> Caller | Refusal:
 def _digest(secret: str) -> bytes:
     # Slow hashes protect passwords, which can be guessed. Nobody guesses 256 random bits, so that a fast one will do.
     return hashlib.sha256(bytes.fromhex(secret)).digest()
+
+
+def _note(connection: Connection, action: str, key_id: int, by: Caller | None) -> None:
+    """Tell the audit ledger what became of a key, in the same transaction."""
+    event = Event(Origin.COMMAND_LINE, action, target=f"key {key_id}")
+    if by is not None:
+        event = replace(event, origin=Origin.HTTP, key_id=by.key_id, subject=by.subject)
+    audit.add(connection, event)

@@ -1,38 +1,42 @@
 """A report on a calibration as one self-contained HTML page, without scripts or network."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
 from venn_admit.service.report.calibration.common.coverage import key_figures, verdict
 from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.report.calibration.sections import Picture
 from venn_admit.service.report.calibration.steps import NextSteps
 from venn_admit.service.report.calibration.wording import advice_text, heading, pictures, sections, settings_text
 from venn_admit.service.report.charts.charts import to_svg
 from venn_admit.service.report.pages.environment import page_environment
 
 
+def calibration_view(report: CalibrationReport, steps: NextSteps, draw: Callable[[Picture], Markup]) -> dict[str, Any]:
+    """Return what the templates of a report show. draw: makes the element that shows a picture."""
+    return {
+        "heading": heading(report),
+        "settings": settings_text(report),
+        "sections": sections(report, steps),
+        "advice": advice_text(report, steps),
+        "pictures": [(draw(one), one.caption) for one in pictures(report)],
+        "verdict": verdict(report),
+        "figures": key_figures(report),
+        "queries": report.queries,
+    }
+
+
 def render_calibration(report: CalibrationReport, steps: NextSteps) -> str:
     """Return the HTML of the page; the same report gives the same text, and every name is escaped."""
-    drawn = [
+
+    def draw(picture: Picture) -> Markup:
         # Safe: matplotlib escapes the text it draws, to_svg the label.
-        (Markup(to_svg(one.draw(), one.name, one.caption)), one.caption)  # noqa: S704
-        for one in pictures(report)
-    ]
-    return (
-        page_environment()
-        .get_template("calibration.html.j2")
-        .render(
-            heading=heading(report),
-            settings=settings_text(report),
-            sections=sections(report, steps),
-            advice=advice_text(report, steps),
-            pictures=drawn,
-            verdict=verdict(report),
-            figures=key_figures(report),
-            queries=report.queries,
-        )
-    )
+        return Markup(to_svg(picture.draw(), picture.name, picture.caption))  # noqa: S704
+
+    return page_environment().get_template("calibration.html.j2").render(calibration_view(report, steps, draw))
 
 
 def write_calibration_page(report: CalibrationReport, steps: NextSteps, folder: Path) -> Path:

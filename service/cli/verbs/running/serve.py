@@ -21,13 +21,14 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; only this machine reaches the default.")] = LOOPBACK,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any that is free.")] = DEFAULT_PORT,
 ) -> None:
-    """Answer over HTTP until stopped; requests that are being answered are completed first.
+    """Answer over HTTP, with a page for browsers, until stopped; requests that are being answered are completed first.
 
     With the embedded Postgres, the first start makes a key with scope admin, in the file api-key of VENN_ADMIT_HOME,
     which only its owner can read. To listen for other machines, at least one key must have been made.
     """
     from venn_admit.service.api.server import listen, own_key, require_key, warning_of_address
     from venn_admit.service.cli.session import open_session
+    from venn_admit.service.web.site import create_site
 
     session = open_session()
     warning = warning_of_address(session.settings, host)
@@ -39,6 +40,11 @@ def serve(
         print_result(False, {}, f"The key is in {key}; requests have it in the header Authorization: Bearer KEY.")
     require_key(session, host)
     try:
-        listen(session, host, port, on_start=lambda url: messages.print(Text(f"Listening on {url}"), soft_wrap=True))
+        listen(
+            create_site(session),
+            host,
+            port,
+            on_start=lambda url: messages.print(Text(f"Listening on {url}"), soft_wrap=True),
+        )
     finally:
         session.engine.dispose()

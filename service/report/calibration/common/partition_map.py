@@ -10,6 +10,8 @@ from venn_admit.service.report.calibration.sections import Picture, Section, Tex
 from venn_admit.service.report.evaluation.evaluated import edge_names
 
 QUERY = "partition_map"
+MAP = "map"
+"""The name of the picture."""
 
 HOW_ADMITTED = {
     Split.VP: "each point of vp is left out of its own category",
@@ -19,33 +21,40 @@ HOW_ADMITTED = {
 
 def map_picture(report: CalibrationReport, found: PartitionMap) -> Picture:
     """Return the picture of the map."""
+    match_names, distance_names = map_names(found)
 
     def draw() -> Any:
         from venn_admit.service.report.charts.drawn_map import map_figure
 
         return map_figure(
             found,
-            match_names=edge_names(found.match_edges),
-            distance_names=group_names(found.distance_edges.tolist()),
+            match_names=match_names,
+            distance_names=distance_names,
             split=str(report.part.reference),
             target=1 - report.snapshot.alpha,
         )
 
-    return Picture("map", caption(report, found), draw)
+    return Picture(MAP, caption(report, found), draw)
 
 
-def caption(report: CalibrationReport, found: PartitionMap) -> str:
-    """Return what the picture shows, in words."""
+def map_names(found: PartitionMap) -> tuple[list[str], list[str]]:
+    """Return the names of the groups of q and of d."""
+    return list(edge_names(found.match_edges)), group_names(found.distance_edges.tolist())
+
+
+def caption(report: CalibrationReport, found: PartitionMap, *, has_bars: bool = True) -> str:
+    """Return what the picture shows, in words. has_bars: whether a bar at the foot of each cell shows a share."""
     split = report.part.reference
     traffic = (
         "the last line is the share of recent traffic there"
         if found.traffic.sum()
         else "there is no recent traffic to compare with"
     )
+    bars = ", which the bar at its foot shows as well" if has_bars else ""
     return (
         f"The partition map: the points of {split} by q and d. Each cell shows the share of the predictions that is "
-        "right, which colours it; the share that would be admitted, which the bar at its foot shows as well "
-        f"({HOW_ADMITTED[split]}); and the number of points; {traffic}."
+        f"right, which colours it; the share that would be admitted{bars} ({HOW_ADMITTED[split]}); and the number "
+        f"of points; {traffic}."
     )
 
 
@@ -96,9 +105,9 @@ def map_payload(found: PartitionMap) -> dict[str, Any]:
 
 def _cells(found: PartitionMap) -> Iterator[tuple[str, str, int, int, int, int]]:
     """Yield names and counts of every partition, by q, then by d."""
-    distances = group_names(found.distance_edges.tolist())
-    for row, q_name in enumerate(edge_names(found.match_edges)):
-        for column, d_name in enumerate(distances):
+    match_names, distance_names = map_names(found)
+    for row, q_name in enumerate(match_names):
+        for column, d_name in enumerate(distance_names):
             counts = (found.points, found.right, found.admitted, found.traffic)
             points, right, admitted, traffic = (int(of[row, column]) for of in counts)
             yield q_name, d_name, points, right, admitted, traffic

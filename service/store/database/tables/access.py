@@ -44,3 +44,19 @@ api_key = Table(
     CheckConstraint("octet_length(digest) = 32", name="digest"),
     comment="Keys for the HTTP service.",
 )
+
+page_session = Table(
+    "page_session",
+    metadata,
+    Column(
+        "digest",
+        LargeBinary,
+        primary_key=True,
+        comment="SHA-256 of the 256 random bits that the browser shows, which are not stored.",
+    ),
+    Column("key_id", ForeignKey(api_key.c.id), nullable=False, comment="The key that signed in."),
+    created_at("it began"),
+    Column("expires_at", DateTime(timezone=True), nullable=False, comment="From when on it is refused."),
+    CheckConstraint("octet_length(digest) = 32", name="digest"),
+    comment="Sessions of the page of the HTTP service; those that expired are removed when another begins.",
+)

@@ -1,0 +1,58 @@
+"""Pages as answers, under their content policy."""
+
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from markupsafe import Markup
+
+from venn_admit.service.flows.access.sessions import form_token
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.web.assets import environment
+
+# Everything comes from here, nothing is run or styled from within a page, and no other site may frame it.
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'"
+)
+
+
+def page(request: Request, template: str, *, status: int = 200, **shown: Any) -> HTMLResponse:
+    """Return a page.
+
+    request: if somebody has signed in, their caller and session are in its state. template: its name without suffixes.
+    shown: what the template shows.
+    """
+    caller = getattr(request.state, "caller", None)
+    token = getattr(request.state, "session", None)
+    text = (
+        environment()
+        .get_template(f"{template}.html.j2")
+        .render(
+            caller=caller,
+            may={str(scope): caller is not None and caller.scope.includes(scope) for scope in Scope},
+            form_token=None if token is None else form_token(token),
+            place=request.url.path,
+            address=address,
+            **shown,
+        )
+    )
+    return HTMLResponse(text, status, headers={"content-security-policy": POLICY})
+
+
+def address(*parts: object) -> Markup:
+    """Return the address of a page.
+
+    >>> str(address("classifiers", "my reviews", "decisions", 7))
+    '/classifiers/my%20reviews/decisions/7'
+    """
+    # Safe: nothing that HTML reads is left as it is.
+    return Markup("/" + "/".join(quote(str(part), safe="") for part in parts))  # noqa: S704
+
+
+def runtime_of(request: Request) -> Runtime:
+    """Return what the application works with."""
+    runtime: Runtime = request.app.state.runtime
+    return runtime

@@ -1,0 +1,40 @@
+"""A cell of the partition map, opened."""
+
+from typing import Annotated
+
+from fastapi import Path, Request, Response
+
+from venn_admit.service.api.models.common import LARGEST_INTEGER, LARGEST_KEY
+from venn_admit.service.api.routes.parts import ClassifierName
+from venn_admit.service.api.security.guard import needs
+from venn_admit.service.core.evaluation.tallies import Tally
+from venn_admit.service.flows.reporting.cell import open_cell
+from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.web.access import router
+from venn_admit.service.web.rendering import page, runtime_of
+
+routes = router()
+
+_Place = Annotated[int, Path(ge=0, le=LARGEST_INTEGER)]
+
+
+@routes.get(
+    "/classifiers/{classifier}/calibrations/{calibration}/cells/{row}/{column}", dependencies=[needs(Scope.READ)]
+)
+def get_cell(
+    request: Request,
+    classifier: ClassifierName,
+    calibration: Annotated[int, Path(ge=1, le=LARGEST_KEY)],
+    row: _Place,
+    column: _Place,
+) -> Response:
+    """Show the counts, the thresholds, the accuracy and some exemplars of a cell."""
+    found = open_cell(runtime_of(request).engine, classifier, calibration, row, column)
+    return page(
+        request,
+        "cell",
+        title=f"{classifier}: cell of the partition map",
+        classifier=classifier,
+        cell=found,
+        tally=Tally,
+    )

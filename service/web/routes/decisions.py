@@ -1,0 +1,94 @@
+"""The stored decisions, and why each was made."""
+
+from typing import Annotated, Literal
+
+from fastapi import Query, Request, Response
+
+from venn_admit.service.api.models.common import LARGEST_KEY, PRINTABLE
+from venn_admit.service.api.paging import key_before
+from venn_admit.service.api.paging import page as page_of
+from venn_admit.service.api.routes.decisions import DecisionNumber
+from venn_admit.service.api.routes.parts import ClassifierName, Cursor
+from venn_admit.service.api.security.guard import needs
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.flows.decisions.listing import find_decision, list_decisions, show_decision
+from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.payloads.decisions import listed_payload, replay_payload, shown_payload
+from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.store.decisions.decisions import Wanted
+from venn_admit.service.web.access import router
+from venn_admit.service.web.explained import evidence, steps
+from venn_admit.service.web.rendering import page, runtime_of
+
+routes = router()
+
+ROWS = 50
+_OUTCOMES = {"": None, "admitted": True, "rejected": False}
+
+
+@routes.get("/classifiers/{classifier}/decisions", dependencies=[needs(Scope.READ)])
+def get_decisions(
+    request: Request,
+    classifier: ClassifierName,
+    cursor: Cursor = None,
+    calibration: Annotated[str, Query(max_length=20)] = "",
+    external_id: Annotated[str, Query(max_length=1000, pattern=PRINTABLE)] = "",
+    outcome: Literal["", "admitted", "rejected"] = "",
+) -> Response:
+    """List stored decisions, the newest first; an empty field asks for any."""
+    wanted = Wanted(_number(calibration), external_id or None, _OUTCOMES[outcome], key_before(cursor))
+    found, rows = list_decisions(runtime_of(request).engine, classifier, wanted, limit=ROWS + 1)
+    rows, follows = page_of(rows, ROWS, lambda row: int(row.decision))
+    asked = {"calibration": calibration, "external_id": external_id, "outcome": outcome}
+    return page(
+        request,
+        "decisions",
+        title=f"{classifier}: decisions",
+        classifier=classifier,
+        rows=[listed_payload(row, found.class_names) for row in rows],
+        asked=asked,
+        follows=follows,
+    )
+
+
+@routes.get("/classifiers/{classifier}/decisions/{decision}", dependencies=[needs(Scope.READ)])
+def get_decision(request: Request, classifier: ClassifierName, decision: DecisionNumber) -> Response:
+    """Show what was decided, why, and the nearest training exemplars as they are now."""
+    shown = shown_payload(show_decision(runtime_of(request).engine, classifier, decision))
+    return page(
+        request,
+        "decision",
+        title=f"{classifier}: decision {decision}",
+        classifier=classifier,
+        shown=shown,
+        steps=steps(shown, shown["class_names"], None),
+        evidence=evidence(shown, shown["class_names"], None),
+        neighbours=shown["neighbours"],
+    )
+
+
+@routes.get("/classifiers/{classifier}/decisions/{decision}/replay", dependencies=[needs(Scope.READ)])
+def get_replay(request: Request, classifier: ClassifierName, decision: DecisionNumber) -> Response:
+    """Compute a decision again from its snapshot, and show what it rests on; nothing is stored."""
+    runtime = runtime_of(request)
+    find_decision(runtime.engine, classifier, decision)
+    again = replay_payload(replay(runtime.engine, runtime.cache, decision, memory_budget=runtime.memory_budget))
+    return page(
+        request,
+        "replay",
+        title=f"{classifier}: decision {decision}, again",
+        classifier=classifier,
+        again=again,
+        steps=steps(again["computed"], again["class_names"], again["policy"]),
+        evidence=evidence(again["computed"], again["class_names"], again["category_counts"]),
+        neighbours=again["neighbours"],
+    )
+
+
+def _number(text: str) -> int | None:
+    text = text.strip()
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= LARGEST_KEY:
+        raise InvalidInputError(f"calibration: expected the number of a calibration, got {text!a}")
+    return int(text)

@@ -1,0 +1,26 @@
+"""The jobs of a classifier, which show their progress as long as the page is open."""
+
+from fastapi import Request, Response
+
+from venn_admit.service.api.paging import key_before
+from venn_admit.service.api.paging import page as page_of
+from venn_admit.service.api.routes.parts import ClassifierName, Cursor
+from venn_admit.service.api.security.guard import needs
+from venn_admit.service.flows.jobs.listing import list_jobs
+from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.web.access import router
+from venn_admit.service.web.rendering import page, runtime_of
+
+routes = router()
+
+ROWS = 50
+
+
+@routes.get("/classifiers/{classifier}/jobs", dependencies=[needs(Scope.READ)])
+def get_jobs(request: Request, classifier: ClassifierName, cursor: Cursor = None) -> Response:
+    """List jobs, the newest first."""
+    found = list_jobs(runtime_of(request).engine, classifier, limit=ROWS + 1, before=key_before(cursor))
+    rows, follows = page_of(found, ROWS, lambda row: int(row.job))
+    return page(
+        request, "jobs", title=f"{classifier}: jobs", classifier=classifier, rows=rows, follows=follows, cursor=cursor
+    )

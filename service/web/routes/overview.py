@@ -1,0 +1,20 @@
+"""The first page: every classifier at a glance."""
+
+from fastapi import Request, Response
+
+from venn_admit.service.api.security.guard import needs
+from venn_admit.service.flows.exemplars.catalogue import list_classifiers
+from venn_admit.service.flows.monitoring.lamps import lit_lamps
+from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.web.access import router
+from venn_admit.service.web.rendering import page, runtime_of
+
+routes = router()
+
+
+@routes.get("/", dependencies=[needs(Scope.READ)])
+def get_overview(request: Request) -> Response:
+    """List the classifiers that the key is for."""
+    engine, own = runtime_of(request).engine, request.state.caller.classifier
+    found = [one for one in list_classifiers(engine) if own in (None, one.classifier.name)]
+    return page(request, "overview", title="Classifiers", listed=found, lit=lit_lamps(engine))

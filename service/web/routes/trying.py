@@ -1,0 +1,111 @@
+"""A form to try a point: what the current calibration decides on it; nothing is stored."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from venn_admit.service.api.incoming import given_points
+from venn_admit.service.api.limits import check_nesting
+from venn_admit.service.api.models.decisions import Point
+from venn_admit.service.api.problems import answer_to_error
+from venn_admit.service.api.routes.parts import ClassifierName
+from venn_admit.service.api.security.guard import needs
+from venn_admit.service.errors import InvalidInputError, VennAdmitError
+from venn_admit.service.flows.decisions.decide_row import decide_points
+from venn_admit.service.flows.decisions.score_one import GivenPoint
+from venn_admit.service.flows.decisions.stored_point import stored_point
+from venn_admit.service.flows.exemplars.catalogue import find
+from venn_admit.service.payloads.decisions import decided_payload
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.web.access import router
+from venn_admit.service.web.explained import evidence, steps
+from venn_admit.service.web.forms import checked, form_of
+from venn_admit.service.web.rendering import page, runtime_of
+
+routes = router()
+
+
+@routes.get("/classifiers/{classifier}/try", dependencies=[needs(Scope.SCORE)])
+def get_try(request: Request, classifier: ClassifierName, external_id: str = "") -> Response:
+    """Ask for a point."""
+    return _page(request, classifier, {"external_id": external_id[:1000]})
+
+
+@routes.post("/classifiers/{classifier}/try", dependencies=[needs(Scope.SCORE, stores=False)])
+async def post_try(request: Request, classifier: ClassifierName) -> Response:
+    """Decide on a point at once, and say why."""
+    form = await form_of(request)
+    return await run_in_threadpool(_decided, request, classifier, form)
+
+
+def _decided(request: Request, classifier: str, form: Mapping[str, str]) -> Response:
+    runtime = runtime_of(request)
+    try:
+        point = _point(runtime, classifier, form)
+        (found,) = decide_points(
+            runtime.point_scorer, classifier, [point], weighted=None, require_full_match="full" in form
+        )
+    except VennAdmitError as error:
+        status = answer_to_error(error).status_code
+        return _page(request, classifier, form, status=status, refusal=str(error))
+    is_admitted = found.decision.fields["decision"] is not None
+    request.app.state.metrics.count_decided(int(is_admitted), int(not is_admitted))
+    decided = decided_payload(form.get("external_id") or None, found)
+    names = decided["class_names"]
+    return _page(
+        request,
+        classifier,
+        form,
+        decided=decided,
+        steps=steps(decided, names, decided["policy"]),
+        evidence=evidence(decided, names, decided["category_counts"]),
+        neighbours=decided["neighbours"],
+    )
+
+
+def _point(runtime: Runtime, classifier: str, form: Mapping[str, str]) -> GivenPoint:
+    external_id, vector, logits = (form.get(field, "").strip() for field in ("external_id", "vector", "logits"))
+    if external_id and (vector or logits):
+        raise InvalidInputError("expected either a stored exemplar, or a vector and logits; leave the others empty")
+    if external_id:
+        return stored_point(runtime.engine, classifier, external_id)
+    if not vector and not logits:
+        raise InvalidInputError("expected a stored exemplar, or a vector and logits; fill one of them in")
+    given = checked(Point, vector=_numbers("vector", vector), logits=_numbers("logits", logits))
+    (point,) = given_points([given], find(runtime.engine, classifier))
+    return point
+
+
+def _numbers(field: str, text: str) -> list[float] | None:
+    """Return numbers as JSON has them, or with commas, spaces or line breaks between them.
+
+    >>> _numbers("vector", "[1, 2.5]"), _numbers("vector", "1 2.5"), _numbers("vector", "1,2.5"), _numbers("vector", "")
+    ([1.0, 2.5], [1.0, 2.5], [1.0, 2.5], None)
+    """
+    if not text:
+        return None
+    try:
+        if not text.startswith("["):
+            return [float(part) for part in text.replace(",", " ").split()]
+        check_nesting(text.encode())
+        return [float(value) for value in json.loads(text)]
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(f"{field}: expected numbers such as 2.5, -1.5 or [2.5, -1.5], got others") from error
+
+
+def _page(request: Request, classifier: str, form: Mapping[str, str], *, status: int = 200, **shown: Any) -> Response:
+    kind = find(runtime_of(request).engine, classifier)
+    return page(
+        request,
+        "try",
+        status=status,
+        title=f"{classifier}: try a point",
+        classifier=classifier,
+        form=form,
+        kind=kind,
+        **{"decided": None, "refusal": None, **shown},
+    )

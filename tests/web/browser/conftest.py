@@ -1,0 +1,123 @@
+"""The service as a server, and a real browser that visits it."""
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import uvicorn
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
+
+from tests.cli.conftest import calibrated, copied, files, ingested
+from tests.cli.program import Program
+from tests.web.conftest import scored
+from venn_admit.service.flows.access.keys import create
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.settings import Settings
+from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.web.site import create_site
+
+__all__ = ["calibrated", "files", "ingested", "scored"]
+
+CHROMIUM = "VENN_ADMIT_TEST_CHROMIUM"
+WIDE: ViewportSize = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The service at its address, and a key for everything."""
+
+    url: str
+    key: str
+
+
+@dataclass(slots=True)
+class Visit:
+    """A page that is open in a browser, and what went on behind it."""
+
+    page: Page
+    url: str
+    said: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> None:
+        """Open a page, and wait until nothing of it is missing."""
+        self.page.goto(self.url + path)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until htmx has loaded what it loads at once."""
+        self.page.wait_for_function("() => !document.querySelector('.htmx-request, [hx-trigger=load]')", timeout=60_000)
+
+
+@pytest.fixture(scope="session")
+def site(scored: Program, server_url: str, session_folder: Path) -> Iterator[Site]:
+    """The service with decisions, in a thread of its own."""
+    with copied(scored, server_url, session_folder / "site") as program, served(program) as made:
+        yield made
+
+
+@contextmanager
+def served(program: Program) -> Iterator[Site]:
+    """The service on the database of a program."""
+    runtime = Runtime.start(Settings(database_url=program.url, home=program.home))
+    key = create(runtime.engine, "browser", scope=Scope.ADMIN).text
+    server = uvicorn.Server(uvicorn.Config(create_site(runtime), port=0, lifespan="off", log_config=None))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            thread.join(0.05)
+            assert thread.is_alive(), "the server ended"
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield Site(f"http://127.0.0.1:{port}", key)
+    finally:
+        server.should_exit = True
+        thread.join()
+        runtime.engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, which must be installed for these tests."""
+    path = os.environ.get(CHROMIUM) or shutil.which("chromium")
+    assert path, f"install chromium, or have {CHROMIUM} name it"
+    with sync_playwright() as playwright:
+        # The sandbox needs rights that containers do not have; the only pages are ours.
+        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+def visit(context: BrowserContext, site: Site) -> Visit:
+    """Open a window, and note what the browser says and asks for."""
+    made = Visit(context.new_page(), site.url)
+    made.page.on("console", lambda line: made.said.append(line.text) if line.type in ("error", "warning") else None)
+    made.page.on("pageerror", lambda error: made.said.append(str(error)))
+    made.page.on("request", lambda request: made.asked.append(request.url))
+    return made
+
+
+def sign_in(visit: Visit, site: Site) -> None:
+    """Sign in by the form."""
+    visit.open("/sign-in")
+    visit.page.get_by_label("Key").fill(site.key)
+    visit.page.get_by_role("button", name="Sign in").click()
+    visit.page.wait_for_url(site.url + "/")
+
+
+@pytest.fixture
+def visiting(browser: Browser, site: Site) -> Iterator[Visit]:
+    """A window of someone who has signed in; at its end the browser must have had no reason to complain."""
+    context = browser.new_context(viewport=WIDE)
+    made = visit(context, site)
+    sign_in(made, site)
+    yield made
+    context.close()
+    assert made.said == []
+    assert [url for url in made.asked if not url.startswith((site.url, "data:"))] == []

@@ -1,0 +1,131 @@
+"""The pages of decisions, of cells of the map, of jobs, and the form to try a point."""
+
+import json
+import re
+
+import pytest
+
+from tests.cli import samples
+from tests.web.visitor import OWN, Visitor
+from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.web.routes.decisions import ROWS
+
+TRY = f"{OWN}/try"
+
+
+@pytest.fixture(autouse=True)
+def signed_in(shared: Visitor) -> None:
+    shared.sign_in(Scope.SCORE)
+
+
+def numbers(page: str) -> list[int]:
+    """The decisions that a page lists."""
+    return [int(found) for found in re.findall(rf'href="{OWN}/decisions/(\d+)"', page)]
+
+
+def test_pages_follow_each_other_until_every_decision_was_seen(shared: Visitor) -> None:
+    path, seen = f"{OWN}/decisions", []
+    while True:
+        page = shared.open(path)
+        listed = numbers(page)
+        assert 0 < len(listed) <= ROWS
+        seen += listed
+        follows = re.search(r'rel="next" href="([^"]+)"', page)
+        if follows is None:
+            break
+        path = f"{OWN}/decisions{follows[1].replace('&amp;', '&')}"
+    assert seen == sorted(seen, reverse=True)
+    assert len(set(seen)) == samples.SCORED_ROWS
+
+
+def test_filters_leave_what_is_wanted(shared: Visitor) -> None:
+    admitted = shared.open(f"{OWN}/decisions?outcome=admitted")
+    rejected = shared.open(f"{OWN}/decisions?outcome=rejected&calibration=1")
+    assert numbers(admitted)
+    assert numbers(rejected)
+    assert '<span class="key missed">' not in admitted
+    assert '<span class="key met">' not in rejected
+    (only,) = numbers(shared.open(f"{OWN}/decisions?external_id=scored-7"))
+    assert "Decision" in shared.open(f"{OWN}/decisions/{only}")
+    assert "No decision is stored" in shared.open(f"{OWN}/decisions?external_id=none")
+    assert shared.client.get(f"{OWN}/decisions?calibration=x").status_code == 422
+    assert shared.client.get(f"{OWN}/decisions?cursor=x").status_code == 422
+
+
+def test_a_decision_says_why_and_is_the_same_again(shared: Visitor) -> None:
+    reasons = set()
+    for number in numbers(shared.open(f"{OWN}/decisions?outcome=rejected"))[:12]:
+        page = shared.open(f"{OWN}/decisions/{number}")
+        said = re.search(r"Rejected: ([^.]+)\.", page)
+        assert said is not None
+        reasons.add(said[1])
+        assert page.count('class="stopped"') >= 1
+        assert "train-" in page
+    assert len(reasons) > 1
+    again = shared.open(f"{OWN}/decisions/{number}/replay")
+    assert "the decision is the same in every field" in again
+    assert shared.client.get(f"{OWN}/decisions/99999999").status_code == 404
+
+
+def test_a_cell_has_the_points_that_the_map_counts(shared: Visitor) -> None:
+    map_ = shared.open(f"{OWN}/report")
+    counted = re.findall(
+        rf'href="({OWN}/calibrations/1/cells/\d/\d)">.*?<span>([\d,]+) points?</span>', map_, re.DOTALL
+    )
+    assert len(counted) == 8
+    for path, points in counted:
+        page = shared.open(path)
+        of_vp = re.findall(r'<td class="row">vp</td><th scope="row">\w+</th><td>([\d,]+)</td>', page)
+        assert sum(int(found.replace(",", "")) for found in of_vp) == int(points.replace(",", ""))
+    assert "held-out-" in page
+    for nowhere in ("9/0", "0/4"):
+        assert shared.client.get(f"{OWN}/calibrations/1/cells/{nowhere}").status_code == 404
+    assert shared.client.get(f"{OWN}/calibrations/99/cells/0/0").status_code == 404
+
+
+def test_jobs_ask_for_themselves_again(shared: Visitor) -> None:
+    page = shared.open(f"{OWN}/jobs")
+    assert 'hx-trigger="every 3s"' in page
+    assert "done" in page
+    assert "<progress" in page
+
+
+def test_a_point_is_decided_on_as_over_http(shared: Visitor) -> None:
+    vector = samples.scored()["vector"][7].tolist()
+    answer = shared.client.post(
+        f"/v1{OWN}/decide",
+        json={"points": [{"vector": vector}]},
+        headers={"Authorization": f"Bearer {shared.keys[Scope.SCORE]}"},
+    ).json()["decisions"][0]
+    for fields in (
+        {"vector": json.dumps(vector)},
+        {"vector": " ".join(map(str, vector))},
+        {"external_id": "scored-7"},
+    ):
+        page = shared.send(TRY, **fields)
+        assert page.status_code == 200
+        outcome = answer["decided_class"] or answer["reason"]
+        assert f"What the calibration {answer['calibration']} decides" in page.text
+        assert outcome in page.text
+        assert all(near["external_id"] in page.text for near in answer["neighbours"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({}, "fill one of them in"),
+        ({"vector": "1, x"}, "expected numbers"),
+        ({"vector": '{"a": 1}'}, "expected numbers"),
+        ({"vector": "[" * 100}, "nested"),
+        ({"vector": "1, 2"}, "expected 8 numbers, got 2"),
+        ({"vector": "nan"}, "finite"),
+        ({"external_id": "nobody"}, "has no exemplar"),
+        ({"external_id": "scored-1", "logits": "1 2 3"}, "leave the others empty"),
+        ({"external_id": '"><script>'}, "&gt;&lt;script&gt;"),
+    ],
+)
+def test_what_is_no_point_is_told_beside_the_form(shared: Visitor, fields: dict[str, str], why: str) -> None:
+    page = shared.send(TRY, **fields)
+    assert page.status_code in (404, 422)
+    assert why in page.text
+    assert "<script>" not in page.text

@@ -1,0 +1,109 @@
+"""What every page has: its policy, its errors, its assets; and the first page."""
+
+import hashlib
+import re
+from importlib import resources
+
+from tests.cli.samples import NAME
+from tests.web.visitor import OWN, Visitor
+from venn_admit.service.flows.access.keys import create
+from venn_admit.service.flows.exemplars.create import create as create_classifier
+from venn_admit.service.flows.monitoring.monitor import update_monitor
+from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.web.assets import assets
+
+# Of dist/htmx.min.js in the npm package htmx.org 2.0.8.
+HTMX = "22283ef68cb7545914f0a88a1bdedc7256a703d1d580c1d255217d0a50d31313"
+
+
+def test_htmx_is_the_one_that_was_published() -> None:
+    published = resources.files("venn_admit.service.web").joinpath("static", "htmx.min.js").read_bytes()
+    assert hashlib.sha256(published).hexdigest() == HTMX
+
+
+def test_nothing_is_run_or_styled_from_within_a_page(shared: Visitor) -> None:
+    shared.sign_in()
+    for path in ("/", OWN, "/sign-in", "/nowhere"):
+        answer = shared.client.get(path)
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert not re.search(r"<style|\sstyle=|\son\w+=|<script>", answer.text), path
+
+
+def test_programs_and_people_are_told_of_errors_in_their_own_form(shared: Visitor) -> None:
+    shared.sign_in()
+    for path, status in (("/nowhere", 404), ("/classifiers/unknown", 404), ("/sign-out", 405)):
+        answer = shared.client.get(path)
+        assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
+        assert "<h1>" in answer.text
+    for path, status in (("/v1/nowhere", 404), (f"/v1{OWN}/decide", 405), ("/v1/classifiers", 401)):
+        answer = shared.client.get(path)
+        assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+
+
+def test_assets_are_kept_until_they_change(shared: Visitor) -> None:
+    shared.client.cookies.clear()
+    page = shared.open("/sign-in")
+    for asset in assets().values():
+        assert asset.address in page
+        answer = shared.client.get(asset.address)
+        assert answer.content == asset.content
+        assert "immutable" in answer.headers["cache-control"]
+    assert shared.client.get("/static/README.md").status_code == 404
+
+
+def test_the_first_page_lists_what_the_key_is_for(shared: Visitor) -> None:
+    engine = shared.runtime.engine
+    create_classifier(engine, "<b>other</b>", ("a", "b"), seed=0, dimension=2)
+    shared.sign_in(Scope.READ)
+    page = shared.open("/")
+    assert f'<a href="{OWN}">{NAME}</a>' in page
+    assert "&lt;b&gt;other&lt;/b&gt;" in page
+    assert "not calibrated yet" in page
+    own = create(engine, "own", scope=Scope.READ, classifier=NAME).text
+    shared.sign_in(key=own)
+    page = shared.open("/")
+    assert NAME in page
+    assert "other" not in page
+    assert shared.client.get("/classifiers/other").status_code == 403
+
+
+def test_a_service_without_classifiers_says_how_to_make_one(empty: Visitor) -> None:
+    empty.sign_in()
+    assert "There is no classifier yet" in empty.open("/")
+
+
+def test_a_classifier_shows_its_report_when_it_has_been_drawn(shared: Visitor) -> None:
+    shared.sign_in(Scope.READ)
+    page = shared.open(OWN)
+    assert f'hx-get="{OWN}/report"' in page
+    report = shared.open(f"{OWN}/report", headers={"HX-Request": "true"})
+    for part in (
+        "What to do next",
+        "History of calibrations",
+        "Lamps of the monitor",
+        "SQL of this table",
+        "1 - alpha",
+    ):
+        assert part in report, part
+    assert f'href="{OWN}/calibrations/1/cells/0/0"' in report
+    assert "<svg" in report
+    assert not re.search(r"<style|\sstyle=", report)
+    assert shared.client.get(f"{OWN}/report?calibration=99").status_code == 404
+    assert shared.client.get(f"{OWN}/report?calibration=x").status_code == 422
+
+
+def test_the_lamps_of_a_monitor_are_on_the_first_page(own: Visitor) -> None:
+    own.sign_in(Scope.READ)
+    assert "not watched" in own.open("/")
+    update_monitor(own.runtime.engine, NAME)
+    page = own.open("/")
+    assert "not watched" not in page
+    assert "no alarm" in page
+    assert "labels wait" not in page
+    own.sign_in(Scope.WRITE)
+    assert own.send(f"{OWN}/labels", external_id="scored-1", label="0").status_code == 303
+    assert "labels wait" in own.open("/")

@@ -1,0 +1,134 @@
+"""Labels that are entered in place, and keys that are made and revoked."""
+
+import csv
+import re
+
+from sqlalchemy import text
+
+from tests.cli import samples
+from tests.web.visitor import OWN, Visitor
+from venn_admit.service.flows.access.keys import Caller, Refusal, authenticate
+from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.store.database.engine import connect
+
+LABELS = f"{OWN}/labels"
+
+
+def waiting(page: str) -> list[str]:
+    """The exemplars that wait for a label on a page."""
+    return re.findall(r'name="external_id" value="([^"]+)"', page)
+
+
+def test_a_label_is_entered_in_place_and_counts_as_random(own: Visitor) -> None:
+    own.sign_in(Scope.WRITE)
+    page = own.open(LABELS)
+    first, second, *_ = waiting(page)
+    assert f"{samples.SCORED_ROWS} points of recent traffic have no label" in page
+    assert "&lt;i&gt;point&lt;/i&gt;" in page
+    assert re.search(r'<a href="https://images\.example/\d+\.png" rel="noreferrer', page)
+    assert "<img" not in page
+    answer = own.send(LABELS, external_id=first, label="1")
+    assert answer.status_code == 303
+    after = own.open(answer.headers["location"])
+    assert f"The label of {first} was recorded" in after
+    assert waiting(after)[0] == second
+    with connect(own.runtime.engine) as connection:
+        stored = connection.execute(
+            text(
+                "SELECT event.label, event.selection, event.source FROM label_event AS event "
+                "JOIN exemplar ON exemplar.id = event.exemplar_id WHERE exemplar.external_id = :id"
+            ),
+            {"id": first},
+        ).one()
+    assert stored == (1, "random", "page")
+
+
+def test_what_is_no_label_is_refused(own: Visitor) -> None:
+    own.sign_in(Scope.WRITE)
+    (first, *_) = waiting(own.open(LABELS))
+    for fields, status in (
+        ({"external_id": first, "label": "3"}, 422),
+        ({"external_id": first, "label": "red"}, 422),
+        ({"external_id": first}, 422),
+        ({"external_id": "nobody", "label": "1"}, 404),
+        ({"external_id": "", "label": "1"}, 422),
+    ):
+        assert own.send(LABELS, **fields).status_code == status, fields
+    assert first in waiting(own.open(LABELS))
+
+
+def test_a_reader_sees_the_list_and_no_form(shared: Visitor) -> None:
+    shared.sign_in(Scope.READ)
+    page = shared.open(LABELS)
+    assert "scored-" in page
+    assert "<select" not in page
+    assert f'hx-get="{LABELS}/budget"' in page
+    assert "lacking" in shared.open(f"{LABELS}/budget")
+
+
+def test_the_downloaded_list_is_in_the_order_of_the_page(shared: Visitor) -> None:
+    shared.sign_in(Scope.WRITE)
+    answer = shared.client.get(f"{LABELS}/unlabelled.csv")
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    rows = list(csv.DictReader(answer.text.splitlines()))
+    assert len(rows) == samples.SCORED_ROWS
+    listed = waiting(shared.open(LABELS))
+    assert [row["external_id"] for row in rows[: len(listed)]] == listed
+    assert {row["label"] for row in rows} == {""}
+
+
+def test_a_key_is_shown_once_and_refused_once_revoked(own: Visitor) -> None:
+    own.sign_in(Scope.ADMIN)
+    answer = own.send("/keys", name="the <b>importer</b>", scope="write", classifier=samples.NAME, days="30")
+    assert answer.status_code == 201
+    found = re.search(r"va_(\d+)_[0-9a-f]{64}", answer.text)
+    assert found is not None
+    engine = own.runtime.engine
+    caller = authenticate(engine, found[0])
+    assert isinstance(caller, Caller)
+    assert (caller.scope, caller.classifier) == (Scope.WRITE, samples.NAME)
+    page = own.open("/keys")
+    assert found[0] not in page
+    assert "the &lt;b&gt;importer&lt;/b&gt;" in page
+    assert own.send(f"/keys/{found[1]}/revoke").headers["location"] == "/keys"
+    assert authenticate(engine, found[0]) is Refusal.REVOKED
+    assert own.send("/keys/999999/revoke").status_code == 404
+
+
+def test_what_is_no_key_is_told_beside_the_form(shared: Visitor) -> None:
+    shared.sign_in(Scope.ADMIN)
+    for fields, why in (
+        ({"name": "", "scope": "read"}, "name: expected a value"),
+        ({"name": "x", "scope": "all"}, "expected read, score, write, admin"),
+        ({"name": "x", "scope": "read", "days": "soon"}, "expected a number of days"),
+        ({"name": "x", "scope": "read", "days": "99999"}, "expected 1 to"),
+        ({"name": "x", "scope": "read", "classifier": "nobody"}, "nobody"),
+    ):
+        answer = shared.send("/keys", **fields)
+        assert answer.status_code == 422
+        assert why in answer.text
+        assert "va_" not in answer.text
+
+
+def test_what_is_stored_from_a_page_is_in_the_audit_ledger(own: Visitor) -> None:
+    def noted() -> list[tuple[str, str | None, str | None, int | None]]:
+        with connect(own.runtime.engine) as connection:
+            rows = connection.execute(text("SELECT action, origin, target, status FROM audit_event ORDER BY id"))
+            return [(row.action, row.origin, row.target, row.status) for row in rows]
+
+    own.sign_in(key="va_1_" + 64 * "0")
+    assert noted()[-1] == ("authenticate", "http", None, 401)
+    own.sign_in(Scope.WRITE)
+    before = len(noted())
+    own.send(LABELS, external_id=waiting(own.open(LABELS))[0], label="1")
+    assert noted()[before:] == [("post_label", "http", samples.NAME, 303)]
+    own.sign_in(Scope.READ)
+    assert own.send(LABELS, external_id="any", label="1").status_code == 403
+    assert noted()[-1] == ("post_label", "http", samples.NAME, 403)
+    own.sign_in(Scope.ADMIN)
+    before = len(noted())
+    made = re.search(r"va_(\d+)_", own.send("/keys", name="importer", scope="read").text)
+    assert made is not None
+    own.send(f"/keys/{made[1]}/revoke")
+    key = f"key {made[1]}"
+    assert noted()[before:] == [("create_key", "http", key, None), ("revoke_key", "http", key, None)]
