@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 # A key of the database, or a count.
 LARGEST_KEY = 2**63 - 1
@@ -18,7 +18,16 @@ ExternalId = Annotated[str, StringConstraints(min_length=1, max_length=1000, pat
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 # JSON has no infinities and no NaN: they are texts.
 Number = Annotated[float, Field(allow_inf_nan=False)] | Literal["inf", "-inf", "nan"]
-ClassNumber = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
+
+
+def _whole(given: object) -> object:
+    """As JSON Schema has it, 41.0 is an integer: JSON has one kind of numbers."""
+    return int(given) if isinstance(given, float) and given.is_integer() else given
+
+
+# It stands after the bounds of an integer, which the document would lack if they came last.
+WHOLE = BeforeValidator(_whole)
+ClassNumber = Annotated[int, Field(ge=0, le=LARGEST_INTEGER), WHOLE]
 # A decimal that is exact, which a binary number is not.
 Decimals = Annotated[str, StringConstraints(pattern=r"^[0-9]{0,1}\.[0-9]{1,20}$")]
 
