@@ -23,6 +23,7 @@ from venn_admit.service.api.routes import (
     monitoring,
     operation,
 )
+from venn_admit.service.api.routes.parts import problems
 from venn_admit.service.runtime import Runtime
 
 DOCUMENT = "/v1/openapi.json"
@@ -51,6 +52,10 @@ def document() -> dict[str, Any]:
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schema.pop("$defs", None)
         schemas[model.__name__] = schema
+    for methods in found["paths"].values():
+        for described in methods.values():
+            if "requestBody" in described:
+                described["responses"].update({str(status): said for status, said in problems(408, 413, 415).items()})
     _make_bounds_exact(found)
     return found
 

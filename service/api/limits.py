@@ -1,6 +1,9 @@
 """Limits on what a request may hold, each with an answer of its own."""
 
+import asyncio
 import re
+import time
+from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -8,6 +11,9 @@ from venn_admit.service.api.problems import Problem, Refused
 
 MOST_BODY_BYTES = 32 << 20
 MOST_NESTING = 32
+# How long a request is waited for: this long, and as much longer as what came takes at the least rate.
+BODY_SECONDS = 20.0
+LEAST_BYTES_PER_SECOND = 64 << 10
 
 # A text, whose brackets mean nothing, or a bracket.
 _TEXT_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
@@ -22,8 +28,34 @@ def too_large(most: int) -> Refused:
     )
 
 
+def too_slow() -> Refused:
+    """The refusal of a body that others would have to wait for."""
+    return Refused(
+        408,
+        Problem.BODY_TOO_SLOW,
+        f"expected the body within {BODY_SECONDS:.0f} s, and a large one at {LEAST_BYTES_PER_SECOND >> 10} KiB a "
+        "second or more, got less; send it again",
+        headers={"Connection": "close"},
+    )
+
+
+def check_encoding(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Refuse a body that is compressed: a small one may unpack to more than memory holds."""
+    codings = b",".join(value for name, value in headers if name == b"content-encoding").decode("latin-1")
+    if any(one.strip().lower() not in {"", "identity"} for one in codings.split(",")):
+        raise Refused(
+            415,
+            Problem.UNSUPPORTED_ENCODING,
+            f"header Content-Encoding: expected identity or none, got {codings[:100]!a}; send the body as it is",
+            headers={"Accept-Encoding": "identity"},
+        )
+
+
 class BodyLimit:
-    """Refuses a body that is too large: by its announced length before it is read, or else as soon as it is known."""
+    """Refuses a body that is too large, too slow or compressed.
+
+    One that is too large is refused by its announced length before it is read, or else as soon as it is known.
+    """
 
     def __init__(self, app: ASGIApp, *, most: int = MOST_BODY_BYTES) -> None:
         self._app = app
@@ -38,13 +70,22 @@ class BodyLimit:
         if announced.isdigit() and int(announced[:20]) > self._most:
             await too_large(self._most).answer()(scope, receive, send)
             return
-        got = 0
-        started = False
+        got, waited = 0, 0.0
+        started = complete = False
 
         async def counted() -> Message:
-            nonlocal got
-            message = await receive()
+            nonlocal got, waited, complete
+            if complete:  # what follows is that the client leaves, which it may do at any time
+                return await receive()
+            began = time.monotonic()
+            try:
+                async with asyncio.timeout(BODY_SECONDS + got / LEAST_BYTES_PER_SECOND - waited):
+                    message = await receive()
+            except TimeoutError:
+                raise too_slow() from None
+            waited += time.monotonic() - began
             got += len(message.get("body", b""))
+            complete = not message.get("more_body", False)
             if got > self._most:
                 raise too_large(self._most)
             return message
@@ -55,6 +96,7 @@ class BodyLimit:
             await send(message)
 
         try:
+            check_encoding(scope["headers"])
             await self._app(scope, counted, noted)
         except Refused as refusal:
             if started:

@@ -37,6 +37,8 @@ class Problem(StrEnum):
     NO_SUCH_ROUTE = "no-such-route", "There is no such address"
     METHOD_NOT_ALLOWED = "method-not-allowed", "The address does not take this method"
     BODY_TOO_LARGE = "body-too-large", "The body is too large"
+    BODY_TOO_SLOW = "body-too-slow", "The body comes too slowly"
+    UNSUPPORTED_ENCODING = "unsupported-encoding", "The body is encoded in a way that is not understood"
     INTERNAL = "internal", "A fault of the program"
 
 
@@ -186,13 +188,14 @@ def _on_refusal(_: Request, error: Exception) -> Response:
 def _on_invalid(_: Request, error: Exception) -> Response:
     """Name every value that is not as it must be, without repeating it: it may be long, or a secret."""
     assert isinstance(error, RequestValidationError)
+    found = error.errors()
     errors = [
         {"at": [part if isinstance(part, int) else str(part)[:100] for part in one["loc"]], "message": one["msg"]}
-        for one in error.errors()[:_MOST_ERRORS]
+        for one in found[:_MOST_ERRORS]
     ]
     first = errors[0]
     where = ".".join(map(str, first["at"]))
-    more = f" ({len(error.errors()) - 1} more)" if len(error.errors()) > 1 else ""
+    more = f" ({len(found) - 1} more)" if len(found) > 1 else ""
     problem = Problem.INVALID_REQUEST
     return problem_answer(422, problem, problem.heading, f"{where}: {first['message']}{more}", errors=errors)
 

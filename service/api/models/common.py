@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 # A key of the database, or a count.
 LARGEST_KEY = 2**63 - 1
@@ -32,6 +32,10 @@ ClassNumber = Annotated[int, Field(ge=0, le=LARGEST_INTEGER), WHOLE]
 Decimals = Annotated[str, StringConstraints(pattern=r"^[0-9]{0,1}\.[0-9]{1,20}$")]
 
 
+# Of the members of an object that are not known, so many are named.
+_MOST_UNKNOWN = 20
+
+
 class Model(BaseModel):
     """An answer, or a part of one: of these fields and no others."""
 
@@ -42,6 +46,15 @@ class Given(Model):
     """What a request brings, or a part of it; a text that holds a number is no number, and true is not 1."""
 
     model_config = ConfigDict(strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _have_no_crowd_of_members(cls, given: object) -> object:
+        # Each member that is not known is an error of its own, and a million of them would take many seconds.
+        most = len(cls.model_fields) + _MOST_UNKNOWN
+        if isinstance(given, dict) and len(given) > most:
+            raise ValueError(f"expected at most {most} members, got {len(given)}")
+        return given
 
 
 class AnswerPage(Model):

@@ -35,8 +35,10 @@ _DESCRIPTIONS = {
     401: "No key was shown, or one that is not valid.",
     403: "The key does not allow this.",
     404: "There is no such thing.",
+    408: "The body comes too slowly.",
     409: "An earlier step is missing or out of date, or the input contradicts what is stored.",
     413: "The body is too large.",
+    415: "The body is compressed, or of a type that is not understood.",
     422: "The request is not as it must be.",
     503: "The database, the broker or a worker is missing; try again.",
 }
