@@ -102,6 +102,16 @@ class Settings(BaseSettings):
     memory_budget_mb: int = Field(
         default=512, ge=16, description="MiB that one computation, or reading a file, may take."
     )
+    upload_mb: int = Field(default=1024, ge=1, description="MiB that a file sent over HTTP may have.")
+    upload_seconds: float = Field(
+        default=600.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Seconds within which a file sent over HTTP must arrive.",
+    )
+    jobs_per_key: int = Field(
+        default=4, ge=1, description="Jobs that a key may have running at a time, of those it sent to one process."
+    )
     worker_concurrency: int | None = Field(default=None, ge=1, description="Processes of a worker; unset: one per CPU.")
     statement_timeout_seconds: int = Field(
         default=600, ge=0, description="Seconds after which Postgres cancels a statement; 0: never."

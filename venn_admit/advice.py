@@ -79,6 +79,10 @@ class Calls:
         """Store labels that were found for them."""
         return "classifier.label(...)"
 
+    def monitor(self, classifier: str) -> str:  # noqa: ARG002
+        """Show the monitor, which is started if there is none."""
+        return "classifier.monitor()"
+
     def recalibrate(self, classifier: str) -> str:  # noqa: ARG002
         """Recalibrate at once under the settings that are not retired."""
         return "classifier.recalibrate()"

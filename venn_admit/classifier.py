@@ -254,7 +254,8 @@ class Classifier:
         """Show what settings of each method admit of split mc, to choose one before split vp is looked at.
 
         Folds of whole documents are decided on by the other folds, with plain probabilities; the labels of vp are not
-        read, and no calibration is stored. `calibrate(**comparison.proposal.settings)` takes up the proposal.
+        read, and no calibration is stored. `calibrate(**comparison.proposal.settings)` takes up the proposal. With
+        logits only there is one setting: venn-abers by the network's score.
 
         Args:
             alpha: Error level in (0, 1). A float stands for the decimal that it prints as.
@@ -401,6 +402,8 @@ class Classifier:
     ) -> Evaluation:
         """Compare what each method admits of labelled data, and how often it is right.
 
+        With logits only, the methods that need vectors are left out, which the evaluation says.
+
         Args:
             data: A file or table, as the class describes it; without data or arrays, everything labelled that the
                 calibration has decided on.
@@ -456,7 +459,8 @@ class Classifier:
     def monitor(self, *, restart: bool = False) -> Monitor:
         """Show whether the promise still holds, by the random labels that came for points that were decided on.
 
-        It may be looked at after every label: the chance of a false alarm is limited over all looks together.
+        It may be looked at after every label: the chance of a false alarm is limited over all looks together. With
+        logits only, its partitions are predicted classes.
 
         Args:
             restart: Whether to end the alarms that stand and to start anew, with the labels that come from now on.

@@ -22,9 +22,9 @@ INTRODUCTION = """\
 The complete document, with every field, its bounds and examples, is [openapi.json](openapi.json); a running service has
 it at `/v1/openapi.json`.
 
-Requests and answers are JSON. The members of an answer have the names that `--json` has on the command line. NaN and
-infinities, which JSON lacks, are the texts `nan`, `inf` and `-inf`. A request with a member that is not known is
-refused."""
+Requests and answers are JSON, except for the files of bulk data. The members of an answer have the names that `--json`
+has on the command line. NaN and infinities, which JSON lacks, are the texts `nan`, `inf` and `-inf`. A request with a
+member that is not known is refused."""
 
 SCOPES = """\
 ## Keys and scopes
@@ -32,7 +32,7 @@ SCOPES = """\
 A key has one scope, and each scope includes those before it:
 
 1. `read`: see what is stored, and have decisions computed again;
-2. `score`: also decide on points;
+2. `score`: also decide on points, and send files to be scored;
 3. `write`: also store exemplars and labels, and calibrate;
 4. `admin`: also create classifiers.
 
@@ -56,7 +56,19 @@ LIMITS = """\
 A body has at most 32 MiB (status 413) and is nested at most 32 deep; a request decides on at most 1,000 points, stores
 at most 1,000 exemplars or records at most 5,000 labels (status 422). A body must come within 20 seconds, a large one at
 64 KiB a second or more (status 408), and is never compressed (status 415); a connection that sends no request for 20
-seconds is closed. Larger amounts are for files and the command line."""
+seconds is closed. Larger amounts are sent as files, whose bodies have limits of their own:
+
+| what | limit | status | code |
+|---|---|---|---|
+| bytes of a file | `VENN_ADMIT_UPLOAD_MB` | 413 | `body-too-large` |
+| seconds until it has arrived | `VENN_ADMIT_UPLOAD_SECONDS` | 408 | `body-too-slow` |
+| memory that reading it takes, decompressed | `VENN_ADMIT_MEMORY_BUDGET_MB` | 422 | `invalid-input` |
+| columns | 1,000 | 422 | `invalid-input` |
+| files that a key sends to one process at a time | 4 | 429 | `too-many` |
+| running jobs of a key, of those it sent to one process | `VENN_ADMIT_JOBS_PER_KEY` | 429 | `too-many` |
+| streams of events of one process | 500 | 429 | `too-many` |
+
+An answer with status 429 says in `Retry-After` after how many seconds to try again."""
 
 ERRORS = """\
 ## Errors

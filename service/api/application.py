@@ -9,12 +9,14 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from venn_admit import __version__
+from venn_admit.service.api.events import JobEvents
 from venn_admit.service.api.headers import Surroundings
 from venn_admit.service.api.limits import BodyLimit
 from venn_admit.service.api.metrics import Metrics
 from venn_admit.service.api.models.common import LARGEST_KEY, InvalidValue, ProblemAnswer
 from venn_admit.service.api.problems import register_problems
 from venn_admit.service.api.routes import (
+    batches,
     calibrations,
     classifiers,
     decisions,
@@ -24,10 +26,14 @@ from venn_admit.service.api.routes import (
     operation,
 )
 from venn_admit.service.api.routes.parts import problems
+from venn_admit.service.api.submitted import SubmittedJobs
+from venn_admit.service.api.uploads import Uploads
 from venn_admit.service.runtime import Runtime
 
 DOCUMENT = "/v1/openapi.json"
-ROUTERS = tuple(part.routes for part in (classifiers, calibrations, decisions, exemplars, monitoring, jobs, operation))
+ROUTERS = tuple(
+    part.routes for part in (classifiers, calibrations, decisions, exemplars, monitoring, jobs, batches, operation)
+)
 _TITLE = "venn-admit"
 _DESCRIPTION = """\
 May I act on this prediction? Every request except those of health shows a key, in the header `Authorization: Bearer
@@ -102,6 +108,9 @@ def create_application(runtime: Runtime) -> FastAPI:
     )
     app.state.runtime = runtime
     app.state.metrics = Metrics()
+    app.state.uploads = Uploads()
+    app.state.events = JobEvents(runtime)
+    app.state.submitted = SubmittedJobs(runtime)
     for router in ROUTERS:
         app.include_router(router)
     register_problems(app, methods_at)

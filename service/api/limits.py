@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterable
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from venn_admit.service.api.problems import Problem, Refused
@@ -14,6 +15,8 @@ MOST_NESTING = 32
 # How long a request is waited for: this long, and as much longer as what came takes at the least rate.
 BODY_SECONDS = 20.0
 LEAST_BYTES_PER_SECOND = 64 << 10
+
+_ALLOWED = "most_body_bytes"
 
 # A text, whose brackets mean nothing, or a bracket.
 _TEXT_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
@@ -45,7 +48,7 @@ def check_encoding(headers: Iterable[tuple[bytes, bytes]]) -> None:
     if any(one.strip().lower() not in {"", "identity"} for one in codings.split(",")):
         raise Refused(
             415,
-            Problem.UNSUPPORTED_ENCODING,
+            Problem.UNSUPPORTED_MEDIA_TYPE,
             f"header Content-Encoding: expected identity or none, got {codings[:100]!a}; send the body as it is",
             headers={"Accept-Encoding": "identity"},
         )
@@ -54,7 +57,8 @@ def check_encoding(headers: Iterable[tuple[bytes, bytes]]) -> None:
 class BodyLimit:
     """Refuses a body that is too large, too slow or compressed.
 
-    One that is too large is refused by its announced length before it is read, or else as soon as it is known.
+    One that is too large is refused by its announced length before it is read, or else as soon as it is known. A route
+    may allow more, by `allow`, before it reads, and then sees to time and encoding itself.
     """
 
     def __init__(self, app: ASGIApp, *, most: int = MOST_BODY_BYTES) -> None:
@@ -66,28 +70,32 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if announced.isdigit() and int(announced[:20]) > self._most:
-            await too_large(self._most).answer()(scope, receive, send)
-            return
+        digits = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        announced = int(digits[:20]) if digits.isdigit() else 0
         got, waited = 0, 0.0
         started = complete = False
 
         async def counted() -> Message:
             nonlocal got, waited, complete
-            if complete:  # what follows is that the client leaves, which it may do at any time
-                return await receive()
+            allowed = scope.get("state", {}).get(_ALLOWED)
+            most = self._most if allowed is None else allowed
+            if max(got, announced) > most:
+                raise too_large(most)
+            if allowed is None:
+                check_encoding(scope["headers"])
+            # After the end of a body, what follows is that the client leaves, which it may do at any time.
+            is_timed = allowed is None and not complete
             began = time.monotonic()
             try:
-                async with asyncio.timeout(BODY_SECONDS + got / LEAST_BYTES_PER_SECOND - waited):
+                async with asyncio.timeout(BODY_SECONDS + got / LEAST_BYTES_PER_SECOND - waited if is_timed else None):
                     message = await receive()
             except TimeoutError:
                 raise too_slow() from None
             waited += time.monotonic() - began
             got += len(message.get("body", b""))
             complete = not message.get("more_body", False)
-            if got > self._most:
-                raise too_large(self._most)
+            if got > most:
+                raise too_large(most)
             return message
 
         async def noted(message: Message) -> None:
@@ -96,12 +104,16 @@ class BodyLimit:
             await send(message)
 
         try:
-            check_encoding(scope["headers"])
             await self._app(scope, counted, noted)
         except Refused as refusal:
             if started:
                 raise
             await refusal.answer()(scope, receive, send)
+
+
+def allow(request: Request, most: int) -> None:
+    """Let the body of a request have more bytes than those of others; to be called before it is read."""
+    setattr(request.state, _ALLOWED, most)
 
 
 def check_nesting(body: bytes, most: int = MOST_NESTING) -> None:

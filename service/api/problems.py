@@ -36,9 +36,13 @@ class Problem(StrEnum):
     FORBIDDEN = "forbidden", "The key does not allow this"
     NO_SUCH_ROUTE = "no-such-route", "There is no such address"
     METHOD_NOT_ALLOWED = "method-not-allowed", "The address does not take this method"
+    NOT_ACCEPTABLE = "not-acceptable", "The answer has no such type"
     BODY_TOO_LARGE = "body-too-large", "The body is too large"
-    BODY_TOO_SLOW = "body-too-slow", "The body comes too slowly"
-    UNSUPPORTED_ENCODING = "unsupported-encoding", "The body is encoded in a way that is not understood"
+    BODY_TOO_SLOW = "body-too-slow", "The body arrives too slowly"
+    BODY_INCOMPLETE = "body-incomplete", "The body is incomplete"
+    UNSUPPORTED_MEDIA_TYPE = "unsupported-media-type", "The body has another type"
+    TOO_MANY = "too-many", "There are too many at a time"
+    NO_ROOM = "no-room", "The service has no room for it"
     INTERNAL = "internal", "A fault of the program"
 
 

@@ -11,6 +11,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from venn_admit.service.api.application import create_application
+from venn_admit.service.api.events import JobEvents
 from venn_admit.service.errors import DatabaseError, InvalidInputError, NotReadyError
 from venn_admit.service.flows.access.keys import Refusal, any_is_valid, authenticate, create
 from venn_admit.service.log import log_as_json
@@ -139,8 +140,9 @@ def listen(runtime: Runtime, host: str, port: int, *, on_start: Callable[[str], 
     """
     opened = _open(host, port)
     log_as_json()
+    application = create_application(runtime)
     config = uvicorn.Config(
-        create_application(runtime),
+        application,
         log_config=None,
         access_log=False,  # the application logs each request itself, without what keys and texts it brings
         server_header=False,
@@ -150,7 +152,19 @@ def listen(runtime: Runtime, host: str, port: int, *, on_start: Callable[[str], 
     )
     shown = f"[{host}]" if ":" in host else host
     on_start(f"http://{shown}:{opened.getsockname()[1]}")
-    asyncio.run(uvicorn.Server(config).serve(sockets=[opened]))
+    asyncio.run(_Server(config, application.state.events).serve(sockets=[opened]))
+
+
+class _Server(uvicorn.Server):
+    """Ends streams of events before it waits for requests to be completed, because those would last."""
+
+    def __init__(self, config: uvicorn.Config, events: JobEvents) -> None:
+        super().__init__(config)
+        self._events = events
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._events.end()
+        await super().shutdown(sockets)
 
 
 def _open(host: str, port: int) -> socket.socket:

@@ -46,6 +46,10 @@ class Requests:
         """Store labels that were found for them."""
         return f"POST {_of(classifier)}/labels"
 
+    def monitor(self, classifier: str) -> str:
+        """Show the monitor, which is started if there is none."""
+        return f"GET {_of(classifier)}/monitor"
+
     def recalibrate(self, classifier: str) -> str:
         """Recalibrate at once under the settings that are not retired."""
         return f"wait for the next recalibration of {classifier}, or calibrate"

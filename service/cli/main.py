@@ -12,23 +12,9 @@ from venn_admit import __version__
 from venn_admit.service import interruption, settings
 from venn_admit.service.cli.advice import advised
 from venn_admit.service.cli.output import shown_lines, warn
-from venn_admit.service.cli.verbs import (
-    calibrate,
-    catalogue,
-    classifier,
-    decide,
-    demo,
-    index,
-    jobs,
-    keys,
-    monitor,
-    operation,
-    recalibrate,
-    report,
-    scoring,
-    serve,
-    what_if,
-)
+from venn_admit.service.cli.verbs.calibrating import calibrate, classifier, index, recalibrate
+from venn_admit.service.cli.verbs.deciding import decide, monitor, report, scoring, what_if
+from venn_admit.service.cli.verbs.running import catalogue, demo, jobs, keys, operation, serve
 from venn_admit.service.errors import VennAdmitError
 from venn_admit.service.secrets import mask
 

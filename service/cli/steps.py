@@ -22,8 +22,10 @@ class Commands:
         """Fit the KNN and the localizer again."""
         return f"venn-admit fit {quote(classifier)}"
 
-    def calibrate(self, classifier: str, settings: CalibratorSettings | VennAbersSettings, neighbour_count: int) -> str:
-        """Calibrate under these settings.
+    def calibrate(
+        self, classifier: str, settings: CalibratorSettings | VennAbersSettings, neighbour_count: int | None
+    ) -> str:
+        """Calibrate under these settings; neighbour_count: None if the classifier has logits only.
 
         Kappa or the score is always given, so that the command does just that; other options are left out if they have
         their default.
@@ -40,6 +42,7 @@ class Commands:
             default = make_venn_abers_settings(class_count, neighbour_count, alpha=alpha)
             words += ["--method", "venn-abers", "--score", AUTO if settings.score is None else str(settings.score)]
         else:
+            assert neighbour_count is not None, "venn-admit decides by the KNN"
             default = make_settings(class_count, neighbour_count, alpha=alpha)
             words += ["--kappa", str(settings.kappa)]
         if settings.bin_edges != default.bin_edges:
@@ -59,6 +62,10 @@ class Commands:
     def label(self, classifier: str) -> str:
         """Store the labels of a file."""
         return f"venn-admit label {quote(classifier)} labels.csv"
+
+    def monitor(self, classifier: str) -> str:
+        """Show the monitor, which is started if there is none."""
+        return f"venn-admit monitor {quote(classifier)}"
 
     def recalibrate(self, classifier: str) -> str:
         """Recalibrate at once under the settings that are not retired."""

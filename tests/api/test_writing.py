@@ -252,4 +252,7 @@ def test_a_classifier_with_logits_only(empty: Service) -> None:
     assert (decided["predicted_class"], decided["neighbours"]) == ("a", [])
     refused = empty.post(f"{own}/decide", {"points": [{"logits": [3.0, -3.0], "vector": [1.0]}]})
     check_problem(refused, 422, "vectors-unwanted")
-    check_problem(empty.get(f"{own}/monitor"), 422, "no-vectors", '"method": "venn-abers" needs none')
+    refused = empty.post(f"{own}/calibrations", {"method": "venn-admit"})
+    check_problem(refused, 422, "no-vectors", '"method": "venn-abers" needs none')
+    watched = empty.get(f"{own}/monitor").json()
+    assert {(row["lamp"], row.get("q")) for row in watched["readings"]} == {("mix", None)}

@@ -10,7 +10,7 @@ from tests.cli.conftest import on_database
 from tests.cli.program import Outcome, Program, check_refusal
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, METHODS
-from venn_admit.service.cli.verbs.demo_steps import NAME, SETS
+from venn_admit.service.cli.verbs.running.demo_steps import NAME, SETS
 from venn_admit.service.store.database.engine import create_engine
 
 
@@ -38,6 +38,7 @@ def test_the_demo_shows_every_method_on_both_sets(demonstrated: tuple[Program, O
     for words in ("predicted as", "All methods at a glance", *(name for name in METHODS if "q = K" not in name)):
         assert outcome.stdout.count(words) >= 2, words
     assert "What to try next" in outcome.stdout
+    assert f"calibrate {NAME} --method venn-abers --certify predicted,true\n" in outcome.stdout
     folder = session_folder / "demo-report"
     assert "<svg" in (folder / "index.html").read_text()
     pictures = sorted(folder.glob("*.png"))

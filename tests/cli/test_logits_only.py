@@ -1,6 +1,7 @@
 """A classifier with logits only on the command line, from `create` to `replay`, and what is refused with advice."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -155,6 +156,74 @@ def test_report(own: Program, bare_files: Path, tmp_path: Path) -> None:
     assert json.loads((page / "report.json").read_text()) == result
 
 
+def test_settings_are_compared_and_varied(made: Program) -> None:
+    with nothing_stored(made):
+        result = made("calibrate", NAME, "--compare", "--alpha", "0.2", "--json").result
+        said = " ".join(made("calibrate", NAME, "--compare", "--alpha", "0.2").stdout.split())
+    (setting,) = result["settings"]
+    assert (setting["method"], setting["score"], setting["q_bins"]) == ("venn-abers", "network", [0])
+    assert setting["admitted"] > 0
+    command = f"venn-admit calibrate {NAME} --method venn-abers --score network --alpha 0.2"
+    assert (setting["command"], result["command"]) == (command, command)
+    assert f"No class is estimated below 0.8: `{command}`." in said
+    assert "Left out: venn-admit: the classifier has logits only, and this needs vectors." in said
+    assert not [words for words in ("weighted", "looks better") if words in said]
+    with nothing_stored(made):
+        tried = made("what-if", NAME, "--alpha", "0.1,0.3", "--json").result["settings"]
+        check_refusal(made("what-if", NAME, "--kappa", 100), 2, "kappa: the method venn-abers has no such setting")
+    assert [one["alpha"] for one in tried] == ["0.1", "0.2", "0.3"]
+    assert tried[1]["in_use"]
+    assert tried[1]["admitted"] == setting["admitted"]
+
+
+def test_evaluation(own: Program, bare_files: Path, tmp_path: Path) -> None:
+    """The methods on the network are compared, and what is left out is said: in text, JSON and the page."""
+    page = tmp_path / "page"
+    shown = own("evaluate", NAME, bare_files / "scored.npz", "--out", page, "--details")
+    assert shown.code == 0
+    saying = "The classifier has logits only, so what needs its vectors is left out: KNN, Conf_BASE,"
+    assert saying in " ".join(shown.stdout.split())
+    assert saying in " ".join((page / "index.html").read_text(encoding="utf-8").split())
+    result = own("evaluate", NAME, "--json").result
+    assert (result["points"], result["own_method"]) == (samples.SCORED_ROWS, "Venn-Abers network")
+    assert list(result["methods"]) == [
+        "network",
+        "RAPS adaptiveness",
+        "RAPS size",
+        "APS",
+        "softmax >= 1 - alpha",
+        "SGR",
+        "Venn-Abers network",
+        "certified",
+    ]
+    assert (result["partitions"], result["median_d"]) == (None, None)
+    assert list(result["accuracy"]) == ["network"]
+    assert any(note.startswith(saying) for note in result["notes"])
+    assert len(list(page.glob("*.png"))) == 5
+
+
+def test_it_is_watched(own: Program, bare_files: Path, tmp_path: Path) -> None:
+    """Partitions are predicted classes, so that nothing is said of q: in tables, JSON, metrics and views."""
+    assert own("score", NAME, bare_files / "scored.npz", "--out", tmp_path / "scores.parquet").code == 0
+    labels, metrics = tmp_path / "labels.csv", tmp_path / "venn.prom"
+    wrong = (samples.scored()["label"] + 1) % samples.CLASS_COUNT
+    lines = [f"scored-{row},{label}" for row, label in enumerate(wrong.tolist())]
+    labels.write_text("\n".join(["external_id,label", *lines]) + "\n")
+    assert own("label", NAME, labels).code == 0
+    told = own("monitor", NAME)
+    assert told.code == 7
+    said = " ".join(told.stdout.split())
+    assert "Inside predicted classes: are predictions wrong more often" in said
+    assert re.search(r"ALARM: predictions of '\w+' are wrong more often than on the calibration data\.", said)
+    assert not re.search(r"\bq\b|partition", said)
+    found = json.loads(own("monitor", NAME, "--json", "--prometheus", metrics).stdout)
+    assert (found["documents"], found["points"]) == (samples.SCORED_ROWS, samples.SCORED_ROWS)
+    assert {row["lamp"] for row in found["readings"]} == {"promise", "true_classes", "partitions", "mix"}
+    assert [row for row in (*found["readings"], *found["alarms"]) if "q" in row] == []
+    assert 'lamp="partitions",class="' in metrics.read_text()
+    assert 'q="' not in metrics.read_text()
+
+
 @pytest.mark.parametrize(
     "verb",
     [
@@ -166,9 +235,7 @@ def test_report(own: Program, bare_files: Path, tmp_path: Path) -> None:
         ("score", NAME, "FILE", "--out", "OUT", "--require-full-match"),
         ("decide", NAME, "FILE", "--weighted"),
         ("decide", NAME, "FILE", "--ef-search", 100),
-        ("calibrate", NAME, "--compare"),
-        ("evaluate", NAME, "FILE"),
-        ("monitor", NAME),
+        ("what-if", NAME, "--q-bins", "0,1"),
         ("index", "show", NAME),
         ("index", "create", NAME),
         ("index", "audit", NAME),

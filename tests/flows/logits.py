@@ -1,17 +1,19 @@
 """A classifier with logits only, its data, and what is asked of it."""
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tests.running import Arrays, Bench
+from venn_admit.service.core.types import KnnParameters
 from venn_admit.service.flows.calibration.asked import settings_asked_for
 from venn_admit.service.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate
 from venn_admit.service.flows.exemplars.create import create
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
-NAME = "logits"
+NAME, WITH_VECTORS = "logits", "vectors"
 CLASSES = 3
 ALPHA = Decimal("0.2")
 
@@ -29,8 +31,9 @@ def exemplars(prefix: str, count: int, seed: int) -> Arrays:
     }
 
 
-def make(bench: Bench, name: str = NAME) -> Classifier:
-    return create(bench.engine, name, tuple(f"class {number}" for number in range(CLASSES)), seed=0, logits_only=True)
+def make(bench: Bench, name: str = NAME, *, class_count: int = CLASSES) -> Classifier:
+    names = tuple(f"class {number}" for number in range(class_count))
+    return create(bench.engine, name, names, seed=0, logits_only=True)
 
 
 def asked(score: str | None = None, **others: Any) -> SettingsOf:
@@ -47,3 +50,23 @@ def prepared(bench: Bench, name: str = NAME) -> Calibrated:
     make(bench, name)
     bench.ingest(name, bench.write("held-out.npz", exemplars("held-out", 800, seed=1)), "held-out")
     return calibrated(bench, name)
+
+
+def with_vectors(bench: Bench, rows: Arrays, *, seed: int) -> Path:
+    """A file of the rows, with vectors that say nothing."""
+    vectors = np.random.default_rng(seed).normal(size=(len(rows["id"]), 2)).astype(np.float32)
+    return bench.write("rows.npz", rows | {"r": vectors})
+
+
+def make_both(bench: Bench) -> None:
+    """Classifiers with and without vectors, calibrated by the same points of mc and vp; none is in knn."""
+    bench.create(WITH_VECTORS, dimension=2, class_count=CLASSES, neighbour_count=3)
+    make(bench)
+    for split, count, seed in (("train", 40, 5), ("mc", 800, 1), ("vp", 700, 2)):
+        rows = exemplars(split, count, seed)
+        bench.ingest(WITH_VECTORS, with_vectors(bench, rows, seed=seed), split)
+        if split != "train":
+            bench.ingest(NAME, bench.write("rows.npz", rows), split)
+    bench.adopt(WITH_VECTORS, KnnParameters(np.zeros(CLASSES), np.ones(CLASSES), 1.0), 1.0)
+    bench.calibrate_abers(WITH_VECTORS, score="network", alpha=ALPHA)
+    calibrated(bench)

@@ -21,7 +21,6 @@ from venn_admit.service.core.types import KnnParameters
 from venn_admit.service.errors import Code, InvalidInputError, NotReadyError
 from venn_admit.service.files.label_sources import LabelFile
 from venn_admit.service.flows.calibration.calibrate import calibrate, request_approximations
-from venn_admit.service.flows.calibration.compare import compare, request_mc
 from venn_admit.service.flows.calibration.fit import adopt_parameters, request_neighbours
 from venn_admit.service.flows.decisions import audit_hnsw, hnsw_index
 from venn_admit.service.flows.decisions.replay import replay, replay_newest
@@ -31,8 +30,7 @@ from venn_admit.service.flows.exemplars.export import Export, export
 from venn_admit.service.flows.exemplars.label import label
 from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
 from venn_admit.service.flows.monitoring.keep_watch import update_behind
-from venn_admit.service.flows.monitoring.monitor import update_monitor
-from venn_admit.service.flows.reporting.evaluate import request_evaluation_of_decisions
+from venn_admit.service.flows.reporting.what_if_settings import what_if_settings
 from venn_admit.service.store.search.array_cache import ArrayCache
 
 OF_VECTORS = ("exemplar_vector", "neighbours", "approximation", "knn_parameters", "support_change")
@@ -235,13 +233,7 @@ REFUSED: dict[str, tuple[Callable[[Bench], object], str]] = {
     "neighbours": (lambda b: export(b.engine, NAME, Export.NEIGHBOURS, b.folder / "x.csv"), "a neighbour list"),
     "views": (lambda b: export(b.engine, NAME, Export.APPROXIMATIONS, b.folder / "x.csv"), "an approximation"),
     "support": (lambda b: ArrayCache(b.folder).support(b.engine, make(b, "other")), "this"),
-    "monitor": (lambda b: update_monitor(b.engine, NAME), "a monitor"),
-    "job of a comparison": (lambda b: request_mc(b.engine, NAME, ALPHA, chunk_rows=9), "a comparison of settings"),
-    "comparison": (lambda b: compare(b.engine, NAME, ALPHA), "a comparison of settings"),
-    "evaluation": (
-        lambda b: request_evaluation_of_decisions(b.engine, NAME, calibration_id=None, chunk_rows=9),
-        "a comparison of the methods",
-    ),
+    "bins of q to try": (lambda b: what_if_settings(b.engine, NAME, "q_bins", [(0, 1)]), "more than one bin of q"),
 }
 
 
@@ -311,7 +303,8 @@ def test_what_is_exported(logits: Bench) -> None:
     assert set(logits.export(NAME, Export.UNLABELLED).column("external_id").to_pylist()) == set(unlabelled["id"])
 
 
-def test_beat_passes_it_over_when_it_looks_after_monitors(logits: Bench) -> None:
+def test_beat_looks_after_its_monitor(logits: Bench) -> None:
+    assert update_behind(logits.engine, None) == [NAME]
     assert update_behind(logits.engine, None) == []
 
 

@@ -109,6 +109,9 @@ def test_labels_arrive(calibrated: venn_admit.Classifier) -> None:
     labelled = calibrated.label(dict(zip(columns["external_id"], columns["label"].tolist(), strict=True)))
     assert labelled.calibrating.keys() == {"mc", "vp"}
     assert calibrated.recalibrate() == [2]
+    watched = calibrated.monitor()
+    assert (watched.alarm, watched.to_dict()["documents"]) == (False, samples.SCORED_ROWS)
+    assert "Inside predicted classes" in str(watched)
 
 
 def test_it_is_reported_on(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
@@ -122,6 +125,25 @@ def test_it_is_reported_on(calibrated: venn_admit.Classifier, tmp_path: Path) ->
     assert "score, if predicted as" in found.write(tmp_path / "page").read_text(encoding="utf-8")
 
 
+def test_settings_are_compared_and_varied(calibrated: venn_admit.Classifier) -> None:
+    compared = calibrated.compare(alpha="0.2")
+    (outcome,) = compared.outcomes
+    assert outcome.settings == {"method": "venn-abers", "alpha": "0.2", "q_bins": (0,), "score": "network"}
+    assert compared.proposal == outcome
+    assert compared.left_out["venn-admit"] == "the classifier has logits only, and this needs vectors"
+    assert calibrated.calibrate(**outcome.settings).score == "network"
+    stricter, used = calibrated.what_if_settings(alpha=["0.1"]).outcomes
+    assert stricter.admitted_share < used.admitted_share == outcome.admitted_share
+
+
+def test_it_is_evaluated(calibrated: venn_admit.Classifier, tmp_path: Path) -> None:
+    columns = samples.scored()
+    found = calibrated.evaluate(**bare(columns), labels=columns["label"])
+    assert "The classifier has logits only, so what needs its vectors is left out" in " ".join(str(found).split())
+    assert "Venn-Abers network" in found.to_dict()["methods"]
+    assert found.write(tmp_path / "page").exists()
+
+
 def test_what_needs_vectors_is_refused_with_the_call_that_does_not(calibrated: venn_admit.Classifier) -> None:
     logits = np.zeros((1, 3), dtype=np.float32)
     vectors = np.zeros((1, 8), dtype=np.float32)
@@ -131,7 +153,6 @@ def test_what_needs_vectors_is_refused_with_the_call_that_does_not(calibrated: v
         lambda: calibrated.calibrate(method="venn-abers", score="reliability"),
         lambda: calibrated.score(logits=logits, weighted=True),
         lambda: calibrated.decide(logits=logits[0], require_full_match=True),
-        lambda: calibrated.evaluate(logits=logits, labels=[0]),
         lambda: calibrated.export("neighbours", "neighbours.parquet"),
     ]
     for call in calls:

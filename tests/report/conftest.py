@@ -12,6 +12,7 @@ from tests.report.samples import (
     PARAMETERS,
     SCRIPTS,
     abers_points,
+    bare_points,
     compared_points,
     golden_points,
     made_points,
@@ -51,6 +52,12 @@ def by_abers() -> DatasetReport:
 
 
 @pytest.fixture(scope="session")
+def logits_only() -> DatasetReport:
+    """The same points as if their classifier had logits only."""
+    return build_dataset_report("test", ("negative", "positive"), bare_points(slice(500)), None, ALPHA)
+
+
+@pytest.fixture(scope="session")
 def of_documents() -> DatasetReport:
     """The same points as if five of them made a document."""
     points = compared_points(slice(500), Documents(np.arange(500) // 5, 100))
@@ -82,7 +89,7 @@ def ten_classes() -> DatasetReport:
     points = made_points(label, label, label, 10)
     size = np.arange(300) % 10
     after = (np.arange(10) - np.array(label)[:, None]) % 10  # (n, C)
-    sets = MethodSets("of every size", points.predicted, after <= size[:, None])
+    sets = MethodSets("of every size", points.knn.predicted, after <= size[:, None])
     names = tuple(f"class {c}" for c in range(10))
     return build_dataset_report("ten", names, replace(points, comparisons=(sets,)), 5, ALPHA)
 

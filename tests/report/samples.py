@@ -8,7 +8,7 @@ import numpy as np
 
 from venn_admit.service.core.documents import Documents
 from venn_admit.service.core.evaluation.points import NETWORK, EvaluationPoints, OwnMethod
-from venn_admit.service.core.types import AdmitOutcome, MethodSets, SelectiveMethod
+from venn_admit.service.core.types import AdmitOutcome, Approximation, MethodSets, SelectiveMethod
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "sentiment.npz"
 ALPHA = Decimal("0.1")
@@ -26,12 +26,10 @@ def golden_points(rows: slice) -> EvaluationPoints:
     size, upweight = golden["score_category_size"][rows], golden["score_upweight"][rows]
     return EvaluationPoints(
         label=score["y"].astype(np.int64),
+        class_count=2,
         network_predicted=score["f"].argmax(axis=1),
-        predicted=score["predicted"],
+        view=Approximation(score["logits"], score["predicted"], score["q"], score["d"]),
         localizer_predicted=None,
-        match_count=score["q"],
-        distance=score["d"],
-        logits=score["logits"],
         admit=AdmitOutcome(
             included=score["set"],
             lower_plain=golden["score_lower_plain"][rows],
@@ -51,12 +49,10 @@ def made_points(label: list[int], predicted: list[int], decision: list[int], cla
     lower = np.where(admitted, 0.95, np.nan)
     return EvaluationPoints(
         label=np.array(label),
+        class_count=class_count,
         network_predicted=said,
-        predicted=said,
+        view=Approximation(one_hot * 2.0, said, np.where(admitted, 5, 0), np.linspace(1.0, 2.0, said.size)),
         localizer_predicted=said,
-        match_count=np.where(admitted, 5, 0),
-        distance=np.linspace(1.0, 2.0, said.size),
-        logits=one_hot * 2.0,
         admit=AdmitOutcome(
             included=one_hot | ~admitted[:, None],
             lower_plain=lower,
@@ -103,10 +99,22 @@ def abers_points(rows: slice) -> EvaluationPoints:
     )
 
 
+def bare_points(rows: slice) -> EvaluationPoints:
+    """`abers_points` of a classifier with logits only: nothing is left of the KNN."""
+    points = abers_points(rows)
+    on_network = ("RAPS adaptiveness", "RAPS size", "APS")
+    return replace(
+        points,
+        view=None,
+        comparisons=tuple(sets for sets in points.comparisons if sets.name in on_network),
+        selective=tuple(one for one in points.selective if one.name != "Venn-Abers reliability"),
+    )
+
+
 def compared_points(rows: slice, documents: Documents | None = None) -> EvaluationPoints:
     """`golden_points` with the reference's sets of the five comparison methods, of documents if given."""
     points, golden = golden_points(rows), np.load(GOLDEN.with_name("baselines.npz"))
-    network, knn = points.network_predicted, points.predicted
+    network, knn = points.network_predicted, points.knn.predicted
     sets = (
         ("Conf_BASE", knn, "conf_base_set"),
         ("RAPS adaptiveness", network, "two_raps_a_set"),

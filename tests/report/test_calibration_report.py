@@ -4,12 +4,14 @@ import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from markupsafe import escape
 from rich.console import Console
 
 from tests.report.pages.test_evaluation import Page
@@ -17,20 +19,28 @@ from tests.report.samples import HOSTILE_NAMES
 from venn_admit.service.cli.steps import COMMANDS
 from venn_admit.service.core.calibrators.bands import BandRadius
 from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.evaluation.measures import measure_admission
+from venn_admit.service.core.evaluation.tallies import Tally, Verdict
 from venn_admit.service.core.monitoring.discrepancies import Discrepancies
 from venn_admit.service.core.monitoring.drift import KolmogorovSmirnov, OutcomeCounts, Shift
+from venn_admit.service.core.monitoring.history import PointChanges, SnapshotChange
 from venn_admit.service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
 from venn_admit.service.core.monitoring.label_budget import label_budget
+from venn_admit.service.core.monitoring.partition_map import PlacedPoints, map_rows, partition_map
 from venn_admit.service.core.monitoring.partitions import CalibrationPartitions
 from venn_admit.service.core.monitoring.traffic import Accuracy, Comparison, Share, SharePair, Traffic
 from venn_admit.service.core.types import Split
 from venn_admit.service.files.output.exports import finite_json
 from venn_admit.service.report.calibration.advice import advice
 from venn_admit.service.report.calibration.bands.part import BandsPart
+from venn_admit.service.report.calibration.common.coverage import verdict
+from venn_admit.service.report.calibration.common.watch import Watch
 from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
 from venn_admit.service.report.calibration.payload import calibration_payload
 from venn_admit.service.report.calibration.tables import calibration_tables
+from venn_admit.service.report.evaluation.class_coverage import ClassCoverage, class_coverage, worst_classes
 from venn_admit.service.report.pages.calibration import render_calibration, write_calibration_page
+from venn_admit.service.store.decisions.offered import offered_queries
 
 NEWEST = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 WIDTHS = (80, 120)
@@ -39,6 +49,18 @@ WIDTHS = (80, 120)
 def pair(of_vp: float, recent: float) -> SharePair:
     """Shares of 10,000 points each."""
     return SharePair(*(Share(round(10_000 * share), 10_000, 10_000.0) for share in (of_vp, recent)))
+
+
+def made_coverage(generator: np.random.Generator, class_count: int) -> ClassCoverage:
+    """Of 4,000 points, four of five right, those with a lower probability of 0.9 admitted."""
+    label = generator.integers(0, class_count, 4000)
+    predicted = np.where(generator.uniform(size=4000) < 0.8, label, (label + 1) % class_count)
+    lower = generator.uniform(size=4000)
+    right, everything = (
+        measure_admission(label, predicted, chosen, class_count, None).right for chosen in (lower >= 0.9, lower >= 0)
+    )
+    shown = worst_classes(right, everything, Decimal("0.1"))
+    return class_coverage(label, predicted, lower, None, admitted=right, shown=shown)
 
 
 def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> CalibrationReport:
@@ -50,6 +72,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
     mc_count = generator.integers(1000, 2000, (*shape, classes))
     vp_count = generator.integers(9000, 9999, (*shape, classes))
     settings = make_settings(classes, neighbour_count, kappa=1000)
+    match_count, distance = generator.integers(0, neighbour_count + 1, 4000), generator.uniform(1.0, 2.0, 4000)
     shift = Shift(np.linspace(1.0, 2.0, 5), np.linspace(1.5, 2.5, 5), KolmogorovSmirnov(0.25, 1e-9, 0.0))
     return CalibrationReport(
         classifier="made",
@@ -106,6 +129,48 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
                 np.tile([500] * (classes - 1) + [0], (3, 1)), np.array([0, 0, 25]), kappa=1000, label_count=1e5
             ),
         ),
+        map=partition_map(
+            PlacedPoints(match_count, distance, match_count > 0, match_count == neighbour_count),
+            (match_count[:40], distance[:40]),
+            match_edges=map_rows(settings.bin_edges, neighbour_count),
+            neighbour_count=neighbour_count,
+            distance_edges=np.array([1.25, 1.5, 1.75]),
+        ),
+        coverage=made_coverage(generator, classes),
+        history=(
+            SnapshotChange(
+                7,
+                NEWEST,
+                "test",
+                "venn-admit",
+                True,
+                99_000,
+                99_000,
+                6,
+                PointChanges(1200, 3, 1, 99_000),
+                False,
+                True,
+                ("method", "thresholds", "bins of q"),
+                0.4,
+            ),
+            SnapshotChange(
+                6,
+                NEWEST,
+                "asked for by a person",
+                "venn-abers",
+                False,
+                98_000,
+                0,
+                None,
+                None,
+                False,
+                False,
+                (),
+                None,
+            ),
+        ),
+        watch=Watch(is_in_use=True, said=None, is_behind=False),
+        queries=offered_queries("made", 7, 1, "vp", (0, 1, 6), (0, 1, 6)),
     )
 
 
@@ -146,6 +211,9 @@ def test_every_row_is_whole(width: int, which: str, request: pytest.FixtureReque
         assert re.search(line, text, re.MULTILINE), line
     assert re.search(r"^ ?weighted, q = K +50,000 +.200 +.400 +.200 +.100 +.100$", text, re.MULTILINE)
     assert re.search(r"^ ?d decided on +1.5 +1.75 +2 +2.25 +2.5 +.250 +<.001$", text, re.MULTILINE)
+    words = " ".join(text.split())
+    assert "made (UTC)" in words
+    assert "6, retired" in words
     assert re.search(r"^ ?any +3 .* unknown$", text, re.MULTILINE)
 
 
@@ -281,7 +349,7 @@ def test_where_nearly_everything_is_rejected(two_classes: CalibrationReport) -> 
 def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, hostile: CalibrationReport) -> None:
     html = render_calibration(two_classes, COMMANDS)
     page = Page(html)
-    assert len(page.all("table")) == 9
+    assert len(page.all("table")) == 12
     assert "made: calibration 7, current, of 2026-03-01 09:30 UTC" in page.text
     assert "Nothing: no labels wait" in page.text
     assert not re.search(r"https?:|//[a-z]|src=|@import|<script|<link|<iframe", html)
@@ -292,6 +360,41 @@ def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, h
 def test_commands_stand_apart_on_the_page(two_classes: CalibrationReport) -> None:
     due = replace(two_classes, changes=SnapshotChanges(5, 0, 1))
     assert "<code>venn-admit calibrate made --kappa 1000</code>" in render_calibration(due, COMMANDS)
+
+
+def test_the_verdict_comes_first_then_the_map_then_tables(two_classes: CalibrationReport) -> None:
+    html = render_calibration(two_classes, COMMANDS)
+    body = html[html.index("<main>") :]
+    said, words = verdict(two_classes)
+    parts = [
+        f'<span class="key {said}">',
+        str(escape(words)),
+        "What to do next",
+        'aria-label="The partition map',
+        "<table>",
+    ]
+    places = [body.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_the_verdict_is_that_of_the_predicted_classes(two_classes: CalibrationReport) -> None:
+    def told(*shares: tuple[int, int]) -> tuple[Verdict, str]:
+        tallies = tuple(Tally(correct, count, 4000) for correct, count in shares)
+        coverage = two_classes.coverage
+        admitted = replace(coverage.admitted, per_predicted_class=tallies)
+        return verdict(replace(two_classes, coverage=replace(coverage, admitted=admitted)))
+
+    assert told((990, 1000), (0, 0)) == (
+        Verdict.MET,
+        "Of what would be admitted of vp, at least 0.9 is right in every predicted class.",
+    )
+    missed, words = told((800, 1000), (905, 1000))
+    assert missed is Verdict.MISSED
+    assert words == "Of what would be admitted of vp, less than 0.9 is right if predicted 'negative'."
+    unclear, words = told((990, 1000), (905, 1000))
+    assert unclear is Verdict.CANNOT_TELL
+    assert words.endswith("of what would be admitted of vp as 'positive'.")
+    assert told((0, 0), (0, 0)) == (Verdict.CANNOT_TELL, "Nothing of vp would be admitted.")
 
 
 def test_the_page_is_written(two_classes: CalibrationReport, tmp_path: Path) -> None:

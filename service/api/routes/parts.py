@@ -29,17 +29,29 @@ CalibrationNumber = Annotated[
     int | None,
     Query(ge=1, le=LARGEST_KEY, description="Number of a calibration; left out: the current one.", examples=[7]),
 ]
+Source = Annotated[
+    str,
+    Query(
+        min_length=1,
+        max_length=200,
+        pattern=PRINTABLE,
+        description="What is recorded as their source.",
+        examples=["nightly"],
+    ),
+]
 FIRST_PAGE = DEFAULT_PAGE
 
 _DESCRIPTIONS = {
     401: "No key was shown, or one that is not valid.",
     403: "The key does not allow this.",
     404: "There is no such thing.",
-    408: "The body comes too slowly.",
+    406: "The answer has no such type.",
+    408: "The body arrives too slowly.",
     409: "An earlier step is missing or out of date, or the input contradicts what is stored.",
     413: "The body is too large.",
-    415: "The body is compressed, or of a type that is not understood.",
+    415: "The body has another type, or is compressed.",
     422: "The request is not as it must be.",
+    429: "There are too many at a time; try again later.",
     503: "The database, the broker or a worker is missing; try again.",
 }
 

@@ -81,6 +81,8 @@ def next_lines(found: ComparedSettings) -> list[str]:
             "Ask for a larger alpha, or for more of the class whose errors are the trouble by --thresholds, or ingest "
             "more held-out data."
         ]
+    if len(found.compared) == 1:
+        return [f"No class is estimated below {target}: `{_command(proposed, found)}`."]
     taken = (
         f"Of those with no class estimated below {target}, {method_of(proposed.settings)} with "
         f"{setting_name(proposed, found)} admits most: `{_command(proposed, found)}`."
@@ -96,14 +98,16 @@ def next_lines(found: ComparedSettings) -> list[str]:
 
 def setting_name(one: ComparedSetting, found: ComparedSettings) -> str:
     """Return what tells a setting from the others of its method."""
-    settings, edges = one.settings, one.settings.bin_edges
-    bins = "every q" if len(edges) == found.classifier.neighbour_count + 1 else f"q {','.join(map(str, edges))}"
+    settings, edges, knn = one.settings, one.settings.bin_edges, found.classifier.knn
+    every = knn is not None and len(edges) == knn.neighbour_count + 1
+    bins = "every q" if every else f"q {','.join(map(str, edges))}"
     own = f"kappa {settings.kappa:,}" if isinstance(settings, CalibratorSettings) else f"score {settings.score}"
     return f"{own}, {'one bin' if len(edges) == 1 else bins}"
 
 
 def _command(one: ComparedSetting, found: ComparedSettings) -> str:
-    return COMMANDS.calibrate(found.classifier.name, one.settings, found.classifier.neighbour_count)
+    knn = found.classifier.knn
+    return COMMANDS.calibrate(found.classifier.name, one.settings, None if knn is None else knn.neighbour_count)
 
 
 def _notes(found: ComparedSettings) -> tuple[Note, ...]:
@@ -112,11 +116,13 @@ def _notes(found: ComparedSettings) -> tuple[Note, ...]:
         f"{method} with {'; '.join(setting_name(one, found) for one in of_method)}"
         for method, of_method in groupby(none, key=lambda one: method_of(one.settings))
     ]
+    weights = " Probabilities are plain: weighted ones, the default of venn-admit, admit no more."
+    if found.classifier.knn is None:
+        weights = ""
     return (
         (
             f"{intervals_text(found.point_count, found.document_count)}, for the folds as they fell: with other "
-            "calibration data a setting whose shares right lie near the target may admit much more or less. "
-            "Probabilities are plain: weighted ones, the default of venn-admit, admit no more.",
+            f"calibration data a setting whose shares right lie near the target may admit much more or less.{weights}",
         ),
         *((f"Nothing is admitted by {settings}.",) for settings in by_method),
         *((f"Left out: {what}: {why}.",) for what, why in found.left_out),

@@ -54,7 +54,7 @@ def admit_rival(
         return None, f"left out: {lacking}"
     class_count = len(settings.thresholds)
     admit = AdmitIndex(mc, class_count=class_count, settings=settings, omega=omega)
-    view = held_out.vp.seen.view
+    view = held_out.vp.seen.knn
     sets = admit.sets(view.logits, view.predicted, view.match_count, view.distance, memory_budget=memory_budget)
     venn = VennIndex(vp, sets.singleton, class_count=class_count, settings=settings, omega=omega)
     localizer = Localizer(eta_loc, vectors, vp_vectors[venn.order])
@@ -90,7 +90,7 @@ def admit_rival(
 
 
 def _calibration_points(held_out: HeldOutPoints) -> CalibrationPoints:
-    view = held_out.seen.view
+    view = held_out.seen.knn
     return CalibrationPoints(
         label=held_out.label,
         predicted=view.predicted,

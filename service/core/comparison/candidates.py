@@ -17,6 +17,10 @@ from venn_admit.service.core.comparison.varied import Candidate, cross_fitted_se
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.errors import NotReadyError
 
+WITHOUT_VECTORS = "the classifier has logits only, and this needs vectors"
+NEEDING_VECTORS = ("venn-admit", "venn-abers, score reliability", "bins of q")
+"""What is left out of a comparison without vectors."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossFitted:
@@ -35,7 +39,7 @@ def cross_fitted_candidates(
     mc: HeldOutPoints,
     *,
     class_count: int,
-    neighbour_count: int,
+    neighbour_count: int | None,
     alpha: Decimal,
     seed: int,
     reliability: ReliabilityModel | None,
@@ -46,7 +50,7 @@ def cross_fitted_candidates(
     Args:
         mc: n points of `mc`, in any order.
         class_count: C.
-        neighbour_count: K.
+        neighbour_count: K; None if the classifier has logits only, for which there is one setting.
         alpha: The error level, exact decimal in (0, 1).
         seed: The classifier's seed, for the folds.
         reliability: The model of that score; None if there is none, which leaves the score out.
@@ -64,6 +68,9 @@ def cross_fitted_candidates(
         reliability=reliability,
         memory_budget=memory_budget,
     )
+    if neighbour_count is None:
+        alone = make_venn_abers_settings(class_count, None, alpha=alpha)
+        return CrossFitted(tuple(cross_fit([alone])), tuple((what, WITHOUT_VECTORS) for what in NEEDING_VECTORS))
     every, coarse, one = tuple(range(neighbour_count + 1)), coarse_bins(neighbour_count), (0,)
     base = make_settings(class_count, neighbour_count, alpha=alpha)
     bands = [

@@ -13,11 +13,17 @@ class ViewedPoints:
 
     Attributes:
         network_logits: (n, C) float32, f.
-        view: The KNN's.
+        view: The KNN's; None if the classifier has logits only.
     """
 
     network_logits: Float32Array
-    view: Approximation
+    view: Approximation | None
+
+    @property
+    def knn(self) -> Approximation:
+        """The KNN's view, for whoever knows that there are vectors."""
+        assert self.view is not None, "a classifier with logits only has no KNN"
+        return self.view
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +49,7 @@ class HeldOutPoints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
-    """Held-out data by split: `knn`, `mc` and `vp`."""
+    """Held-out data by split: `knn`, of which there is nothing with logits only, `mc` and `vp`."""
 
     knn: HeldOutPoints
     mc: HeldOutPoints

@@ -2,7 +2,7 @@
 
 Conf_BASE and LocalConf_BASE use the KNN's softmax; APS and RAPS use the temperature-scaled softmax of the network's
 logits. All are calibrated on all held-out labelled data (knn, mc and vp), and the set of each point holds the method's
-point prediction: argmax KNN, or argmax f.
+point prediction: argmax KNN, or argmax f. Without vectors there is no KNN, and APS and RAPS are all there is.
 """
 
 from collections.abc import Sequence
@@ -27,14 +27,14 @@ class ComparisonPoints:
 
     Attributes:
         network_logits: (n, C) float32, f.
-        knn_logits: (n, C) float64, KNN(x).
-        vectors: (n, D) float32, r.
+        knn_logits: (n, C) float64, KNN(x); None if the classifier has logits only.
+        vectors: (n, D) float32, r; None likewise.
         draws: (n,) float64 in [0, 1), from `uniform_draws`.
     """
 
     network_logits: Float32Array
-    knn_logits: FloatArray
-    vectors: Float32Array
+    knn_logits: FloatArray | None
+    vectors: Float32Array | None
     draws: FloatArray
 
 
@@ -46,16 +46,16 @@ class ComparisonCalibration:
         keys: The document id of each point, or its external id if it has no document.
         label: (n,) int64 in [0, C).
         network_logits: (n, C) float32, f.
-        nonconformity: (n,) float64 in [0, 1], 1 - pi^y under the KNN.
-        vectors: (n, D) float32, r.
+        nonconformity: (n,) float64 in [0, 1], 1 - pi^y under the KNN; None if the classifier has logits only.
+        vectors: (n, D) float32, r; None likewise.
         draws: (n,) float64 in [0, 1), from `uniform_draws`.
     """
 
     keys: Sequence[str]
     label: IntArray
     network_logits: Float32Array
-    nonconformity: FloatArray
-    vectors: Float32Array
+    nonconformity: FloatArray | None
+    vectors: Float32Array | None
     draws: FloatArray
 
 
@@ -68,13 +68,13 @@ class ComparisonParameters:
     Attributes:
         temperature: T > 0, fitted once on all points and shared by APS and both RAPS, so that they differ in the
             penalty alone.
-        conf_threshold: The threshold of Conf_BASE on the score 1 - pi.
+        conf_threshold: The threshold of Conf_BASE on the score 1 - pi; None if the classifier has logits only.
         aps: Calibrated on all points.
         raps: Tuned on about 30 % of the points, with thresholds from the others.
     """
 
     temperature: float
-    conf_threshold: float
+    conf_threshold: float | None
     aps: AdaptiveRule
     raps: TunedRules
 
@@ -85,7 +85,8 @@ class ComparisonMethods:
 
     Attributes:
         parameters: What the methods took from the calibration points.
-        sets: Of Conf_BASE, RAPS adaptiveness, RAPS size, APS and LocalConf_BASE, in this order.
+        sets: Of Conf_BASE, RAPS adaptiveness, RAPS size, APS and LocalConf_BASE, in this order; the first and the last
+            rest on vectors.
     """
 
     parameters: ComparisonParameters
@@ -97,7 +98,7 @@ def comparison_methods(
     points: ComparisonPoints,
     *,
     alpha: Decimal,
-    eta_loc: float,
+    eta_loc: float | None,
     seed: int,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> ComparisonMethods:
@@ -109,7 +110,7 @@ def comparison_methods(
         calibration: The points to calibrate on.
         points: The points to give sets.
         alpha: Exact decimal in (0, 1).
-        eta_loc: The localizer's parameter, > 0.
+        eta_loc: The localizer's parameter, > 0; None if the classifier has logits only.
         seed: Of the cut into a part to tune RAPS on and the rest, which keeps points of one key together.
         memory_budget: In bytes.
 
@@ -117,8 +118,24 @@ def comparison_methods(
         InvalidInputError: The arrays do not fit each other, or are out of range.
         NotReadyError: There are no calibration points.
     """
-    _check(calibration, points)
+    _check(calibration, points, eta_loc)
     parameters = _parameters(calibration, alpha, seed)
+    predicted = network_prediction(points.network_logits)
+
+    def adaptive(name: str, rule: AdaptiveRule) -> MethodSets:
+        included = adaptive_sets(points.network_logits, points.draws, parameters.temperature, rule)
+        return MethodSets(name, predicted, included)
+
+    of_network = (
+        adaptive("RAPS adaptiveness", parameters.raps.adaptiveness),
+        adaptive("RAPS size", parameters.raps.size),
+        adaptive("APS", parameters.aps),
+    )
+    if points.knn_logits is None or points.vectors is None or parameters.conf_threshold is None:
+        return ComparisonMethods(parameters, of_network)
+    assert calibration.vectors is not None, "checked above"
+    assert calibration.nonconformity is not None, "checked above"
+    assert eta_loc is not None, "checked above"
     local = local_thresholds(
         points.vectors,
         calibration.vectors,
@@ -127,19 +144,11 @@ def comparison_methods(
         eta_loc=eta_loc,
         memory_budget=memory_budget,
     )
-    predicted = network_prediction(points.network_logits)
-
-    def adaptive(name: str, rule: AdaptiveRule) -> MethodSets:
-        included = adaptive_sets(points.network_logits, points.draws, parameters.temperature, rule)
-        return MethodSets(name, predicted, included)
-
     return ComparisonMethods(
         parameters,
         (
             MethodSets("Conf_BASE", *sets_within(points.knn_logits, parameters.conf_threshold)),
-            adaptive("RAPS adaptiveness", parameters.raps.adaptiveness),
-            adaptive("RAPS size", parameters.raps.size),
-            adaptive("APS", parameters.aps),
+            *of_network,
             MethodSets("LocalConf_BASE", *sets_within(points.knn_logits, local)),
         ),
     )
@@ -150,15 +159,16 @@ def _parameters(calibration: ComparisonCalibration, alpha: Decimal, seed: int) -
     temperature = fit_temperature(logits, label)
     scores = label_scores(logits, label, draws, temperature)
     tuning = tuning_part(calibration.keys, seed=seed)
+    nonconformity = calibration.nonconformity
     return ComparisonParameters(
         temperature=temperature,
-        conf_threshold=conformal_threshold(calibration.nonconformity, alpha),
+        conf_threshold=None if nonconformity is None else conformal_threshold(nonconformity, alpha),
         aps=AdaptiveRule(1, 0.0, conformal_threshold(scores.score(1, 0.0), alpha)),
         raps=tuned_rules(logits, draws, scores, tuning, temperature=temperature, alpha=alpha),
     )
 
 
-def _check(calibration: ComparisonCalibration, points: ComparisonPoints) -> None:
+def _check(calibration: ComparisonCalibration, points: ComparisonPoints, eta_loc: float | None) -> None:
     if not len(calibration.label):
         raise NotReadyError("expected labelled held-out points to calibrate on, got none; ingest held-out data")
     if len(calibration.keys) != len(calibration.label):
@@ -166,20 +176,28 @@ def _check(calibration: ComparisonCalibration, points: ComparisonPoints) -> None
             f"expected a key for each of {len(calibration.label)} calibration points, got {len(calibration.keys)}; "
             "pass keys and labels of the same points"
         )
+    calibrated_by = {"nonconformity": calibration.nonconformity, "vectors": calibration.vectors}
+    seen = {"knn_logits": points.knn_logits, "vectors": points.vectors}
+    if len({part is None for part in (*calibrated_by.values(), *seen.values(), eta_loc)}) > 1:
+        raise InvalidInputError(
+            "expected vectors, and what comes of them, of the calibration points and of the others, or none at all; "
+            "pass points of the same classifier"
+        )
     check_lengths(
         label=calibration.label,
         network_logits=calibration.network_logits,
-        nonconformity=calibration.nonconformity,
-        vectors=calibration.vectors,
         draws=calibration.draws,
+        **{name: values for name, values in calibrated_by.items() if values is not None},
     )
     check_lengths(
-        network_logits=points.network_logits, knn_logits=points.knn_logits, vectors=points.vectors, draws=points.draws
+        network_logits=points.network_logits,
+        draws=points.draws,
+        **{name: values for name, values in seen.items() if values is not None},
     )
-    classes = calibration.network_logits.shape[1:]
-    if not classes == points.network_logits.shape[1:] == points.knn_logits.shape[1:]:
+    logits = [values for values in (points.network_logits, points.knn_logits) if values is not None]
+    if any(values.shape[1:] != calibration.network_logits.shape[1:] for values in logits):
         raise InvalidInputError(
             f"expected logits (n, C) of the same C classes, got shapes {calibration.network_logits.shape} of the "
-            f"calibration points, {points.network_logits.shape} and {points.knn_logits.shape}; "
+            f"calibration points, and {' and '.join(str(values.shape) for values in logits)}; "
             "pass logits of the same classifier"
         )

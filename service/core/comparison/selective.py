@@ -22,7 +22,11 @@ from venn_admit.service.core.calibrators.venn_abers.reliability import (
     fit_reliability,
     scored_points,
 )
-from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
+from venn_admit.service.core.calibrators.venn_abers.settings import (
+    ScoreKind,
+    VennAbersSettings,
+    make_venn_abers_settings,
+)
 from venn_admit.service.core.checks import check_lengths
 from venn_admit.service.core.comparison.guaranteed_risk import guaranteed_risk
 from venn_admit.service.core.comparison.held_out import HeldOut, ViewedPoints
@@ -71,7 +75,8 @@ class SelectiveMethods:
     """The methods on some points.
 
     Attributes:
-        methods: Softmax, SGR, Venn-Abers network, Venn-Abers reliability and certified, in this order.
+        methods: Softmax, SGR, Venn-Abers network, Venn-Abers reliability (which rests on vectors) and certified, in
+            this order.
         parameters: The name of each method, and in words what it took from the held-out data.
     """
 
@@ -85,7 +90,7 @@ def selective_methods(
     promise: Promise,
     *,
     temperature: float,
-    neighbour_count: int,
+    neighbour_count: int | None,
     seed: int,
 ) -> SelectiveMethods:
     """Return what each method admits of n points. Neither the order nor the batch of points changes a bit.
@@ -102,7 +107,7 @@ def selective_methods(
         points: The points to admit or reject, none of them held out.
         promise: What is asked.
         temperature: T > 0, fitted on all held-out points, for the softmax.
-        neighbour_count: K.
+        neighbour_count: K; None if the classifier has logits only, whose one score is the network's.
         seed: The classifier's seed, for the folds of `mc`.
 
     Raises:
@@ -112,7 +117,7 @@ def selective_methods(
     plain = scaled_confidence(points.network_logits, temperature)
     guaranteed, guaranteed_words = _guaranteed(held_out, points, promise)
     venn = _VennAbers(held_out, promise, neighbour_count, seed)
-    lower = {kind: venn.lower(kind, points) for kind in ScoreKind}
+    lower = {kind: venn.lower(kind, points) for kind in venn.kinds}
     certified, certified_words = venn.certified(lower, predicted)
     return SelectiveMethods(
         (
@@ -125,7 +130,7 @@ def selective_methods(
                     reaches_threshold(lower[kind], predicted, promise.thresholds),
                     lower[kind],
                 )
-                for kind in ScoreKind
+                for kind in venn.kinds
             ),
             SelectiveMethod(CERTIFIED, predicted, certified, None),
         ),
@@ -176,19 +181,23 @@ def _guaranteed(held_out: HeldOut, points: ViewedPoints, promise: Promise) -> tu
 
 
 class _VennAbers:
-    """Venn-Abers of held-out data by either score."""
+    """Venn-Abers of held-out data by either score; kinds: the scores that there are."""
 
-    def __init__(self, held_out: HeldOut, promise: Promise, neighbour_count: int, seed: int) -> None:
+    def __init__(self, held_out: HeldOut, promise: Promise, neighbour_count: int | None, seed: int) -> None:
+        self.kinds = (ScoreKind.NETWORK,) if neighbour_count is None else tuple(ScoreKind)
         self._held_out, self._promise, self._neighbour_count, self._seed = held_out, promise, neighbour_count, seed
         self._class_count = len(promise.thresholds)
         knn = held_out.knn
-        self._model: ReliabilityModel = fit_reliability(
-            knn.seen.network_logits, knn.seen.view, knn.label, neighbour_count=neighbour_count
-        )
+        self._model: ReliabilityModel | None = None
+        if neighbour_count is not None:
+            self._model = fit_reliability(
+                knn.seen.network_logits, knn.seen.knn, knn.label, neighbour_count=neighbour_count
+            )
         check_lengths(label=held_out.mc.label, network_logits=held_out.mc.seen.network_logits)
-        self._mc = {kind: self._scored(kind, held_out.mc.seen) for kind in ScoreKind}
+        self._mc = {kind: self._scored(kind, held_out.mc.seen) for kind in self.kinds}
         self._index = {
-            kind: VennAbersIndex(self._mc[kind], held_out.mc.right, class_count=self._class_count) for kind in ScoreKind
+            kind: VennAbersIndex(self._mc[kind], held_out.mc.right, class_count=self._class_count)
+            for kind in self.kinds
         }
 
     def lower(self, kind: ScoreKind, points: ViewedPoints) -> FloatArray:
@@ -204,14 +213,7 @@ class _VennAbers:
         settings = make_venn_abers_settings(
             self._class_count, self._neighbour_count, alpha=promise.alpha, thresholds=promise.thresholds
         )
-        kind = cross_fit(
-            self._mc[ScoreKind.NETWORK],
-            self._mc[ScoreKind.RELIABILITY],
-            mc.right,
-            mc.keys,
-            seed=self._seed,
-            settings=settings,
-        ).choice.kind
+        kind = self._chosen(settings)
         certificate = certify_cells(
             self._index[kind],
             LabelledCells(self._mc[kind], mc.label, mc.keys),
@@ -228,6 +230,14 @@ class _VennAbers:
         thresholds = ", ".join("never" if t is None else f"{t:.4g}" for t in certificate.policy.thresholds)
         words = f"{asked}, thresholds {thresholds}" if self._class_count <= _MOST_LISTED else asked
         return admit(lower[kind], predicted, certificate.policy), words
+
+    def _chosen(self, settings: VennAbersSettings) -> ScoreKind:
+        """The score that `auto` takes on mc."""
+        if self.kinds == (ScoreKind.NETWORK,):
+            return ScoreKind.NETWORK
+        network, reliability = self._mc[ScoreKind.NETWORK], self._mc[ScoreKind.RELIABILITY]
+        mc = self._held_out.mc
+        return cross_fit(network, reliability, mc.right, mc.keys, seed=self._seed, settings=settings).choice.kind
 
     def _scored(self, kind: ScoreKind, points: ViewedPoints) -> CellPoints:
         return scored_points(

@@ -46,7 +46,7 @@ def cross_fitted_settings(
     settings: Sequence[AnySettings],
     *,
     class_count: int,
-    neighbour_count: int,
+    neighbour_count: int | None,
     seed: int,
     reliability: ReliabilityModel | None,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
@@ -57,7 +57,8 @@ def cross_fitted_settings(
         mc: n points of `mc`, in any order.
         settings: Those to try, of either method; a score that is left to `auto` is chosen for each of them.
         class_count: C.
-        neighbour_count: K.
+        neighbour_count: K; None if the classifier has logits only, of which all settings must be Venn-Abers with the
+            network's score.
         seed: The classifier's seed, for the folds.
         reliability: The model of that score, which settings that ask for it or for `auto` need.
         memory_budget: In bytes.
@@ -78,7 +79,7 @@ def cross_fitted_settings(
 
 def _calibration_points(mc: HeldOutPoints) -> CalibrationPoints:
     """The points of `mc` as Venn-ADMIT sees them."""
-    view = mc.seen.view
+    view = mc.seen.knn
     return CalibrationPoints(
         label=mc.label,
         predicted=view.predicted,
@@ -94,7 +95,7 @@ def _by_bands(
     """Venn-ADMIT under settings; those that differ in kappa and thresholds alone share the folds."""
     if not settings:
         return []
-    points, predicted = _calibration_points(mc), mc.seen.view.predicted
+    points, predicted = _calibration_points(mc), mc.seen.knn.predicted
     alike: dict[tuple[Decimal, float, tuple[int, ...]], list[int]] = defaultdict(list)
     for number, one in enumerate(settings):
         alike[one.alpha, one.delta, one.bin_edges].append(number)
@@ -106,7 +107,7 @@ def _by_bands(
             block = kappas[start : start + step]
             lower = admit_lower(
                 points,
-                mc.seen.view.logits,
+                mc.seen.knn.logits,
                 fold,
                 settings[numbers[0]],
                 block,
@@ -129,7 +130,7 @@ class _Cells:
         mc: HeldOutPoints,
         fold: IntArray,
         class_count: int,
-        neighbour_count: int,
+        neighbour_count: int | None,
         reliability: ReliabilityModel | None,
     ) -> None:
         self._mc, self._fold = mc, fold

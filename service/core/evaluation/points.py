@@ -15,6 +15,7 @@ from venn_admit.service.core.documents import Documents
 from venn_admit.service.core.evaluation.tallies import Grouping, Tally, tally_groupings
 from venn_admit.service.core.types import (
     AdmitOutcome,
+    Approximation,
     BoolArray,
     FloatArray,
     IntArray,
@@ -56,12 +57,10 @@ class EvaluationPoints:
 
     Attributes:
         label: (n,) int64, y.
+        class_count: C.
         network_predicted: (n,) int64, argmax f.
-        predicted: (n,) int64, argmax KNN.
+        view: The KNN's; None if the classifier has logits only, where the method that is judged must be given.
         localizer_predicted: (n,) int64, or None if the localizer was not evaluated.
-        match_count: (n,) int64, q.
-        distance: (n,) float64, d.
-        logits: (n, C) float64, KNN(x).
         admit: Of ADMIT and Venn-ADMIT; None if they are left out.
         comparisons: Other methods that give sets, on the same points, in the order shown.
         selective: Other methods that admit or reject a prediction, likewise.
@@ -70,12 +69,10 @@ class EvaluationPoints:
     """
 
     label: IntArray
+    class_count: int
     network_predicted: IntArray
-    predicted: IntArray
+    view: Approximation | None
     localizer_predicted: IntArray | None
-    match_count: IntArray
-    distance: FloatArray
-    logits: FloatArray
     admit: AdmitOutcome | None
     comparisons: tuple[MethodSets, ...] = ()
     selective: tuple[SelectiveMethod, ...] = ()
@@ -83,9 +80,10 @@ class EvaluationPoints:
     calibrated_by: OwnMethod | None = None
 
     @property
-    def class_count(self) -> int:
-        """C, from the logits."""
-        return int(self.logits.shape[1])
+    def knn(self) -> Approximation:
+        """The KNN's view, for whoever knows that there are vectors."""
+        assert self.view is not None, "a classifier with logits only has no KNN"
+        return self.view
 
     @property
     def own(self) -> OwnMethod:
@@ -97,7 +95,7 @@ class EvaluationPoints:
         return OwnMethod(
             name=WEIGHTED_ADMIT,
             baseline=KNN,
-            predicted=self.predicted,
+            predicted=self.knn.predicted,
             confidence=outcome.lower_weighted,
             bounds={
                 "plain": (outcome.lower_plain, outcome.upper_plain),
@@ -150,34 +148,34 @@ class PartitionTable:
     rows: tuple[PartitionRow, ...]
 
 
-def standard_methods(points: EvaluationPoints, neighbour_count: int) -> Iterator[MethodSets]:
+def standard_methods(points: EvaluationPoints, neighbour_count: int | None) -> Iterator[MethodSets]:
     """Yield KNN, the comparisons, ADMIT, the four Venn-ADMIT variants and the selective methods, as prediction sets.
 
     The sets of KNN are its predictions; the network stands beside it if the method that is judged decides on the
     network's. Venn-ADMIT and the selective methods make no statement about a point that they reject: the set is all
-    classes. The variants "q = K" also reject every point with q < K.
+    classes. The variants "q = K" also reject every point with q < K. Without vectors there is no KNN.
 
     Args:
         points: The evaluation set.
-        neighbour_count: K.
+        neighbour_count: K; None if the classifier has logits only.
 
     Raises:
         InvalidInputError: The points are not valid; see `check_points`.
     """
     check_points(points)
-    predicted = points.predicted
-    full = points.match_count == neighbour_count
 
     def admitting(name: str, predicted: IntArray, admitted: BoolArray) -> MethodSets:
         alone = predicted[:, np.newaxis] == np.arange(points.class_count)  # (n, C)
         return MethodSets(name, predicted, alone | ~admitted[:, np.newaxis])
 
     everything = np.ones(points.label.size, np.bool_)
-    yield admitting(KNN, predicted, everything)
+    if points.view is not None:
+        yield admitting(KNN, points.view.predicted, everything)
     if points.own.baseline == NETWORK:
         yield admitting(NETWORK, points.network_predicted, everything)
     yield from points.comparisons
     if points.admit is not None:
+        predicted, full = points.knn.predicted, points.knn.match_count == neighbour_count
         yield MethodSets("ADMIT", predicted, points.admit.included)
         outcomes = {"Venn-ADMIT plain": points.admit.admitted_plain, WEIGHTED_ADMIT: points.admit.admitted_weighted}
         for name, admitted in outcomes.items():
@@ -203,19 +201,20 @@ def partition_table(points: EvaluationPoints, neighbour_count: int, alpha: Decim
         InvalidInputError: The points are not valid; see `check_points`.
     """
     check_points(points)
-    shifted = points.logits - points.logits.max(axis=1, keepdims=True)
+    view = points.knn
+    shifted = view.logits - view.logits.max(axis=1, keepdims=True)
     probability = np.exp(shifted) / np.exp(shifted).sum(axis=1, keepdims=True)  # (n, C)
     true_probability = probability[np.arange(points.label.size), points.label]
-    correct = points.predicted == points.label
-    median = float(np.median(points.distance))
+    correct = view.predicted == points.label
+    median = float(np.median(view.distance))
 
     everything = np.ones(points.label.size, np.bool_)
     matches = {
-        "q = 0": points.match_count == 0,
-        "q = K": points.match_count == neighbour_count,
+        "q = 0": view.match_count == 0,
+        "q = K": view.match_count == neighbour_count,
         "any q": everything,
     }
-    near = points.distance < median
+    near = view.distance < median
     distances = {"d < median": near, "d >= median": ~near, "any d": everything}
     partitions = [(q, d) for q in matches for d in distances]
 
@@ -258,23 +257,30 @@ def check_points(points: EvaluationPoints) -> None:
         raise InvalidInputError(
             "an evaluation set needs at least one labelled point, got none; label some of its points"
         )
-    predictions = {"network_predicted": points.network_predicted, "predicted": points.predicted}
+    predictions = {"network_predicted": points.network_predicted}
+    evidence: dict[str, IntArray | FloatArray] = {}
+    if (view := points.view) is not None:
+        predictions["predicted"] = view.predicted
+        evidence = {"match_count": view.match_count, "distance": view.distance, "logits": view.logits}
     if points.localizer_predicted is not None:
         predictions["localizer_predicted"] = points.localizer_predicted
     check_rows(
         n,
         {
-            "match_count": points.match_count,
-            "distance": points.distance,
-            "logits": points.logits,
+            **evidence,
             **({} if points.admit is None else _columns(points.admit)),
             **predictions,
             **{f"admitted of {method.name!r}": method.admitted for method in points.selective},
         },
     )
-    if points.admit is not None and points.admit.included.shape != points.logits.shape:
+    if points.view is not None and points.view.logits.shape[1:] != (points.class_count,):
         raise InvalidInputError(
-            f"included must have the same shape as logits, {points.logits.shape}; got {points.admit.included.shape}"
+            f"expected logits of {points.class_count} classes, got shape {points.view.logits.shape}; pass those of the "
+            "same classifier"
+        )
+    if points.admit is not None and points.admit.included.shape != points.knn.logits.shape:
+        raise InvalidInputError(
+            f"included must have the same shape as logits, {points.knn.logits.shape}; got {points.admit.included.shape}"
         )
     check_classes(points.class_count, {"label": points.label, **predictions})
 

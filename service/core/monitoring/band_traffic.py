@@ -15,7 +15,7 @@ from venn_admit.service.core.documents import Documents
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.monitoring.drift import DecidedPoints
 from venn_admit.service.core.monitoring.traffic import Comparison, Sides
-from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, Split
+from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, Split
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,24 +91,38 @@ def compare_bands(
     )
 
 
-def admitted_of_vp(
-    venn: VennIndex, vp: CalibrationPoints, singleton: BoolArray, settings: CalibratorSettings
-) -> BoolArray:
-    """Return which points of vp plain Venn-ADMIT would admit if each were left out of its own category.
+def lower_of_vp(venn: VennIndex, vp: CalibrationPoints, singleton: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return the plain lower probability of the points of vp, without and with each in its own category.
+
+    What would be admitted is told by those without. Those with rank the points: without itself, a right point of a
+    category gets less than a wrong one, and so the wrong ones would come first.
 
     Args:
         venn: The index of these points.
         vp: The points.
         singleton: (n_vp,) bool, whether the ADMIT set of each point is a singleton.
+
+    Returns:
+        (n_vp,) float64 each; NaN without a singleton.
+    """
+    found = venn.categories(singleton, vp.predicted, vp.match_count, vp.distance)
+    own = singleton.astype(np.int64)
+    correct = found.correct - own * (vp.predicted == vp.label)
+    without = venn_probabilities(singleton, found.size - own, correct, None)
+    return without.lower, venn_probabilities(singleton, found.size, found.correct, None).lower
+
+
+def admitted_of_vp(lower: FloatArray, vp: CalibrationPoints, settings: CalibratorSettings) -> BoolArray:
+    """Return which points of vp plain Venn-ADMIT would admit.
+
+    Args:
+        lower: (n_vp,) float64, of each point without it in its own category, see `lower_of_vp`.
+        vp: The points.
         settings: Of the calibrator.
 
     Returns:
         (n_vp,) bool.
     """
-    found = venn.categories(singleton, vp.predicted, vp.match_count, vp.distance)
-    own = singleton.astype(np.int64)
-    correct = found.correct - own * (vp.predicted == vp.label)
-    probabilities = venn_probabilities(singleton, found.size - own, correct, None)
     threshold = np.array([float(threshold) for threshold in settings.thresholds])
-    admitted: BoolArray = singleton & (probabilities.lower >= threshold[vp.predicted])
+    admitted: BoolArray = lower >= threshold[vp.predicted]
     return admitted

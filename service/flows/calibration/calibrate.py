@@ -94,7 +94,7 @@ def lacking_points(connection: Connection, classifier: Classifier) -> LackingPoi
 
     Raises NotReadyError before the first fit, and if mc or vp hold too little to calibrate with.
     """
-    parameters = _parameters(connection, classifier)
+    parameters = usable_parameters(connection, classifier)
     require_classes(connection, classifier, (Split.MC, Split.VP))
     if parameters is None:
         return None
@@ -213,7 +213,7 @@ def _calibrate(
     leave_out: bool,
     memory_budget: int,
 ) -> Calibrated:
-    parameters, splits = _parameters(connection, classifier), (Split.MC, Split.VP)
+    parameters, splits = usable_parameters(connection, classifier), (Split.MC, Split.VP)
     left_out = 0
     if parameters is not None:
         left_out = len(require_approximations(connection, classifier, splits, parameters, leave_out=leave_out))
@@ -243,7 +243,7 @@ def _calibrate(
     )
 
 
-def _parameters(connection: Connection, classifier: Classifier) -> StoredParameters | None:
+def usable_parameters(connection: Connection, classifier: Classifier) -> StoredParameters | None:
     """Return the parameters to calibrate under, with enough training exemplars; None if there are logits only."""
     if classifier.knn is None:
         return None

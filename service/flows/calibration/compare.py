@@ -13,13 +13,14 @@ from venn_admit.service.core.documents import documents_of
 from venn_admit.service.core.evaluation.measures import Admission, measure_admission
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import Split
-from venn_admit.service.flows.calibration.approximate import points_to_approximate, require_support
+from venn_admit.service.flows.calibration.approximate import points_to_approximate
 from venn_admit.service.flows.calibration.calibrate import (
     LackingPoints,
     add_approximation_job,
     require_approximations,
     require_classes,
     require_parameters,
+    usable_parameters,
 )
 from venn_admit.service.flows.jobs.submit import Send, submit_job
 from venn_admit.service.flows.methods.venn_abers.split_points import read_split
@@ -65,7 +66,7 @@ class ComparedSettings:
 
 
 def request_mc(engine: Engine, name: str, alpha: Decimal, *, chunk_rows: int, send: Send | None = None) -> int | None:
-    """Submit the job that brings mc up to date under the current parameters, and return its key; None if it is.
+    """Submit the job that brings mc up to date under the current parameters, and return its key; None if none is due.
 
     send: as for `submit_job`. Raises InvalidInputError for alpha, and NotReadyError before the first fit or if data are
     missing.
@@ -74,10 +75,10 @@ def request_mc(engine: Engine, name: str, alpha: Decimal, *, chunk_rows: int, se
     with submit_job(engine, send) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
-        classifiers.require_vectors(classifier, "a comparison of settings")
-        parameters = require_parameters(connection, classifier)
-        require_support(connection, classifier)
+        parameters = usable_parameters(connection, classifier)
         require_classes(connection, classifier, [Split.MC])
+        if parameters is None:
+            return None
         lacking = points_to_approximate(connection, classifier, [Split.MC], parameters)
         if not len(lacking):
             return None
@@ -96,18 +97,16 @@ def compare(
     check_alpha(alpha)
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-        classifiers.require_vectors(classifier, "a comparison of settings")
-        parameters = require_parameters(connection, classifier)
-        require_approximations(connection, classifier, [Split.MC], parameters)
+        parameters = parameters_of_mc(connection, classifier)
         require_classes(connection, classifier, [Split.MC])
         mc = read_mc(connection, classifier, parameters, memory_budget)
     found = cross_fitted_candidates(
         mc,
         class_count=classifier.class_count,
-        neighbour_count=classifier.neighbour_count,
+        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
         alpha=alpha,
         seed=classifier.seed,
-        reliability=parameters.reliability,
+        reliability=None if parameters is None else parameters.reliability,
         memory_budget=memory_budget,
     )
     documents = documents_of(mc.keys)
@@ -127,10 +126,18 @@ def compare(
     )
 
 
+def parameters_of_mc(connection: Connection, classifier: Classifier) -> StoredParameters | None:
+    """Return the parameters in use, under which all of mc must have approximations; None if there are logits only."""
+    if classifier.knn is None:
+        return None
+    parameters = require_parameters(connection, classifier)
+    require_approximations(connection, classifier, [Split.MC], parameters)
+    return parameters
+
+
 def read_mc(
-    connection: Connection, classifier: Classifier, parameters: StoredParameters, memory_budget: int
+    connection: Connection, classifier: Classifier, parameters: StoredParameters | None, memory_budget: int
 ) -> HeldOutPoints:
-    """Return the points of mc, all of which have approximations under the parameters."""
+    """Return the points of mc; parameters: those of `parameters_of_mc`."""
     mc = read_split(connection, classifier, parameters, Split.MC, memory_budget=memory_budget)
-    assert mc.view is not None, "there are parameters, so there is a KNN"
     return HeldOutPoints(mc.keys(connection), mc.label, ViewedPoints(mc.logits, mc.view))

@@ -14,20 +14,27 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 class PointsToJudge:
     """Labelled points, the decisions on them, and the held-out data that other methods are calibrated on.
 
-    rows: n points. vectors: (n, D) float32. held_out_vectors: (m, D) float32, of all held-out data. vp_rows: (n_vp,)
-    int64, which of them are those of `held_out.vp`, in its order.
+    rows: n points. vectors: (n, D) float32. held_out_vectors: (m, D) float32, of all held-out data; both None if the
+    classifier has logits only. vp_rows: (n_vp,) int64, which of them are those of `held_out.vp`, in its order.
     """
 
     classifier: Classifier
     rows: EvaluatedRows
-    vectors: Float32Array
+    vectors: Float32Array | None
     held_out: HeldOut
-    held_out_vectors: Float32Array
+    held_out_vectors: Float32Array | None
     vp_rows: IntArray
 
     @property
+    def own_vectors(self) -> Float32Array:
+        """Those of the points, for whoever knows that there are vectors."""
+        assert self.vectors is not None, "a classifier with logits only has no vectors"
+        return self.vectors
+
+    @property
     def vp_vectors(self) -> Float32Array:
-        """Those of vp, (n_vp, D) float32, copied."""
+        """Those of vp, (n_vp, D) float32, copied; likewise."""
+        assert self.held_out_vectors is not None, "a classifier with logits only has no vectors"
         vectors: Float32Array = self.held_out_vectors[self.vp_rows]
         return vectors
 

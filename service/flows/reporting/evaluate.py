@@ -70,7 +70,6 @@ def request_evaluation_of_source(
     with submit_job(engine, send) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
-        classifiers.require_vectors(classifier, "a comparison of the methods")
         calibration = calibrations.held(connection, classifier, calibration_id)
         exemplar_ids = store_scored(connection, classifier, source, on_rows)
         labelled = evaluations.labelled(connection, calibration, exemplar_ids)
@@ -90,7 +89,6 @@ def request_evaluation_of_decisions(
     with submit_job(engine, send) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
-        classifiers.require_vectors(classifier, "a comparison of the methods")
         calibration = calibrations.held(connection, classifier, calibration_id)
         labelled = evaluations.labelled(connection, calibration, evaluations.decided(connection, calibration))
         if not labelled.ids.size and not labelled.seen_count:
@@ -115,16 +113,18 @@ def evaluate(
     memory_budget: bytes that temporary arrays may take.
     """
     classifier, exemplar_ids = request.classifier, request.labelled.ids
+    knn = classifier.knn
     snapshot = load_snapshot(engine, cache, classifier, request.calibration_id)
     calibration = snapshot.calibration
     method, settings = METHODS[calibration.method], calibration.method_settings
     weighted = method.weighted_by_default
+    neighbour_count = None if knn is None else knn.neighbour_count
     with connect(engine) as connection:
         rows = evaluations.evaluated_rows(
             connection, classifier, request.calibration_id, exemplar_ids, weighted=weighted
         )
         keys = exemplars.keys(connection, exemplar_ids)
-        vectors = exemplars.vectors(connection, classifier, exemplar_ids)
+        vectors = None if knn is None else exemplars.vectors(connection, classifier, exemplar_ids)
         held_out = read_held_out(connection, classifier, snapshot, besides=exemplar_ids, memory_budget=memory_budget)
         calibration_data, vp_rows = comparison_calibration(connection, classifier, held_out)
         origin = reports.snapshot_origin(connection, calibration)
@@ -138,12 +138,12 @@ def evaluate(
         calibration_data,
         ComparisonPoints(
             network_logits=rows.network_logits,
-            knn_logits=rows.approximation.logits,
+            knn_logits=None if rows.approximation is None else rows.approximation.logits,
             vectors=vectors,
             draws=uniform_draws(keys.row_keys, seed=classifier.seed),
         ),
         alpha=settings.alpha,
-        eta_loc=snapshot.parameters.eta_loc,
+        eta_loc=None if knn is None else snapshot.parameters.eta_loc,
         seed=classifier.seed,
         memory_budget=memory_budget,
     )
@@ -152,18 +152,15 @@ def evaluate(
         ViewedPoints(rows.network_logits, rows.approximation),
         Promise(alpha=settings.alpha, thresholds=settings.thresholds),
         temperature=compared.parameters.temperature,
-        neighbour_count=classifier.neighbour_count,
+        neighbour_count=neighbour_count,
         seed=classifier.seed,
     )
-    view = rows.approximation
     points = EvaluationPoints(
         label=rows.label,
+        class_count=classifier.class_count,
         network_predicted=rows.network_predicted,
-        predicted=view.predicted,
+        view=rows.approximation,
         localizer_predicted=judged.localizer_predicted,
-        match_count=view.match_count,
-        distance=view.distance,
-        logits=view.logits,
         admit=judged.admit,
         comparisons=compared.sets,
         selective=_with_own(selective.methods, judged.selective),
@@ -174,7 +171,7 @@ def evaluate(
         title,
         classifier.class_names,
         points,
-        classifier.neighbour_count,
+        neighbour_count,
         settings.alpha,
         parameters=(*_described(compared.parameters), *judged.parameters, *selective.parameters),
         left_out=request.labelled.seen_count,
@@ -208,7 +205,8 @@ def _request(
             f"{where}: all {labelled.seen_count:,} labelled rows are training or calibration data of calibration "
             f"{calibration.id}, and say nothing about it; evaluate on others"
         )
-    require_support(submission.connection, classifier)
+    if classifier.knn is not None:
+        require_support(submission.connection, classifier)
     weighted = METHODS[calibration.method].weighted_by_default
     undecided = decisions.undecided(
         submission.connection, labelled.ids, calibration_id=calibration.id, weighted=weighted, require_full_match=False
@@ -234,8 +232,9 @@ def _described(parameters: ComparisonParameters) -> tuple[tuple[str, str], ...]:
     def rule(rule: AdaptiveRule) -> str:
         return f"k_reg {rule.k_reg}, lambda {rule.penalty:g}, threshold {rule.threshold:.4g}"
 
+    conf_threshold = parameters.conf_threshold
     return (
-        ("Conf_BASE", f"threshold {parameters.conf_threshold:.4g}"),
+        *(() if conf_threshold is None else (("Conf_BASE", f"threshold {conf_threshold:.4g}"),)),
         ("temperature", f"{parameters.temperature:.4g}"),
         ("APS", f"threshold {parameters.aps.threshold:.4g}"),
         ("RAPS adaptiveness", rule(parameters.raps.adaptiveness)),

@@ -28,17 +28,17 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 class ReadHeldOut:
     """Held-out data: of knn, mc and vp, one after the other, ids (n,) int64 and 1 - pi^y (n,) float64; and by split.
 
-    vp: (n_vp,) int64, the rows of vp among them.
+    nonconformity: None if the classifier has logits only. vp: (n_vp,) int64, the rows of vp among them.
     """
 
     ids: IntArray
-    nonconformity: FloatArray
+    nonconformity: FloatArray | None
     vp: IntArray
     splits: HeldOut
 
 
-_Part = tuple[IntArray, IntArray, Approximation]
-"""Ids, labels, and the KNN's view."""
+_Part = tuple[IntArray, IntArray, Approximation | None]
+"""Ids, labels, and the KNN's view; None if the classifier has logits only."""
 
 
 def read_held_out(
@@ -59,14 +59,15 @@ def read_held_out(
     vp = _of_snapshot(connection, classifier, snapshot, Split.VP) if calibration.vp_count else now(Split.VP)
     parts = (now(Split.KNN), mc, vp)
 
-    def points(ids: IntArray, label: IntArray, view: Approximation) -> HeldOutPoints:
+    def points(ids: IntArray, label: IntArray, view: Approximation | None) -> HeldOutPoints:
         logits = exemplars.network_logits(connection, classifier, ids)
         return HeldOutPoints(exemplars.keys(connection, ids).document_keys, label, ViewedPoints(logits, view))
 
     ids = np.concatenate([ids for ids, *_ in parts])
+    scores = [nonconformity(view.logits, label) for _, label, view in parts if view is not None]
     return ReadHeldOut(
         ids=ids,
-        nonconformity=np.concatenate([nonconformity(view.logits, label) for _, label, view in parts]),
+        nonconformity=np.concatenate(scores) if scores else None,
         vp=np.arange(len(ids) - len(vp[0]), len(ids)),
         splits=HeldOut(*(points(*part) for part in parts)),
     )
@@ -88,8 +89,8 @@ def comparison_calibration(
         keys=[keys.document_keys[row] for row in order],
         label=np.concatenate([split.label for split in splits])[order],
         network_logits=np.concatenate([split.seen.network_logits for split in splits])[order],
-        nonconformity=held_out.nonconformity[order],
-        vectors=exemplars.vectors(connection, classifier, keys.ids[order]),
+        nonconformity=None if held_out.nonconformity is None else held_out.nonconformity[order],
+        vectors=None if classifier.knn is None else exemplars.vectors(connection, classifier, keys.ids[order]),
         draws=uniform_draws([keys.row_keys[row] for row in order], seed=classifier.seed),
     )
     return calibration, place[held_out.vp]
@@ -101,10 +102,14 @@ def _as_it_is(
     snapshot: Snapshot,
     split: Split,
     besides: IntArray,
-    shaped: Approximation,
+    shaped: Approximation | None,
     memory_budget: int,
 ) -> _Part:
     """A split as it is now, without some points; shaped: any view, for the number of classes."""
+    if shaped is None:
+        found = exemplars.split_logits(connection, classifier, split)
+        kept = np.flatnonzero(~np.isin(found.ids, besides))
+        return found.ids[kept], found.labels[kept], None
     none = np.empty(0, dtype=np.int64)
     blocks = list(approximations.split_blocks(connection, classifier, split, snapshot.parameters.id, memory_budget))
     ids = np.concatenate([none, *(block.exemplar_ids for block in blocks)])
@@ -118,6 +123,8 @@ def _of_snapshot(connection: Connection, classifier: Classifier, snapshot: Snaps
     """A split as the snapshot has it."""
     part = calibrations.read_points(connection, snapshot.calibration, split)
     wanted = part.exemplar_ids
+    if classifier.knn is None:
+        return wanted, part.points.label, None
     ids, approximation = approximations.read_approximations(connection, classifier, wanted, snapshot.parameters.id)
     if len(ids) != len(wanted):
         raise NotReadyError(

@@ -3,16 +3,19 @@
 from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.documents import documents_of
+from venn_admit.service.core.evaluation.curves import default_match_bins
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.monitoring.discrepancies import Discrepancies
 from venn_admit.service.core.monitoring.traffic import traffic
 from venn_admit.service.flows.methods.describing import CalibrationToDescribe
 from venn_admit.service.flows.methods.registry import METHODS
+from venn_admit.service.flows.monitoring.read_monitor import read_monitor
 from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.engine import consistent_view
 from venn_admit.service.store.decisions import reports
+from venn_admit.service.store.decisions.offered import offered_queries
 from venn_admit.service.store.decisions.reports import SnapshotOrigin
 from venn_admit.service.store.exemplars import classifiers, exemplars
 
@@ -32,13 +35,13 @@ def report(
         agreement = None if classifier.knn is None else _agreement(connection, calibration, origin)
         decided = reports.recent_points(connection, classifier, calibration)
         documents = documents_of(exemplars.keys(connection, decided.exemplar_ids).document_keys)
-        described = METHODS[calibration.method].describe(
-            connection,
-            CalibrationToDescribe(classifier, calibration, decided, documents),
-            memory_budget=memory_budget,
-        )
+        quartiles = reports.quartiles(connection, calibration)
+        given = CalibrationToDescribe(classifier, calibration, decided, documents, quartiles)
+        described = METHODS[calibration.method].describe(connection, given, memory_budget=memory_budget)
         inventory = reports.inventory(connection, classifier)
         changes = reports.snapshot_changes(connection, calibration)
+        watch = read_monitor(connection, classifier, calibration)
+        history = reports.history(connection, calibration)
     return CalibrationReport(
         classifier=classifier.name,
         class_names=classifier.class_names,
@@ -51,6 +54,18 @@ def report(
         else None,
         seen_count=decided.seen_count,
         part=described.part,
+        map=described.map,
+        coverage=described.coverage,
+        history=history,
+        watch=watch,
+        queries=offered_queries(
+            classifier.name,
+            calibration=calibration.id,
+            setting=calibration.calibrator_id,
+            split=described.part.reference,
+            match_edges=given.map_rows,
+            part_edges=() if classifier.knn is None else default_match_bins(classifier.neighbour_count),
+        ),
     )
 
 

@@ -15,8 +15,8 @@ from venn_admit.service.core.evaluation.measures import measure_admission
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import CalibratorSettings, Split
 from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.flows.calibration.calibrate import require_approximations, require_classes, require_parameters
-from venn_admit.service.flows.calibration.compare import read_mc
+from venn_admit.service.flows.calibration.calibrate import require_classes
+from venn_admit.service.flows.calibration.compare import parameters_of_mc, read_mc
 from venn_admit.service.flows.methods.venn_abers.make import require_model
 from venn_admit.service.report.what_if.contents import SettingsTried, SettingTried
 from venn_admit.service.store.calibrations import calibrations
@@ -33,11 +33,14 @@ Value = Decimal | float | int | tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of a setting that can be varied. text: of a value, given K. bands_only: whether only venn-admit has it."""
+    """A part of a setting that can be varied.
+
+    text: of a value, given K; None with logits only. bands_only: whether only venn-admit has it.
+    """
 
     of: Callable[[Any], Any]
     varied: Callable[[Any, Any], Any]
-    text: Callable[[Any, int], str]
+    text: Callable[[Any, int | None], str]
     bands_only: bool = False
 
 
@@ -54,8 +57,8 @@ def _common_threshold(settings: Any) -> Decimal | None:
     return settings.thresholds[0] if len(set(settings.thresholds)) == 1 else None
 
 
-def _bins_text(edges: tuple[int, ...], neighbour_count: int) -> str:
-    if len(edges) == 1:
+def _bins_text(edges: tuple[int, ...], neighbour_count: int | None) -> str:
+    if len(edges) == 1 or neighbour_count is None:
         return "one bin"
     return "every q" if len(edges) == neighbour_count + 1 else ",".join(map(str, edges))
 
@@ -111,9 +114,11 @@ def what_if_settings(
         raise InvalidInputError(f"{varied}: expected 1 to {MOST_VALUES} values to try, got {len(values)}")
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-        classifiers.require_vectors(classifier, "a comparison of settings")
+        if varied == "q_bins":
+            classifiers.require_vectors(classifier, "more than one bin of q")
         calibration = calibrations.latest(connection, classifier)
         current: AnySettings = calibration.method_settings
+        neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
         if part.bands_only and calibration.method != VENN_ADMIT:
             raise InvalidInputError(f"{varied}: the method {calibration.method} has no such setting")
         if calibration.is_asked_for_certificate:
@@ -125,19 +130,18 @@ def what_if_settings(
         if varied != "q_bins":
             asked.sort(key=lambda value: (value is None, value))
         settings = [current if one == part.of(current) else _checked(part, current, one, classifier) for one in asked]
-        parameters = require_parameters(connection, classifier)
-        require_approximations(connection, classifier, [Split.MC], parameters)
+        parameters = parameters_of_mc(connection, classifier)
         require_classes(connection, classifier, [Split.MC])
-        if any(isinstance(one, VennAbersSettings) and one.score is not ScoreKind.NETWORK for one in settings):
+        if parameters is not None and any(map(_takes_reliability, settings)):
             require_model(classifier, parameters)
         mc = read_mc(connection, classifier, parameters, memory_budget)
     found = cross_fitted_settings(
         mc,
         settings,
         class_count=classifier.class_count,
-        neighbour_count=classifier.neighbour_count,
+        neighbour_count=neighbour_count,
         seed=classifier.seed,
-        reliability=parameters.reliability,
+        reliability=None if parameters is None else parameters.reliability,
         memory_budget=memory_budget,
     )
     documents = documents_of(mc.keys)
@@ -151,7 +155,7 @@ def what_if_settings(
         document_count=len(mc.keys) if documents is None else documents.count,
         tried=tuple(
             SettingTried(
-                value=part.text(value, classifier.neighbour_count),
+                value=part.text(value, neighbour_count),
                 settings=one.settings,
                 admission=measure_admission(mc.label, one.predicted, one.admitted, classifier.class_count, documents),
                 is_current=value == part.of(current),
@@ -161,11 +165,17 @@ def what_if_settings(
     )
 
 
+def _takes_reliability(settings: AnySettings) -> bool:
+    """Whether the score may be the reliability score."""
+    return isinstance(settings, VennAbersSettings) and settings.score is not ScoreKind.NETWORK
+
+
 def _checked(part: _Part, current: AnySettings, value: Value, classifier: Classifier) -> AnySettings:
     settings: AnySettings = part.varied(current, value)
     if isinstance(settings, CalibratorSettings):
         check_settings(settings, class_count=classifier.class_count, neighbour_count=classifier.neighbour_count)
     else:
-        check_bin_edges(settings.bin_edges, classifier.neighbour_count)
+        if classifier.knn is not None:
+            check_bin_edges(settings.bin_edges, classifier.knn.neighbour_count)
         check_thresholds(settings.thresholds, settings.alpha, classifier.class_count)
     return settings

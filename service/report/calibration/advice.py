@@ -24,7 +24,7 @@ def advice(report: CalibrationReport, steps: NextSteps) -> list[str]:
     """
     if not report.snapshot.is_current:
         return [f"This calibration is retired: `{steps.report(report.classifier)}` shows the current one."]
-    findings = [*_errors(report), *_rejections(report, steps), *_unlike(report)]
+    findings = [*_errors(report, steps), *_rejections(report, steps), *_unlike(report)]
     return [*_with_sample(findings, _label_sample(report, steps)), *_upkeep(report, steps)]
 
 
@@ -37,8 +37,15 @@ def _with_sample(findings: Iterable[Finding], how: str) -> Iterator[str]:
         yield f"{found.text}{remedy}"
 
 
-def _errors(report: CalibrationReport) -> Iterator[Finding]:
+def _errors(report: CalibrationReport, steps: NextSteps) -> Iterator[Finding]:
     """Labels show that admitted predictions are wrong too often."""
+    if report.watch.said is not None and report.watch.said.harmful:
+        yield Finding(
+            "The monitor has raised an alarm, which does not depend on how often one looks: "
+            f"`{steps.monitor(report.classifier)}` says what is wrong. Do not act on what is admitted before you have "
+            "recalibrated with labels of recent traffic, or know why.",
+            needs_sample=False,
+        )
     target = 1 - float(report.snapshot.alpha)
     below = [found for found in report.traffic.accuracy if found.is_below(target)] if report.traffic else []
     if below:

@@ -7,11 +7,15 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from venn_admit.service.core.monitoring.discrepancies import Discrepancies, has_grown
+from venn_admit.service.core.monitoring.history import SnapshotChange
 from venn_admit.service.core.monitoring.inventory import Inventory, SnapshotChanges
+from venn_admit.service.core.monitoring.partition_map import PartitionMap
 from venn_admit.service.core.monitoring.traffic import Traffic
 from venn_admit.service.core.types import Reason, Split
+from venn_admit.service.report.calibration.common.watch import Watch
 from venn_admit.service.report.calibration.sections import Finding, Picture, Section, TextTable
 from venn_admit.service.report.calibration.steps import NextSteps
+from venn_admit.service.report.evaluation.class_coverage import ClassCoverage
 
 
 class MethodPart(Protocol):
@@ -123,7 +127,9 @@ class CalibrationReport:
 
     agreement: None if it has logits only, and so no KNN. traffic: None if nothing was decided. seen_count: exemplars
     that were decided on and are left out of traffic, because the snapshot that decided on them was made with them.
-    part: what the method of the calibration adds.
+    part: what the method of the calibration adds. map: None if the classifier has logits only. coverage: of the
+    reference, each point decided on without itself. history: the newest calibrations up to this one, the newest first.
+    watch: its monitor. queries: the SQL behind the tables, by name.
     """
 
     classifier: str
@@ -135,6 +141,11 @@ class CalibrationReport:
     traffic: Traffic | None
     seen_count: int
     part: MethodPart
+    map: PartitionMap | None
+    coverage: ClassCoverage
+    history: tuple[SnapshotChange, ...]
+    watch: Watch
+    queries: Mapping[str, str]
 
     @property
     def reference_count(self) -> int:

@@ -7,17 +7,22 @@ from venn_admit.service.core.monitoring.drift import QUANTILES, OutcomeCounts, S
 from venn_admit.service.core.monitoring.traffic import Accuracy, Comparison, SharePair, Traffic
 from venn_admit.service.core.types import Reason, Split
 from venn_admit.service.report.calibration.advice import advice
+from venn_admit.service.report.calibration.common.coverage import coverage_payload
+from venn_admit.service.report.calibration.common.history import history_payload
+from venn_admit.service.report.calibration.common.partition_map import map_payload
+from venn_admit.service.report.calibration.common.watch import watch_payload
 from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport
 from venn_admit.service.report.calibration.steps import NextSteps
+from venn_admit.service.report.calibration.wording import offered
 
 
 def calibration_payload(report: CalibrationReport, steps: NextSteps) -> dict[str, Any]:
     """Return everything that the tables show; what the method adds stands beside what all have.
 
     drift and label_budget are null if there is nothing to show. Numbers that do not exist, such as the share of no
-    points, are NaN; labels are infinite if there is no rate to estimate them by. If the classifier has logits only,
-    discrepancies, parameters_are_current, the q of cells, and q and d of drift are null, and its parts are by score
-    alone.
+    points, are NaN; labels are infinite if there is no rate to estimate them by. queries: the SQL behind the tables, by
+    name. If the classifier has logits only, discrepancies, parameters_are_current, map, monitor, the q of cells, and q
+    and d of drift are null, and its parts are by score alone.
     """
     inventory = report.inventory
     return {
@@ -40,10 +45,15 @@ def calibration_payload(report: CalibrationReport, steps: NextSteps) -> dict[str
             "changed": report.changes.changed,
             "left": report.changes.left,
         },
+        "map": None if report.map is None else map_payload(report.map),
+        "coverage": coverage_payload(report),
+        "history": history_payload(report),
+        "monitor": watch_payload(report.watch),
         **report.part.payload(report),
         "drift": None if report.traffic is None else _traffic(report, report.traffic),
         "left_out": report.seen_count,
         "discrepancies": None if report.agreement is None else _discrepancies(report.agreement),
+        "queries": dict(offered(report, steps)),
         "advice": advice(report, steps),
     }
 

@@ -19,12 +19,16 @@ NAME_WIDTH = 8
 class TextTable:
     """A table of text. columns: headings, whose lines are separated by line breaks; the first column holds row names.
 
-    last_is_total: whether the last row sums up those above.
+    last_is_total: whether the last row sums up those above. query: the name of the query that gives the figures, of
+    those that a report offers; None for a table of what is not stored. words: the numbers of the columns that hold
+    words, which may take several lines.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     last_is_total: bool = False
+    query: str | None = None
+    words: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,5 +26,8 @@ class NextSteps(Protocol):
     def label(self, classifier: str) -> str:
         """Store labels that were found for them."""
 
+    def monitor(self, classifier: str) -> str:
+        """Bring the monitor of the setting in use up to date, or start it, and show it."""
+
     def recalibrate(self, classifier: str) -> str:
         """Recalibrate at once under the settings that are kept current."""

@@ -13,6 +13,9 @@ from venn_admit.service.report.calibration.sections import Section, TextTable
 from venn_admit.service.report.calibration.steps import NextSteps
 from venn_admit.service.report.calibration.wording import advice_text, heading, sections, settings_text
 
+LEAST_WORDS = 8
+"""Characters of a line of a column that holds words, at least."""
+
 
 def calibration_tables(report: CalibrationReport, steps: NextSteps) -> RenderableType:
     """Return the whole report; what to do next comes last, next to the prompt."""
@@ -21,7 +24,7 @@ def calibration_tables(report: CalibrationReport, steps: NextSteps) -> Renderabl
     )
     parts = [
         Group(Text(heading(report), style="bold"), Text(settings_text(report))),
-        *map(drawn_section, sections(report)),
+        *map(drawn_section, sections(report, steps)),
         advice,
     ]
     return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts))
@@ -46,8 +49,11 @@ def _table(table: TextTable) -> Table:
     drawn = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     first, *others = table.columns
     drawn.add_column(Text(first), no_wrap=True)
-    for head in others:
-        drawn.add_column(Text(head), justify="right", no_wrap=True)
+    for number, head in enumerate(others, start=1):
+        if number in table.words:
+            drawn.add_column(Text(head), overflow="fold", min_width=LEAST_WORDS)
+        else:
+            drawn.add_column(Text(head), justify="right", no_wrap=True)
     for number, row in enumerate(table.rows, start=1):
         if table.last_is_total and number == len(table.rows):
             drawn.add_section()

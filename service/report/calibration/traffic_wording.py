@@ -98,6 +98,7 @@ def _quantiles(comparison: Comparison) -> TextTable:
     return TextTable(
         ("", *(f"{100 * level:g} %" for level in QUANTILES), "difference", "p"),
         tuple(row for name, shift in comparison.shifts.items() for row in rows(name, shift)),
+        query="quantiles",
     )
 
 
@@ -110,6 +111,7 @@ def _compared_shares(comparison: Comparison) -> TextTable:
             (f"{comparison.reference}", f"{count:,}", *(share_text(pair.calibrated.share) for pair in shares)),
             ("compared", f"{comparison.points:,}", *(share_text(pair.recent.share) for pair in shares)),
         ),
+        query="compared_shares",
     )
 
 
@@ -132,6 +134,7 @@ def _outcomes(report: CalibrationReport, traffic: Traffic) -> TextTable:
             ),
             *(_outcome_row(outcome, reasons) for outcome in traffic.outcomes),
         ),
+        query="outcomes",
     )
 
 

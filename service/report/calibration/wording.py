@@ -1,12 +1,17 @@
 """What a report on a calibration says, as sections of sentences and tables, for the terminal and the page."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from venn_admit.service.core.monitoring.discrepancies import LEVEL, Discrepancies, growth_p_value
 from venn_admit.service.core.types import Split
 from venn_admit.service.report.calibration.advice import advice
+from venn_admit.service.report.calibration.common.coverage import coverage_picture, coverage_section
+from venn_admit.service.report.calibration.common.history import history_section
+from venn_admit.service.report.calibration.common.partition_map import map_picture, map_section
+from venn_admit.service.report.calibration.common.watch import watch_section
 from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport
-from venn_admit.service.report.calibration.sections import Section, TextTable, listed
+from venn_admit.service.report.calibration.sections import Picture, Section, TextTable, listed
 from venn_admit.service.report.calibration.steps import NextSteps
 from venn_admit.service.report.calibration.traffic_wording import traffic_section
 from venn_admit.service.report.evaluation.wording import share_text
@@ -32,15 +37,36 @@ def settings_text(report: CalibrationReport) -> str:
     return f"method {snapshot.method}, {report.part.settings_text()}; {counts}; reason: {snapshot.reason}."
 
 
-def sections(report: CalibrationReport) -> list[Section]:
+def sections(report: CalibrationReport, steps: NextSteps) -> list[Section]:
     """Return all of a report except its heading and its advice."""
     return [
-        _stored(report),
+        coverage_section(report),
+        *(() if report.map is None else (map_section(report, report.map),)),
         *report.part.sections(report),
         traffic_section(report),
+        watch_section(report.watch, report.classifier, steps),
+        history_section(report),
         *(() if report.agreement is None else (_discrepancies(report.agreement),)),
+        _stored(report),
         report.part.budget(report),
     ]
+
+
+def pictures(report: CalibrationReport) -> list[Picture]:
+    """Return the charts of the page, the most telling first."""
+    return [
+        *(() if report.map is None else (map_picture(report, report.map),)),
+        coverage_picture(report),
+        *report.part.pictures(report),
+    ]
+
+
+def offered(report: CalibrationReport, steps: NextSteps) -> Iterator[tuple[str, str]]:
+    """Yield the name and the SQL of the query behind each table that has one."""
+    for section in sections(report, steps):
+        for part in section.parts:
+            if isinstance(part, TextTable) and part.query is not None:
+                yield part.query, report.queries[part.query]
 
 
 def advice_text(report: CalibrationReport, steps: NextSteps) -> list[str]:
@@ -85,8 +111,8 @@ def _stored(report: CalibrationReport) -> Section:
     return Section(
         "What is stored",
         (
-            TextTable(("split", "exemplars", "with a label"), rows),
-            TextTable(("labels outside train", "exemplars", "first", "newest"), chosen),
+            TextTable(("split", "exemplars", "with a label"), rows, query="stored"),
+            TextTable(("labels outside train", "exemplars", "first", "newest"), chosen, query="labels"),
             since,
         ),
     )
@@ -102,13 +128,14 @@ def _discrepancies(agreement: Agreement) -> Section:
 
     now = (row("mc and vp", agreement.held_out), row("scored", agreement.scored))
     columns = ("", "points", "differ", "share", "p")
+    query = "discrepancies"
     title = "Where the predictions of KNN and network differ"
     if agreement.at_fit is None:
         given = "The KNN's parameters were given, not fitted, so there is no fit to compare with."
-        return Section(title, (TextTable(columns[:-1], tuple(cells[:-1] for cells in now)), given))
+        return Section(title, (TextTable(columns[:-1], tuple(cells[:-1] for cells in now), query=query), given))
     return Section(
         title,
-        (TextTable(columns, ((*plain("at the fit (dev half)", agreement.at_fit), ""), *now)),),
+        (TextTable(columns, ((*plain("at the fit (dev half)", agreement.at_fit), ""), *now), query=query),),
         (
             "p: the probability of such an increase since the fit by chance (one-sided two-proportion z-test); below "
             f"{LEVEL} it counts as an increase.",

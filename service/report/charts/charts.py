@@ -2,7 +2,8 @@
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from decimal import Decimal
 from html import escape
 from io import StringIO
 from itertools import repeat
@@ -18,10 +19,11 @@ from venn_admit.service.report.charts.drawn_methods import draw_methods
 from venn_admit.service.report.charts.drawn_risk import draw_risk
 from venn_admit.service.report.charts.drawn_tables import draw_table
 from venn_admit.service.report.charts.fonts import PAGE_FONTS, drawing_fonts, with_drawable_names
+from venn_admit.service.report.evaluation.class_coverage import ClassCoverage
 from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.tables import evaluation_tables
 from venn_admit.service.report.evaluation.verdicts import answer, headline
-from venn_admit.service.report.evaluation.wording import extent, left_out
+from venn_admit.service.report.evaluation.wording import extent, left_out, without_vectors
 
 TITLES = {
     "methods": "Share correct among singletons against the share admitted",
@@ -49,7 +51,7 @@ def methods_figure(report: DatasetReport) -> Figure:
 
 def coverage_figure(report: DatasetReport) -> Figure:
     """Coverage against admitted share, per true class and per predicted class."""
-    return _single(report, "coverage", draw_coverage, (9.5, 5.0))
+    return _single(report, "coverage", _draw_coverage, (9.5, 5.0))
 
 
 def reliability_figure(report: DatasetReport) -> Figure:
@@ -71,23 +73,26 @@ def summary_figure(report: DatasetReport) -> Figure:
     """The charts and the tables on one sheet."""
     with drawing_fonts():
         tables = evaluation_tables(report)
-        last = 5.4 if tables.partitions is None else 8.0
+        last = 8.0 if tables.partitions is not None else 5.4 if report.grid is not None else 2.8
         figure = Figure(figsize=(SHEET_WIDTH, 25.4 + last), layout="constrained")
-        words = (f"{report.name}: {extent(report)}", left_out(report), answer(report), headline(report))
+        missing = (left_out(report), without_vectors(report))
+        words = (f"{report.name}: {extent(report)}", *missing, answer(report), headline(report))
         figure.suptitle("\n".join(filter(None, words)), fontsize=12.5, parse_math=False)
         sheets: Any = figure.subfigures(5, 1, height_ratios=(5.8, 6.2, 6.0, 5.8, last), hspace=0.02)
         top: Any = sheets[1].subfigures(1, 2, width_ratios=(TABLE_WIDTH, SHEET_WIDTH - TABLE_WIDTH), wspace=0.02)
         beside: Any = sheets[3].subfigures(1, 2, wspace=0.03)
-        below: Any = sheets[4].subfigures(1, 2, wspace=0.03)
-        heights = (1, 1) if tables.partitions is None else (1.7, 1)
-        right: Any = below[1].subfigures(2, 1, height_ratios=heights, hspace=0.02)
-        charts = (
+        charts = [
             (sheets[0], draw_methods, "methods"),
             (top[1], draw_risk, "risk"),
-            (beside[0], draw_coverage, "coverage"),
+            (beside[0], _draw_coverage, "coverage"),
             (beside[1], draw_reliability, "reliability"),
-            (below[0], draw_heatmap, "heatmap"),
-        )
+        ]
+        right: Any = [sheets[4]]
+        if report.grid is not None:
+            below: Any = sheets[4].subfigures(1, 2, wspace=0.03)
+            heights = (1, 1) if tables.partitions is None else (1.7, 1)
+            right = below[1].subfigures(2, 1, height_ratios=heights, hspace=0.02)
+            charts.append((below[0], draw_heatmap, "heatmap"))
         for part, draw, name in charts:
             draw(part, report)
             part.suptitle(TITLES[name], fontsize=12, fontweight="bold")
@@ -112,6 +117,11 @@ CHARTS: dict[str, Callable[[DatasetReport], Figure]] = {
 }
 
 
+def charts_of(report: DatasetReport) -> tuple[str, ...]:
+    """Return the names of the charts that there are; of q and d there is none if the classifier has logits only."""
+    return tuple(name for name in CHARTS if name != "heatmap" or report.grid is not None)
+
+
 def save_charts(report: DatasetReport, directory: Path) -> tuple[Path, ...]:
     """Write every chart as DATASET-CHART.png into an existing directory; returns the paths.
 
@@ -119,7 +129,7 @@ def save_charts(report: DatasetReport, directory: Path) -> tuple[Path, ...]:
     """
     stem = re.sub(r"[^\w.]+", "-", report.name).strip("-.") or "set"
     drawable = with_drawable_names(report)
-    return tuple(save_png(figure(drawable), directory / f"{stem}-{name}.png") for name, figure in CHARTS.items())
+    return tuple(save_png(CHARTS[name](drawable), directory / f"{stem}-{name}.png") for name in charts_of(report))
 
 
 def save_png(figure: Figure, path: Path, dots_per_inch: int = 150) -> Path:
@@ -155,6 +165,18 @@ def _within_page(tag: str, prefix: str) -> str:
     tag = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", tag).replace("xlink:href", "href")
     tag = re.sub(r"font-family: [^;\"]*", f"font-family: {PAGE_FONTS}", tag)
     return themed(re.sub(r'(\bid="|\bhref="#|url\(#)', rf"\g<1>{prefix}-", tag))
+
+
+def class_coverage_figure(coverage: ClassCoverage, class_names: Sequence[str], alpha: Decimal) -> Figure:
+    """Coverage against admitted share, per true class and per predicted class, of what a calibration admits."""
+    with drawing_fonts():
+        figure = Figure(figsize=(9.5, 4.8), layout="constrained")
+        draw_coverage(figure, coverage, class_names, alpha)
+    return figure
+
+
+def _draw_coverage(figure: FigureBase, report: DatasetReport) -> None:
+    draw_coverage(figure, report.coverage, report.class_names, report.alpha)
 
 
 def _single(

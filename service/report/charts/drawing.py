@@ -6,6 +6,7 @@ Text with a name that a user gave is drawn with parse_math=False: a dollar sign 
 """
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -28,6 +29,7 @@ from venn_admit.service.report.charts.marks import (
     verdict_mark,
     verdict_marks,
 )
+from venn_admit.service.report.evaluation.class_coverage import ClassCoverage
 from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.wording import few_text, match_bin_names, share_text, shorten, target_text
 
@@ -39,7 +41,7 @@ CLASS_LOOKS: tuple[tuple[str, LineStyleType], ...] = (
     ("#E69F00", (0, (5, 1, 1, 1, 1, 1))),
     ("#56B4E9", (0, (8, 2))),
 )
-"""One for each class that `DatasetReport.shown_classes` gives."""
+"""One for each class that is shown by itself."""
 
 VENN_LOOKS = {"plain": ("#E69F00", "s"), "weighted": ("#0072B2", "o")}
 FEW_COLOUR = "#e9e9e9"
@@ -54,30 +56,30 @@ NAME_WIDTH = 24
 """Characters of a class name in a legend."""
 
 
-def draw_coverage(figure: FigureBase, report: DatasetReport) -> None:
+def draw_coverage(figure: FigureBase, coverage: ClassCoverage, class_names: Sequence[str], alpha: Decimal) -> None:
     """Share correct over the admitted share of each class, highest lower probability first, with its interval.
 
     Left by true class, right by predicted class. A mark shows what the target admits, its interval and its verdict.
     Along the curve the interval is a band, for all classes together and, up to `MOST_BANDS`, for each. Curves start
     where `MINIMUM_TO_JUDGE` points, of as many documents, are admitted. The curves set the limits, not the intervals.
     """
-    measured, shown, target = report.method(report.own), report.shown_classes(), float(report.target)
+    measured, shown, target = coverage.admitted, coverage.shown, 1 - alpha
     left = figure.add_subplot(1, 2, 1, ylabel="share correct among admitted")
     right = figure.add_subplot(1, 2, 2, sharex=left, sharey=left)
     panels = (
-        (left, "true class", report.curves_by_true_class, report.bands_by_true_class, measured.per_true_class),
+        (left, "true class", coverage.curves_by_true_class, coverage.bands_by_true_class, measured.per_true_class),
         (
             right,
             "predicted class",
-            report.curves_by_predicted_class,
-            report.bands_by_predicted_class,
+            coverage.curves_by_predicted_class,
+            coverage.bands_by_predicted_class,
             measured.per_predicted_class,
         ),
     )
     looks = [*CLASS_LOOKS[: len(shown)], ("black", "-")]
     lines: list[Line2D] = []
     for axes, kind, curves, bands, tallies in panels:
-        series = [*((curves[c], bands[c]) for c in shown), (report.curve_overall, report.band_overall)]
+        series = [*((curves[c], bands[c]) for c in shown), (coverage.curve_overall, coverage.band_overall)]
         lines = [_draw_curve(axes, curve, band, look) for (curve, band), look in zip(series, looks, strict=True)]
         banded = series if len(shown) <= MOST_BANDS else series[-1:]
         for (curve, band), (colour, _) in zip(banded, looks[-len(banded) :], strict=True):
@@ -87,9 +89,9 @@ def draw_coverage(figure: FigureBase, report: DatasetReport) -> None:
             [tallies[c] for c in shown] + [measured.overall],
             [curve.total for curve, _ in series],
             [colour for colour, _ in looks],
-            report,
+            alpha,
         )
-        lines.append(axes.axhline(target, color=TARGET_COLOUR, linewidth=1, linestyle=":"))
+        lines.append(axes.axhline(float(target), color=TARGET_COLOUR, linewidth=1, linestyle=":"))
         axes.set(title=f"By {kind}", xlabel=f"admitted share of the points of the {kind}")
         axes.grid(alpha=0.25)
     drawn = [np.asarray(line.get_ydata()) for axes in (left, right) for line in axes.lines]
@@ -99,9 +101,9 @@ def draw_coverage(figure: FigureBase, report: DatasetReport) -> None:
         figure,
         [*lines, *verdict_marks()],
         [
-            *(shorten(report.class_names[c], NAME_WIDTH) for c in shown),
+            *(shorten(class_names[c], NAME_WIDTH) for c in shown),
             "all classes",
-            f"target {target_text(report)}",
+            f"target {target.normalize():f}",
             *(f"admitted: {verdict.words}" for verdict in Verdict),
         ],
         columns=4,
@@ -144,6 +146,7 @@ def draw_reliability(figure: FigureBase, report: DatasetReport) -> None:
 def draw_heatmap(figure: FigureBase, report: DatasetReport) -> None:
     """Accuracy and count in each cell of q by d; cells of fewer than `MINIMUM_TO_JUDGE` points stay grey."""
     grid = report.grid
+    assert grid is not None, "a classifier with logits only has neither q nor d"
     rows, columns = grid.count.shape
     judged = grid.count >= MINIMUM_TO_JUDGE
     accuracy = np.where(judged, grid.correct / np.maximum(grid.count, 1), np.nan)  # (Q, B)
@@ -197,7 +200,7 @@ def _draw_curve(axes: Axes, curve: CoverageCurve, band: CoverageBand, look: tupl
 
 
 def _draw_admitted(
-    axes: Axes, tallies: Sequence[Tally], totals: Sequence[int], colours: Sequence[str], report: DatasetReport
+    axes: Axes, tallies: Sequence[Tally], totals: Sequence[int], colours: Sequence[str], alpha: Decimal
 ) -> None:
     """What is admitted of each class, unless it is too little to judge."""
     places = [
@@ -207,7 +210,7 @@ def _draw_admitted(
     across = apart(places, near=(0.02, 0.012), step=0.025)
     for x, (_, share), tally, colour in zip(across, places, tallies, colours, strict=True):
         if not tally.is_few:
-            verdict_mark(axes, (x, share), tally.interval, tally.verdict(report.alpha), colour)
+            verdict_mark(axes, (x, share), tally.interval, tally.verdict(alpha), colour)
 
 
 def _draw_bins(observed: Axes, counts: Axes, bins: Reliability, name: str) -> Line2D:

@@ -3,16 +3,10 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-import numpy as np
-
-from venn_admit.service.core.evaluation.coverage_bands import CoverageBand, coverage_bands
 from venn_admit.service.core.evaluation.curves import (
     AccuracyGrid,
-    CoverageCurve,
     Reliability,
     accuracy_grid,
-    coverage_curve,
-    coverage_curves,
     default_match_bins,
     reliability,
 )
@@ -33,11 +27,14 @@ from venn_admit.service.core.evaluation.points import (
     standard_methods,
 )
 from venn_admit.service.core.evaluation.risk import RiskCurve, risk_curve
-from venn_admit.service.core.evaluation.tallies import Tally, Verdict
 from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.report.evaluation.class_coverage import (
+    MOST_CLASSES,
+    ClassCoverage,
+    class_coverage,
+    worst_classes,
+)
 from venn_admit.service.report.evaluation.evaluated import EvaluatedCalibration
-
-MOST_CLASSES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +49,23 @@ class AccuracyRow:
 class DatasetReport:
     """One evaluation set, measured.
 
-    alpha: exact decimal; the target is 1 - alpha. document_count: documents that hold the points, where those of
-    one document are not independent; else None. own: the name of the method that is judged, which decided; baseline:
-    that of the row that admits all of its predictions. accuracy, methods: rows in the order they are shown.
-    partitions: None if the method that is judged has no bands.
+    alpha: exact decimal; the target is 1 - alpha. document_count: documents that hold the points, where those of one
+    document are not independent; else None. neighbour_count: K; None if the classifier has logits only. own: the name
+    of the method that is judged, which decided; baseline: that of the row that admits all of its predictions. accuracy,
+    methods: rows in the order they are shown. partitions: None if the method that is judged has no bands.
     reliability_lower, reliability_upper: of its plain and of its weighted probabilities, by name, if it has them.
     set_methods: the names of the methods that give sets, or whose decisions the paper's tables show as sets.
     risk_curves: of every method that ranks its predictions.
-    curves_by_true_class, curves_by_predicted_class (C each), curve_overall: by the lower probability that it admits by.
-    bands_by_true_class, bands_by_predicted_class, band_overall: intervals along them, of the shown classes by number.
-    grid: of its predictions. parameters: name and text of what the comparison methods were given or fitted.
-    left_out: rows of the evaluation set that are training or calibration data, and were not evaluated.
-    calibration: what decided, if the points were scored by one that is stored.
+    coverage: by the lower probability that it admits by. grid: of its predictions; None without q and d. parameters:
+    name and text of what the comparison methods were given or fitted. left_out: rows of the evaluation set that are
+    training or calibration data, and were not evaluated. calibration: what decided, if the points were scored by one
+    that is stored.
     """
 
     name: str
     class_names: tuple[str, ...]
     alpha: Decimal
-    neighbour_count: int
+    neighbour_count: int | None
     point_count: int
     document_count: int | None
     own: str
@@ -79,13 +75,8 @@ class DatasetReport:
     methods: tuple[MethodMeasures, ...]
     reliability_lower: dict[str, Reliability]
     reliability_upper: dict[str, Reliability]
-    curves_by_true_class: tuple[CoverageCurve, ...]
-    curves_by_predicted_class: tuple[CoverageCurve, ...]
-    curve_overall: CoverageCurve
-    bands_by_true_class: dict[int, CoverageBand]
-    bands_by_predicted_class: dict[int, CoverageBand]
-    band_overall: CoverageBand
-    grid: AccuracyGrid
+    coverage: ClassCoverage
+    grid: AccuracyGrid | None
     set_methods: tuple[str, ...]
     risk_curves: tuple[RiskCurve, ...]
     parameters: tuple[tuple[str, str], ...] = ()
@@ -103,14 +94,14 @@ class DatasetReport:
 
     def shown_classes(self, most: int = MOST_CLASSES) -> tuple[int, ...]:
         """All classes, ascending; of more than `most` only those doing worst under the method that is judged."""
-        return _worst_classes(self.method(self.own), self.method(self.baseline), self.alpha, most)
+        return worst_classes(self.method(self.own), self.method(self.baseline), self.alpha, most)
 
 
 def build_dataset_report(
     name: str,
     class_names: tuple[str, ...],
     points: EvaluationPoints,
-    neighbour_count: int,
+    neighbour_count: int | None,
     alpha: Decimal,
     match_bins: tuple[int, ...] | None = None,
     parameters: tuple[tuple[str, str], ...] = (),
@@ -119,28 +110,26 @@ def build_dataset_report(
 ) -> DatasetReport:
     """Measure an evaluation set.
 
-    match_bins: lower edges of the bins of q in the heat map. parameters, left_out, calibration: as in
-    `DatasetReport`.
+    neighbour_count: K; None, as is the view of the points, if the classifier has logits only. match_bins: lower edges
+    of the bins of q in the heat map. parameters, left_out, calibration: as in `DatasetReport`.
     """
     if len(class_names) != points.class_count:
         raise InvalidInputError(
             f"expected {points.class_count} class names, one a column of the logits, got {len(class_names)}"
         )
+    if (neighbour_count is None) != (points.view is None):
+        raise InvalidInputError("expected K and the KNN's view of the points, or neither; pass both or neither")
     documents, own = points.documents, points.own
     label, predicted, class_count = points.label, own.predicted, points.class_count
     correct = predicted == label
-    predictions = {NETWORK: points.network_predicted, KNN: points.predicted}
+    predictions = {NETWORK: points.network_predicted}
+    if points.view is not None:
+        predictions[KNN] = points.view.predicted
     if points.localizer_predicted is not None:
         predictions["localizer"] = points.localizer_predicted
     methods = tuple(measure_method(sets, label, documents) for sets in standard_methods(points, neighbour_count))
     singletons = {row.name: row.singletons for row in methods}
-    shown = _worst_classes(singletons[own.name], singletons[own.baseline], alpha, MOST_CLASSES)
-    *bands, band_overall = coverage_bands(
-        own.confidence,
-        correct,
-        [*(label == c for c in shown), *(predicted == c for c in shown), np.ones(label.size, np.bool_)],
-        documents,
-    )
+    shown = worst_classes(singletons[own.name], singletons[own.baseline], alpha)
     return DatasetReport(
         name=name,
         class_names=class_names,
@@ -153,19 +142,20 @@ def build_dataset_report(
         accuracy=tuple(
             AccuracyRow(who, point_accuracy(label, said, class_count, documents)) for who, said in predictions.items()
         ),
-        partitions=partition_table(points, neighbour_count, alpha) if own.has_bands else None,
+        partitions=None
+        if neighbour_count is None or not own.has_bands
+        else partition_table(points, neighbour_count, alpha),
         methods=methods,
         reliability_lower={name: reliability(lower, correct, documents) for name, (lower, _) in own.bounds.items()},
         reliability_upper={name: reliability(upper, correct, documents) for name, (_, upper) in own.bounds.items()},
-        curves_by_true_class=coverage_curves(own.confidence, correct, label, class_count),
-        curves_by_predicted_class=coverage_curves(own.confidence, correct, predicted, class_count),
-        curve_overall=coverage_curve(own.confidence, correct),
-        bands_by_true_class=dict(zip(shown, bands[: len(shown)], strict=True)),
-        bands_by_predicted_class=dict(zip(shown, bands[len(shown) :], strict=True)),
-        band_overall=band_overall,
-        grid=accuracy_grid(
-            points.match_count,
-            points.distance,
+        coverage=class_coverage(
+            label, predicted, own.confidence, documents, admitted=singletons[own.name], shown=shown
+        ),
+        grid=None
+        if neighbour_count is None
+        else accuracy_grid(
+            points.knn.match_count,
+            points.knn.distance,
             correct,
             neighbour_count,
             match_bins or default_match_bins(neighbour_count),
@@ -182,27 +172,5 @@ def _risk_curves(points: EvaluationPoints) -> tuple[RiskCurve, ...]:
     """Of the selective methods that rank their predictions, then of weighted Venn-ADMIT."""
     ranked = [(one.name, one.confidence, one.predicted) for one in points.selective if one.confidence is not None]
     if points.admit is not None:
-        ranked.append((WEIGHTED_ADMIT, points.admit.lower_weighted, points.predicted))
+        ranked.append((WEIGHTED_ADMIT, points.admit.lower_weighted, points.knn.predicted))
     return tuple(risk_curve(name, confidence, said == points.label) for name, confidence, said in ranked)
-
-
-def _worst_classes(admitted: ClassTallies, everything: ClassTallies, alpha: Decimal, most: int) -> tuple[int, ...]:
-    """All classes, ascending; of more than `most` those of which the worst is admitted.
-
-    Those that miss the target, by true or by predicted class, come first, then those with the lowest share correct.
-    Classes of which too few points are admitted to judge come after the judged ones, in the order of the share
-    correct of everything.
-    """
-    classes = range(len(admitted.per_true_class))
-
-    def judged(measured: ClassTallies, c: int) -> list[Tally]:
-        tallies = (measured.per_true_class[c], measured.per_predicted_class[c])
-        return [tally for tally in tallies if not tally.is_few]
-
-    def rank(c: int) -> tuple[bool, bool, float]:
-        tallies = judged(admitted, c)
-        missed = any(tally.verdict(alpha) is Verdict.MISSED for tally in tallies)
-        shares = [tally.share for tally in tallies or judged(everything, c)]
-        return (not missed, not tallies, min(shares, default=1.0))
-
-    return tuple(classes) if len(classes) <= most else tuple(sorted(sorted(classes, key=rank)[:most]))

@@ -61,8 +61,8 @@ def settings_of_bands(settings: CalibratorSettings, neighbour_count: int) -> Set
     )
 
 
-def settings_of_cells(settings: VennAbersSettings, kind: ScoreKind, neighbour_count: int) -> SettingsShown:
-    """Return the settings of Venn-Abers, and the score that the snapshot has."""
+def settings_of_cells(settings: VennAbersSettings, kind: ScoreKind, neighbour_count: int | None) -> SettingsShown:
+    """Return the settings of Venn-Abers and the score of the snapshot; neighbour_count: None with logits only."""
     asked, certification = AUTO if settings.score is None else settings.score, settings.certification
     certified = {} if certification is None else {"certified": certification_text(certification)}
     thresholds = thresholds_text(settings.thresholds) if certification is None else "of the policy"
@@ -72,7 +72,11 @@ def settings_of_cells(settings: VennAbersSettings, kind: ScoreKind, neighbour_co
             "thresholds": thresholds,
             **certified,
             "score": f"{kind}, chosen by {AUTO}" if settings.score is None else str(kind),
-            **({"bins of q": bins_text(settings.bin_edges, neighbour_count)} if len(settings.bin_edges) > 1 else {}),
+            **(
+                {}
+                if neighbour_count is None or len(settings.bin_edges) == 1
+                else {"bins of q": bins_text(settings.bin_edges, neighbour_count)}
+            ),
         },
         {
             "alpha": str(settings.alpha),

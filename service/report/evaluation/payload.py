@@ -14,7 +14,7 @@ from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.evaluated import calibration_payload
 from venn_admit.service.report.evaluation.glance import every_class, promise_of
 from venn_admit.service.report.evaluation.verdicts import answer, class_gap, class_verdicts, headline, overall_verdict
-from venn_admit.service.report.evaluation.wording import left_out
+from venn_admit.service.report.evaluation.wording import left_out, without_vectors
 
 CORRECT, COVERED = "share_correct", "share_covered"
 """The names of the share of a tally: of correct points, or of covered labels."""
@@ -83,7 +83,7 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
         "points": report.point_count,
         "document_count": report.document_count,
         "left_out": report.left_out,
-        "notes": [note for note in (left_out(report), answer(report), headline(report), class_gap(report)) if note],
+        "notes": [note for note in _notes(report) if note],
         "accuracy": {row.name: accuracy(row.accuracy) for row in report.accuracy},
         "partitions": None
         if report.partitions is None
@@ -105,6 +105,10 @@ def report_payload(report: DatasetReport) -> dict[str, Any]:
             "upper": {name: _bins(bins) for name, bins in report.reliability_upper.items()},
         },
     }
+
+
+def _notes(report: DatasetReport) -> tuple[str, ...]:
+    return (left_out(report), without_vectors(report), answer(report), headline(report), class_gap(report))
 
 
 def _verdict(report: DatasetReport) -> dict[str, Any]:

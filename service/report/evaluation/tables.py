@@ -20,7 +20,6 @@ from venn_admit.service.report.evaluation.table import (
 from venn_admit.service.report.evaluation.wording import (
     FEW_MARK,
     PREDICTED,
-    SETS_NOTE,
     SIDE_BY_SIDE,
     TRUE,
     accuracy_note,
@@ -30,6 +29,7 @@ from venn_admit.service.report.evaluation.wording import (
     interval_text,
     kind_tallies,
     parameters_text,
+    sets_note,
     share_text,
     size_name,
     size_strata,
@@ -125,7 +125,7 @@ def _covered(report: DatasetReport) -> EvaluationTable:
         _notes(
             (f"Cells: share of sets that hold the label, by size also (n/N), below {interval_note(report)}.",),
             _legend(report, "covered"),
-            (SETS_NOTE,),
+            (sets_note(report),),
             (hidden_classes(report, shown),),
         ),
     )

@@ -26,6 +26,7 @@ from venn_admit.service.report.evaluation.wording import (
     left_out,
     share_text,
     shorten,
+    without_vectors,
 )
 
 STYLES = {Verdict.MET: "green", Verdict.MISSED: "bold red", Verdict.CANNOT_TELL: ""}
@@ -39,8 +40,7 @@ def verdict_view(report: DatasetReport) -> RenderableType:
     lines = [Text(f"{report.name}: {extent(report)}", style="bold")]
     if report.calibration is not None:
         lines.append(Text(calibration_text(report.calibration), style="dim"))
-    if missing := left_out(report):
-        lines.append(Text(missing))
+    lines += [Text(missing) for missing in (left_out(report), without_vectors(report)) if missing]
     lines.append(Text(answer(report), style=STYLES[overall_verdict(report)]))
     after = [Text(headline(report))]
     if gap := class_gap(report):

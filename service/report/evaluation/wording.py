@@ -16,11 +16,6 @@ TRUE, PREDICTED = "true class", "predicted as"
 SIDE_BY_SIDE = 2
 """Up to this many classes, both kinds share one table."""
 
-SETS_NOTE = (
-    "A set of the KNN holds only its prediction. Venn-ADMIT says nothing about a point that it rejects, so such a "
-    "point counts as a set of all classes."
-)
-"""The sets of methods that do not give sets."""
 
 MARKS = {Verdict.MET: "✓", Verdict.MISSED: "✗", Verdict.CANNOT_TELL: "?"}
 FEW_MARK = MARKS[Verdict.CANNOT_TELL]
@@ -140,6 +135,26 @@ def left_out(report: DatasetReport) -> str:
         return ""
     subject = "1 row is left out: it is" if report.left_out == 1 else f"{report.left_out:,} rows are left out: they are"
     return f"{subject} training or calibration data of this calibration."
+
+
+def without_vectors(report: DatasetReport) -> str:
+    """Return one sentence if the classifier has logits only, which leaves methods out; otherwise nothing."""
+    if report.neighbour_count is not None:
+        return ""
+    return (
+        "The classifier has logits only, so what needs its vectors is left out: KNN, Conf_BASE, LocalConf_BASE, ADMIT, "
+        "Venn-ADMIT, Venn-Abers with the reliability score, and whatever is shown by q and d."
+    )
+
+
+def sets_note(report: DatasetReport) -> str:
+    """Return what the sets are of methods that do not give sets."""
+    if report.neighbour_count is None:
+        return "A set of the network holds only its prediction."
+    return (
+        "A set of the KNN holds only its prediction. Venn-ADMIT says nothing about a point that it rejects, so such a "
+        "point counts as a set of all classes."
+    )
 
 
 def parameters_text(report: DatasetReport) -> str:

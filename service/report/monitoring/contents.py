@@ -22,7 +22,7 @@ class MonitorAlarm:
 
 @dataclass(frozen=True, slots=True)
 class RowName:
-    """What a row is about: a class, and for a partition the values of q, such as `1-24`."""
+    """What a row is about: a class, and for a partition the values of q, such as `1-24`, None without."""
 
     class_name: str
     q: str | None
@@ -32,14 +32,15 @@ class RowName:
 class MonitorReport:
     """What is known of the promise of the calibrator in use.
 
-    setting: the calibrator's number. calibration: the current snapshot. monitor: the monitor's number; started_at:
-    when it was started. documents, points: labelled ones that count. computed: documents that were new, or counted
-    anew. alarms: those that stand, notices included. promised: the kinds of classes that the promise is about.
+    neighbour_count: K; None if the classifier has logits only. setting: the calibrator's number. calibration: the
+    current snapshot. monitor: the monitor's number; started_at: when it was started. documents, points: labelled ones
+    that count. computed: documents that were new, or counted anew. alarms: those that stand, notices included.
+    promised: the kinds of classes that the promise is about.
     """
 
     classifier: str
     class_names: tuple[str, ...]
-    neighbour_count: int
+    neighbour_count: int | None
     method: str
     alpha: Decimal
     setting: int
@@ -80,6 +81,8 @@ class MonitorReport:
         return RowName(self.class_names[predicted], self._groups[group])
 
     @property
-    def _groups(self) -> tuple[str, str, str]:
+    def _groups(self) -> tuple[str | None, ...]:
         most = self.neighbour_count
+        if most is None:
+            return (None,)
         return ("0", "1" if most == 2 else f"1-{most - 1}", str(most))

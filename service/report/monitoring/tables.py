@@ -8,13 +8,15 @@ from rich.text import Text
 
 from venn_admit.service.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp
 from venn_admit.service.core.monitoring.anytime.readings import Reading
-from venn_admit.service.report.monitoring.contents import MonitorReport
+from venn_admit.service.report.monitoring.contents import MonitorReport, RowName
 
-_TITLES = {
+_SHARES = {
     Lamp.PROMISE: "share right of the admitted, by predicted class",
     Lamp.TRUE_CLASSES: "share right of the admitted, by true class",
-    Lamp.PARTITIONS: "Inside partitions: are predictions wrong more often than on the calibration data?",
-    Lamp.MIX: "The mix of partitions: is the traffic made up differently from the calibration data?",
+}
+_QUESTIONS = {
+    Lamp.PARTITIONS: "Inside {partitions}: are predictions wrong more often than on the calibration data?",
+    Lamp.MIX: "The mix of {partitions}: is the traffic made up differently from the calibration data?",
 }
 
 
@@ -36,9 +38,10 @@ def monitor_tables(report: MonitorReport) -> RenderableType:
 
 
 def _title(report: MonitorReport, lamp: Lamp) -> str:
-    if lamp not in {Lamp.PROMISE, Lamp.TRUE_CLASSES}:
-        return _TITLES[lamp]
-    return f"{'The promise' if report.is_harmful(lamp) else 'Not promised'}: {_TITLES[lamp]}"
+    if lamp in _QUESTIONS:
+        partitions = "predicted classes" if report.neighbour_count is None else "partitions"
+        return _QUESTIONS[lamp].format(partitions=partitions)
+    return f"{'The promise' if report.is_harmful(lamp) else 'Not promised'}: {_SHARES[lamp]}"
 
 
 def verdict_lines(report: MonitorReport) -> list[str]:
@@ -55,7 +58,7 @@ def verdict_lines(report: MonitorReport) -> list[str]:
     mix = [report.name(alarm.lamp, alarm.number) for alarm in report.notices if alarm.lamp is Lamp.MIX]
     notices = [f"Notice: {_sentence(report, alarm.lamp, alarm.number)}" for alarm in shares]
     if mix:
-        listed = ", ".join(f"{name.class_name!r} with q {name.q}" for name in mix)
+        listed = ", ".join(map(_partition, mix))
         notices.append(
             "Notice: some predictions are more or less frequent than on the calibration data, which alone does no "
             f"harm: {listed}."
@@ -73,9 +76,11 @@ def _sentence(report: MonitorReport, lamp: Lamp, number: int) -> str:
             said = f"of the admitted points whose class is {name.class_name!r}, fewer than {report.target} are right"
             return f"{said}{_promised(report, lamp, 'true')}."
         case _:
-            return (
-                f"predictions of {name.class_name!r} with q {name.q} are wrong more often than on the calibration data."
-            )
+            return f"predictions of {_partition(name)} are wrong more often than on the calibration data."
+
+
+def _partition(name: RowName) -> str:
+    return repr(name.class_name) if name.q is None else f"{name.class_name!r} with q {name.q}"
 
 
 def _promised(report: MonitorReport, lamp: Lamp, kind: str) -> str:
@@ -88,11 +93,11 @@ def _verdict(report: MonitorReport) -> Group:
 
 
 def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> Table:
-    by_partition, of_shares = lamp in {Lamp.PARTITIONS, Lamp.MIX}, lamp is not Lamp.MIX
+    by_q, of_shares = lamp in _QUESTIONS and report.neighbour_count is not None, lamp is not Lamp.MIX
     drawn = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     drawn.add_column(Text("class" if lamp is Lamp.TRUE_CLASSES else "predicted"), overflow="fold", min_width=9)
     heads = [
-        *(["q"] if by_partition else []),
+        *(["q"] if by_q else []),
         "labels" if of_shares else "documents",
         *(["right", f"at least ({CONFIDENCE:.0%})"] if of_shares else []),
         "evidence",
@@ -104,10 +109,10 @@ def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> Table:
     for row in rows:
         name = report.name(lamp, row.number)
         figures = [
-            *([name.q or ""] if by_partition else []),
+            *([name.q or ""] if by_q else []),
             f"{row.points:,}",
             *([_share(row.share_right), _share(row.lower_bound)] if of_shares else []),
-            _evidence(row.most),
+            evidence_text(row.most),
             f"{row.needed:,.0f}",
         ]
         drawn.add_row(Text(name.class_name), *map(Text, figures), _lamp(report, row))
@@ -126,10 +131,10 @@ def _share(share: float | None) -> str:
     return "" if share is None else f"{share:.3f}"
 
 
-def _evidence(value: float | None) -> str:
-    """An e-value in few characters: it may be 10 to the power of 300, or infinite.
+def evidence_text(value: float | None) -> str:
+    """Return an e-value in few characters: it may be 10 to the power of 300, or infinite.
 
-    >>> [_evidence(value) for value in (None, 0.034, 2.5, 1234.0, 1e9, float("inf"))]
+    >>> [evidence_text(value) for value in (None, 0.034, 2.5, 1234.0, 1e9, float("inf"))]
     ['', '0.03', '2.50', '1,234', '1e+09', 'inf']
     """
     if value is None:

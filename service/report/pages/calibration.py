@@ -4,19 +4,20 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from venn_admit.service.report.calibration.common.coverage import key_figures, verdict
 from venn_admit.service.report.calibration.contents import CalibrationReport
 from venn_admit.service.report.calibration.steps import NextSteps
-from venn_admit.service.report.calibration.wording import advice_text, heading, sections, settings_text
+from venn_admit.service.report.calibration.wording import advice_text, heading, pictures, sections, settings_text
 from venn_admit.service.report.charts.charts import to_svg
 from venn_admit.service.report.pages.environment import page_environment
 
 
 def render_calibration(report: CalibrationReport, steps: NextSteps) -> str:
     """Return the HTML of the page; the same report gives the same text, and every name is escaped."""
-    pictures = [
+    drawn = [
         # Safe: matplotlib escapes the text it draws, to_svg the label.
         (Markup(to_svg(one.draw(), one.name, one.caption)), one.caption)  # noqa: S704
-        for one in report.part.pictures(report)
+        for one in pictures(report)
     ]
     return (
         page_environment()
@@ -24,9 +25,12 @@ def render_calibration(report: CalibrationReport, steps: NextSteps) -> str:
         .render(
             heading=heading(report),
             settings=settings_text(report),
-            sections=sections(report),
+            sections=sections(report, steps),
             advice=advice_text(report, steps),
-            pictures=pictures,
+            pictures=drawn,
+            verdict=verdict(report),
+            figures=key_figures(report),
+            queries=report.queries,
         )
     )
 

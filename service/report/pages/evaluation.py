@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from venn_admit.service.core.evaluation.tallies import Verdict
 from venn_admit.service.report.charts.charts import (
+    charts_of,
     coverage_figure,
     heatmap_figure,
     methods_figure,
@@ -37,6 +38,7 @@ from venn_admit.service.report.evaluation.wording import (
     left_out,
     note_text,
     share_text,
+    without_vectors,
 )
 from venn_admit.service.report.pages.environment import page_environment
 
@@ -109,6 +111,7 @@ def render_page(
             left_out,
             overall_verdict,
             settling,
+            without_vectors,
         )
     }
     return environment.get_template("page.html.j2").render(
@@ -118,6 +121,7 @@ def render_page(
             (report, _charts(report, f"set{number}"), evaluation_tables(report))
             for number, report in enumerate(reports, start=1)
         ],
+        has_knn=any(report.neighbour_count is not None for report in reports),
         next_steps=next_steps,
         none_mark=NONE_MARK,
         none_admitted=NONE_ADMITTED,
@@ -146,7 +150,10 @@ def write_report(
 def _charts(report: DatasetReport, prefix: str) -> list[tuple[Markup, str]]:
     """The charts as SVG, each with its caption."""
     charts = []
+    drawn = charts_of(report)
     for name, (draw, words) in FIGURES.items():
+        if name not in drawn:
+            continue
         caption = f"{words} Intervals are {interval_note(report)}." if name in WITH_INTERVALS else words
         svg = to_svg(draw(report), f"{prefix}-{name}", f"{report.name}: {caption}")
         # Safe: matplotlib escapes the text it draws, to_svg the label.

@@ -36,15 +36,15 @@ class LabelledExemplars:
 class EvaluatedRows:
     """n labelled exemplars and the decisions on them.
 
-    label, network_predicted: (n,) int64. network_logits: (n, C) float32. approximation: the KNN's view. predicted: (n,)
-    int64, what was decided on. lower, upper: (n,) float64, NaN if it was rejected before. admitted: (n,) bool, whatever
-    q is.
+    label, network_predicted: (n,) int64. network_logits: (n, C) float32. approximation: the KNN's view; None if the
+    classifier has logits only. predicted: (n,) int64, what was decided on. lower, upper: (n,) float64, NaN if it was
+    rejected before. admitted: (n,) bool, whatever q is.
     """
 
     label: IntArray
     network_predicted: IntArray
     network_logits: Float32Array
-    approximation: Approximation
+    approximation: Approximation | None
     predicted: IntArray
     lower: FloatArray
     upper: FloatArray
@@ -92,17 +92,18 @@ def evaluated_rows(
     query = copy_query("evaluations.decisions")
     rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
     assert len(rows["label"]) == len(exemplar_ids), "an exemplar without a label or a decision"
+    view = Approximation(
+        logits=rows["logits"],
+        # The KNN's, whose ties go to the lower class; a decision may be on the network's.
+        predicted=rows["logits"].argmax(axis=1),
+        match_count=rows["match_count"].astype(np.int64),
+        distance=rows["distance"],
+    )
     return EvaluatedRows(
         label=rows["label"].astype(np.int64),
         network_predicted=rows["network_predicted"].astype(np.int64),
         network_logits=rows["network_logits"],
-        approximation=Approximation(
-            logits=rows["logits"],
-            # The KNN's, whose ties go to the lower class; a decision may be on the network's.
-            predicted=rows["logits"].argmax(axis=1),
-            match_count=rows["match_count"].astype(np.int64),
-            distance=rows["distance"],
-        ),
+        approximation=None if classifier.knn is None else view,
         predicted=rows["predicted"].astype(np.int64),
         lower=rows["lower"],
         upper=rows["upper"],

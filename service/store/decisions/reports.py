@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,9 @@ from sqlalchemy import Connection, Row
 
 from venn_admit.service.core.monitoring.discrepancies import Discrepancies, discrepancies_of_documents
 from venn_admit.service.core.monitoring.drift import DecidedPoints
+from venn_admit.service.core.monitoring.history import PointChanges, SnapshotChange
 from venn_admit.service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
-from venn_admit.service.core.types import Approximation, Reason, Split
+from venn_admit.service.core.types import Approximation, FloatArray, Reason, Split
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.binary_copy import (
     BOOL,
@@ -30,6 +31,13 @@ RECENT = 10_000
 """The number of exemplars of recent traffic that a report reads. A share of them is accurate to a hundredth, and
 reading them, with a look-up for each in tables of any size, takes a second or two.
 """
+
+
+HISTORY = 6
+"""The number of calibrations that a report looks back on."""
+
+COUNTABLE = 50_000
+"""With more calibration points than these, what an older snapshot would admit of them is left out: it takes seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +82,13 @@ def snapshot_origin(connection: Connection, calibration: Calibration) -> Snapsho
     )
 
 
+def quartiles(connection: Connection, calibration: Calibration) -> FloatArray | None:
+    """Return the quartiles of d over all points of a snapshot, (3,); None if the classifier has logits only."""
+    parameters = {"calibration_id": calibration.id}
+    found = connection.execute(statement("reports.snapshot_quartiles"), parameters).scalar_one()
+    return None if found is None else np.array(found, dtype=np.float64)
+
+
 def snapshot_changes(connection: Connection, calibration: Calibration) -> SnapshotChanges:
     """Return the changes that another snapshot would include now."""
     parameters = {
@@ -84,6 +99,36 @@ def snapshot_changes(connection: Connection, calibration: Calibration) -> Snapsh
     }
     row = connection.execute(statement("reports.snapshot_changes"), parameters).one()
     return SnapshotChanges(arrived=row.arrived, changed=row.changed, left=row.gone)
+
+
+def history(connection: Connection, calibration: Calibration) -> tuple[SnapshotChange, ...]:
+    """Return what the newest snapshots of the classifier changed, up to this one, the newest first."""
+    parameters = {
+        "classifier_id": calibration.classifier_id,
+        "calibration_id": calibration.id,
+        "most": HISTORY,
+        "countable": COUNTABLE,
+    }
+    return tuple(
+        SnapshotChange(
+            calibration=row.calibration,
+            created_at=row.created_at.astimezone(UTC),
+            reason=row.reason,
+            method=row.method,
+            is_current=row.state == "current",
+            mc_count=row.mc_count,
+            vp_count=row.vp_count,
+            previous=row.previous,
+            points=None
+            if row.previous is None
+            else PointChanges(arrived=row.arrived, relabelled=row.relabelled, gone=row.gone, moved=row.moved),
+            other_parameters=row.other_parameters,
+            other_training=row.other_training,
+            other_settings=tuple(row.other_settings),
+            admitted=row.admitted,
+        )
+        for row in connection.execute(statement("reports.history"), parameters)
+    )
 
 
 def discrepancies(connection: Connection, calibration: Calibration) -> tuple[Discrepancies, Discrepancies]:

@@ -40,15 +40,19 @@ WHERE
 ORDER BY decision.exemplar_id;
 
 -- name: decisions
--- The decisions on the given exemplars, weighted or plain, and with any q, in the given order.
+-- The decisions on the given exemplars, weighted or plain, and with any q, in the given order. Without vectors, what
+-- follows from them is -1 and NaN, as no column of the copy may be null.
 SELECT
     exemplar.label,
     exemplar.network_predicted,
     exemplar.network_logits,
     decision.predicted,
-    decision.match_count,
-    decision.distance,
-    decision.logits,
+    coalesce(decision.match_count, -1) AS match_count,
+    coalesce(decision.distance, 'NaN') AS distance,
+    coalesce(
+        decision.logits,
+        array_fill(CAST('NaN' AS double precision), ARRAY[cardinality(exemplar.network_logits)])
+    ) AS logits,
     coalesce(decision.lower, 'NaN') AS lower,
     coalesce(decision.upper, 'NaN') AS upper,
     decision.decision IS NOT NULL AS is_admitted

@@ -31,7 +31,7 @@ def rival(held_out: HeldOut, *, kappa: int) -> tuple[AdmitOutcome | None, str]:
     return admit_rival(
         held_out,
         vectors,
-        points.seen.view,
+        points.seen.knn,
         np.zeros((20, 4), dtype=np.float32),
         make_settings(2, K, kappa=kappa, delta=np.inf),
         neighbour_count=K,
@@ -76,7 +76,7 @@ def test_bands_of_equal_distances_are_left_out() -> None:
     outcome, words = admit_rival(
         equal,
         np.zeros((200, 4), dtype=np.float32),
-        points.seen.view,
+        points.seen.knn,
         np.zeros((20, 4), dtype=np.float32),
         make_settings(2, K, kappa=10),
         neighbour_count=K,

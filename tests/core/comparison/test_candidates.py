@@ -19,7 +19,7 @@ from venn_admit.service.errors import InvalidInputError
 RNG = np.random.default_rng(3)
 KNN = drawn(600, RNG)
 MC = drawn(3000, RNG, documents=900)
-MODEL = fit_reliability(KNN.seen.network_logits, KNN.seen.view, KNN.label, neighbour_count=K)
+MODEL = fit_reliability(KNN.seen.network_logits, KNN.seen.knn, KNN.label, neighbour_count=K)
 COARSE = (0, 1, 2, 6, 10)
 
 
@@ -53,7 +53,7 @@ def test_a_few_of_each_method(found: CrossFitted) -> None:
 
 def test_venn_abers_admits_what_its_own_choice_of_a_score_counts(found: CrossFitted) -> None:
     network, reliability = (
-        scored_points(kind, MODEL, MC.seen.network_logits, MC.seen.view, neighbour_count=K) for kind in ScoreKind
+        scored_points(kind, MODEL, MC.seen.network_logits, MC.seen.knn, neighbour_count=K) for kind in ScoreKind
     )
     by_cells = {
         (one.settings.score, one.settings.bin_edges): one
@@ -71,7 +71,7 @@ def test_venn_abers_admits_what_its_own_choice_of_a_score_counts(found: CrossFit
 
 
 def test_venn_admit_admits_what_reaches_the_threshold(found: CrossFitted) -> None:
-    view = MC.seen.view
+    view = MC.seen.knn
     points = CalibrationPoints(
         MC.label, view.predicted, view.match_count, view.distance, nonconformity(view.logits, MC.label)
     )

@@ -58,7 +58,7 @@ def sentiment(golden: dict[str, npt.NDArray[Any]]) -> tuple[ComparisonCalibratio
         keys=[f"vp-{row}" for row in range(len(label))],
         label=label,
         network_logits=vp.network_logits,
-        nonconformity=nonconformity(vp.knn_logits, label),
+        nonconformity=nonconformity(golden["vp_logits"], label),
         vectors=vp.vectors,
         draws=vp.draws,
     )
@@ -66,12 +66,16 @@ def sentiment(golden: dict[str, npt.NDArray[Any]]) -> tuple[ComparisonCalibratio
 
 
 def rows_of(points: ComparisonPoints, rows: IntArray) -> ComparisonPoints:
+    assert points.knn_logits is not None
+    assert points.vectors is not None
     return ComparisonPoints(
         points.network_logits[rows], points.knn_logits[rows], points.vectors[rows], points.draws[rows]
     )
 
 
 def calibration_rows(calibration: ComparisonCalibration, rows: IntArray) -> ComparisonCalibration:
+    assert calibration.nonconformity is not None
+    assert calibration.vectors is not None
     return ComparisonCalibration(
         keys=[calibration.keys[row] for row in rows],
         label=calibration.label[rows],
@@ -281,7 +285,7 @@ def test_too_few_calibration_points_for_the_rank(
     found = compare(calibration_rows(calibration, np.arange(count)), points)
     for sets in found.sets[:-1]:
         assert sets.included.all()
-    assert np.isinf([found.parameters.conf_threshold, found.parameters.raps.size.threshold]).all()
+    assert (found.parameters.conf_threshold, found.parameters.raps.size.threshold) == (np.inf, np.inf)
 
 
 def test_no_calibration_points(sentiment: tuple[ComparisonCalibration, ComparisonPoints]) -> None:
@@ -289,8 +293,25 @@ def test_no_calibration_points(sentiment: tuple[ComparisonCalibration, Compariso
     none = np.empty(0, dtype=np.int64)
     with pytest.raises(NotReadyError, match="ingest held-out data"):
         compare(calibration_rows(calibration, none), points)
+    assert points.vectors is not None
     with pytest.raises(NotReadyError, match="ingest held-out data"):
         local_thresholds(points.vectors, points.vectors[:0], np.empty(0), alpha=ALPHA, eta_loc=1.0)
+
+
+def test_without_vectors_there_are_the_methods_on_the_network(
+    sentiment: tuple[ComparisonCalibration, ComparisonPoints],
+) -> None:
+    calibration, points = sentiment
+    bare = replace(calibration, nonconformity=None, vectors=None)
+    found = comparison_methods(bare, replace(points, knn_logits=None, vectors=None), alpha=ALPHA, eta_loc=None, seed=0)
+    expected = compare(calibration, points)
+    assert found.parameters == replace(expected.parameters, conf_threshold=None)
+    assert [sets.name for sets in found.sets] == ["RAPS adaptiveness", "RAPS size", "APS"]
+    for some, known in zip(found.sets, expected.sets[1:-1], strict=True):
+        np.testing.assert_array_equal(some.included, known.included)
+    for half in (replace(points, vectors=None), replace(points, knn_logits=None), points):
+        with pytest.raises(InvalidInputError, match="or none at all"):
+            compare(bare, half)
 
 
 def test_arrays_that_do_not_fit_are_refused(sentiment: tuple[ComparisonCalibration, ComparisonPoints]) -> None:

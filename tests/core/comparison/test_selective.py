@@ -46,7 +46,7 @@ def drawn(count: int, rng: np.random.Generator, documents: int | None = None, sh
 
 
 def shuffled(points: HeldOutPoints, order: IntArray) -> HeldOutPoints:
-    seen = ViewedPoints(points.seen.network_logits[order], points.seen.view.take(order))
+    seen = ViewedPoints(points.seen.network_logits[order], points.seen.knn.take(order))
     return HeldOutPoints([points.keys[row] for row in order], points.label[order], seen)
 
 
@@ -76,7 +76,7 @@ def slow_p0(score: FloatArray, right: BoolArray, at: float) -> float:
 
 
 def slow_features(seen: ViewedPoints, median: float) -> FloatArray:
-    logits, view = seen.network_logits.astype(np.float64), seen.view
+    logits, view = seen.network_logits.astype(np.float64), seen.knn
     p, pi = scipy_softmax(logits, axis=1), scipy_softmax(view.logits, axis=1)
     predicted, rows = logits.argmax(axis=1), np.arange(len(logits))
     agrees = view.predicted == predicted
@@ -102,7 +102,7 @@ def slow_features(seen: ViewedPoints, median: float) -> FloatArray:
 
 def slow_reliability(knn: HeldOutPoints, seen: ViewedPoints) -> FloatArray:
     """scikit-learn's logistic regression, one for each predicted class."""
-    median = float(np.median(knn.seen.view.distance))
+    median = float(np.median(knn.seen.knn.distance))
     known, wanted = slow_features(knn.seen, median), slow_features(seen, median)
     said, asked = knn.seen.network_logits.argmax(axis=1), seen.network_logits.argmax(axis=1)
     score = np.empty(len(wanted))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from venn_admit.service.core.evaluation.measures import measure_method
 from venn_admit.service.core.evaluation.points import EvaluationPoints, check_points, partition_table, standard_methods
 from venn_admit.service.core.evaluation.tallies import Tally
-from venn_admit.service.core.types import AdmitOutcome, MethodSets
+from venn_admit.service.core.types import AdmitOutcome, Approximation, MethodSets
 from venn_admit.service.errors import InvalidInputError
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "sentiment.npz"
@@ -34,12 +34,15 @@ def points() -> EvaluationPoints:
     logits = np.where(label[:, None] == np.arange(2), even[:, None], odd[:, None])  # (n, C)
     return EvaluationPoints(
         label=label,
+        class_count=2,
         network_predicted=label,
-        predicted=predicted,
+        view=Approximation(
+            logits=logits + 700.0,
+            predicted=predicted,
+            match_count=np.array([3, 3, 0, 2, 0, 3]),
+            distance=np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+        ),
         localizer_predicted=None,
-        match_count=np.array([3, 3, 0, 2, 0, 3]),
-        distance=np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
-        logits=logits + 700.0,
         admit=AdmitOutcome(
             included=np.array([[1, 0], [1, 0], [0, 1], [1, 1], [1, 0], [1, 1]], np.bool_),
             lower_plain=np.array([0.95, 0.92, 0.91, np.nan, 0.5, np.nan]),
@@ -69,7 +72,7 @@ class TestMethods:
 
     def test_the_prediction_is_that_of_the_method(self, points: EvaluationPoints) -> None:
         for method in standard_methods(points, K):
-            expected = APS.predicted if method.name == "APS" else points.predicted
+            expected = APS.predicted if method.name == "APS" else points.knn.predicted
             assert method.predicted.tolist() == expected.tolist()
 
     def test_golden_shares(self) -> None:
@@ -112,7 +115,7 @@ class TestPartitionTable:
         assert [cell.tally for cell in everything.per_class] == [Tally(2, 3, 6), Tally(2, 3, 6)]
 
     def test_a_point_at_the_median_is_above(self, points: EvaluationPoints) -> None:
-        table = partition_table(replace(points, distance=np.full(6, 2.0)), K, ALPHA)
+        table = partition_table(with_view(points, distance=np.full(6, 2.0)), K, ALPHA)
         rows = {(row.matches, row.distances): row.overall.tally.count for row in table.rows}
         assert rows["any q", "d < median"] == 0
         assert rows["any q", "d >= median"] == 6
@@ -135,6 +138,7 @@ class TestPartitionTable:
         order = np.random.default_rng(seed).permutation(30)
         shuffled = replace(
             points,
+            view=points.knn.take(order),
             **{
                 name: getattr(points, name)[order]
                 for name in EvaluationPoints.__dataclass_fields__
@@ -153,9 +157,10 @@ class TestChecks:
         ("change", "message"),
         [
             ({"label": np.array([0, 0, 1, 1, 1, -1])}, r"label must lie in \[0, 2\), got -1 in row 5"),
-            ({"predicted": np.array([0, 0, 1, 2, 0, 1])}, "predicted .* got 2 in row 3"),
+            ({"view": {"predicted": np.array([0, 0, 1, 2, 0, 1])}}, "predicted .* got 2 in row 3"),
+            ({"view": {"logits": np.zeros((6, 3))}}, r"logits of 2 classes, got shape \(6, 3\)"),
             ({"localizer_predicted": np.array([0])}, "localizer_predicted must have 6 rows"),
-            ({"distance": np.array([1.0])}, "distance must have 6 rows, one per label; got 1"),
+            ({"view": {"distance": np.array([1.0])}}, "distance must have 6 rows, one per label; got 1"),
             ({"admit": {"admitted_plain": np.full(5, True)}}, "admitted_plain must have 6 rows"),
             ({"admit": {"included": np.ones((6, 3), np.bool_)}}, r"same shape as logits, \(6, 2\); got \(6, 3\)"),
             ({"label": np.array([], np.int64)}, "at least one labelled point"),
@@ -163,9 +168,15 @@ class TestChecks:
     )
     def test_refuses(self, points: EvaluationPoints, change: dict[str, Any], message: str) -> None:
         assert points.admit is not None
-        change = {key: replace(points.admit, **new) if key == "admit" else new for key, new in change.items()}
+        change = {
+            key: replace(getattr(points, key), **new) if isinstance(new, dict) else new for key, new in change.items()
+        }
         with pytest.raises(InvalidInputError, match=message):
             check_points(replace(points, **change))
+
+
+def with_view(points: EvaluationPoints, **change: Any) -> EvaluationPoints:
+    return replace(points, view=replace(points.knn, **change))
 
 
 def random_points(seed: int, count: int, classes: int) -> EvaluationPoints:
@@ -176,12 +187,15 @@ def random_points(seed: int, count: int, classes: int) -> EvaluationPoints:
     lower = np.where(random.random(count) < 0.5, random.random(count), np.nan)
     return EvaluationPoints(
         label=random.integers(0, classes, count),
+        class_count=classes,
         network_predicted=predicted,
-        predicted=predicted,
+        view=Approximation(
+            logits=logits,
+            predicted=predicted,
+            match_count=random.integers(0, K + 1, count),
+            distance=random.integers(0, 5, count).astype(np.float64),
+        ),
         localizer_predicted=predicted,
-        match_count=random.integers(0, K + 1, count),
-        distance=random.integers(0, 5, count).astype(np.float64),
-        logits=logits,
         admit=AdmitOutcome(
             included=(random.random((count, classes)) < 0.5) | (predicted[:, None] == np.arange(classes)),
             lower_plain=lower,

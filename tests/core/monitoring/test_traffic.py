@@ -11,7 +11,13 @@ from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
 from venn_admit.service.core.documents import Documents
-from venn_admit.service.core.monitoring.band_traffic import SnapshotIndex, admitted_of_vp, compare_bands, redecide
+from venn_admit.service.core.monitoring.band_traffic import (
+    SnapshotIndex,
+    admitted_of_vp,
+    compare_bands,
+    lower_of_vp,
+    redecide,
+)
 from venn_admit.service.core.monitoring.drift import DecidedPoints
 from venn_admit.service.core.monitoring.traffic import (
     Accuracy,
@@ -59,7 +65,7 @@ def snapshot(generator: np.random.Generator, count: int = 1500, *, per_document:
         neighbour_count=K,
         vp=vp,
         vp_usable=int((~sets.starved).sum()),
-        vp_admitted=admitted_of_vp(venn, vp, sets.singleton, SETTINGS),
+        vp_admitted=admitted_of_vp(lower_of_vp(venn, vp, sets.singleton)[0], vp, SETTINGS),
         vp_documents=in_documents(count, per_document),
         admit=admit,
         venn=venn,
@@ -130,8 +136,21 @@ def test_what_would_be_admitted_of_vp_is_decided_without_the_point() -> None:
         one = slice(row, row + 1)
         found = without.categories(singleton[one], vp.predicted[one], vp.match_count[one], vp.distance[one])
         expected.append(venn_probabilities(singleton[one], found.size, found.correct, None).lower[0] >= 0.9)
-    assert admitted_of_vp(venn, vp, singleton, SETTINGS).tolist() == expected
+    assert admitted_of_vp(lower_of_vp(venn, vp, singleton)[0], vp, SETTINGS).tolist() == expected
     assert 0 < sum(expected) < 200
+
+
+def test_points_of_one_place_rank_alike_whether_they_are_right_or_wrong() -> None:
+    right = np.arange(40) % 4 > 0
+    vp = CalibrationPoints(
+        right.astype(np.int64), np.ones(40, np.int64), np.ones(40, np.int64), np.ones(40), np.zeros(40)
+    )
+    singleton = np.full(40, True)
+    venn = VennIndex(vp, singleton, class_count=2, settings=SETTINGS, omega=1.0)
+    without, ranking = lower_of_vp(venn, vp, singleton)
+    assert set(without[right]) == {29 / 40}
+    assert set(without[~right]) == {30 / 40}
+    assert set(ranking) == {30 / 41}
 
 
 def test_a_share_is_lost_by_its_size_and_not_by_few_points() -> None:

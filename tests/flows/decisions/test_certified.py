@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sqlalchemy import Row
 
-from tests.conftest import fresh_database
-from tests.running import EXAMPLES, Bench, make_reviews
+from tests.flows.decisions.abers import STORED, with_reviews
+from tests.running import EXAMPLES, Bench
 from venn_admit.service.core.calibrators.certified.certificate import Certificate
 from venn_admit.service.core.calibrators.certified.certify import certify
 from venn_admit.service.core.calibrators.certified.points import CertificatePoints
@@ -23,7 +23,7 @@ from venn_admit.service.flows.decisions.replay import replay
 from venn_admit.service.flows.decisions.score_one import PointScorer
 from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
 from venn_admit.service.store.calibrations import calibrations, certificates
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.service.store.database.engine import connect, transaction
 from venn_admit.service.store.exemplars import classifiers
 
 BOTH = ("predicted", "true")
@@ -36,26 +36,13 @@ INNER JOIN calibration ON calibration.calibrator_id = point.calibrator_id
 WHERE calibration.id = :id AND is_in_snapshot_v1(number, valid_from, valid_until)
 ORDER BY md5(external_id)
 """
-STORED = """
-SELECT decision.*, score, step_score
-FROM job
-INNER JOIN job_row ON job.id = job_id
-INNER JOIN decision USING (exemplar_id, calibration_id, weighted, require_full_match)
-INNER JOIN abers_evidence ON decision.id = decision_id
-WHERE job.id = :job_id
-ORDER BY row_number
-"""
 
 
 @pytest.fixture(scope="module")
 def reviews(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """Real data, not yet certified."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
-        bench = Bench(engine, tmp_path_factory.mktemp("certified"))
-        make_reviews(bench, held_out_rows=4000)
+    with with_reviews(server_url, template_database, tmp_path_factory.mktemp("certified")) as bench:
         yield bench
-        engine.dispose()
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import fresh_database
 from tests.core.calibrators.venn_abers.isotonic import bounds_of
+from tests.flows.decisions.abers import STORED, with_reviews
 from tests.plans.plans import explain, kinds, scans
-from tests.running import EXAMPLES, Bench, Golden, make_reviews
+from tests.running import EXAMPLES, Bench, Golden
 from venn_admit.service.core.approximation.knn import softmax
 from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.service.errors import InvalidInputError, NotReadyError
@@ -18,7 +18,7 @@ from venn_admit.service.flows.decisions.replay import replay
 from venn_admit.service.flows.decisions.score_one import PointScorer
 from venn_admit.service.flows.reporting.report import report
 from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.database.engine import consistent_view, create_engine, transaction
+from venn_admit.service.store.database.engine import consistent_view, transaction
 from venn_admit.service.store.database.statements import statement
 from venn_admit.service.store.decisions import reports
 from venn_admit.service.store.exemplars import approximations, classifiers
@@ -43,27 +43,14 @@ WHERE calibrator.method = 'venn-abers' AND valid_until IS NULL
 FIRST_STEPS = """
 SELECT cell, score, lower, upper_at, upper_above FROM venn_abers_step WHERE valid_from = 1 ORDER BY cell, score
 """
-STORED = """
-SELECT decision.*, score, step_score
-FROM job
-INNER JOIN job_row ON job.id = job_id
-INNER JOIN decision USING (exemplar_id, calibration_id, weighted, require_full_match)
-INNER JOIN abers_evidence ON decision.id = decision_id
-WHERE job.id = :job_id
-ORDER BY row_number
-"""
 
 
 @pytest.fixture(scope="module")
 def reviews(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """Real data, calibrated by Venn-Abers last, with the network's score."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
-        bench = Bench(engine, tmp_path_factory.mktemp("abers"))
-        make_reviews(bench, held_out_rows=4000)
+    with with_reviews(server_url, template_database, tmp_path_factory.mktemp("abers")) as bench:
         bench.calibrate_abers("reviews", score="network")
         yield bench
-        engine.dispose()
 
 
 def test_scores_of_a_job_are_those_of_isotonic_regression(reviews: Bench) -> None:

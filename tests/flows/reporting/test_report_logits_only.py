@@ -42,11 +42,12 @@ def told(found: CalibrationReport) -> dict[str, Any]:
 
 
 def tables(found: CalibrationReport) -> list[TextTable]:
-    return [part for section in sections(found) for part in section.parts if isinstance(part, TextTable)]
+    return [part for section in sections(found, COMMANDS) for part in section.parts if isinstance(part, TextTable)]
 
 
 def text_of(found: CalibrationReport) -> str:
-    said = [line for section in sections(found) for line in (section.title, *map(str, section.parts), *section.notes)]
+    parts = sections(found, COMMANDS)
+    said = [line for section in parts for line in (section.title, *map(str, section.parts), *section.notes)]
     return "\n".join((settings_text(found), *said, *advice_text(found, COMMANDS)))
 
 
@@ -108,7 +109,7 @@ def test_it_says_what_one_with_vectors_says_without_its_evidence(bench: Bench) -
     bench.score(NAME, bench.write("new.npz", new), weighted=None)
     whole, bare = told(report(bench, "vectors")), told(report(bench))
     for document in (whole, bare):
-        for name in ("classifier", "stored", "advice"):
+        for name in ("classifier", "stored", "advice", "history"):
             del document[name]
         for name in ("number", "created_at"):
             del document["calibration"][name]
@@ -117,6 +118,15 @@ def test_it_says_what_one_with_vectors_says_without_its_evidence(bench: Bench) -
     assert bare["calibration"].pop("parameters_are_current") is None
     assert bare.pop("discrepancies") is None
     assert whole.pop("discrepancies")["scored"]["points"] == 100
+    assert bare.pop("map") is None
+    assert (
+        bare.pop("monitor") == whole.pop("monitor") == {"in_use": True, "started": False, "behind": False, "said": None}
+    )
+    assert sum(cell["points"] for cell in whole.pop("map")["cells"]) == 400
+    assert (
+        whole.pop("queries").keys() - {"partition_map", "discrepancies", "parts_by_q", "parts_by_d"}
+        == bare.pop("queries").keys()
+    )
     for name in ("q", "d"):
         assert bare["drift"].pop(name) is None
         assert whole["drift"].pop(name)["statistic"] >= 0
@@ -142,7 +152,7 @@ def test_nothing_is_shown_where_there_is_nothing(logits: Bench, tmp_path: Path) 
     assert not any("q" in table.columns or "d" in table.columns for table in tables(found))
     assert advice_text(found, COMMANDS) == ["Nothing: no labels wait to be used and recent traffic is like mc."]
     html = write_calibration_report(tmp_path / "report", found, COMMANDS).read_text(encoding="utf-8")
-    assert len(Page(html).all("svg")) == 1
+    assert len(Page(html).all("svg")) == 2
     assert "KNN and network differ" not in html
     # JSON has no NaN, which would stand for a figure of something that is not there.
     written = json.loads((tmp_path / "report" / "report.json").read_text(), parse_constant=pytest.fail)
@@ -196,7 +206,7 @@ def test_advice_names_no_other_score(logits: Bench) -> None:
     assert said.endswith("A larger alpha, more held-out data or a better network would admit more.")
     lacking = replace(cells(found).states[0], lacking=2, labels=9.0)
     starved = replace(cells(found), states=(lacking, *cells(found).states[1:]))
-    *_, budget = sections(replace(found, part=starved))
+    *_, budget = sections(replace(found, part=starved), COMMANDS)
     assert budget.notes[0].endswith("no number of labels helps: a better network does.")
 
 
@@ -205,7 +215,7 @@ def test_the_certificate_is_shown(bench: Bench) -> None:
     bench.ingest(NAME, bench.write("held-out.npz", exemplars("held-out", 4000, seed=1)), "held-out")
     calibrated(bench, certify=["predicted"], alpha=Decimal("0.1"))
     found = report(bench)
-    titles = [section.title for section in sections(found)]
+    titles = [section.title for section in sections(found, COMMANDS)]
     assert titles.index("Certificate") + 1 == titles.index("Policies proposed")
     assert "Certified with confidence 0.95: of what is admitted, at least 0.9 is right in every predicted" in text_of(
         found

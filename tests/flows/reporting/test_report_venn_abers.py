@@ -121,7 +121,7 @@ def test_what_is_decided_by_the_other_method_is_compared_too(reviews: Bench, fou
 
 def test_labels_in_vp_are_none_of_its_business(found: CalibrationReport) -> None:
     assert found.changes.total == 0
-    text = "\n".join(str(part) for section in sections(found) for part in section.parts)
+    text = "\n".join(str(part) for section in sections(found, COMMANDS) for part in section.parts)
     assert "mc holds exactly the points and labels of this calibration." in text
     assert "method venn-abers, alpha 0.1, thresholds 0.9, score network, one bin of q;" in settings_text(found)
 
@@ -147,7 +147,7 @@ def test_advice_names_the_cell_that_admits_nothing(found: CalibrationReport) -> 
 def test_the_page_is_that_of_every_calibration(found: CalibrationReport, tmp_path: Path) -> None:
     html = write_calibration_report(tmp_path / "report", found, COMMANDS).read_text(encoding="utf-8")
     page = Page(html)
-    assert len(page.all("svg")) == 1
+    assert len(page.all("svg")) == 3
     for title in ("What is stored", "What ranks the predictions", "Predicted classes", "What was decided", "Labels"):
         assert title in page.text
     told = calibration_payload(found, COMMANDS)

@@ -99,7 +99,7 @@ def test_the_dot_lies_where_the_table_says(sentiment: DatasetReport) -> None:
     left = figure.axes[0]
     dots = {tuple(np.ravel(line.get_xydata())) for line in left.lines if line.get_marker() in {"o", "X"}}
     tallies = sentiment.method("Venn-ADMIT weighted").per_true_class
-    for curve, tally in zip(sentiment.curves_by_true_class, tallies, strict=True):
+    for curve, tally in zip(sentiment.coverage.curves_by_true_class, tallies, strict=True):
         # Beside it where marks would lie upon each other.
         assert any(x == pytest.approx(tally.count / curve.total, abs=0.04) and y == tally.share for x, y in dots)
 
@@ -131,11 +131,13 @@ def test_curves_have_a_band_of_their_intervals(which: str, request: pytest.Fixtu
     report: DatasetReport = request.getfixturevalue(which)
     left, right, *_ = coverage_figure(report).axes
     for axes, curves, of_class in (
-        (left, report.curves_by_true_class, report.bands_by_true_class),
-        (right, report.curves_by_predicted_class, report.bands_by_predicted_class),
+        (left, report.coverage.curves_by_true_class, report.coverage.bands_by_true_class),
+        (right, report.coverage.curves_by_predicted_class, report.coverage.bands_by_predicted_class),
     ):
         drawn = bands(axes)
-        series = [(curves[c], of_class[c]) for c in range(2)] + [(report.curve_overall, report.band_overall)]
+        series = [(curves[c], of_class[c]) for c in range(2)] + [
+            (report.coverage.curve_overall, report.coverage.band_overall)
+        ]
         assert len(drawn) == len(series)
         for outline, (curve, band) in zip(drawn, series, strict=True):
             assert band.count[0] >= MINIMUM_TO_JUDGE
@@ -265,6 +267,7 @@ def test_reliability_has_a_panel_a_bound(of_documents: DatasetReport) -> None:
 
 
 def test_cells_of_the_heat_map_say_how_many(sentiment: DatasetReport) -> None:
+    assert sentiment.grid is not None
     words = [text.get_text() for text in heatmap_figure(sentiment).axes[0].texts]
     assert len(words) == sentiment.grid.count.size
     for count, correct in zip(sentiment.grid.count.flat, sentiment.grid.correct.flat, strict=True):

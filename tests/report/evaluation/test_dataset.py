@@ -59,8 +59,9 @@ def test_venn_abers_is_judged_on_the_predictions_of_the_network(by_abers: Datase
     judged = by_abers.method(by_abers.own)
     assert judged.overall == Tally(int((right & own.admitted).sum()), int(own.admitted.sum()), 500)
     assert by_abers.partitions is None
+    assert by_abers.grid is not None
     assert by_abers.grid.correct.sum() == right.sum()
-    assert by_abers.curve_overall.count[-1] == 500
+    assert by_abers.coverage.curve_overall.count[-1] == 500
     assert list(by_abers.reliability_lower) == ["plain"]
     said = [one.tally for one in class_verdicts(by_abers)]
     assert said == list(judged.per_predicted_class)
@@ -75,18 +76,20 @@ def test_comparison_methods_stand_after_the_knn_in_the_order_given(compared: Dat
 def test_the_parts_agree_with_each_other(sentiment: DatasetReport) -> None:
     points = golden_points(slice(400))
     knn, admitted = sentiment.method(KNN), sentiment.method(WEIGHTED_ADMIT)
-    correct = int((points.predicted == points.label).sum())
+    correct = int((points.knn.predicted == points.label).sum())
     assert knn.overall == Tally(correct, 400, 400)
     assert sentiment.accuracy[1].accuracy.tallies == knn
     assert sentiment.partitions is not None
     assert sentiment.partitions.rows[-1].overall.tally == knn.overall
+    assert sentiment.grid is not None
     assert sentiment.grid.correct.sum() == correct
     singletons = sentiment.method("ADMIT").overall
-    assert sentiment.curve_overall.count[-1] == singletons.count == sentiment.reliability_lower["weighted"].count.sum()
+    curve = sentiment.coverage.curve_overall
+    assert curve.count[-1] == singletons.count == sentiment.reliability_lower["weighted"].count.sum()
     assert sentiment.reliability_upper["plain"].count.sum() == singletons.count
-    assert sentiment.curve_overall.correct[-1] == singletons.correct
-    at_target = int(np.searchsorted(-sentiment.curve_overall.threshold, -0.9, side="right")) - 1
-    assert sentiment.curve_overall.count[at_target] == admitted.overall.count
+    assert curve.correct[-1] == singletons.correct
+    at_target = int(np.searchsorted(-curve.threshold, -0.9, side="right")) - 1
+    assert curve.count[at_target] == admitted.overall.count
 
 
 def test_sets_of_one_class_cover_what_singletons_get_right(compared: DatasetReport) -> None:
@@ -243,4 +246,5 @@ class TestClassGap:
 
 
 def test_bins_of_q_are_named(sentiment: DatasetReport) -> None:
+    assert sentiment.grid is not None
     assert match_bin_names(sentiment.grid) == ["0", "1-5", "6-15", "16-24", "25"]

@@ -18,7 +18,7 @@ from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
 from venn_admit.service.errors import InvalidInputError
 
 MATCH_GROUPS = 3
-"""The groups of q: none of the nearest neighbours matches, some do, all K do."""
+"""The groups of q: none of the nearest neighbours matches, some do, all K do. Without vectors there is one."""
 
 _TWO_TO_53 = 1 << 53
 
@@ -33,7 +33,7 @@ class LabelledPoints:
         uniform: (n,) float64 in [0, 1), a hash by which ties of the point are smoothed.
         predicted: (n,) int64 in [0, C), the prediction that was decided on.
         label: (n,) int64 in [0, C).
-        partition: (n,) int64 in [0, 3C), the group of q times C, plus the predicted class.
+        partition: (n,) int64 in [0, P), the group of q times C, plus the predicted class. P is 3C; without vectors, C.
         admitted: (n,) bool.
     """
 
@@ -74,23 +74,15 @@ class LabelledPoints:
             self.admitted[rows],
         )
 
-    def digests(self, ends: Sequence[int]) -> list[bytes]:
-        """Return a digest of the first documents, one for each of the ends.
+    def digest(self, before: bytes = b"") -> bytes:
+        """Return BLAKE2b-128 of everything that the state of a monitor depends on.
 
         Args:
-            ends: Numbers of documents, ascending.
-
-        Returns:
-            BLAKE2b-128 of everything that the state of a monitor depends on.
+            before: The digest of the documents before these.
         """
         columns = (self.document, self.draw.view(np.int64), self.predicted, self.label, self.partition, self.admitted)
         rows = np.stack([column.astype("<i8") for column in columns], axis=1)  # (n, 6)
-        hasher, start, found = blake2b(digest_size=16), 0, []
-        for end in np.searchsorted(self.document, list(ends)).tolist():
-            hasher.update(rows[start:end].tobytes())
-            start = end
-            found.append(hasher.copy().digest())
-        return found
+        return blake2b(before + rows.tobytes(), digest_size=16).digest()
 
 
 def labelled_points(
@@ -99,10 +91,10 @@ def labelled_points(
     *,
     predicted: IntArray,
     label: IntArray,
-    match_count: IntArray,
+    match_count: IntArray | None,
     admitted: BoolArray,
     class_count: int,
-    neighbour_count: int,
+    neighbour_count: int | None,
     seed: int,
 ) -> LabelledPoints:
     """Return n points as monitors see them.
@@ -112,23 +104,21 @@ def labelled_points(
         document: (n,) int64, the number of its document, from 0 in the order in which documents count.
         predicted: (n,) int64 in [0, C).
         label: (n,) int64 in [0, C).
-        match_count: (n,) int64, q in [0, K].
+        match_count: (n,) int64, q in [0, K]; None if the classifier has logits only.
         admitted: (n,) bool.
         class_count: C.
-        neighbour_count: K.
+        neighbour_count: K; None if the classifier has logits only.
         seed: Of the classifier.
 
     Raises:
         InvalidInputError: Arrays differ in length, or values are out of range.
     """
-    check_lengths(document=document, predicted=predicted, label=label, match_count=match_count, admitted=admitted)
+    check_lengths(document=document, predicted=predicted, label=label, admitted=admitted)
     check_classes(class_count, {"predicted": predicted, "label": label})
-    if np.any((match_count < 0) | (match_count > neighbour_count)):
-        raise InvalidInputError(f"match counts must lie in [0, {neighbour_count}]; pass those of the same classifier")
+    group = _match_group(match_count, neighbour_count, len(predicted))
     draw = hash_keys(keys, seed=seed, purpose="monitor draw")
     order = np.lexsort((draw, document))
     uniform = (hash_keys(keys, seed=seed, purpose="monitor tie") >> np.uint64(11)) / _TWO_TO_53
-    group = (match_count > 0).astype(np.int64) + (match_count == neighbour_count)
     return LabelledPoints(
         document=document[order],
         draw=draw[order],
@@ -138,6 +128,19 @@ def labelled_points(
         partition=(group * class_count + predicted)[order],
         admitted=admitted[order],
     )
+
+
+def _match_group(match_count: IntArray | None, neighbour_count: int | None, count: int) -> IntArray:
+    if match_count is None or neighbour_count is None:
+        if (match_count is None) != (neighbour_count is None):
+            raise InvalidInputError("expected match counts and K, or neither of them, got one; pass both or neither")
+        return np.zeros(count, dtype=np.int64)
+    if len(match_count) != count:
+        raise InvalidInputError(f"expected {count} match counts, one for each point, got {len(match_count)}")
+    if np.any((match_count < 0) | (match_count > neighbour_count)):
+        raise InvalidInputError(f"match counts must lie in [0, {neighbour_count}]; pass those of the same classifier")
+    group: IntArray = (match_count > 0).astype(np.int64) + (match_count == neighbour_count)
+    return group
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -54,9 +54,9 @@ class MonitorPlan:
         largest_predicted: (C,) int64 >= 1, the most points of each predicted class in a document of the calibration
             data; a later document counts with as many at most.
         largest_true: (C,) int64, likewise of each true class.
-        largest_partition: (3C,) int64, likewise of each partition.
-        documents: (3C,) int64, the documents of the calibration data whose drawn point is in each partition.
-        wrong: (3C,) int64, those of them whose drawn point is predicted wrong.
+        largest_partition: (P,) int64, likewise of each partition; P is 3C, or C if the classifier has logits only.
+        documents: (P,) int64, the documents of the calibration data whose drawn point is in each partition.
+        wrong: (P,) int64, those of them whose drawn point is predicted wrong.
     """
 
     class_count: int
@@ -68,8 +68,13 @@ class MonitorPlan:
     wrong: IntArray
 
     @property
+    def partition_count(self) -> int:
+        """P, the number of partitions."""
+        return len(self.documents)
+
+    @property
     def tested(self) -> BoolArray:
-        """(3C,) bool, the partitions with enough documents of the calibration data to be tested."""
+        """(P,) bool, the partitions with enough documents of the calibration data to be tested."""
         enough: BoolArray = self.documents >= MINIMUM_DOCUMENTS
         return enough
 
@@ -84,15 +89,18 @@ class MonitorPlan:
         return max(int(self.tested.sum()), 1) * (2 if lamp is Lamp.MIX else 1)
 
 
-def plan_of(calibration: LabelledPoints, *, class_count: int, alpha: Decimal) -> MonitorPlan:
+def plan_of(
+    calibration: LabelledPoints, *, class_count: int, alpha: Decimal, match_groups: int = MATCH_GROUPS
+) -> MonitorPlan:
     """Return the plan that follows from the calibration data.
 
     Args:
         calibration: The labelled points of a snapshot, all documents of which come before the first that is watched.
         class_count: C.
         alpha: The error level.
+        match_groups: The groups of q; 1 if the classifier has logits only.
     """
-    rows, partitions = drawn(calibration), MATCH_GROUPS * class_count
+    rows, partitions = drawn(calibration), match_groups * class_count
     partition, wrong = calibration.partition[rows], calibration.wrong[rows]
     return MonitorPlan(
         class_count=class_count,

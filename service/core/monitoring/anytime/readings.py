@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from venn_admit.service.core.monitoring.anytime.bounds import lower_bound
-from venn_admit.service.core.monitoring.anytime.documents import MATCH_GROUPS
 from venn_admit.service.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp, MonitorPlan
 from venn_admit.service.core.monitoring.anytime.state import Games, MonitorState, PairCounts
 
@@ -61,7 +60,7 @@ def readings(plan: MonitorPlan, state: MonitorState, *, level: float = LEVEL) ->
 
 
 def partition_of(number: int, class_count: int) -> tuple[int, int]:
-    """Return the group of q, in [0, 3), and the predicted class of a partition.
+    """Return the group of q, in [0, 3) or 0 without vectors, and the predicted class of a partition.
 
     Args:
         number: Of the partition.
@@ -99,7 +98,7 @@ def _shares(
 
 def _mix(plan: MonitorPlan, state: MonitorState, level: float) -> list[Reading]:
     """The two games of a partition are shown as one: the one with more evidence."""
-    games, partitions = state.games[Lamp.MIX], MATCH_GROUPS * plan.class_count
+    games, partitions = state.games[Lamp.MIX], plan.partition_count
     seen = state.drawn - plan.documents
     return [
         Reading(

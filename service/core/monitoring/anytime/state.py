@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from venn_admit.service.core.monitoring.anytime.documents import (
-    MATCH_GROUPS,
     DocumentCounts,
     LabelledPoints,
     drawn,
@@ -80,9 +79,9 @@ class MonitorState:
         games: Of each lamp. Those of the mix are 2 a partition: more frequent, then less frequent.
         predicted: (C,) pair counts of each predicted class.
         true: (C,) pair counts of each true class.
-        partition: (3C,) pair counts of each partition.
-        drawn: (3C,) int64, documents whose drawn point is in each partition, those of the calibration data included.
-        drawn_wrong: (3C,) int64, those whose drawn point is predicted wrong.
+        partition: (P,) pair counts of each partition.
+        drawn: (P,) int64, documents whose drawn point is in each partition, those of the calibration data included.
+        drawn_wrong: (P,) int64, those whose drawn point is predicted wrong.
     """
 
     documents: int
@@ -101,7 +100,7 @@ def initial_state(plan: MonitorPlan) -> MonitorState:
     Args:
         plan: The plan.
     """
-    classes, partitions = plan.class_count, MATCH_GROUPS * plan.class_count
+    classes, partitions = plan.class_count, plan.partition_count
     return MonitorState(
         documents=0,
         points=0,
@@ -128,7 +127,7 @@ def advance(plan: MonitorPlan, state: MonitorState, points: LabelledPoints, leve
         points: The further documents, numbered from 0.
         level: That the games of each lamp share.
     """
-    step = max(BLOCK_VALUES // (2 * MATCH_GROUPS * plan.class_count * len(STAKES)), 1)
+    step = max(BLOCK_VALUES // (2 * plan.partition_count * len(STAKES)), 1)
     for first in range(0, points.document_count, step):
         block = points.take(first, min(first + step, points.document_count))
         least = {lamp: plan.games(lamp) / level for lamp in Lamp}
@@ -170,7 +169,7 @@ def _compare_with_calibration(
     plan: MonitorPlan, state: MonitorState, block: LabelledPoints, least: Mapping[Lamp, float]
 ) -> None:
     """Rank the drawn point of each document among those of the documents before it."""
-    rows, partitions = drawn(block), len(plan.documents)
+    rows, partitions = drawn(block), plan.partition_count
     partition, wrong, uniform = block.partition[rows], block.wrong[rows], block.uniform[rows]
     of_partitions = np.ones((len(rows), partitions, len(STAKES)))
     of_mix = np.ones((len(rows), 2 * partitions, len(STAKES)))

@@ -10,6 +10,7 @@ from venn_admit.service.core.documents import documents_of
 from venn_admit.service.core.evaluation.curves import default_match_bins
 from venn_admit.service.core.monitoring.cell_traffic import CellView, compare_cells, traffic_parts
 from venn_admit.service.core.monitoring.cells import cell_states
+from venn_admit.service.core.monitoring.partition_map import PlacedPoints
 from venn_admit.service.core.types import Split
 from venn_admit.service.flows.methods.describing import CalibrationToDescribe, Described
 from venn_admit.service.flows.methods.method import PointsToDecide
@@ -27,6 +28,7 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
     choice = score_choices.choice_of(connection, calibration.id)
     held = calibrations.read_points(connection, calibration, Split.MC)
     keys = exemplars.keys(connection, held.exemplar_ids).document_keys
+    documents = documents_of(keys)
     points = CellPoints(held.points.predicted, held.points.match_count, held.points.score)
     right = held.points.predicted == held.points.label
     lower = crossfitted_lower(
@@ -65,7 +67,14 @@ def describe(connection: Connection, given: CalibrationToDescribe) -> Described:
         ),
         certificate=certificates.certificate_of(connection, calibration.id),
     )
-    return Described(part, compare_cells(mc, documents_of(keys), recent, given.decided, given.decided_documents))
+    # Where the calibration admits is shown by its own bounds, as anybody can ask of the stored points.
+    by_own = reaches_threshold(index.bounds(points).lower, points.predicted, context.thresholds)
+    return Described(
+        part,
+        compare_cells(mc, documents, recent, given.decided, given.decided_documents),
+        given.map_of(PlacedPoints(held.points.match_count, held.points.distance, right, by_own)),
+        given.coverage_of(held.points, lower, mc.admitted, documents),
+    )
 
 
 def _recent(

@@ -8,8 +8,15 @@ from venn_admit.service.core.calibrators.venn_admit.decide import Decisions
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.service.core.documents import documents_of
-from venn_admit.service.core.monitoring.band_traffic import SnapshotIndex, admitted_of_vp, compare_bands, redecide
+from venn_admit.service.core.monitoring.band_traffic import (
+    SnapshotIndex,
+    admitted_of_vp,
+    compare_bands,
+    lower_of_vp,
+    redecide,
+)
 from venn_admit.service.core.monitoring.label_budget import LabelBudget, label_budget
+from venn_admit.service.core.monitoring.partition_map import PlacedPoints
 from venn_admit.service.core.monitoring.partitions import CalibrationPartitions, calibration_partitions
 from venn_admit.service.core.types import Split
 from venn_admit.service.flows.methods.describing import CalibrationToDescribe, Described
@@ -29,12 +36,13 @@ def describe(connection: Connection, given: CalibrationToDescribe, *, memory_bud
         mc.points, vp.points, vp.singleton, class_count=class_count, settings=settings, omega=omega
     )
     venn = VennIndex(vp.points, vp.singleton, class_count=class_count, settings=settings, omega=omega)
+    lower, ranking = lower_of_vp(venn, vp.points, vp.singleton)
     index = SnapshotIndex(
         settings=settings,
         neighbour_count=classifier.neighbour_count,
         vp=vp.points,
         vp_usable=int(partitions.usable.sum()),
-        vp_admitted=admitted_of_vp(venn, vp.points, vp.singleton, settings),
+        vp_admitted=admitted_of_vp(lower, vp.points, settings),
         vp_documents=documents,
         admit=AdmitIndex(mc.points, class_count=class_count, settings=settings, omega=omega),
         venn=venn,
@@ -50,7 +58,12 @@ def describe(connection: Connection, given: CalibrationToDescribe, *, memory_bud
         other_settings=_other_settings(given, mc, partitions),
         lacking=_lacking(given, redecided),
     )
-    return Described(part, compare_bands(index, decided, given.decided_documents, redecided))
+    placed = PlacedPoints(
+        vp.points.match_count, vp.points.distance, vp.points.predicted == vp.points.label, index.vp_admitted
+    )
+    comparison = compare_bands(index, decided, given.decided_documents, redecided)
+    coverage = given.coverage_of(vp.points, ranking, index.vp_admitted, documents)
+    return Described(part, comparison, given.map_of(placed), coverage)
 
 
 def _other_settings(

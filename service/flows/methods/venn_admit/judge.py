@@ -11,6 +11,7 @@ from venn_admit.service.report.evaluation.evaluated import settings_of_bands
 def judge(snapshot: AdmitSnapshot, points: PointsToJudge, *, memory_budget: int) -> Judged:
     """Return what the snapshot makes of the points; see the protocol `Method`."""
     settings, rows = snapshot.calibration.settings, points.rows
+    assert rows.approximation is not None, "the method decides by the KNN"
     plain = decide(
         snapshot.admit,
         snapshot.venn,
@@ -22,9 +23,9 @@ def judge(snapshot: AdmitSnapshot, points: PointsToJudge, *, memory_budget: int)
         memory_budget=memory_budget,
     )
     # The localizer's vectors are in the order of the Venn index.
-    vp_logits = points.held_out.vp.seen.view.logits[snapshot.venn.order]
+    vp_logits = points.held_out.vp.seen.knn.logits[snapshot.venn.order]
     localized = localizer_logits(
-        points.vectors,
+        points.own_vectors,
         snapshot.localizer_vectors,
         vp_logits,
         snapshot.parameters.eta_loc,

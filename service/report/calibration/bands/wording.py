@@ -46,7 +46,12 @@ def partitions_section(report: CalibrationReport, part: BandsContents) -> Sectio
 
     def table(kind: str, rows: Iterator[tuple[str, ...]]) -> TextTable:
         every = row("any", slice(None), slice(None))
-        return TextTable((kind, *heads, "usable\nbands", "single-\ntons", "right"), (*rows, every), last_is_total=True)
+        return TextTable(
+            (kind, *heads, "usable\nbands", "single-\ntons", "right"),
+            (*rows, every),
+            last_is_total=True,
+            query=f"partitions_by_{kind}",
+        )
 
     whole = slice(None)
     by_q = (row(name, slice(i, i + 1), whole) for i, name in enumerate(part.bin_names))
@@ -79,7 +84,7 @@ def budget_section(report: CalibrationReport, part: BandsContents) -> Section:
     columns = ("q", "points\nrejected", *(f"lacking\n{name}" for name in names), "random\nlabels")
     return Section(
         title,
-        (TextTable(columns, (*rows, row("any", budget.overall)), last_is_total=True),),
+        (TextTable(columns, (*rows, row("any", budget.overall)), last_is_total=True, query="band_budget"),),
         (
             "Medians over the rejected points. lacking: how many more points of the class the band needs in mc to hold "
             f"kappa = {budget.kappa:,}; random labels: how many it takes until this is so for every class, at the rate "

@@ -57,7 +57,7 @@ def proposals_section(certificate: Certificate) -> Section:
     )
     return Section(
         "Policies proposed",
-        (TextTable(columns, rows),) if rows else ("None.",),
+        (TextTable(columns, rows, query="policy_proposals"),) if rows else ("None.",),
         (
             "By which margin, and by how many standard errors, each was to exceed 1 - alpha on mc. least right: the "
             "lowest share right on vp of a class that is tested. They are tested in this order, until one fails; of "
@@ -144,7 +144,8 @@ def _classes(certificate: Certificate, proposal: Proposal, class_names: Sequence
         )
         for result in _shown(proposal)
     )
-    return TextTable(("class", "admitted\nof vp", "right\non vp", "p-value", *(needed if short else ())), rows)
+    columns = ("class", "admitted\nof vp", "right\non vp", "p-value", *(needed if short else ()))
+    return TextTable(columns, rows, query="policy_classes")
 
 
 def _shown(proposal: Proposal) -> list[ClassResult]:

@@ -55,7 +55,7 @@ def cells_section(report: CalibrationReport, part: CellsContents) -> Section:
     heads = ("predicted as", "points\nin mc", "right", "threshold", "largest\np0", "admits\nfrom", "admitted")
     return Section(
         "Predicted classes, and what of them can be admitted",
-        (TextTable(heads, (*map(row, shown), total), last_is_total=True),),
+        (TextTable(heads, (*map(row, shown), total), last_is_total=True, query="cells"),),
         (
             "largest p0: the lower probability of the highest score; admits from: the score at which p0 reaches the "
             "threshold; admitted: the share of mc that would be, each point by bounds of the other folds.",
@@ -96,7 +96,7 @@ def budget_section(report: CalibrationReport, part: CellsContents) -> Section:
     )
     return Section(
         title,
-        (TextTable(heads, rows),),
+        (TextTable(heads, rows, query="cell_budget"),),
         (
             "right ones lacking: the fewest further points, all right and with the highest scores, after which p0 "
             "reaches the threshold; n right points of n give p0 = n / (n + 1). random labels: how many it takes at "
@@ -112,12 +112,15 @@ def traffic_tables(report: CalibrationReport, part: CellsContents) -> tuple[Text
     """Return mc and recent traffic side by side, by score within each predicted class and, with vectors, by q and d."""
     heads = ("mc", "recent", "right\nof mc", "admitted\nof mc", "admitted\nof recent")
     by_score = [found for found in part.parts if found.kind == "score" and found.predicted in _largest(part)]
-    tables = [TextTable(("score, if predicted as", *heads), tuple(_score_rows(report, by_score)))]
+    tables = [
+        TextTable(("score, if predicted as", *heads), tuple(_score_rows(report, by_score)), query="parts_by_score")
+    ]
     if part.neighbour_count is not None:
         by_q, by_d = ([found for found in part.parts if found.kind == kind] for kind in ("q", "d"))
         bins = edge_names([*(int(found.low) for found in by_q), part.neighbour_count + 1])
-        tables.append(TextTable(("q", *heads), _part_rows(bins, by_q)))
-        tables.append(TextTable(("d", *heads), _part_rows(group_names([found.low for found in by_d[1:]]), by_d)))
+        tables.append(TextTable(("q", *heads), _part_rows(bins, by_q), query="parts_by_q"))
+        distances = group_names([found.low for found in by_d[1:]])
+        tables.append(TextTable(("d", *heads), _part_rows(distances, by_d), query="parts_by_d"))
     return tuple(tables)
 
 

@@ -10,15 +10,9 @@ from rich.text import Text
 
 from venn_admit.service.cli.output import make_report_folder, messages, output, shown
 from venn_admit.service.cli.session import Session, open_session
-from venn_admit.service.cli.verbs import (
-    calibrate as calibrate_command,
-)
-from venn_admit.service.cli.verbs import (
-    classifier as classifier_commands,
-)
-from venn_admit.service.cli.verbs import (
-    scoring as scoring_commands,
-)
+from venn_admit.service.cli.verbs.calibrating import calibrate as calibrate_command
+from venn_admit.service.cli.verbs.calibrating import classifier as classifier_commands
+from venn_admit.service.cli.verbs.deciding import scoring as scoring_commands
 from venn_admit.service.errors import ConflictError
 from venn_admit.service.files.output.places import filling
 from venn_admit.service.flows.exemplars.catalogue import find
@@ -109,5 +103,6 @@ def _next_steps(data: Path) -> list[str]:
         f"{PROGRAM} evaluate {NAME} {ood} --out ood-report",
         f"{PROGRAM} export {NAME} --what approximations --out approximations.parquet",
         f"{PROGRAM} calibrate {NAME} --method venn-abers",
+        f"{PROGRAM} calibrate {NAME} --method venn-abers --certify predicted,true",
         f"{PROGRAM} create YOURS --classes a,b,c --dim 384",
     ]

@@ -8,7 +8,7 @@ import typer
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, make_report_folder, output, print_result, shown
 from venn_admit.service.cli.renamed import MODE_OPTIONS, accepting
-from venn_admit.service.cli.verbs.classifier import Name
+from venn_admit.service.cli.verbs.calibrating.classifier import Name
 from venn_admit.service.cli.waiting import Waiting
 from venn_admit.service.errors import InvalidInputError, VennAdmitError
 

@@ -6,8 +6,8 @@ import typer
 
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, messages, print_result, warn
-from venn_admit.service.cli.verbs.classifier import Name
-from venn_admit.service.cli.verbs.compare import compare_settings
+from venn_admit.service.cli.verbs.calibrating.classifier import Name
+from venn_admit.service.cli.verbs.calibrating.compare import compare_settings
 from venn_admit.service.cli.waiting import Waiting
 from venn_admit.service.errors import InvalidInputError, NotReadyError
 

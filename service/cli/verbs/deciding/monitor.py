@@ -7,7 +7,7 @@ import typer
 
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, messages, output, print_result, warn
-from venn_admit.service.cli.verbs.classifier import Name
+from venn_admit.service.cli.verbs.calibrating.classifier import Name
 from venn_admit.service.errors import AlarmError
 
 

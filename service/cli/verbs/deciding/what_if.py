@@ -9,7 +9,7 @@ import typer
 
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import LARGEST_LIMIT, Json, make_report_folder, messages, output, print_result, shown
-from venn_admit.service.cli.verbs.classifier import Name
+from venn_admit.service.cli.verbs.calibrating.classifier import Name
 from venn_admit.service.errors import InvalidInputError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, cell, messages, output, print_result
-from venn_admit.service.cli.verbs.classifier import Name
+from venn_admit.service.cli.verbs.calibrating.classifier import Name
 from venn_admit.service.errors import InvalidInputError
 
 if TYPE_CHECKING:

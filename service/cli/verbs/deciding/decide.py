@@ -8,8 +8,8 @@ import typer
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, print_result
 from venn_admit.service.cli.renamed import MODE_OPTIONS
-from venn_admit.service.cli.verbs.classifier import Name
-from venn_admit.service.cli.verbs.scoring import chosen_weights
+from venn_admit.service.cli.verbs.calibrating.classifier import Name
+from venn_admit.service.cli.verbs.deciding.scoring import chosen_weights
 from venn_admit.service.errors import InvalidInputError
 
 

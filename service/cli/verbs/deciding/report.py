@@ -7,8 +7,8 @@ import typer
 
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, make_report_folder, messages, output, print_result
-from venn_admit.service.cli.verbs.classifier import Name
-from venn_admit.service.cli.verbs.scoring import Calibration
+from venn_admit.service.cli.verbs.calibrating.classifier import Name
+from venn_admit.service.cli.verbs.deciding.scoring import Calibration
 
 
 def register(app: typer.Typer) -> None:

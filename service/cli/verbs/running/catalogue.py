@@ -10,7 +10,7 @@ from rich.text import Text
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import LARGEST_LIMIT, Json, output, print_result
 from venn_admit.service.cli.renamed import LIMIT_OPTION
-from venn_admit.service.cli.verbs.classifier import Name
+from venn_admit.service.cli.verbs.calibrating.classifier import Name
 
 
 def register(app: typer.Typer) -> None:

@@ -17,6 +17,6 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("demo-report"),
 ) -> None:
     """Ingest, fit, calibrate, score and compare, on bundled real data."""
-    from venn_admit.service.cli.verbs.demo_steps import run
+    from venn_admit.service.cli.verbs.running.demo_steps import run
 
     run(out)

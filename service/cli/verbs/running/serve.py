@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import messages, print_result, warn
@@ -38,6 +39,6 @@ def serve(
         print_result(False, {}, f"The key is in {key}; requests have it in the header Authorization: Bearer KEY.")
     require_key(session, host)
     try:
-        listen(session, host, port, on_start=lambda url: messages.print(f"Listening on {url}", soft_wrap=True))
+        listen(session, host, port, on_start=lambda url: messages.print(Text(f"Listening on {url}"), soft_wrap=True))
     finally:
         session.engine.dispose()

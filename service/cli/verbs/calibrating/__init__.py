@@ -1,0 +1,1 @@
+"""Verbs on the way to a calibration: data, labels, the fit, settings, the index."""

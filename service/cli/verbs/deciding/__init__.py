@@ -1,0 +1,1 @@
+"""Verbs that decide, and that say how well decisions are doing."""

@@ -1,0 +1,104 @@
+"""The partition map of a report: what is right, what is admitted and where recent traffic lies, by q and d."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from venn_admit.service.core.monitoring.partition_map import PartitionMap
+from venn_admit.service.core.types import Split
+from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.report.calibration.sections import Picture, Section, TextTable, group_names, ratio_text
+from venn_admit.service.report.evaluation.evaluated import edge_names
+
+QUERY = "partition_map"
+
+HOW_ADMITTED = {
+    Split.VP: "each point of vp is left out of its own category",
+    Split.MC: "by the bounds of the calibration itself, which rest on these very points",
+}
+
+
+def map_picture(report: CalibrationReport, found: PartitionMap) -> Picture:
+    """Return the picture of the map."""
+
+    def draw() -> Any:
+        from venn_admit.service.report.charts.drawn_map import map_figure
+
+        return map_figure(
+            found,
+            match_names=edge_names(found.match_edges),
+            distance_names=group_names(found.distance_edges.tolist()),
+            split=str(report.part.reference),
+            target=1 - report.snapshot.alpha,
+        )
+
+    return Picture("map", caption(report, found), draw)
+
+
+def caption(report: CalibrationReport, found: PartitionMap) -> str:
+    """Return what the picture shows, in words."""
+    split = report.part.reference
+    traffic = (
+        "the last line is the share of recent traffic there"
+        if found.traffic.sum()
+        else "there is no recent traffic to compare with"
+    )
+    return (
+        f"The partition map: the points of {split} by q and d. Each cell shows the share of the predictions that is "
+        "right, which colours it; the share that would be admitted, which the bar at its foot shows as well "
+        f"({HOW_ADMITTED[split]}); and the number of points; {traffic}."
+    )
+
+
+def map_section(report: CalibrationReport, found: PartitionMap) -> Section:
+    """Return the same as a table."""
+    split, traffic = report.part.reference, int(found.traffic.sum())
+    rows = tuple(
+        (
+            q_name,
+            d_name,
+            f"{points:,}",
+            ratio_text(right, points),
+            ratio_text(admitted, points),
+            f"{recent:,}",
+            ratio_text(recent, traffic),
+        )
+        for q_name, d_name, points, right, admitted, recent in _cells(found)
+        if points or recent
+    )
+    heads = ("q", "d", f"points\nof {split}", "right", "admitted", "recent\ntraffic", "share\nof it")
+    return Section(
+        "The partition map in figures",
+        (TextTable(heads, rows, query=QUERY),),
+        (
+            f"right: the share of the predictions; admitted: the share that would be, {HOW_ADMITTED[split]}. d is cut "
+            "at its quartiles over the calibration data. Partitions without any point are left out.",
+        ),
+    )
+
+
+def map_payload(found: PartitionMap) -> dict[str, Any]:
+    """Return the map for programs."""
+    return {
+        "d_edges": found.distance_edges,
+        "cells": [
+            {
+                "q": q_name,
+                "d_group": number % found.points.shape[1],
+                "points": points,
+                "right": right,
+                "admitted": admitted,
+                "traffic": traffic,
+            }
+            for number, (q_name, _, points, right, admitted, traffic) in enumerate(_cells(found))
+        ],
+    }
+
+
+def _cells(found: PartitionMap) -> Iterator[tuple[str, str, int, int, int, int]]:
+    """Yield names and counts of every partition, by q, then by d."""
+    distances = group_names(found.distance_edges.tolist())
+    for row, q_name in enumerate(edge_names(found.match_edges)):
+        for column, d_name in enumerate(distances):
+            counts = (found.points, found.right, found.admitted, found.traffic)
+            points, right, admitted, traffic = (int(of[row, column]) for of in counts)
+            yield q_name, d_name, points, right, admitted, traffic

@@ -1,0 +1,388 @@
+"""The queries that a report offers give the figures of its tables, for whoever may read schema `report` alone."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import Engine, Row
+
+from tests.conftest import fresh_database
+from tests.report.pages.test_evaluation import Page
+from tests.running import EXAMPLES, Bench, make_reviews
+from venn_admit.service.cli.steps import COMMANDS
+from venn_admit.service.core.types import Split
+from venn_admit.service.files.label_sources import LabelFile
+from venn_admit.service.flows.exemplars.label import label
+from venn_admit.service.flows.monitoring.monitor import update_monitor
+from venn_admit.service.flows.reporting.report import report as flow
+from venn_admit.service.report.calibration.bands.part import BandsPart
+from venn_admit.service.report.calibration.contents import CalibrationReport
+from venn_admit.service.report.calibration.payload import calibration_payload
+from venn_admit.service.report.calibration.sections import TextTable, group_names, labels_text, ratio_text
+from venn_admit.service.report.calibration.wording import sections, time_text
+from venn_admit.service.report.evaluation.evaluated import edge_names
+from venn_admit.service.report.evaluation.wording import share_text
+from venn_admit.service.report.pages.calibration import render_calibration
+from venn_admit.service.store.database.engine import connect, create_engine
+from venn_admit.service.store.database.roles import Group
+
+NAME = "reviews"
+SCORED = 500
+Rows = list[Row[Any]]
+# None for what the page computes.
+Cells = list[tuple[str | None, ...]]
+
+
+def traffic(bench: Bench, rows: slice) -> Path:
+    """Reviews that do not calibrate, without their labels."""
+    with np.load(EXAMPLES / "valid.npz") as valid:
+        arrays = {name: valid[name][6000:][rows] for name in ("r", "f")}
+    ids = np.array([f"film-{number}" for number in range(6000, 16_000)][rows])
+    return bench.write("traffic.npz", arrays | {"y": np.full(len(ids), -1), "id": ids})
+
+
+def give_labels(bench: Bench, rows: range) -> None:
+    """Labels of some reviews, drawn at random; they calibrate from then on."""
+    with np.load(EXAMPLES / "valid.npz") as valid:
+        truth = valid["y"][6000:]
+    path = bench.folder / "labels.csv"
+    lines = ["external_id,label", *(f"film-{6000 + row},{truth[row]}" for row in rows)]
+    path.write_text("\n".join(lines) + "\n")
+    label(bench.engine, NAME, LabelFile(path), selection="random", retract=False)
+
+
+@pytest.fixture(scope="module")
+def bench(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """Calibration 1 is by bands of each q, 2 by a few bins, 3 to 5 by Venn-Abers: 4 certified, 5 admitting nothing."""
+    with fresh_database(server_url, template_database) as url:
+        engine = create_engine(url)
+        made = Bench(engine, tmp_path_factory.mktemp("offered"))
+        make_reviews(made, held_out_rows=6000)
+        made.score(NAME, traffic(made, slice(0, SCORED)), weighted=None)
+        give_labels(made, range(100))
+        made.calibrate(NAME, kappa=100, bin_edges=(0, 1, 6, 16, 25), delta=2.0)
+        made.score(NAME, traffic(made, slice(SCORED // 2, 2 * SCORED)), weighted=None)
+        made.calibrate_abers(NAME, score="network")
+        made.score(NAME, traffic(made, slice(SCORED // 2, 2 * SCORED)), weighted=None)
+        made.calibrate_abers(NAME, score="network", certify=("predicted",), confidence=Decimal("0.9"))
+        made.calibrate_abers(NAME, score="network", alpha=Decimal("0.001"))
+        made.score(NAME, traffic(made, slice(SCORED // 2, 2 * SCORED)), weighted=None)
+        give_labels(made, range(SCORED, SCORED + 200))
+        update_monitor(made.engine, NAME)
+        yield made
+        engine.dispose()
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3, 4, 5])
+def report(request: pytest.FixtureRequest, bench: Bench) -> CalibrationReport:
+    return flow(bench.engine, NAME, calibration_id=request.param)
+
+
+def tables(report: CalibrationReport) -> list[TextTable]:
+    return [part for section in sections(report, COMMANDS) for part in section.parts if isinstance(part, TextTable)]
+
+
+def asked(bench: Bench, query: str) -> Rows:
+    """What a reader gets, who has no right to the tables."""
+    with connect(bench.engine) as connection:
+        connection.exec_driver_sql(f"SET ROLE {Group.READER}")
+        return list(connection.exec_driver_sql(query).all())
+
+
+def of_map(report: CalibrationReport, rows: Rows) -> Cells:
+    assert report.map is not None
+    matches, distances = edge_names(report.map.match_edges), group_names(report.map.distance_edges.tolist())
+    return [
+        (
+            matches[row.q_group - 1],
+            distances[row.d_quartile - 1],
+            f"{row.points:,}",
+            share(row.share_right),
+            share(row.share_admitted),
+            f"{row.traffic:,}",
+            share(row.share_of_traffic),
+        )
+        for row in rows
+    ]
+
+
+def share(value: float | None) -> str:
+    return "-" if value is None else share_text(value)
+
+
+def of_classes(report: CalibrationReport, rows: Rows) -> Cells:
+    """Of what a calibration by Venn-Abers admits of mc, the page says it by the other folds, and its rows are near."""
+    own = list(table_of(report, "class_coverage").rows)
+    cells: Cells = []
+    for row, (name, _, admitted, right, *computed) in zip(rows, own, strict=True):
+        near = report.part.reference is Split.MC
+        if near:
+            assert float(admitted) == pytest.approx(row.share_admitted, abs=0.1)
+            assert right == "-" or float(right) == pytest.approx(row.share_right, abs=0.1)
+            assert (right == "-") == (row.share_right is None)
+        assert name == (row.per if row.per == "all" else f"{row.per} {row.class_name}")
+        shares = (admitted, right) if near else (share(row.share_admitted), share(row.share_right))
+        cells.append((name, f"{row.points:,}", *shares, *computed))
+    return cells
+
+
+def of_history(_report: CalibrationReport, rows: Rows) -> Cells:
+    def changed(row: Row[Any]) -> str:
+        found = [f"{row.arrived:,} points arrived"] if row.arrived else []
+        found += [", ".join(f"method, now {row.method}" if name == "method" else name for name in row.other_settings)]
+        return "; ".join(found) if row.previous is not None else "the first that is kept"
+
+    return [
+        (
+            f"{row.calibration}",
+            f"{row.created_at.astimezone(UTC):%Y-%m-%d %H:%M}",
+            row.reason,
+            f"{row.mc_count:,}",
+            f"{row.vp_count:,}" if row.vp_count else "",
+            share(row.admitted),
+            changed(row),
+        )
+        for row in rows
+    ]
+
+
+def of_lamps(report: CalibrationReport, rows: Rows) -> Cells:
+    assert report.watch.said is not None
+    lamps = {"promise": "predicted", "true_classes": "true", "partitions": "errors of", "mix": "mix of"}
+    groups = {None: "", "none": ", q 0", "some": ", q 1-24", "all": ", q 25"}
+    cells: Cells = [
+        (
+            f"{lamps[row.lamp]} {row.class_name}{groups[row.matching_neighbours]}",
+            f"{row.labels:,}",
+            "" if row.share_correct is None else share(row.share_correct),
+            "" if row.lower_bound is None else share(row.lower_bound),
+            "" if row.largest_e_value is None else f"{row.largest_e_value:.2f}",
+            f"{row.needed:,.0f}",
+            "not tested" if row.largest_e_value is None else "not lit",
+        )
+        for row in rows
+    ]
+    shown = table_of(report, "lamps").rows
+    assert len(cells) == len(report.watch.said.readings) >= len(shown)
+    # Lamps with equal evidence are in any order, and the page shows the first ones.
+    assert [cell[4] for cell in cells[: len(shown)]] == [cell[4] for cell in shown]
+    return [cell for cell in shown if cell in cells]
+
+
+def table_of(report: CalibrationReport, query: str) -> TextTable:
+    (found,) = [table for table in tables(report) if table.query == query]
+    return found
+
+
+def of_stored(_report: CalibrationReport, rows: Rows) -> Cells:
+    return [(row.split, f"{row.exemplars:,}", f"{row.labelled:,}") for row in rows]
+
+
+def of_labels(_report: CalibrationReport, rows: Rows) -> Cells:
+    return [(row.selection, f"{row.exemplars:,}", time_text(row.first), time_text(row.newest)) for row in rows]
+
+
+def of_partitions(names: list[str], by: str, rows: Rows) -> Cells:
+    """Each group of q or d with its counts by class, then all of them."""
+    groups = [[row for row in rows if getattr(row, by) == key] for key in sorted({getattr(row, by) for row in rows})]
+    cells: Cells = []
+    for name, group in zip([*names, "any"], [*groups, rows], strict=True):
+        counts = [
+            f"{sum(getattr(row, split) for row in group if row.label == c):,}" for split in ("mc", "vp") for c in (0, 1)
+        ]
+        vp, singletons, right = (
+            sum(getattr(row, of) for row in group) for of in ("vp", "singletons", "singletons_right")
+        )
+        cells.append((name, *counts, None, ratio_text(singletons, vp), ratio_text(right, singletons)))
+    return cells
+
+
+def by_q(report: CalibrationReport, rows: Rows) -> Cells:
+    assert isinstance(report.part, BandsPart)
+    return of_partitions(report.part.bin_names, "q_from", rows)
+
+
+def by_d(report: CalibrationReport, rows: Rows) -> Cells:
+    assert isinstance(report.part, BandsPart)
+    return of_partitions(group_names(report.part.partitions.distance_edges.tolist()), "d_quartile", rows)
+
+
+def of_cells(_report: CalibrationReport, rows: Rows) -> Cells:
+    points, correct = sum(row.points for row in rows), sum(row.correct for row in rows)
+    return [
+        *(
+            (
+                row.predicted_class,
+                f"{row.points:,}",
+                ratio_text(row.correct, row.points),
+                "never" if row.threshold is None else f"{row.threshold:.5g}",
+                share(row.largest),
+                "never" if row.admits_from is None else f"{row.admits_from:.4g}",
+                None,
+            )
+            for row in rows
+        ),
+        ("all", f"{points:,}", ratio_text(correct, points), "", "", "", None),
+    ]
+
+
+def of_cell_budget(_report: CalibrationReport, rows: Rows) -> Cells:
+    return [
+        (
+            row.predicted_class,
+            f"{row.points:,}",
+            f"{row.correct:,}",
+            share(row.largest),
+            f"{row.threshold:.5g}",
+            f"{row.lacking:,.0f}",
+            None,
+        )
+        for row in rows
+    ]
+
+
+def of_quantiles(report: CalibrationReport, rows: Rows) -> Cells:
+    assert report.traffic is not None
+    assert report.traffic.comparison is not None
+    calibrated, recent = rows
+    cells: Cells = []
+    for name in report.traffic.comparison.shifts:
+        own = (f"{value:.4g}" for value in getattr(calibrated, name))
+        cells.append((f"{name} of {report.part.reference}", *own, "", ""))
+        values = [None] * 5 if name == "score" else [f"{value:.4g}" for value in getattr(recent, name)]
+        cells.append((f"{name} decided on", *values, None, None))
+    return cells
+
+
+def of_compared(report: CalibrationReport, rows: Rows) -> Cells:
+    (row,) = rows
+    computed = [None] * (len(table_of(report, "compared_shares").columns) - 2)
+    return [
+        (str(report.part.reference), f"{row.calibration_points:,}", *computed),
+        ("compared", f"{row.recent_points:,}", *computed),
+    ]
+
+
+def of_outcomes(report: CalibrationReport, rows: Rows) -> Cells:
+    """Below what is known of the calibration data."""
+    found = table_of(report, "outcomes")
+    heads = [" ".join(head.split()) for head in found.columns[3:]]
+    cells: Cells = [(None,) * len(found.columns)]
+    for row in rows:
+        name = ("weighted" if row.weighted else "plain") + (", q = K" if row.require_full_match else "")
+        reasons = (share(getattr(row, head.replace(" ", "_").lower())) for head in heads)
+        cells.append((name, f"{row.points:,}", share(row.admitted), *reasons))
+    return cells
+
+
+def of_discrepancies(_report: CalibrationReport, rows: Rows) -> Cells:
+    return [
+        ("scored" if row.is_scored else "mc and vp", f"{row.points:,}", f"{row.differing:,}", share(row.share))
+        for row in rows
+    ]
+
+
+def of_policy_classes(_report: CalibrationReport, rows: Rows) -> Cells:
+    return [
+        (f"{row.kind} {row.class_name}", share(row.admitted), share(row.share_right), share(row.class_p_value))
+        for row in rows
+        if row.is_chosen
+    ]
+
+
+def of_proposals(_report: CalibrationReport, rows: Rows) -> Cells:
+    return [
+        (
+            str(row.proposal),
+            f"{row.margin:g}",
+            f"{row.standard_errors:g}",
+            *map(share, (row.mc_share, row.vp_share, row.least_right, row.p_value)),
+            "certified" if row.is_chosen else None,
+        )
+        for row in rows
+    ]
+
+
+def of_parts(_report: CalibrationReport, rows: Rows) -> Cells:
+    return [
+        (None, share(row.share_of_mc), share(row.share_of_recent), share(row.share_right), None, None) for row in rows
+    ]
+
+
+def of_parts_by_score(_report: CalibrationReport, rows: Rows) -> Cells:
+    return [(None, share(row.share_of_mc), None, share(row.share_right), None, None) for row in rows]
+
+
+Checks = dict[str, Callable[[CalibrationReport, Rows], Cells]]
+EVERY: Checks = {
+    "partition_map": of_map,
+    "class_coverage": of_classes,
+    "history": of_history,
+    "quantiles": of_quantiles,
+    "compared_shares": of_compared,
+    "outcomes": of_outcomes,
+    "discrepancies": of_discrepancies,
+    "stored": of_stored,
+    "labels": of_labels,
+}
+BANDS: Checks = {"partitions_by_q": by_q, "partitions_by_d": by_d}
+CELLS: Checks = {"cells": of_cells, "parts_by_score": of_parts_by_score, "parts_by_q": of_parts, "parts_by_d": of_parts}
+CHECKS: dict[int, Checks] = {
+    1: EVERY | BANDS,
+    2: EVERY | BANDS,
+    3: EVERY | CELLS,
+    4: EVERY | CELLS | {"policy_classes": of_policy_classes, "policy_proposals": of_proposals},
+    5: EVERY | CELLS | {"cell_budget": of_cell_budget, "lamps": of_lamps},
+}
+
+
+def agree(shown: tuple[tuple[str, ...], ...], asked_for: Cells) -> bool:
+    return len(shown) == len(asked_for) and all(
+        len(row) == len(other) and all(b is None or a == b for a, b in zip(row, other, strict=True))
+        for row, other in zip(shown, asked_for, strict=True)
+    )
+
+
+def test_each_query_gives_the_figures_of_its_table(bench: Bench, report: CalibrationReport) -> None:
+    found = {table.query: table for table in tables(report)}
+    checks = CHECKS[report.snapshot.id]
+    # What bands lack is counted anew by each calibration, and its query has a test of its own.
+    assert found.keys() - {"band_budget"} == checks.keys()
+    for name, check in checks.items():
+        cells = check(report, asked(bench, report.queries[name]))
+        assert agree(found[name].rows, cells), (name, found[name].rows, cells)
+
+
+def test_labels_that_bands_lack(engine: Engine, tmp_path: Path) -> None:
+    own = Bench(engine, tmp_path)
+    make_reviews(own, held_out_rows=3000)
+    own.score(NAME, traffic(own, slice(0, SCORED)), weighted=None)
+    found = flow(own.engine, NAME, calibration_id=None)
+    *bins, _ = table_of(found, "band_budget").rows
+    rows = asked(own, found.queries["band_budget"])
+    pairs = zip(rows[::2], rows[1::2], strict=True)
+    assert list(bins) == [
+        (str(of.q_from), f"{of.points:,}", f"{of.lacking:.0f}", f"{other.lacking:.0f}", labels_text(of.labels_of_all))
+        for of, other in pairs
+    ]
+
+
+def test_traffic_is_on_the_map(report: CalibrationReport) -> None:
+    assert report.map is not None
+    assert report.map.points.sum() == report.reference_count
+    assert report.map.traffic.sum() == 2 * SCORED
+    assert 0 < report.map.right.sum() < report.map.points.sum()
+    assert (report.map.admitted.sum() > 0) == (report.snapshot.id != 5)
+
+
+def test_the_page_and_the_payload_have_every_query(report: CalibrationReport) -> None:
+    page = Page(render_calibration(report, COMMANDS))
+    names = [table.query for table in tables(report) if table.query is not None]
+    assert page.text.count("SQL of this table") == len(names)
+    for name in names:
+        assert " ".join(report.queries[name].split()) in page.text
+    assert calibration_payload(report, COMMANDS)["queries"] == {name: report.queries[name] for name in names}

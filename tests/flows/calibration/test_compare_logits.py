@@ -1,0 +1,72 @@
+"""Settings of a classifier with logits only, compared and varied on mc: what they admit with vectors too."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pytest
+
+from tests.cli.program import contents
+from tests.conftest import fresh_database
+from tests.flows.logits import ALPHA, NAME, WITH_VECTORS, exemplars, make, make_both
+from tests.running import Bench
+from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
+from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.flows.calibration.compare import compare, request_mc
+from venn_admit.service.flows.reporting.what_if_settings import what_if_settings
+from venn_admit.service.store.database.engine import create_engine
+
+
+@pytest.fixture(scope="module")
+def both(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with fresh_database(server_url, template_database) as url:
+        engine = create_engine(url)
+        bench = Bench(engine, tmp_path_factory.mktemp("both"))
+        make_both(bench)
+        yield bench
+        engine.dispose()
+
+
+def test_its_one_setting_admits_what_it_does_with_vectors(both: Bench) -> None:
+    url = both.engine.url.render_as_string(hide_password=False)
+    before = contents(url)
+    assert request_mc(both.engine, NAME, ALPHA, chunk_rows=100) is None
+    bare = compare(both.engine, NAME, ALPHA)
+    assert contents(url) == before
+    seen = compare(both.engine, WITH_VECTORS, ALPHA)
+    (one,) = bare.compared
+    assert isinstance(one.settings, VennAbersSettings)
+    assert (one.settings.score, one.settings.bin_edges) == (ScoreKind.NETWORK, (0,))
+    (same,) = (other for other in seen.compared if other.settings == one.settings)
+    assert repr(one.admission) == repr(same.admission)
+    assert one.admission.admitted.correct > 0
+    assert (bare.point_count, bare.document_count) == (seen.point_count, seen.document_count) == (800, 400)
+    assert [what for what, _ in bare.left_out] == ["venn-admit", "venn-abers, score reliability", "bins of q"]
+    assert bare.proposal() is one
+
+
+@pytest.mark.parametrize(
+    ("varied", "values"), [("alpha", [Decimal("0.1"), Decimal("0.3")]), ("thresholds", [Decimal("0.95")])]
+)
+def test_a_part_of_the_setting_is_varied(both: Bench, varied: str, values: list[Decimal]) -> None:
+    bare = what_if_settings(both.engine, NAME, varied, values)
+    seen = what_if_settings(both.engine, WITH_VECTORS, varied, values)
+    assert repr(bare.tried) == repr(seen.tried)
+    assert len(bare.tried) == len(values) + 1
+    assert len({one.admission.admitted.correct for one in bare.tried}) == len(bare.tried)
+
+
+def test_what_there_is_no_setting_of_is_refused(both: Bench) -> None:
+    for varied in ("kappa", "delta"):
+        with pytest.raises(InvalidInputError, match=f"{varied}: the method venn-abers has no such setting"):
+            what_if_settings(both.engine, NAME, varied, [5])
+    with pytest.raises(InvalidInputError, match="more than one bin of q needs vectors"):
+        what_if_settings(both.engine, NAME, "q_bins", [(0, 1)])
+
+
+def test_too_little_to_compare_on(bench: Bench) -> None:
+    make(bench)
+    with pytest.raises(NotReadyError, match="split mc of 'logits' holds no labelled exemplar"):
+        request_mc(bench.engine, NAME, ALPHA, chunk_rows=100)
+    bench.ingest(NAME, bench.write("mc.npz", exemplars("mc", 60, seed=1)), "mc")
+    assert request_mc(bench.engine, NAME, ALPHA, chunk_rows=100) is None
+    assert compare(bench.engine, NAME, ALPHA).point_count == 60

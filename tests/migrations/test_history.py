@@ -1,0 +1,159 @@
+"""The history of migrations: one line, up and down, as the models have it, for programs old and new."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from io import StringIO
+
+import pytest
+from alembic import command
+from pytest_alembic import MigrationContext, tests
+from sqlalchemy import Engine, text
+
+from tests.migrations.migrating import ROWS, columns, facts, move, renamed, run_script, table_contents
+from venn_admit.service.store.database import schema
+from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.service.store.database.tables import SCHEMA, metadata
+from venn_admit.service.store.exemplars import classifiers
+
+UNCOMMENTED = """
+SELECT c.relname || coalesce('.' || a.attname, '')
+FROM pg_class AS c
+LEFT JOIN pg_attribute AS a ON c.oid = a.attrelid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE
+    c.relnamespace = to_regnamespace('venn_admit')
+    AND c.relkind IN ('r', 'p')
+    AND c.relname <> 'alembic_version'
+    AND (
+        obj_description(c.oid, 'pg_class') IS NULL
+        OR col_description(c.oid, a.attnum) IS NULL
+    )
+"""
+
+# Functions of our schema, which SQLAlchemy's metadata does not hold.
+ROUTINES = (
+    "create_vector_partitions",
+    "is_in_snapshot",
+    "oldest_program",
+    "prepare_reader",
+    "grant_reader",
+    "prepare_service",
+    "grant_service",
+    "band_points",
+    "band_thresholds",
+)
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        tests.test_single_head_revision,
+        tests.test_upgrade,
+        tests.test_model_definitions_match_ddl,
+        tests.test_up_down_consistency,
+    ],
+)
+def test_history(alembic_runner: MigrationContext, promise: Callable[[MigrationContext], None]) -> None:
+    promise(alembic_runner)
+
+
+def test_models_say_what_the_migrations_make(engine: Engine, empty: Engine) -> None:
+    """Alembic compares neither CHECK constraints nor what an index includes; the catalogue tells all."""
+    with transaction(empty) as connection:
+        connection.execute(text("CREATE EXTENSION vector WITH SCHEMA public"))
+        connection.execute(text(f"CREATE SCHEMA {SCHEMA}"))
+        metadata.create_all(connection)
+    found = facts(engine)
+    views = tuple(name for name, fact in found if fact.startswith("relation v"))
+    tables = {
+        (name, fact)
+        for name, fact in found
+        if not name.startswith(("report", *views)) and not any(routine in name for routine in ROUTINES)
+    }
+    assert facts(empty) == tables
+
+
+def test_alembic_finds_nothing_to_generate(database: str) -> None:
+    """On a connection as the command line makes it, with run-time partitions there."""
+    engine = create_engine(database)
+    try:
+        with engine.begin() as connection:
+            classifiers.create(
+                connection,
+                name="reviews",
+                class_names=("negative", "positive"),
+                dimension=3,
+                neighbour_count=1,
+                knn_share=Decimal("0.1"),
+                mc_share=Decimal("0.45"),
+                seed=0,
+            )
+        move(engine, "", lambda config, _revision: command.check(config))
+    finally:
+        engine.dispose()
+
+
+def test_every_table_and_column_has_a_comment(engine: Engine) -> None:
+    with connect(engine) as connection:
+        assert connection.execute(text(UNCOMMENTED)).scalars().all() == []
+
+
+def test_rows_survive_the_way_to_head(engine: Engine, empty: Engine) -> None:
+    move(empty, "0004")
+    with transaction(empty) as connection:
+        run_script(connection, ROWS)
+    old = columns(empty)
+    before = table_contents(empty, old)
+    assert all(before.values()), "each table has a row"
+
+    move(empty, "head")
+    assert table_contents(empty, renamed(old)) == before
+    with connect(empty) as connection:
+        versions = connection.execute(text("SELECT support_version FROM classifier ORDER BY id")).scalars().all()
+        newest = connection.execute(
+            text("SELECT max(id) FROM exemplar WHERE split = 'train' GROUP BY classifier_id ORDER BY classifier_id")
+        )
+        assert versions == newest.scalars().all()
+    assert facts(empty) == facts(engine)
+    with connect(empty) as connection:
+        for view in ("calibration_v1", "partition_v1", "decision_v1", "job_v1"):
+            assert connection.execute(text(f"SELECT count(*) FROM report.{view}")).scalar_one() > 0
+
+
+def test_the_way_back_leaves_nothing(empty: Engine) -> None:
+    move(empty, "0004")
+    with transaction(empty) as connection:
+        run_script(connection, ROWS)
+    move(empty, "head")
+    move(empty, "base", command.downgrade)
+    assert facts(empty) == {(SCHEMA, "schema")}
+    move(empty, "head")
+
+
+def test_sql_for_offline_use_makes_the_same(engine: Engine, empty: Engine) -> None:
+    config, script = schema.alembic_config(), StringIO()
+    config.output_buffer = script
+    command.upgrade(config, "head", sql=True)
+    # As psql does, one statement after the other: several at once are one transaction, in which no index is built
+    # CONCURRENTLY.
+    with empty.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        for part in re.split(
+            r"^(BEGIN;|COMMIT;|(?:DROP|CREATE) INDEX CONCURRENTLY.*?;)$", script.getvalue(), flags=re.M
+        ):
+            run_script(connection, part)
+    assert facts(empty) == facts(engine)
+    assert schema.current_revision(empty) == schema.head_revision()
+
+
+def test_two_migrators_at_once(engine: Engine, empty_database: str, empty: Engine) -> None:
+    program = "import sys; from venn_admit.service.store.database.schema import upgrade; upgrade(sys.argv[1])"
+    migrators = [
+        subprocess.Popen([sys.executable, "-c", program, empty_database], stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    for migrator in migrators:
+        _, said = migrator.communicate()
+        assert migrator.returncode == 0, said
+    assert facts(empty) == facts(engine)

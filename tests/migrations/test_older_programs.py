@@ -1,0 +1,40 @@
+"""Programs that are older than the schema: they go on while they understand it, and stop when they do not."""
+
+import pytest
+from sqlalchemy import Engine
+
+from tests.migrations.migrating import move
+from venn_admit.service.errors import NotReadyError
+from venn_admit.service.store.database import schema
+from venn_admit.service.store.database.engine import transaction
+
+
+def test_programs_that_know_the_old_columns_stop(empty: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    move(empty, "head")
+    monkeypatch.setattr(schema, "head_revision", lambda: "0016")
+    monkeypatch.setattr(schema, "_is_newer", lambda revision: revision > "0016")
+    with pytest.raises(NotReadyError, match="0029 or newer"):
+        schema.require_usable(empty)
+
+
+def as_a_newer_program_left_it(engine: Engine, oldest_program: str) -> None:
+    with transaction(engine) as connection:
+        connection.exec_driver_sql("UPDATE venn_admit.alembic_version SET version_num = '9999'")
+        connection.exec_driver_sql(
+            "CREATE OR REPLACE FUNCTION venn_admit.oldest_program() RETURNS text "
+            f"LANGUAGE sql IMMUTABLE RETURN '{oldest_program}'"
+        )
+
+
+def test_an_older_program_goes_on_working_on_a_schema_that_gained_things(engine: Engine) -> None:
+    as_a_newer_program_left_it(engine, schema.head_revision())
+    schema.require_usable(engine)
+    schema.upgrade_engine(engine)
+    assert schema.current_revision(engine) == "9999"
+
+
+def test_an_older_program_refuses_a_schema_that_it_no_longer_understands(engine: Engine) -> None:
+    as_a_newer_program_left_it(engine, "9000")
+    for refused in (schema.require_usable, schema.upgrade_engine):
+        with pytest.raises(NotReadyError, match=r"9999.*9000 or newer.*install the newer version"):
+            refused(engine)
