@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 BROKERS ?= redis or rabbitmq
 # Each has an embedded server of its own.
 TEST_PROCESSES ?= 2
+# How many requests `make fuzz` makes to each operation, in each of its phases.
+FUZZ ?= 300
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -53,6 +55,10 @@ coverage: $(VENV)/.dev ## which lines and branches the tests run, subprocesses i
 soak: $(VENV)/.dev ## 200 kills and other faults, counted, then all at once; SOAK="--kills 50 --broker redis://..."
 	$(BIN)/python -m tests.faults $(SOAK)
 	VENN_ADMIT_TEST_SOAK_SECONDS=120 $(BIN)/python -m pytest tests/workers/test_concurrency.py
+
+.PHONY: fuzz
+fuzz: $(VENV)/.dev ## thousands of requests, made from the OpenAPI document; FUZZ=1000 for as many of each operation
+	VENN_ADMIT_TEST_FUZZ_EXAMPLES=$(FUZZ) $(BIN)/python -m pytest tests/stress/test_openapi.py
 
 .PHONY: lint
 lint: $(VENV)/.dev ## style, types, import directions, SQL, what migrations lock

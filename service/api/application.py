@@ -4,13 +4,16 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from starlette.routing import Match
+from starlette.types import Scope
 
 from venn_admit import __version__
 from venn_admit.service.api.events import JobEvents
 from venn_admit.service.api.headers import Surroundings
 from venn_admit.service.api.limits import BodyLimit
 from venn_admit.service.api.metrics import Metrics
-from venn_admit.service.api.models.common import InvalidValue, ProblemAnswer
+from venn_admit.service.api.models.common import LARGEST_KEY, InvalidValue, ProblemAnswer
 from venn_admit.service.api.problems import register_problems
 from venn_admit.service.api.routes import (
     audit,
@@ -24,6 +27,7 @@ from venn_admit.service.api.routes import (
     operation,
     settings,
 )
+from venn_admit.service.api.routes.parts import problems
 from venn_admit.service.api.security.described import describe_guards
 from venn_admit.service.api.security.issuer import accepted_tokens
 from venn_admit.service.api.security.ledger import Ledger
@@ -61,8 +65,32 @@ def document() -> dict[str, Any]:
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schema.pop("$defs", None)
         schemas[model.__name__] = schema
+    for methods in found["paths"].values():
+        for described in methods.values():
+            if "requestBody" in described:
+                described["responses"].update({str(status): said for status, said in problems(408, 413, 415).items()})
+    _make_bounds_exact(found)
     describe_guards(found, ROUTERS)
     return found
+
+
+def _make_bounds_exact(part: Any) -> None:
+    """Write bounds of integers as integers: the framework keeps them as floats, and none is 2 ** 63 - 1."""
+    if isinstance(part, list):
+        for one in part:
+            _make_bounds_exact(one)
+    elif isinstance(part, dict):
+        for name, value in part.items():
+            if name in ("minimum", "maximum") and isinstance(value, float) and value.is_integer():
+                part[name] = min(int(value), LARGEST_KEY)
+            else:
+                _make_bounds_exact(value)
+
+
+def methods_at(scope: Scope) -> set[str]:
+    """Return the methods that the address of a request takes; the framework knows those of its first route alone."""
+    routes = (route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute))
+    return {method for route in routes if route.matches(scope)[0] is not Match.NONE for method in route.methods or ()}
 
 
 class Application(FastAPI):
@@ -96,7 +124,7 @@ def create_application(runtime: Runtime) -> FastAPI:
     app.state.rates = Rates(runtime.settings)
     for router in ROUTERS:
         app.include_router(router)
-    register_problems(app)
+    register_problems(app, methods_at)
     # The one added last is the outermost.
     app.add_middleware(BodyLimit)
     app.add_middleware(Concurrency, most=runtime.settings.concurrent_requests)

@@ -1,6 +1,9 @@
 """Limits on what a request may hold, each with an answer of its own."""
 
+import asyncio
 import re
+import time
+from collections.abc import Iterable
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -9,6 +12,9 @@ from venn_admit.service.api.problems import Problem, Refused
 
 MOST_BODY_BYTES = 32 << 20
 MOST_NESTING = 32
+# How long a request is waited for: this long, and as much longer as what came takes at the least rate.
+BODY_SECONDS = 20.0
+LEAST_BYTES_PER_SECOND = 64 << 10
 
 _ALLOWED = "most_body_bytes"
 
@@ -25,10 +31,34 @@ def too_large(most: int) -> Refused:
     )
 
 
-class BodyLimit:
-    """Refuses a body that is too large: by its announced length before it is read, or else as soon as it is known.
+def too_slow() -> Refused:
+    """The refusal of a body that others would have to wait for."""
+    return Refused(
+        408,
+        Problem.BODY_TOO_SLOW,
+        f"expected the body within {BODY_SECONDS:.0f} s, and a large one at {LEAST_BYTES_PER_SECOND >> 10} KiB a "
+        "second or more, got less; send it again",
+        headers={"Connection": "close"},
+    )
 
-    A route may allow more, by `allow`, before it reads.
+
+def check_encoding(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Refuse a body that is compressed: a small one may unpack to more than memory holds."""
+    codings = b",".join(value for name, value in headers if name == b"content-encoding").decode("latin-1")
+    if any(one.strip().lower() not in {"", "identity"} for one in codings.split(",")):
+        raise Refused(
+            415,
+            Problem.UNSUPPORTED_MEDIA_TYPE,
+            f"header Content-Encoding: expected identity or none, got {codings[:100]!a}; send the body as it is",
+            headers={"Accept-Encoding": "identity"},
+        )
+
+
+class BodyLimit:
+    """Refuses a body that is too large, too slow or compressed.
+
+    One that is too large is refused by its announced length before it is read, or else as soon as it is known. A route
+    may allow more, by `allow`, before it reads, and then sees to time and encoding itself.
     """
 
     def __init__(self, app: ASGIApp, *, most: int = MOST_BODY_BYTES) -> None:
@@ -42,16 +72,28 @@ class BodyLimit:
             return
         digits = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         announced = int(digits[:20]) if digits.isdigit() else 0
-        got = 0
-        started = False
+        got, waited = 0, 0.0
+        started = complete = False
 
         async def counted() -> Message:
-            nonlocal got
-            most = scope.get("state", {}).get(_ALLOWED, self._most)
+            nonlocal got, waited, complete
+            allowed = scope.get("state", {}).get(_ALLOWED)
+            most = self._most if allowed is None else allowed
             if max(got, announced) > most:
                 raise too_large(most)
-            message = await receive()
+            if allowed is None:
+                check_encoding(scope["headers"])
+            # After the end of a body, what follows is that the client leaves, which it may do at any time.
+            is_timed = allowed is None and not complete
+            began = time.monotonic()
+            try:
+                async with asyncio.timeout(BODY_SECONDS + got / LEAST_BYTES_PER_SECOND - waited if is_timed else None):
+                    message = await receive()
+            except TimeoutError:
+                raise too_slow() from None
+            waited += time.monotonic() - began
             got += len(message.get("body", b""))
+            complete = not message.get("more_body", False)
             if got > most:
                 raise too_large(most)
             return message

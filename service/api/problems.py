@@ -1,7 +1,7 @@
 """Errors as answers: application/problem+json (RFC 9457), with the codes and the wording of the command line."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -9,6 +9,7 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from venn_admit.service.api.advice import advised
 from venn_admit.service.errors import Code, VennAdmitError
@@ -182,12 +183,21 @@ def answer_to_fault() -> Response:
     return problem_answer(500, Problem.INTERNAL, Problem.INTERNAL.heading, detail)
 
 
-def register_problems(app: FastAPI) -> None:
-    """Have an application answer every error in this form."""
+def register_problems(app: FastAPI, methods_at: Callable[[Scope], set[str]]) -> None:
+    """Have an application answer every error in this form. methods_at: those that the address of a request takes."""
+
+    def on_http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        headers = dict(error.headers or {})
+        methods = methods_at(request.scope)
+        if error.status_code == 405 and methods:
+            headers["Allow"] = ", ".join(sorted(methods))
+        return _answer_to_framework(error, headers)
+
     app.add_exception_handler(VennAdmitError, _on_error)
     app.add_exception_handler(Refused, _on_refusal)
     app.add_exception_handler(RequestValidationError, _on_invalid)
-    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(HTTPException, on_http)
 
 
 def _on_error(_: Request, error: Exception) -> Response:
@@ -203,13 +213,14 @@ def _on_refusal(_: Request, error: Exception) -> Response:
 def _on_invalid(_: Request, error: Exception) -> Response:
     """Name every value that is not as it must be, without repeating it: it may be long, or a secret."""
     assert isinstance(error, RequestValidationError)
+    found = error.errors()
     errors = [
         {"at": [part if isinstance(part, int) else str(part)[:100] for part in one["loc"]], "message": one["msg"]}
-        for one in error.errors()[:_MOST_ERRORS]
+        for one in found[:_MOST_ERRORS]
     ]
     first = errors[0]
     where = ".".join(map(str, first["at"]))
-    more = f" ({len(error.errors()) - 1} more)" if len(error.errors()) > 1 else ""
+    more = f" ({len(found) - 1} more)" if len(found) > 1 else ""
     problem = Problem.INVALID_REQUEST
     return problem_answer(422, problem, problem.heading, f"{where}: {first['message']}{more}", errors=errors)
 
@@ -217,9 +228,8 @@ def _on_invalid(_: Request, error: Exception) -> Response:
 _MOST_ERRORS = 20
 
 
-def _on_http(_: Request, error: Exception) -> Response:
+def _answer_to_framework(error: HTTPException, headers: Mapping[str, str]) -> Response:
     """Answer what the framework refuses by itself."""
-    assert isinstance(error, HTTPException)
     status = status_of(error)
     problem = _STATUS_PROBLEMS.get(status, Problem.INVALID_REQUEST)
     details = {
@@ -228,4 +238,4 @@ def _on_http(_: Request, error: Exception) -> Response:
         Problem.INVALID_REQUEST: "body: expected JSON, got something that cannot be read as JSON",
     }
     detail = details.get(problem, str(error.detail))
-    return problem_answer(status, problem, problem.heading, detail, headers=error.headers)
+    return problem_answer(status, problem, problem.heading, detail, headers=headers)

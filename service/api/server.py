@@ -8,6 +8,7 @@ from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from venn_admit.service.api.events import JobEvents
 from venn_admit.service.api.security.issuer import is_loopback
@@ -21,6 +22,8 @@ from venn_admit.service.store.access.keys import Scope
 KEY_FILE = "api-key"
 # Requests that are being answered when the service is told to end have this long.
 END_SECONDS = 30
+# A connection has this long for the head of a request.
+HEADER_SECONDS = 20.0
 _BACKLOG = 2048
 
 
@@ -68,6 +71,47 @@ def require_key(runtime: Runtime, host: str) -> None:
         raise NotReadyError(f"other machines would reach {host}, but there is no valid key yet: make one first")
 
 
+class Connection(H11Protocol):
+    """A connection that is closed if the head of a request, once it is awaited or has begun, does not come."""
+
+    _awaited: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Await the first request."""
+        super().connection_made(transport)
+        self._await_request()
+
+    def data_received(self, data: bytes) -> None:
+        """Take a part of a request."""
+        super().data_received(data)
+        self._await_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Await nothing more."""
+        super().connection_lost(exc)
+        self._await_nothing()
+
+    def _is_between_requests(self) -> bool:
+        # There is no cycle before the first request, although the type says that there is.
+        return bool(getattr(self.cycle, "response_complete", True))
+
+    def _await_request(self) -> None:
+        if not self._is_between_requests():
+            self._await_nothing()
+        elif self._awaited is None:
+            self._awaited = self.loop.call_later(HEADER_SECONDS, self._give_up)
+
+    def _await_nothing(self) -> None:
+        if self._awaited is not None:
+            self._awaited.cancel()
+            self._awaited = None
+
+    def _give_up(self) -> None:
+        self._awaited = None
+        if self._is_between_requests():
+            self.transport.close()
+
+
 def listen(app: FastAPI, host: str, port: int, *, on_start: Callable[[str], None]) -> None:
     """Answer requests until a signal asks this process to end; then complete those that are being answered.
 
@@ -89,6 +133,7 @@ def listen(app: FastAPI, host: str, port: int, *, on_start: Callable[[str], None
         server_header=False,
         timeout_graceful_shutdown=END_SECONDS,
         lifespan="off",
+        http=Connection,
     )
     shown = f"[{host}]" if ":" in host else host
     on_start(f"http://{shown}:{opened.getsockname()[1]}")

@@ -105,6 +105,11 @@ def test_errors_have_one_form(shared: Service, method: str, path: str, status: i
     assert len(answer.headers[REQUEST_ID]) == 32
 
 
+def test_a_method_that_is_not_taken_is_told_which_are(shared: Service) -> None:
+    for path, methods in ((f"{OWN}/calibrations", "GET, POST"), (OWN, "GET"), (f"{OWN}/decide", "POST")):
+        assert shared.ask("DELETE", path, key=Scope.ADMIN).headers["allow"] == methods
+
+
 def test_every_answer_has_the_security_headers(shared: Service) -> None:
     for answer in (shared.get(OWN), shared.client.get(DOCUMENT), shared.client.get("/health/live")):
         assert answer.status_code == 200

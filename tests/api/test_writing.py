@@ -215,6 +215,8 @@ def test_a_classifier_is_registered_once(empty: Service) -> None:
     made = empty.post("/v1/classifiers", asked)
     assert made.status_code == 201
     assert made.json() == {**asked, "seed": 0}
+    as_floats = {**asked, "classifier": "whole", "dimension": float(DIMENSION), "k": float(K), "seed": 0.0}
+    assert empty.post("/v1/classifiers", as_floats).json() == {**asked, "classifier": "whole", "seed": 0}
     check_problem(empty.post("/v1/classifiers", asked), 409, "name-taken", "choose another name")
     for change, code in (
         ({"classes": ["a", "a"]}, "invalid-input"),
@@ -224,6 +226,7 @@ def test_a_classifier_is_registered_once(empty: Service) -> None:
         ({"classifier": " x"}, "invalid-input"),
         ({"classifier": ""}, "invalid-request"),
         ({"seed": 2**63}, "invalid-request"),
+        ({"k": 2.5}, "invalid-request"),
     ):
         check_problem(empty.post("/v1/classifiers", {**asked, "classifier": "new", **change}), 422, code)
 

@@ -5,7 +5,19 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from venn_admit.service.api.models.common import PRINTABLE, AnswerPage, Decimals, Finite, Given, Model, Name, Number
+from venn_admit.service.api.models.common import (
+    LARGEST_INTEGER,
+    LARGEST_KEY,
+    PRINTABLE,
+    WHOLE,
+    AnswerPage,
+    Decimals,
+    Finite,
+    Given,
+    Model,
+    Name,
+    Number,
+)
 
 ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
 
@@ -20,19 +32,17 @@ class NewClassifier(Given):
         description="Names of the classes, in the order of the logits.",
         examples=[["negative", "positive"]],
     )
-    dimension: int | None = Field(
-        default=None, ge=1, le=16_000, description="D, the length of a vector; null with logits only.", examples=[768]
+    dimension: Annotated[int, Field(ge=1, le=16_000), WHOLE] | None = Field(
+        default=None, description="D, the length of a vector; null with logits only.", examples=[768]
     )
-    k: int | None = Field(
+    k: Annotated[int, Field(ge=1, le=10_000), WHOLE] | None = Field(
         default=None,
-        ge=1,
-        le=10_000,
         description="K, the number of neighbours of the KNN; null: 25, or with logits only, none.",
         examples=[25],
     )
     logits_only: bool = Field(default=False, description="Whether there are no vectors.", examples=[False])
-    seed: int = Field(
-        default=0, ge=-(2**63), le=2**63 - 1, description="Of the split hash and of training.", examples=[0]
+    seed: Annotated[int, Field(ge=-(2**63), le=LARGEST_KEY), WHOLE] = Field(
+        default=0, description="Of the split hash and of training.", examples=[0]
     )
 
 
@@ -190,10 +200,8 @@ class NewCalibration(Given):
     delta: Number | None = Field(
         default=None, description='Of venn-admit: band radius in deviations of d, or "inf".', examples=[1.0]
     )
-    kappa: int | None = Field(
+    kappa: Annotated[int, Field(ge=1, le=LARGEST_INTEGER), WHOLE] | None = Field(
         default=None,
-        ge=1,
-        le=2**31 - 1,
         description="Of venn-admit: least points of each class in a band; null: 1000, unless that leaves nearly "
         "nothing to admit; then nothing is stored.",
         examples=[1000],
@@ -201,7 +209,7 @@ class NewCalibration(Given):
     thresholds: list[Decimals] | None = Field(
         default=None, max_length=100_000, description="Least lower probability per predicted class.", examples=[None]
     )
-    q_bins: list[Annotated[int, Field(ge=0, le=10_000)]] | None = Field(
+    q_bins: list[Annotated[int, Field(ge=0, le=10_000), WHOLE]] | None = Field(
         default=None, max_length=10_001, description="Lower edges of the bins of q.", examples=[[0, 1, 25]]
     )
 

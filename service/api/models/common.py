@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 # A key of the database, or a count.
 LARGEST_KEY = 2**63 - 1
@@ -18,9 +18,22 @@ ExternalId = Annotated[str, StringConstraints(min_length=1, max_length=1000, pat
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 # JSON has no infinities and no NaN: they are texts.
 Number = Annotated[float, Field(allow_inf_nan=False)] | Literal["inf", "-inf", "nan"]
-ClassNumber = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
+
+
+def _whole(given: object) -> object:
+    """As JSON Schema has it, 41.0 is an integer: JSON has one kind of numbers."""
+    return int(given) if isinstance(given, float) and given.is_integer() else given
+
+
+# It stands after the bounds of an integer, which the document would lack if they came last.
+WHOLE = BeforeValidator(_whole)
+ClassNumber = Annotated[int, Field(ge=0, le=LARGEST_INTEGER), WHOLE]
 # A decimal that is exact, which a binary number is not.
 Decimals = Annotated[str, StringConstraints(pattern=r"^[0-9]{0,1}\.[0-9]{1,20}$")]
+
+
+# Of the members of an object that are not known, so many are named.
+_MOST_UNKNOWN = 20
 
 
 class Model(BaseModel):
@@ -33,6 +46,15 @@ class Given(Model):
     """What a request brings, or a part of it; a text that holds a number is no number, and true is not 1."""
 
     model_config = ConfigDict(strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _have_no_crowd_of_members(cls, given: object) -> object:
+        # Each member that is not known is an error of its own, and a million of them would take many seconds.
+        most = len(cls.model_fields) + _MOST_UNKNOWN
+        if isinstance(given, dict) and len(given) > most:
+            raise ValueError(f"expected at most {most} members, got {len(given)}")
+        return given
 
 
 class AnswerPage(Model):

@@ -50,7 +50,7 @@ _DESCRIPTIONS = {
     409: "An earlier step is missing or out of date, or the input contradicts what is stored.",
     412: "The settings have changed since the ETag in If-Match was given.",
     413: "The body is too large.",
-    415: "The body has another type.",
+    415: "The body has another type, or is compressed.",
     422: "The request is not as it must be.",
     428: "The header If-Match is needed.",
     429: "The key has sent too many requests, or has too many files, jobs or streams open; try again later.",

@@ -1,0 +1,62 @@
+"""A database in which every example of the OpenAPI document finds what it names."""
+
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import text
+
+from tests.cli.program import Program
+from tests.files.samples import Columns, write
+from venn_admit.service.store.database.engine import create_engine, transaction
+
+NAME, CLASSES, DIMENSION, K = "reviews", ("negative", "positive"), 3, 25
+LOGITS_ONLY = "logits"
+CALIBRATION, DECISION, JOB = 7, 4711, 12
+
+
+def furnish(program: Program, folder: Path) -> None:
+    """Make two classifiers, one with logits only; calibrations, one of them certified; decisions, labels and jobs."""
+    _run(program, "create", NAME, "--classes", ",".join(CLASSES), "--dim", DIMENSION, "--k", K)
+    _run(program, "ingest", NAME, write(folder / "train.npz", reviews("train", 200, seed=1)), "--split", "train")
+    _run(program, "ingest", NAME, write(folder / "rest.npz", reviews("held-out", 800, seed=2)), "--split", "held-out")
+    _run(program, "fit", NAME)
+    _number_from(program, "calibration", CALIBRATION)
+    _run(program, "calibrate", NAME, "--alpha", "0.2", "--kappa", 10, "--q-bins", "0,1")
+    _number_from(program, "decision", DECISION)
+    _number_from(program, "job", JOB)
+    scored = reviews("review", 50, seed=3)
+    _run(program, "score", NAME, write(folder / "new.npz", scored), "--out", folder / "scores.parquet")
+    _run(program, "calibrate", NAME, "--method", "venn-abers", "--alpha", "0.2", "--certify", "predicted")
+    _run(program, "create", LOGITS_ONLY, "--classes", ",".join(CLASSES), "--logits-only")
+    without_vectors = {name: values for name, values in reviews("only", 400, seed=4).items() if name != "vector"}
+    _run(program, "ingest", LOGITS_ONLY, write(folder / "only.npz", without_vectors), "--split", "held-out")
+    _run(program, "calibrate", LOGITS_ONLY, "--method", "venn-abers", "--alpha", "0.2")
+
+
+def reviews(prefix: str, count: int, seed: int) -> Columns:
+    """Return points around two centres, which the network mostly tells apart."""
+    generator = np.random.default_rng(seed)
+    labels = generator.integers(len(CLASSES), size=count)
+    vectors = (2.0 * labels[:, None] + generator.normal(size=(count, DIMENSION))).astype(np.float32)
+    margin = vectors.mean(axis=1) - 1.0
+    return {
+        "external_id": np.array([f"{prefix}-{row}" for row in range(1, count + 1)]),
+        "vector": vectors,
+        "logits": np.stack([-margin, margin], axis=1),
+        "label": labels,
+    }
+
+
+def _run(program: Program, *arguments: object) -> None:
+    outcome = program(*arguments)
+    assert outcome.code == 0, outcome
+
+
+def _number_from(program: Program, table: str, first: int) -> None:
+    """Have the next row of a table be the one that the examples name."""
+    engine = create_engine(program.url)
+    with transaction(engine) as connection:
+        connection.execute(
+            text("SELECT setval(pg_get_serial_sequence(:table, 'id'), :first, FALSE)"), {"table": table, "first": first}
+        )
+    engine.dispose()

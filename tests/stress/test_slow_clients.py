@@ -1,0 +1,77 @@
+"""Clients that send slowly, or not at all, hold nothing that others need."""
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.stress.furnished import NAME
+from tests.stress.served import Served
+from venn_admit.service.api.limits import BODY_SECONDS
+from venn_admit.service.api.server import HEADER_SECONDS
+
+OWN = f"/v1/classifiers/{NAME}"
+GOOD = {"points": [{"vector": [0.25, -1.5, 0.75], "logits": [2.5, -1.5]}]}
+CONNECTIONS = 200
+SLACK_SECONDS = 15.0
+
+
+@pytest.fixture
+def connections() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def connect(served: Served, connections: ExitStack, sent: bytes) -> socket.socket:
+    opened = connections.enter_context(socket.create_connection(served.address, timeout=60))
+    opened.sendall(sent)
+    return opened
+
+
+def head(served: Served) -> bytes:
+    """A request that announces a body, which is to follow."""
+    lines = [
+        f"POST {OWN}/decide HTTP/1.1",
+        "Host: localhost",
+        f"Authorization: Bearer {served.key}",
+        "Content-Type: application/json",
+        "Content-Length: 1000",
+    ]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def test_a_body_that_comes_a_byte_a_second_is_given_up(served: Served, connections: ExitStack) -> None:
+    opened = connect(served, connections, head(served))
+    opened.settimeout(1)
+    began, answered = time.monotonic(), b""
+    while not answered and time.monotonic() - began < BODY_SECONDS + SLACK_SECONDS:
+        opened.sendall(b" ")
+        try:
+            answered = opened.recv(65536)
+        except TimeoutError:
+            continue
+    assert answered.startswith(b"HTTP/1.1 408 "), answered
+    assert b"application/problem+json" in answered
+    assert b'"code": "body-too-slow"' in answered
+    assert time.monotonic() - began >= BODY_SECONDS
+
+
+def test_others_are_answered_while_many_are_slow(served: Served, connections: ExitStack) -> None:
+    """Both those that do not complete their headers, and those that do not send their bodies."""
+    for _ in range(CONNECTIONS):
+        connect(served, connections, head(served))
+        connect(served, connections, head(served)[:40])
+    with served.client() as client:
+        for _ in range(20):
+            began = time.monotonic()
+            assert client.post(f"{OWN}/decide", json=GOOD).status_code == 200
+            assert time.monotonic() - began < 5
+
+
+def test_headers_that_do_not_come_are_given_up(served: Served, connections: ExitStack) -> None:
+    opened = connect(served, connections, head(served)[:40])
+    began = time.monotonic()
+    assert opened.recv(65536) == b"", "the connection is closed"
+    assert time.monotonic() - began < HEADER_SECONDS + SLACK_SECONDS
