@@ -3,10 +3,21 @@
 Two classes, equally frequent, all points admitted, alpha 0.1. The share right is 0.95 on 1,000 calibration points, and
 lower in the traffic. Beside it stands the exact binomial test of a class at the same part of the level, which may be
 looked at once, after a number of labels that is fixed beforehand.
+
+With `--nannyml PYTHON` a second table has the realized performance of NannyML, looked at after every chunk, on the same
+streams. It has an environment of its own, because it brings some fifty packages that nothing else here needs:
+
+    python -m venv nannyml && nannyml/bin/pip install "nannyml==0.13.1" statsmodels
+    python -m benchmarks.detection --nannyml nannyml/bin/python
 """
 
+import json
 import math
+import os
+import subprocess
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import typer
@@ -17,12 +28,14 @@ from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
 from venn_admit.service.core.calibrators.certified.hypothesis_tests import binomial_tail
 from venn_admit.service.core.monitoring.anytime.plan import LEVEL, Lamp, plan_of
 from venn_admit.service.core.monitoring.anytime.state import advance, initial_state
-from venn_admit.service.core.types import FloatArray
+from venn_admit.service.core.types import BoolArray, FloatArray
 
 CALIBRATION, LABELS = 1000, 6000
 BEFORE = 0.95
 AFTER = (0.92, 0.88, 0.85, 0.75)
 CHANCES = (0.5, 0.9)
+# What NannyML is compared at: without a change, and after two.
+BESIDE = (0.95, 0.85, 0.75)
 
 
 @dataclass(frozen=True)
@@ -33,8 +46,13 @@ class Watched:
 
     def labels(self, lamp: Lamp, chance: float) -> str:
         """Labels within which a lamp is lit with some chance."""
-        value = float(np.quantile(self.lit[lamp], chance, method="inverted_cdf"))
-        return f"{value:,.0f}" if math.isfinite(value) else f"> {LABELS:,}"
+        return labels_within(self.lit[lamp], chance)
+
+
+def labels_within(lit: FloatArray, chance: float) -> str:
+    """Labels within which some part of the streams has its alarm."""
+    value = float(np.quantile(lit, chance, method="inverted_cdf"))
+    return f"{value:,.0f}" if math.isfinite(value) else f"> {LABELS:,}"
 
 
 def watch(before: Law, after: Law, streams: int) -> Watched:
@@ -65,11 +83,49 @@ def labels_of_one_look(right: float, chance: float) -> str:
     return f"> {LABELS:,}"
 
 
-def main(streams: int = 400) -> None:
-    """Simulate, and print one table.
+def alerts(python: Path, before: Law, after: Law, streams: int) -> FloatArray:
+    """Labels after which NannyML alerts in each of the streams that `watch` draws; inf if it never does."""
+    reference: list[BoolArray] = []
+    traffic: list[BoolArray] = []
+    for seed in range(streams):
+        rng = np.random.default_rng(seed)
+        for law, labels, found in ((before, CALIBRATION, reference), (after, LABELS, traffic)):
+            points = law.draw(rng, labels)
+            found.append(points.predicted == points.label)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "streams.npz"
+        np.savez(path, reference=np.stack(reference), traffic=np.stack(traffic))
+        command = [str(python), "-W", "ignore", str(Path(__file__).with_name("chunked_accuracy.py")), str(path)]
+        quiet = {**os.environ, "NML_DISABLE_USAGE_LOGGING": "1"}
+        told = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=quiet).stdout
+    return np.array([math.inf if labels is None else labels for labels in json.loads(told)])
+
+
+def beside_nannyml(python: Path, streams: int) -> Table:
+    """Labels to an alarm, and how many streams have one, by each; of single points."""
+    table = Table(caption=f"labels to the alarm in half (nine tenths) of {streams:,} streams, and streams with one")
+    for heading in ("share right", "promise", "", "partitions", "", "NannyML", ""):
+        table.add_column(heading)
+    before = Law(right=(BEFORE,) * 6)
+    for right in BESIDE:
+        after = Law(right=(right,) * 6)
+        found = watch(before, after, streams)
+        row = [f"{right}"]
+        for lit in (found.lit[Lamp.PROMISE], found.lit[Lamp.PARTITIONS], alerts(python, before, after, streams)):
+            row += [
+                f"{labels_within(lit, CHANCES[0])} ({labels_within(lit, CHANCES[1])})",
+                f"{np.isfinite(lit).mean():.1%}",
+            ]
+        table.add_row(*row)
+    return table
+
+
+def main(streams: int = 400, nannyml: Path | None = None) -> None:
+    """Simulate, and print one table, or two.
 
     Args:
         streams: How many for each row.
+        nannyml: A Python that has NannyML, for the second table.
     """
     table = Table(caption=f"labels within which a lamp is lit in half (nine tenths) of {streams:,} streams")
     for heading in ("documents", "share right", "promise", "partitions", "one look"):
@@ -89,7 +145,10 @@ def main(streams: int = 400) -> None:
                 if size == 1
                 else "",
             )
-    Console(width=120).print(table)
+    console = Console(width=120)
+    console.print(table)
+    if nannyml is not None:
+        console.print(beside_nannyml(nannyml, streams))
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ _QUERIES = (
     _Query("report.rejection_v1 WHERE calibration = {calibration}", _DECISIONS),
     _Query("report.rejection_v1 WHERE day = DATE '2026-01-20'", _DAY),
     _Query("report.traffic_v1 WHERE job = {job}", _ROWS),
+    _Query("report.daily_traffic_v1 WHERE day = DATE '2026-01-20'", _DAY),
     _Query("report.label_budget_v1 WHERE calibration = {calibration}", _DECISIONS),
     _Query("report.label_v1 WHERE classifier = 'one'", "label_event"),
     _Query("report.neighbour_v1 WHERE decision_id = 1", "neighbours WHERE exemplar_id = 1"),

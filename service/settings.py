@@ -99,8 +99,55 @@ class Settings(BaseSettings):
         description="https://... or http://..., to which `venn-admit beat` has each new alarm of a monitor sent, once; "
         "unset: none is sent.",
     )
+    oidc_issuer: str | None = Field(
+        default=None,
+        description="https://..., an OpenID Connect issuer whose tokens the HTTP service accepts beside keys, with "
+        "`venn-admit[oidc]` installed; unset: keys alone.",
+    )
+    oidc_audience: str | None = Field(
+        default=None, description="The audience that a token must be for; needed with an issuer."
+    )
+    oidc_scope_claim: str = Field(
+        default="scope",
+        min_length=1,
+        description="The claim of a token that lists its scopes: venn-admit:read, venn-admit:score, venn-admit:write "
+        "or venn-admit:admin.",
+    )
+    oidc_classifier_claim: str | None = Field(
+        default=None,
+        description="The claim that names the one classifier that a token is for, or * for all, and without which it "
+        "is refused; unset: tokens are for all.",
+    )
+    requests_per_minute: int = Field(
+        default=6000, ge=0, description="Requests that one key may send to one process a minute; 0: any number."
+    )
+    requests_burst: int = Field(
+        default=1000, ge=1, description="Requests that one key may send at once, before the rate counts."
+    )
+    concurrent_requests: int = Field(
+        default=200, ge=0, description="Requests that one process answers at once; 0: any number."
+    )
+    idempotency_hours: int = Field(
+        default=24,
+        ge=1,
+        le=24 * 365,
+        description="Hours for which the answer to a request with an Idempotency-Key is kept, and given again.",
+    )
+    audit_client_addresses: bool = Field(
+        default=False, description="Whether the audit ledger also says which address a request came from."
+    )
     memory_budget_mb: int = Field(
         default=512, ge=16, description="MiB that one computation, or reading a file, may take."
+    )
+    upload_mb: int = Field(default=1024, ge=1, description="MiB that a file sent over HTTP may have.")
+    upload_seconds: float = Field(
+        default=600.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Seconds within which a file sent over HTTP must arrive.",
+    )
+    jobs_per_key: int = Field(
+        default=4, ge=1, description="Jobs that a key may have running at a time, of those it sent to one process."
     )
     worker_concurrency: int | None = Field(default=None, ge=1, description="Processes of a worker; unset: one per CPU.")
     statement_timeout_seconds: int = Field(

@@ -22,9 +22,9 @@ INTRODUCTION = """\
 The complete document, with every field, its bounds and examples, is [openapi.json](openapi.json); a running service has
 it at `/v1/openapi.json`.
 
-Requests and answers are JSON. The members of an answer have the names that `--json` has on the command line. NaN and
-infinities, which JSON lacks, are the texts `nan`, `inf` and `-inf`. A request with a member that is not known is
-refused."""
+Requests and answers are JSON, except for the files of bulk data. The members of an answer have the names that `--json`
+has on the command line. NaN and infinities, which JSON lacks, are the texts `nan`, `inf` and `-inf`. A request with a
+member that is not known is refused."""
 
 SCOPES = """\
 ## Keys and scopes
@@ -32,9 +32,9 @@ SCOPES = """\
 A key has one scope, and each scope includes those before it:
 
 1. `read`: see what is stored, and have decisions computed again;
-2. `score`: also decide on points;
-3. `write`: also store exemplars and labels, and calibrate;
-4. `admin`: also create classifiers.
+2. `score`: also decide on points, and send files to be scored;
+3. `write`: also store exemplars and labels, calibrate, and retire settings;
+4. `admin`: also create and rename classifiers, and read the audit ledger.
 
 A key may be for one classifier alone. Then every other one is refused to it, whether it exists or not, and so are
 requests that are about no classifier in particular, except the list of classifiers, which has its own alone. A key is
@@ -48,14 +48,35 @@ request goes on; it is null on the last page. What arrives meanwhile shifts no p
 
 A calibration never changes, except that another becomes current. Its answer has an `ETag`: a request with
 `If-None-Match` is answered by status 304 and no body as long as nothing has changed. Whoever asks for
-`/v1/classifiers/NAME/calibration` again and again thus learns at little cost when another calibration is current."""
+`/v1/classifiers/NAME/calibration` again and again thus learns at little cost when another calibration is current.
+
+`/v1/classifiers/NAME/settings` has what of a classifier can be changed: its name, and which settings are retired. A
+change needs `If-Match` with the `ETag` of the settings as they were seen (status 428 without it). If somebody has
+changed them since, the status is 412, and nothing is changed. What changes by itself, such as which calibration is
+current, is not part of it."""
 
 LIMITS = """\
 ## Limits
 
 A body has at most 32 MiB (status 413) and is nested at most 32 deep; a request decides on at most 1,000 points, stores
-at most 1,000 exemplars or records at most 5,000 labels (status 422). Larger amounts are for files and the command
-line."""
+at most 1,000 exemplars or records at most 5,000 labels (status 422). Larger amounts are sent as files, whose bodies
+have limits of their own:
+
+| what | limit | status | code |
+|---|---|---|---|
+| bytes of a file | `VENN_ADMIT_UPLOAD_MB` | 413 | `body-too-large` |
+| seconds until it has arrived | `VENN_ADMIT_UPLOAD_SECONDS` | 408 | `body-too-slow` |
+| memory that reading it takes, decompressed | `VENN_ADMIT_MEMORY_BUDGET_MB` | 422 | `invalid-input` |
+| columns | 1,000 | 422 | `invalid-input` |
+| files that a key sends to one process at a time | 4 | 429 | `too-many` |
+| running jobs of a key, of those it sent to one process | `VENN_ADMIT_JOBS_PER_KEY` | 429 | `too-many` |
+| streams of events of one process | 500 | 429 | `too-many` |
+
+A key may send 6,000 requests a minute to one process, and 1,000 at once (`VENN_ADMIT_REQUESTS_PER_MINUTE`,
+`VENN_ADMIT_REQUESTS_BURST`). Every answer says how many are left, in the headers `RateLimit` and `RateLimit-Policy` of
+the IETF's draft; one more is refused with status 429 and the code `too-many-requests`. A process that is answering as
+many requests as it can (`VENN_ADMIT_CONCURRENT_REQUESTS`) refuses further ones with status 503 and the code `too-busy`.
+All these refusals with status 429 or 503 say in `Retry-After` after how many seconds to try again."""
 
 ERRORS = """\
 ## Errors

@@ -6,12 +6,15 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from venn_admit import __version__
+from venn_admit.service.api.events import JobEvents
 from venn_admit.service.api.headers import Surroundings
 from venn_admit.service.api.limits import BodyLimit
 from venn_admit.service.api.metrics import Metrics
 from venn_admit.service.api.models.common import InvalidValue, ProblemAnswer
 from venn_admit.service.api.problems import register_problems
 from venn_admit.service.api.routes import (
+    audit,
+    batches,
     calibrations,
     classifiers,
     decisions,
@@ -19,11 +22,21 @@ from venn_admit.service.api.routes import (
     jobs,
     monitoring,
     operation,
+    settings,
 )
+from venn_admit.service.api.security.described import describe_guards
+from venn_admit.service.api.security.issuer import accepted_tokens
+from venn_admit.service.api.security.ledger import Ledger
+from venn_admit.service.api.security.rates import Concurrency, Rates
+from venn_admit.service.api.submitted import SubmittedJobs
+from venn_admit.service.api.uploads import Uploads
 from venn_admit.service.runtime import Runtime
 
 DOCUMENT = "/v1/openapi.json"
-ROUTERS = tuple(part.routes for part in (classifiers, calibrations, decisions, exemplars, monitoring, jobs, operation))
+ROUTERS = tuple(
+    part.routes
+    for part in (classifiers, settings, calibrations, decisions, exemplars, monitoring, jobs, batches, operation, audit)
+)
 _TITLE = "venn-admit"
 _DESCRIPTION = """\
 May I act on this prediction? Every request except those of health shows a key, in the header `Authorization: Bearer
@@ -48,6 +61,7 @@ def document() -> dict[str, Any]:
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schema.pop("$defs", None)
         schemas[model.__name__] = schema
+    describe_guards(found, ROUTERS)
     return found
 
 
@@ -74,10 +88,17 @@ def create_application(runtime: Runtime) -> FastAPI:
     )
     app.state.runtime = runtime
     app.state.metrics = Metrics()
+    app.state.uploads = Uploads()
+    app.state.events = JobEvents(runtime)
+    app.state.submitted = SubmittedJobs(runtime)
+    app.state.tokens = accepted_tokens(runtime.settings)
+    app.state.ledger = Ledger(runtime)
+    app.state.rates = Rates(runtime.settings)
     for router in ROUTERS:
         app.include_router(router)
     register_problems(app)
     # The one added last is the outermost.
     app.add_middleware(BodyLimit)
+    app.add_middleware(Concurrency, most=runtime.settings.concurrent_requests)
     app.add_middleware(Surroundings, metrics=app.state.metrics)
     return app

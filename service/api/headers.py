@@ -38,7 +38,7 @@ class Surroundings:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = uuid.uuid4().hex
+        request_id = scope.setdefault("state", {})["request_id"] = uuid.uuid4().hex
         began, status = time.perf_counter(), 0
 
         async def surround(message: Message) -> None:
@@ -49,6 +49,7 @@ class Surroundings:
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
                 headers[REQUEST_ID] = request_id
+                headers.update(scope["state"].get("answer_headers", {}))
             await send(message)
 
         try:

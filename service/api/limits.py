@@ -2,12 +2,15 @@
 
 import re
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from venn_admit.service.api.problems import Problem, Refused
 
 MOST_BODY_BYTES = 32 << 20
 MOST_NESTING = 32
+
+_ALLOWED = "most_body_bytes"
 
 # A text, whose brackets mean nothing, or a bracket.
 _TEXT_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
@@ -23,7 +26,10 @@ def too_large(most: int) -> Refused:
 
 
 class BodyLimit:
-    """Refuses a body that is too large: by its announced length before it is read, or else as soon as it is known."""
+    """Refuses a body that is too large: by its announced length before it is read, or else as soon as it is known.
+
+    A route may allow more, by `allow`, before it reads.
+    """
 
     def __init__(self, app: ASGIApp, *, most: int = MOST_BODY_BYTES) -> None:
         self._app = app
@@ -34,19 +40,20 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if announced.isdigit() and int(announced[:20]) > self._most:
-            await too_large(self._most).answer()(scope, receive, send)
-            return
+        digits = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        announced = int(digits[:20]) if digits.isdigit() else 0
         got = 0
         started = False
 
         async def counted() -> Message:
             nonlocal got
+            most = scope.get("state", {}).get(_ALLOWED, self._most)
+            if max(got, announced) > most:
+                raise too_large(most)
             message = await receive()
             got += len(message.get("body", b""))
-            if got > self._most:
-                raise too_large(self._most)
+            if got > most:
+                raise too_large(most)
             return message
 
         async def noted(message: Message) -> None:
@@ -60,6 +67,11 @@ class BodyLimit:
             if started:
                 raise
             await refusal.answer()(scope, receive, send)
+
+
+def allow(request: Request, most: int) -> None:
+    """Let the body of a request have more bytes than those of others; to be called before it is read."""
+    setattr(request.state, _ALLOWED, most)
 
 
 def check_nesting(body: bytes, most: int = MOST_NESTING) -> None:

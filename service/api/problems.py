@@ -35,7 +35,20 @@ class Problem(StrEnum):
     FORBIDDEN = "forbidden", "The key does not allow this"
     NO_SUCH_ROUTE = "no-such-route", "There is no such address"
     METHOD_NOT_ALLOWED = "method-not-allowed", "The address does not take this method"
+    NOT_ACCEPTABLE = "not-acceptable", "The answer has no such type"
     BODY_TOO_LARGE = "body-too-large", "The body is too large"
+    BODY_TOO_SLOW = "body-too-slow", "The body arrives too slowly"
+    BODY_INCOMPLETE = "body-incomplete", "The body is incomplete"
+    UNSUPPORTED_MEDIA_TYPE = "unsupported-media-type", "The body has another type"
+    TOO_MANY = "too-many", "There are too many at a time"
+    NO_ROOM = "no-room", "The service has no room for it"
+    IDEMPOTENCY_KEY_REUSED = "idempotency-key-reused", "The Idempotency-Key was used for another request"
+    STILL_RUNNING = "still-running", "The same request is being answered"
+    PRECONDITION_REQUIRED = "precondition-required", "The header If-Match is needed"
+    PRECONDITION_FAILED = "precondition-failed", "The settings have changed"
+    TOO_MANY_REQUESTS = "too-many-requests", "The key has sent too many requests"
+    ISSUER_UNREACHABLE = "issuer-unreachable", "The issuer of tokens cannot be reached"
+    TOO_BUSY = "too-busy", "The service is busy"
     INTERNAL = "internal", "A fault of the program"
 
 
@@ -132,10 +145,24 @@ def problem_answer(
     )
 
 
+def status_of(error: Exception) -> int:
+    """Return the status of the answer to an error, of whatever kind."""
+    match error:
+        case VennAdmitError():
+            return STATUS.get(error.code, STATUS[error.code.family])
+        case Refused():
+            return error.status
+        case RequestValidationError():
+            return 422
+        case HTTPException():
+            return 422 if error.status_code == 400 else error.status_code
+    return 500
+
+
 def answer_to_error(error: VennAdmitError) -> Response:
     """Return an error of the flows as an answer."""
     family = error.code.family
-    status = STATUS.get(error.code, STATUS[family])
+    status = status_of(error)
     if status >= 500:
         log.error("request failed", code=str(error.code), reason=str(error))
     hidden = _HIDDEN.get(family)
@@ -193,7 +220,7 @@ _MOST_ERRORS = 20
 def _on_http(_: Request, error: Exception) -> Response:
     """Answer what the framework refuses by itself."""
     assert isinstance(error, HTTPException)
-    status = 422 if error.status_code == 400 else error.status_code
+    status = status_of(error)
     problem = _STATUS_PROBLEMS.get(status, Problem.INVALID_REQUEST)
     details = {
         Problem.NO_SUCH_ROUTE: "there is no such address; /v1/openapi.json lists those that there are",

@@ -1,7 +1,6 @@
 """Serving the application: where it listens, the key of the embedded default, and its end."""
 
 import asyncio
-import ipaddress
 import os
 import socket
 from collections.abc import Callable
@@ -10,6 +9,8 @@ from pathlib import Path
 import uvicorn
 
 from venn_admit.service.api.application import create_application
+from venn_admit.service.api.events import JobEvents
+from venn_admit.service.api.security.issuer import is_loopback
 from venn_admit.service.errors import DatabaseError, InvalidInputError, NotReadyError
 from venn_admit.service.flows.access.keys import Refusal, any_is_valid, authenticate, create
 from venn_admit.service.log import log_as_json
@@ -21,20 +22,6 @@ KEY_FILE = "api-key"
 # Requests that are being answered when the service is told to end have this long.
 END_SECONDS = 30
 _BACKLOG = 2048
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address.
-
-    >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "example.org")]
-    [True, True, True, False, False]
-    """
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def warning_of_address(settings: Settings, host: str) -> str | None:
@@ -77,7 +64,7 @@ def own_key(runtime: Runtime) -> Path:
 
 def require_key(runtime: Runtime, host: str) -> None:
     """Raise NotReadyError if other machines would reach a service that nobody has a key for."""
-    if not is_loopback(host) and not any_is_valid(runtime.engine):
+    if not is_loopback(host) and runtime.settings.oidc_issuer is None and not any_is_valid(runtime.engine):
         raise NotReadyError(f"other machines would reach {host}, but there is no valid key yet: make one first")
 
 
@@ -95,8 +82,9 @@ def listen(runtime: Runtime, host: str, port: int, *, on_start: Callable[[str], 
     """
     opened = _open(host, port)
     log_as_json()
+    application = create_application(runtime)
     config = uvicorn.Config(
-        create_application(runtime),
+        application,
         log_config=None,
         access_log=False,  # the application logs each request itself, without what keys and texts it brings
         server_header=False,
@@ -105,7 +93,19 @@ def listen(runtime: Runtime, host: str, port: int, *, on_start: Callable[[str], 
     )
     shown = f"[{host}]" if ":" in host else host
     on_start(f"http://{shown}:{opened.getsockname()[1]}")
-    asyncio.run(uvicorn.Server(config).serve(sockets=[opened]))
+    asyncio.run(_Server(config, application.state.events).serve(sockets=[opened]))
+
+
+class _Server(uvicorn.Server):
+    """Ends streams of events before it waits for requests to be completed, because those would last."""
+
+    def __init__(self, config: uvicorn.Config, events: JobEvents) -> None:
+        super().__init__(config)
+        self._events = events
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._events.end()
+        await super().shutdown(sockets)
 
 
 def _open(host: str, port: int) -> socket.socket:

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.files import count_rows, read_exemplars
-from venn_admit.service.files.arrow.batches import check_schema, to_batch
-from venn_admit.service.files.arrow.sizes import affordable_batches
+from venn_admit.service.files.arrow.batches import exemplar_batches
 from venn_admit.service.files.budget import batch_bytes
 from venn_admit.service.files.label_values import ClassNumbers
 from venn_admit.service.files.records import (
@@ -108,16 +107,8 @@ class ArrowSource:
         self, *, dimension: int | None, class_count: int, class_names: Sequence[str]
     ) -> Iterator[ExemplarBatch]:
         layout = Layout(self.name, dimension, class_count, ClassNumbers(class_count, class_names), self.memory_budget)
-        check_schema(layout, self.data.schema)
-        limit = batch_bytes(self.memory_budget)
-        first_row = 0
-        for part in self.data.to_batches() if isinstance(self.data, pa.Table) else self.data:
-            for start in range(0, part.num_rows, _BATCH_ROWS):
-                for batch in affordable_batches(self.name, part.slice(start, _BATCH_ROWS), first_row, limit):
-                    yield to_batch(layout, first_row, batch)
-                    first_row += batch.num_rows
-        if not first_row:
-            raise input_error(self.name, "table", "at least one row", 0)
+        parts = self.data.to_batches() if isinstance(self.data, pa.Table) else self.data
+        yield from exemplar_batches(layout, self.data.schema, parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,6 +5,7 @@ from typing import Any
 from venn_admit.service.core.calibrators.venn_abers.settings import AUTO
 from venn_admit.service.core.types import CalibratorSettings, Split
 from venn_admit.service.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
+from venn_admit.service.flows.exemplars.settings import ClassifierSettings
 from venn_admit.service.payloads.rows import plain
 from venn_admit.service.store.calibrations.calibrators import Calibrator
 from venn_admit.service.store.calibrations.setting_forms import MethodSettings, method_of
@@ -79,7 +80,15 @@ def asked_payload(asked: MethodSettings) -> dict[str, Any]:
     }
 
 
-def setting_payload(setting: Calibrator) -> dict[str, Any]:
+def settings_payload(found: ClassifierSettings) -> dict[str, Any]:
+    return {
+        "classifier": found.classifier.name,
+        "settings": [standing_payload(setting) for setting in found.settings],
+    }
+
+
+def standing_payload(setting: Calibrator) -> dict[str, Any]:
+    """A setting without its calibrations, which change by themselves."""
     asked = setting.settings
     return {
         "setting": setting.id,
@@ -88,6 +97,12 @@ def setting_payload(setting: Calibrator) -> dict[str, Any]:
         "thresholds": [str(threshold) for threshold in asked.thresholds],
         "is_in_use": setting.is_in_use,
         "retired_at": None if setting.retired_at is None else setting.retired_at.isoformat(),
+    }
+
+
+def setting_payload(setting: Calibrator) -> dict[str, Any]:
+    return {
+        **standing_payload(setting),
         "calibration": setting.calibration_id,
         "calibrated_at": setting.calibrated_at.isoformat(),
         "mc": setting.mc_count,

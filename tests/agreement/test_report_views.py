@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,7 @@ from tests.running import Bench, Golden
 from venn_admit.service.core.calibrators.bands import bin_of
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.monitoring.label_budget import label_budget
-from venn_admit.service.core.types import KnnParameters
-from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.service.store.database.engine import create_engine
 
 DECISIONS = """
 SELECT decision.*, exemplar.label, exemplar.external_id, admit.band_size
@@ -107,6 +105,34 @@ def test_traffic_by_partition(classifier: tuple[Bench, str], method: str) -> Non
                 assert row.stability_index == pytest.approx(index_of_stability(counts, calibrated), rel=1e-9)
             jobs += 1
     assert jobs == (2 if (name, method) == ("documents", "venn-admit") else 1)
+
+
+def test_traffic_by_day(classifier: tuple[Bench, str]) -> None:
+    """The jobs of a day together, of each snapshot."""
+    bench, name = classifier
+    jobs: dict[tuple[Any, int], list[Any]] = {}
+    for row in bench.rows("SELECT * FROM report.traffic_v1 WHERE classifier = :name", name=name):
+        jobs.setdefault((row.day, row.calibration), []).append(row)
+    days: dict[tuple[Any, int], list[Any]] = {}
+    for row in bench.rows("SELECT * FROM report.daily_traffic_v1 WHERE classifier = :name", name=name):
+        days.setdefault((row.day, row.calibration), []).append(row)
+    assert days.keys() == jobs.keys()
+    assert max(len({row.job for row in rows}) for rows in jobs.values()) == (2 if name == "documents" else 1)
+    for key, rows in days.items():
+        counts, calibrated = Counter[Any](), Counter[Any]()
+        for row in jobs[key]:
+            counts[row.bin, row.d_quartile] += row.points
+            calibrated[row.bin, row.d_quartile] = row.calibration_points
+        assert {(row.bin, row.d_quartile): row.points for row in rows} == counts
+        for row in rows:
+            own = [each for each in jobs[key] if (each.bin, each.d_quartile) == (row.bin, row.d_quartile)]
+            assert row.share == pytest.approx(row.points / counts.total(), rel=1e-12)
+            for column in ("admitted", "labelled", "correct"):
+                assert getattr(row, column) == sum(getattr(each, column) for each in own)
+            for column in ("q_from", "q_to", "calibration_points", "calibration_share", "calibration_accuracy"):
+                assert {getattr(each, column) for each in own} == {getattr(row, column)}
+            assert row.accuracy == (row.correct / row.labelled if row.labelled else None)
+            assert row.stability_index == pytest.approx(index_of_stability(counts, calibrated), rel=1e-9)
 
 
 def test_label_budget_of_bands(classifier: tuple[Bench, str]) -> None:
@@ -252,65 +278,3 @@ def test_the_ledger_of_labels(classifier: tuple[Bench, str]) -> None:
     ]
     assert [row.is_current for row in rows] == [newest[event.exemplar_id] == event.id for event in events]
     assert all(row.created_at.astimezone(UTC).date() == row.day for row in rows)
-
-
-def flips(bench: Bench, a: int, b: int, kind: str = "decision") -> list[Any]:
-    return bench.rows("SELECT * FROM report.snapshot_diff_v1(:a, :b) WHERE kind = :kind", a=a, b=b, kind=kind)
-
-
-def expected_flips(bench: Bench, a: int, b: int) -> set[str]:
-    outcomes = []
-    for calibration in (a, b):
-        rows = bench.rows(DECISIONS, calibration=calibration)
-        outcomes.append({row.external_id: (row.decision, row.reason) for row in rows})
-    return {key for key in outcomes[0].keys() & outcomes[1].keys() if outcomes[0][key] != outcomes[1][key]}
-
-
-def test_what_flips_between_snapshots_and_why(engine: Engine, tmp_path: Path) -> None:
-    bench, golden = Bench(engine, tmp_path), Golden("sentiment")
-    golden.prepare(bench, "sentiment", train=slice(0, 1000))
-    path = bench.write("score.npz", golden.exemplars("score"))
-
-    def snapshot(**settings: Any) -> int:
-        made = bench.calibrate("sentiment", **{**golden.settings, **settings}).calibration_id
-        bench.score("sentiment", path, weighted=False, calibration_id=made)
-        return made
-
-    first = snapshot()
-    stricter = snapshot(thresholds=(Decimal("0.97"),) * 2)
-    with transaction(engine) as connection:
-        flip = "UPDATE exemplar SET label = 1 - label WHERE split IN ('mc', 'vp') AND mod(id, 12) = 0"
-        connection.exec_driver_sql(flip)
-    relabelled = snapshot()
-    rest = {key: values[1000:] for key, values in golden.exemplars("train").items()}
-    bench.ingest("sentiment", bench.write("more.npz", rest), "train")
-    grown = snapshot()
-    bench.adopt("sentiment", KnnParameters(golden["beta"], golden["gamma"], 3 * float(golden["eta"])), 1.0)
-    refitted = snapshot()
-    for a, b, causes in (
-        (first, stricter, {"threshold"}),
-        (first, relabelled, {"new labels"}),
-        (relabelled, grown, {"training data", "new labels"}),
-        (grown, refitted, {"parameters", "new labels"}),
-    ):
-        found = flips(bench, a, b)
-        assert {row.external_id for row in found} == expected_flips(bench, a, b)
-        assert found
-        assert {row.cause for row in found} <= causes
-        assert min(causes - {"new labels"}, default="new labels") in {row.cause for row in found}
-        before, after = (
-            {
-                (row.q_from, row.label): row.admitted
-                for row in bench.rows(
-                    "SELECT q_from, label, coalesce(sum(admitted), 0) AS admitted FROM report.partition_v2"
-                    " WHERE calibration = :id GROUP BY q_from, label",
-                    id=calibration,
-                )
-            }
-            for calibration in (a, b)
-        )
-        changed = {key for key in before.keys() | after.keys() if (before.get(key, 0) > 0) != (after.get(key, 0) > 0)}
-        partitions = flips(bench, a, b, "partition")
-        assert {(row.q_from, row._mapping["class"]) for row in partitions} == changed
-        assert {row.cause for row in partitions} <= {min(causes - {"new labels"}, default="new labels")}
-    assert flips(bench, first, first) == []

@@ -32,7 +32,7 @@ class Asked:
 
     @property
     def path(self) -> str:
-        return self.template.format(classifier=NAME, calibration=1, decision=1, job=1)
+        return self.template.format(classifier=NAME, calibration=1, decision=1, job=1, setting=1)
 
     def __str__(self) -> str:
         return f"{self.method} {self.template}"

@@ -15,6 +15,7 @@ from tests.api.service import OWN, check_problem
 from tests.cli import samples
 from tests.cli.program import PATIENCE_SECONDS, Program, check_refusal
 from tests.cli.samples import NAME
+from venn_admit.service.api.uploads import PARQUET
 from venn_admit.service.flows.access.keys import MOST_DAYS
 from venn_admit.service.store.database.engine import create_engine, transaction
 
@@ -47,6 +48,20 @@ def test_it_ends_at_once_if_nobody_waits(own_calibrated: Program) -> None:
         assert httpx.get(f"{url}/health/live").json() == {"status": "live"}
         check_problem(httpx.get(f"{url}/v1/classifiers"), 401, "unauthenticated", "got none")
         assert end(process) < 5
+
+
+def test_streams_of_events_do_not_delay_the_end(own_calibrated: Program, tmp_path: Path) -> None:
+    key = own_calibrated("key", "create", "test", "--scope", "score", "--json").result["secret"]
+    content = samples.save(tmp_path, "batch.parquet", samples.scored()).read_bytes()
+    headers = {"Authorization": f"Bearer {key}"}
+    with serving(own_calibrated) as (process, url):
+        posted = httpx.post(f"{url}{OWN}/jobs", content=content, headers={**headers, "Content-Type": PARQUET})
+        assert posted.status_code == 202, posted.text
+        with httpx.stream("GET", f"{url}{posted.headers['location']}/events", headers=headers) as answer:
+            lines = answer.iter_lines()
+            assert "event: progress" in (next(lines) for _ in range(5)), "no worker computes it, so that it lasts"
+            assert end(process) < 5
+            assert "event: end" not in list(lines)
 
 
 def test_the_embedded_default_makes_a_key_that_only_its_owner_can_read(home: Path) -> None:

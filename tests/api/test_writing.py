@@ -188,7 +188,7 @@ def test_exemplars_that_are_refused_leave_nothing(
     answer = shared.post(f"{OWN}/exemplars", {"split": "mc", "exemplars": [good, bad | change]})
     check_problem(answer, 422, code, saying)
     after = contents(shared.runtime.database_url)
-    assert {table for table in before if before[table] != after[table]} <= {"api_key"}
+    assert {table for table in before if before[table] != after[table]} <= {"api_key", "audit_event"}
 
 
 def test_an_id_with_other_content_is_a_conflict(service: Service) -> None:
@@ -249,4 +249,7 @@ def test_a_classifier_with_logits_only(empty: Service) -> None:
     assert (decided["predicted_class"], decided["neighbours"]) == ("a", [])
     refused = empty.post(f"{own}/decide", {"points": [{"logits": [3.0, -3.0], "vector": [1.0]}]})
     check_problem(refused, 422, "vectors-unwanted")
-    check_problem(empty.get(f"{own}/monitor"), 422, "no-vectors", '"method": "venn-abers" needs none')
+    refused = empty.post(f"{own}/calibrations", {"method": "venn-admit"})
+    check_problem(refused, 422, "no-vectors", '"method": "venn-abers" needs none')
+    watched = empty.get(f"{own}/monitor").json()
+    assert {(row["lamp"], row.get("q")) for row in watched["readings"]} == {("mix", None)}

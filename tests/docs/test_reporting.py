@@ -151,6 +151,13 @@ def drift(demo: Demo, rows: Rows) -> None:
     assert max(test) < 0.2 < min(ood)
 
 
+def days(demo: Demo, rows: Rows) -> None:
+    decided = [scores.column("decision") for scores in demo.scores]
+    assert sum(row.points for row in rows) == sum(map(len, decided))
+    assert sum(row.admitted for row in rows) == sum(int((~np.isnan(found.astype(float))).sum()) for found in decided)
+    assert len({row.day for row in rows}) == len(rows)
+
+
 def rests_on(_demo: Demo, rows: Rows) -> None:
     with np.load(EXAMPLES / "train.npz") as train, np.load(EXAMPLES / "test.npz") as test:
         distances = np.linalg.norm(train["r"].astype(float) - test["r"][0].astype(float), axis=1)
@@ -225,6 +232,7 @@ CHECKS: dict[str, Callable[[Demo, Rows], None]] = {
     "How accurate are predictions with few matches, or far from training?": coarse,
     "Where does a calibration admit anything?": admits,
     "Is the traffic still like the calibration data?": drift,
+    "Which days were unlike the calibration data?": days,
     "What does one decision rest on?": rests_on,
     "Would a point with this q and d be admitted?": band,
     "Which labels would unlock the most?": unlocked,

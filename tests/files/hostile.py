@@ -334,6 +334,91 @@ def cut_parquet(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-30])
 
 
+# Arrow streams.
+
+
+def write_stream(path: Path, table: pa.Table, **options: Any) -> None:
+    with pa.ipc.new_stream(str(path), table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table)
+
+
+def stream_with(name: str, make: Callable[[], dict[str, Any]], **options: Any) -> None:
+    HOSTILE[f"{name}.arrows"] = lambda path: write_stream(path, pa.table(make()), **options)
+
+
+def indices_beyond() -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array([10**6] * ROWS, pa.int32()), pa.array(["a"]), safe=False)
+
+
+ZEROS = "\x00x" * (20 * MEBIBYTE)
+
+stream_with("bomb", lambda: columns(1, text=[ZEROS]), compression="zstd")
+stream_with("bomb of LZ4", lambda: columns(1, text=[ZEROS]), compression="lz4")
+stream_with("bomb in a dictionary", lambda: columns(text=repeated(ZEROS, ROWS)), compression="zstd")
+stream_with("dictionary of a longer text", lambda: columns(text=repeated(LONG * 8, ROWS)))
+stream_with("indices beyond their dictionary", lambda: columns(kind=indices_beyond()))
+stream_with("without logits", lambda: {"vector": columns()["vector"]})
+stream_with("vectors of integers", lambda: columns(vector=[[1] * DIMENSION] * ROWS))
+stream_with("vectors of other lengths", lambda: columns(vector=pa.array([[1.0] * 3, [1.0] * 5] * 4)))
+stream_with("null vectors", lambda: columns(vector=pa.array([None] * ROWS, pa.list_(pa.float32()))))
+stream_with("NaN", lambda: columns(vector=pa.array([[np.nan] * DIMENSION] * ROWS, pa.list_(pa.float32()))))
+stream_with("invalid UTF-8", lambda: columns(external_id=invalid_utf8()))
+stream_with("no rows", lambda: columns(0))
+stream_with("many columns", lambda: columns(1) | {f"c{number}": [1] for number in range(1200)})
+stream_with("one long list", lambda: columns(1, list=pa.ListArray.from_arrays(
+    pa.array([0, 3_000_000], pa.int32()), pa.array(np.zeros(3_000_000, np.int8)))))  # fmt: skip
+HOSTILE["empty.arrows"] = lambda path: path.write_bytes(b"")
+HOSTILE["of zeros.arrows"] = lambda path: path.write_bytes(bytes(100_000))
+HOSTILE["of text.arrows"] = lambda path: path.write_bytes(b"GET / HTTP/1.1\r\n\r\n" * 1000)
+HOSTILE["endless metadata.arrows"] = lambda path: path.write_bytes(
+    b"\xff\xff\xff\xff" + struct.pack("<i", 2**31 - 8) + bytes(1000)
+)
+
+
+@hostile("lists beyond their values.arrows")
+def lists_beyond(path: Path) -> None:
+    write_stream(path, pa.table(columns()))
+    offsets = np.arange(ROWS + 1, dtype=np.int32) * DIMENSION
+    patched(path, path.read_bytes().index(offsets.tobytes()), (offsets << 24).tobytes())
+
+
+@hostile("long metadata.arrows")
+def long_metadata(path: Path) -> None:
+    write_stream(path, pa.table(columns()).replace_schema_metadata({"k": "x" * MEBIBYTE}))
+
+
+@hostile("cut within a batch.arrows")
+def cut_stream(path: Path) -> None:
+    write_stream(path, pa.table(columns()))
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+@hostile("cut between batches.arrows")
+def cut_between_batches(path: Path) -> None:
+    write_stream(path, pa.table(columns()))
+    path.write_bytes(path.read_bytes()[:-8])
+
+
+@hostile("duplicate columns.arrows")
+def duplicate_stream_columns(path: Path) -> None:
+    table = pa.table(columns())
+    write_stream(path, table.append_column("vector", table.column("vector")))
+
+
+@hostile("of another format.arrows")
+def arrow_file(path: Path) -> None:
+    table = pa.table(columns())
+    with pa.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table)
+
+
+@hostile("buffer that claims terabytes.arrows")
+def claimed_buffer(path: Path) -> None:
+    write_stream(path, pa.table(columns(1, text=["x" * 5000])), compression="zstd")
+    place = path.read_bytes().rindex(struct.pack("<q", 5000))
+    patched(path, place, struct.pack("<q", 2**42))
+
+
 # Files of labels: their names say so.
 
 
@@ -390,6 +475,14 @@ def legal_npz(path: Path) -> None:
     )
 
 
+def legal_stream(path: Path, **options: Any) -> None:
+    generator = np.random.default_rng(0)
+    texts = [generator.bytes(1500).hex() for _ in range(LEGAL_ROWS)]
+    table = pa.table(columns(LEGAL_ROWS, text=texts))
+    with pa.ipc.new_stream(str(path), table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table, max_chunksize=1000)
+
+
 def legal_parquet(path: Path, **options: Any) -> None:
     generator = np.random.default_rng(0)
     texts = [generator.bytes(1500).hex() for _ in range(LEGAL_ROWS)]
@@ -398,6 +491,7 @@ def legal_parquet(path: Path, **options: Any) -> None:
 
 LEGAL["legal.npz"] = legal_npz
 LEGAL["legal.parquet"] = legal_parquet
+LEGAL["legal compressed.arrows"] = lambda path: legal_stream(path, compression="zstd")
 LEGAL["legal without dictionaries.parquet"] = lambda path: legal_parquet(path, use_dictionary=False)
 LEGAL["legal with deltas.parquet"] = lambda path: legal_parquet(
     path,

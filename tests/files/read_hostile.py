@@ -12,6 +12,7 @@ from tests.files.hostile import CLASS_NAMES, DIMENSION
 from venn_admit.service.errors import VennAdmitError
 from venn_admit.service.files import read_exemplars
 from venn_admit.service.files.labels import read_labels
+from venn_admit.service.files.received import STREAM_ENDING, ReceivedFile
 
 STATUS = Path("/proc/self/status")
 
@@ -30,6 +31,11 @@ def forget_peak() -> None:
 def read(path: Path, memory_budget: int) -> None:
     if path.name.startswith("label file"):
         read_labels(path, class_names=CLASS_NAMES, selection="random", retract=False, memory_budget=memory_budget)
+        return
+    if path.suffix == STREAM_ENDING:
+        received = ReceivedFile(path, path.name, path.name, memory_budget)
+        for _ in received.batches(dimension=DIMENSION, class_count=len(CLASS_NAMES), class_names=CLASS_NAMES):
+            pass
         return
     for _ in read_exemplars(
         path,

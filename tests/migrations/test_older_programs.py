@@ -13,7 +13,7 @@ def test_programs_that_know_the_old_columns_stop(empty: Engine, monkeypatch: pyt
     move(empty, "head")
     monkeypatch.setattr(schema, "head_revision", lambda: "0016")
     monkeypatch.setattr(schema, "_is_newer", lambda revision: revision > "0016")
-    with pytest.raises(NotReadyError, match="0024 or newer"):
+    with pytest.raises(NotReadyError, match="0029 or newer"):
         schema.require_usable(empty)
 
 

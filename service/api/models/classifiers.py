@@ -46,8 +46,8 @@ class CreatedClassifier(Model):
     seed: int = Field(examples=[0])
 
 
-class Setting(Model):
-    """A setting of a classifier, under which it is calibrated."""
+class StandingSetting(Model):
+    """A setting of a classifier, without its calibrations."""
 
     setting: int = Field(description="Its number.", examples=[1])
     method: str = Field(examples=["venn-admit"])
@@ -62,6 +62,11 @@ class Setting(Model):
     thresholds: list[str] = Field(description="Least lower probability per predicted class.", examples=[["0.9", "0.9"]])
     is_in_use: bool = Field(description="Whether new decisions are made under it.", examples=[True])
     retired_at: datetime | None = Field(examples=[None])
+
+
+class Setting(StandingSetting):
+    """A setting of a classifier, under which it is calibrated."""
+
     calibration: int | None = Field(description="Its current calibration.", examples=[7])
     calibrated_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
     mc: int = Field(description="Points of split mc in it.", examples=[4500])

@@ -40,6 +40,15 @@ class ShownJobAnswer(JobAnswer):
     chunk_list: list[dict[str, Any]] = Field(description="Each chunk.", examples=[[]])
 
 
+class SubmittedJob(Model):
+    """A job that was recorded, which workers compute."""
+
+    job: int = Field(description="Its number.", examples=[12])
+    calibration: int = Field(description="By which it decides.", examples=[7])
+    rows: int = Field(examples=[2000])
+    weighted: bool = Field(description="Whether probabilities are weighted by the localizer.", examples=[True])
+
+
 class Report(Model):
     """The state of a calibration; the members are those of `report --json`."""
 

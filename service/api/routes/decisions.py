@@ -43,7 +43,7 @@ DecisionNumber = Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number o
     "/classifiers/{classifier}/decide",
     response_model=DecidedPointsAnswer,
     response_model_exclude_unset=True,
-    dependencies=[needs(Scope.SCORE)],
+    dependencies=[needs(Scope.SCORE, stores=False)],
     responses=problems(404, 409, 413),
 )
 def post_decide(request: Request, classifier: ClassifierName, given: DecideRequest) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def get_decision(request: Request, classifier: ClassifierName, decision: Decisio
     "/classifiers/{classifier}/decisions/{decision}/replay",
     response_model=ReplayedAnswer,
     response_model_exclude_unset=True,
-    dependencies=[needs(Scope.READ)],
+    dependencies=[needs(Scope.READ, stores=False)],
     responses=problems(404, 409),
 )
 def post_replay(request: Request, classifier: ClassifierName, decision: DecisionNumber) -> dict[str, Any]:

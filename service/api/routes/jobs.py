@@ -2,8 +2,11 @@
 
 from typing import Annotated, Any
 
-from fastapi import Path, Request
+from fastapi import Header, Path, Request, Response
+from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
 
+from venn_admit.service.api.events import MEDIA_TYPE
 from venn_admit.service.api.models.common import LARGEST_KEY
 from venn_admit.service.api.models.operation import Jobs, ShownJobAnswer
 from venn_admit.service.api.paging import key_before, page
@@ -24,6 +27,8 @@ from venn_admit.service.payloads.rows import plain
 from venn_admit.service.store.access.keys import Scope
 
 routes = router("jobs")
+
+JobNumber = Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number of a job.", examples=[12])]
 
 
 @routes.get(
@@ -47,8 +52,39 @@ def get_jobs(
 def get_job(
     request: Request,
     classifier: ClassifierName,
-    job: Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number of a job.", examples=[12])],
+    job: JobNumber,
 ) -> dict[str, Any]:
     """Show one job: its progress, and its chunks by state and one by one."""
     found = show_job(runtime_of(request).engine, job, with_chunks=True, name=classifier)
     return finite(job_payload(found))
+
+
+@routes.get(
+    "/classifiers/{classifier}/jobs/{job}/events",
+    response_class=Response,
+    dependencies=[needs(Scope.READ)],
+    responses={
+        200: {"description": "The events.", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}},
+        204: {"description": "The job is over, and the end of it was sent before."},
+        **problems(404, 429),
+    },
+)
+async def get_job_events(
+    request: Request,
+    classifier: ClassifierName,
+    job: JobNumber,
+    last_event_id: Annotated[
+        str | None,
+        Header(max_length=100, description="The id of the last event that was received.", examples=["512-running"]),
+    ] = None,
+) -> Response:
+    """Tell of a job as it advances, by server-sent events: `progress`, and `end` once it is over.
+
+    The data of an event are a JSON object: job, state, rows, rows_done and error.
+    """
+    engine, events = runtime_of(request).engine, request.app.state.events
+    await run_in_threadpool(lambda: show_job(engine, job, name=classifier))
+    events.require_room()
+    if await events.is_known(job, last_event_id):
+        return Response(status_code=204)
+    return StreamingResponse(events.of(job, last_event_id), media_type=MEDIA_TYPE)

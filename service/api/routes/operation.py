@@ -55,7 +55,7 @@ def _state(what: str, check: Any) -> str:
     response_class=Response,
     responses={
         200: {"description": "The figures.", "content": {"text/plain": {"schema": {"type": "string"}}}},
-        **problems(401, 403, 503),
+        **problems(401, 403, 429, 503),
     },
 )
 def get_metrics(request: Request) -> Response:

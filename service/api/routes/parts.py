@@ -29,15 +29,31 @@ CalibrationNumber = Annotated[
     int | None,
     Query(ge=1, le=LARGEST_KEY, description="Number of a calibration; left out: the current one.", examples=[7]),
 ]
+Source = Annotated[
+    str,
+    Query(
+        min_length=1,
+        max_length=200,
+        pattern=PRINTABLE,
+        description="What is recorded as their source.",
+        examples=["nightly"],
+    ),
+]
 FIRST_PAGE = DEFAULT_PAGE
 
 _DESCRIPTIONS = {
     401: "No key was shown, or one that is not valid.",
     403: "The key does not allow this.",
     404: "There is no such thing.",
+    406: "The answer has no such type.",
+    408: "The body arrives too slowly.",
     409: "An earlier step is missing or out of date, or the input contradicts what is stored.",
+    412: "The settings have changed since the ETag in If-Match was given.",
     413: "The body is too large.",
+    415: "The body has another type.",
     422: "The request is not as it must be.",
+    428: "The header If-Match is needed.",
+    429: "The key has sent too many requests, or has too many files, jobs or streams open; try again later.",
     503: "The database, the broker or a worker is missing; try again.",
 }
 
@@ -57,7 +73,7 @@ def router(tag: str) -> APIRouter:
         prefix="/v1",
         route_class=GuardedRoute,
         tags=[tag],
-        responses=problems(401, 403, 422, 503),
+        responses=problems(401, 403, 422, 429, 503),
         generate_unique_id_function=lambda route: route.name,
     )
 

@@ -1,7 +1,7 @@
 """What a route asks of the key that it is shown; it is checked before anything else of a request is read."""
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, Request, Response, Security, params
 from fastapi.routing import APIRoute
@@ -10,13 +10,20 @@ from starlette.concurrency import run_in_threadpool
 
 from venn_admit.service.api.limits import check_nesting
 from venn_admit.service.api.problems import Problem, Refused
-from venn_admit.service.flows.access.keys import Caller, Refusal, authenticate
+from venn_admit.service.api.security.idempotency import answer_once
+from venn_admit.service.api.security.ledger import Asked, Ledger
+from venn_admit.service.api.security.rates import Rates
+from venn_admit.service.flows.access.keys import KEY_PREFIX, Caller, Refusal, authenticate
 from venn_admit.service.store.access.keys import Scope
 
+if TYPE_CHECKING:
+    from venn_admit.service.api.security.tokens import Tokens
+
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _SCHEME = HTTPBearer(
     scheme_name="key",
     bearerFormat="va_NUMBER_SECRET",
-    description="A key, made by `venn-admit key create`.",
+    description="A key, made by `venn-admit key create`, or a token of the issuer that the settings name.",
     auto_error=False,
 )
 _WHY = {
@@ -32,11 +39,13 @@ class Guard:
     Attributes:
         scope: The least scope that is needed.
         every_classifier: Whether the key must be for all classifiers, because the route is about none in particular.
+        stores: Whether a request stores something, unless its method only reads.
     """
 
-    def __init__(self, scope: Scope, *, every_classifier: bool = False) -> None:
+    def __init__(self, scope: Scope, *, every_classifier: bool = False, stores: bool = True) -> None:
         self.scope = scope
         self.every_classifier = every_classifier
+        self.stores = stores
 
     def __call__(
         self,
@@ -47,25 +56,33 @@ class Guard:
         caller: Caller = request.state.caller
         return caller
 
-    def check(self, request: Request) -> Caller:
-        """Return whose key a request shows. Raises Refused."""
-        kind, _, text = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not text.strip():
-            raise _unauthenticated("expected a key in the header Authorization: Bearer KEY, got none", known=False)
-        found = authenticate(request.app.state.runtime.engine, text.strip())
-        if isinstance(found, Refusal):
-            raise _unauthenticated(_WHY[found], known=True)
-        if not found.scope.includes(self.scope):
-            raise _forbidden(f"this needs a key with scope {self.scope}, got one with scope {found.scope}")
+    def check(self, request: Request, caller: Caller) -> None:
+        """Raise Refused unless a caller may ask for the route."""
+        if not caller.scope.includes(self.scope):
+            raise _forbidden(f"this needs a key with scope {self.scope}, got one with scope {caller.scope}")
         named = request.path_params.get("classifier")
-        if found.classifier is not None and (self.every_classifier or named not in (None, found.classifier)):
-            raise _forbidden(f"the key is for classifier {found.classifier!r} alone; use another")
-        return found
+        if caller.classifier is not None and (self.every_classifier or named not in (None, caller.classifier)):
+            raise _forbidden(f"the key is for classifier {caller.classifier!r} alone; use another")
 
 
-def needs(scope: Scope, *, every_classifier: bool = False) -> params.Depends:
+def _caller(request: Request) -> Caller:
+    """Return whose key or token a request shows. Raises Refused."""
+    kind, _, text = request.headers.get("authorization", "").partition(" ")
+    text = text.strip()
+    if kind.lower() != "bearer" or not text:
+        raise _unauthenticated("expected a key in the header Authorization: Bearer KEY, got none", known=False)
+    tokens: Tokens | None = request.app.state.tokens
+    if tokens is not None and not text.startswith(KEY_PREFIX):
+        return tokens.caller(text)
+    found = authenticate(request.app.state.runtime.engine, text)
+    if isinstance(found, Refusal):
+        raise _unauthenticated(_WHY[found], known=True)
+    return found
+
+
+def needs(scope: Scope, *, every_classifier: bool = False, stores: bool = True) -> params.Depends:
     """Return what a route lists among its dependencies, to be reached by keys of a scope alone."""
-    depends: params.Depends = Depends(Guard(scope, every_classifier=every_classifier))
+    depends: params.Depends = Depends(Guard(scope, every_classifier=every_classifier, stores=stores))
     return depends
 
 
@@ -76,20 +93,45 @@ def guard_of(route: APIRoute) -> Guard | None:
     return found[0] if found else None
 
 
+def stores(route: APIRoute) -> bool:
+    """Whether a request for this route stores something."""
+    guard = guard_of(route)
+    return guard is not None and guard.stores and not _READING.issuperset(route.methods or ())
+
+
 class GuardedRoute(APIRoute):
     """A route that checks the key before the body is read, and how deep the body is nested before it is parsed."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""
         answer = super().get_route_handler()
-        guard = guard_of(self)
+        guard, named = guard_of(self), f"{'/'.join(sorted(self.methods or ()))} {self.path}"
 
-        async def guarded(request: Request) -> Response:
-            if guard is not None:
-                request.state.caller = await run_in_threadpool(guard.check, request)
+        async def checked(request: Request) -> Response:
             if self.body_field is not None:
                 check_nesting(await request.body())
             return await answer(request)
+
+        async def guarded(request: Request) -> Response:
+            if guard is None:
+                return await checked(request)
+            ledger: Ledger = request.app.state.ledger
+            rates: Rates = request.app.state.rates
+            asked = Asked(self.name, named)
+            try:
+                caller = request.state.caller = await run_in_threadpool(_caller, request)
+                rates.check(request, caller.identity)
+                guard.check(request, caller)
+            except Refused as refusal:
+                await ledger.note_refusal(request, asked, refusal, stores=stores(self))
+                raise
+            if not stores(self):
+                return await checked(request)
+
+            async def once() -> Response:
+                return await answer_once(request, named, caller.identity, checked)
+
+            return await ledger.noted(request, asked, once)
 
         return guarded
 

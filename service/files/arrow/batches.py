@@ -8,6 +8,7 @@ attribute of that name; dates and times become ISO text, decimals their digits.
 """
 
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from venn_admit.service.core.types import UNKNOWN_LABEL
+from venn_admit.service.files.arrow.sizes import affordable_batches
 from venn_admit.service.files.arrow.types import OTHER_TYPES, TYPES, is_text, to_list
+from venn_admit.service.files.budget import batch_bytes
 from venn_admit.service.files.records import (
     Attributes,
     ExemplarBatch,
@@ -28,7 +31,22 @@ from venn_admit.service.files.records import (
     unwanted_vectors,
 )
 
+_BATCH_ROWS = 8192
 DAMAGE = (pa.ArrowException, KeyError, OverflowError, ValueError)  # KeyError: an unknown time zone
+
+
+def exemplar_batches(layout: Layout, schema: pa.Schema, parts: Iterable[pa.RecordBatch]) -> Iterator[ExemplarBatch]:
+    """Yield the rows of record batches, checked; each has the schema. Raises InvalidInputError."""
+    check_schema(layout, schema)
+    limit = batch_bytes(layout.memory_budget)
+    first_row = 0
+    for part in parts:
+        for start in range(0, part.num_rows, _BATCH_ROWS):
+            for batch in affordable_batches(layout.place, part.slice(start, _BATCH_ROWS), first_row, limit):
+                yield to_batch(layout, first_row, batch)
+                first_row += batch.num_rows
+    if not first_row:
+        raise input_error(layout.place, "table", "at least one row", 0)
 
 
 def check_schema(layout: Layout, schema: pa.Schema) -> None:

@@ -35,7 +35,7 @@ def check_table_output(path: Path, *inputs: Path) -> None:
 
 
 class TableWriter:
-    """Writes a table to a .parquet or .csv file; the file appears under its name if the context succeeds.
+    """Writes a table to a .parquet, .csv or .arrows file; the file appears under its name if the context succeeds.
 
     Until then the rows are in a file beside it that ends in `.partial`, which an error removes; any file that had the
     name before stays as it was.
@@ -108,6 +108,8 @@ def _format_writer(path: Path, file: IO[bytes], schema: pa.Schema) -> Any:
             return pq.ParquetWriter(file, schema, compression="zstd")
         case ".csv":
             return _CsvWriter(file, schema)
+        case ".arrows":  # an Arrow IPC stream
+            return pa.ipc.new_stream(file, schema)
     raise InvalidInputError(f"{path}: expected a name ending in {' or '.join(TABLE_ENDINGS)}")
 
 

@@ -13,7 +13,8 @@ from typing import Any
 from sqlalchemy import Engine, Row
 
 from venn_admit.service.errors import Code, InvalidInputError, NotFoundError
-from venn_admit.service.store.access import keys
+from venn_admit.service.store.access import audit, keys
+from venn_admit.service.store.access.audit import Event, Origin
 from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.store.database.engine import connect, transaction
 from venn_admit.service.store.exemplars import classifiers
@@ -21,8 +22,9 @@ from venn_admit.service.store.exemplars import classifiers
 SECRET_BYTES = 32
 MOST_DAYS = 3650
 _NAME_LENGTH = 100
+KEY_PREFIX = "va_"
 # Prefix, number and secret: a form that programs that look for leaked secrets can be told.
-_TEXT = re.compile(r"va_([1-9][0-9]{0,17})_([0-9a-f]{64})", re.ASCII)
+_TEXT = re.compile(rf"{KEY_PREFIX}([1-9][0-9]{{0,17}})_([0-9a-f]{{64}})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,21 @@ class NewKey:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whose key was shown, and what it may be used for. classifier: None if it is for all."""
+    """Whose key, or token of an issuer, was shown, and what it may be used for.
 
-    key_id: int
+    key_id: None for a token. classifier: None if it is for all. subject: of a token; None for a key.
+    """
+
+    key_id: int | None
     name: str
     scope: Scope
     classifier: str | None
+    subject: str | None = None
+
+    @property
+    def identity(self) -> str:
+        """What tells callers apart."""
+        return f"key {self.key_id}" if self.subject is None else f"subject {self.subject}"
 
 
 class Refusal(StrEnum):
@@ -81,7 +92,8 @@ def create(engine: Engine, name: str, *, scope: str, classifier: str | None = No
             classifier=None if classifier is None else classifiers.by_name(connection, classifier),
             lifetime=None if days is None else timedelta(days=days),
         )
-    return NewKey(key_id, f"va_{key_id}_{secret}")
+        audit.add(connection, Event(Origin.COMMAND_LINE, "create_key", target=f"key {key_id}"))
+    return NewKey(key_id, f"{KEY_PREFIX}{key_id}_{secret}")
 
 
 def list_keys(engine: Engine) -> Sequence[Row[Any]]:
@@ -101,6 +113,7 @@ def revoke(engine: Engine, key_id: int) -> None:
     with transaction(engine) as connection:
         if not keys.revoke(connection, key_id):
             raise NotFoundError(f"there is no key {key_id}", code=Code.UNKNOWN_KEY, key=key_id)
+        audit.add(connection, Event(Origin.COMMAND_LINE, "revoke_key", target=f"key {key_id}"))
 
 
 def authenticate(engine: Engine, text: str) -> Caller | Refusal:

@@ -3,14 +3,21 @@
 from sqlalchemy import Engine
 
 from venn_admit.service.errors import Code, ConflictError
+from venn_admit.service.flows.exemplars.settings import Check, locked_settings
 from venn_admit.service.store.calibrations import calibrations, calibrators
 from venn_admit.service.store.calibrations.calibrators import Calibrator
 from venn_admit.service.store.database.engine import transaction
 from venn_admit.service.store.exemplars import classifiers
 
 
-def retire(engine: Engine, name: str, calibrator_id: int) -> Calibrator:
+def retire(engine: Engine, name: str, calibrator_id: int, *, check: Check = lambda _: None) -> Calibrator:
     """Stop recalibrating a setting; retiring it again changes nothing, and calibrating under it brings it back.
+
+    Args:
+        engine: The database.
+        name: Of the classifier.
+        calibrator_id: The setting.
+        check: Is given the settings as they are when nobody else can change them.
 
     Raises:
         NotFoundError: The name or number is not stored.
@@ -21,6 +28,7 @@ def retire(engine: Engine, name: str, calibrator_id: int) -> Calibrator:
         setting = calibrators.by_id(connection, classifier, calibrator_id)
         # A process that calibrates under it finishes first, and may have put it in use by then.
         calibrations.lock_calibrator(connection, classifier, setting.settings)
+        check(locked_settings(connection, name))
         if calibrators.by_id(connection, classifier, calibrator_id).is_in_use:
             raise ConflictError(
                 f"setting {calibrator_id} of {name!r} is in use, expected another one: put another in use by "

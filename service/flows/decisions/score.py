@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.service.core.types import Approximation, IntArray
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.errors import InvalidInputError, NotReadyError
 from venn_admit.service.files.output.exports import SCORES_SCHEMA, classes_of
 from venn_admit.service.files.output.tables import TableWriter
 from venn_admit.service.files.sources import ExemplarSource
@@ -186,6 +186,15 @@ def require_scores(engine: Engine, job_id: int) -> None:
         raise InvalidInputError(f"job {job_id} is of kind {job.kind}, expected score: it has no decisions to write")
 
 
+def require_finished_scores(engine: Engine, job_id: int) -> None:
+    """Raise as `require_scores` does, and NotReadyError unless the job is done."""
+    require_scores(engine, job_id)
+    with connect(engine) as connection:
+        job = jobs.by_id(connection, job_id)
+    if job.state != "done":
+        raise NotReadyError(f"job {job_id} is {job.state}, expected one that is done: wait until it is")
+
+
 @dataclass(frozen=True, slots=True)
 class ScoreCounts:
     """A job's decisions, counted in rows of its file, and the names of the classes that they number."""
@@ -202,7 +211,7 @@ def count_scores(engine: Engine, job_id: int) -> ScoreCounts:
 
 
 def write_scores(engine: Engine, job_id: int, out: Path) -> None:
-    """Write a finished job's decisions, one row for each row of its file, in its order; .parquet or .csv."""
+    """Write a finished job's decisions, one row for each row of its file, in its order; .parquet, .csv or .arrows."""
     with connect(engine) as connection:
         class_names = classifiers.by_id(connection, jobs.by_id(connection, job_id).classifier_id).class_names
         with TableWriter(out, SCORES_SCHEMA) as writer:

@@ -1,6 +1,6 @@
 """The jobs, their progress, and the workers that compute them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,12 @@ def show_job(engine: Engine, job_id: int, *, with_chunks: bool = False, name: st
             jobs.chunk_states(connection, job_id),
             jobs.chunks(connection, job_id) if with_chunks else [],
         )
+
+
+def running_jobs(engine: Engine, job_ids: Collection[int]) -> set[int]:
+    """Return which of the jobs are running."""
+    with connect(engine) as connection:
+        return jobs.running(connection, job_ids)
 
 
 def progress(engine: Engine, job_id: int) -> jobs.Progress:

@@ -14,17 +14,17 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
 def read_monitor(connection: Connection, classifier: Classifier, calibration: Calibration) -> Watch:
-    """Return what the monitor of a calibration's setting says; the classifier has vectors."""
+    """Return what the monitor of a calibration's setting says."""
     if calibrations.latest(connection, classifier).calibrator_id != calibration.calibrator_id:
         return Watch(is_in_use=False, said=None, is_behind=False)
     monitor = monitors.newest(connection, calibration)
     if monitor is None:
         return Watch(is_in_use=True, said=None, is_behind=False)
-    newest = max(monitors.states(connection, monitor), default=0)
+    newest = max((state.documents for state in monitors.states(connection, monitor)), default=0)
     state = monitors.read_state(connection, monitor, newest) if newest else initial_state(monitor.plan)
     alarms = monitors.standing_alarms(connection, monitor)
     said = monitor_report(classifier, calibration, monitor, state, alarms, computed=0)
-    return Watch(is_in_use=True, said=said, is_behind=monitor.seen_event < monitors.newest_event(connection))
+    return Watch(is_in_use=True, said=said, is_behind=monitor.seen.event < monitors.newest_event(connection).event)
 
 
 def monitor_report(

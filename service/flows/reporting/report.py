@@ -40,7 +40,7 @@ def report(
         described = METHODS[calibration.method].describe(connection, given, memory_budget=memory_budget)
         inventory = reports.inventory(connection, classifier)
         changes = reports.snapshot_changes(connection, calibration)
-        watch = None if classifier.knn is None else read_monitor(connection, classifier, calibration)
+        watch = read_monitor(connection, classifier, calibration)
         history = reports.history(connection, calibration)
     return CalibrationReport(
         classifier=classifier.name,

@@ -39,7 +39,7 @@ def _with_sample(findings: Iterable[Finding], how: str) -> Iterator[str]:
 
 def _errors(report: CalibrationReport, steps: NextSteps) -> Iterator[Finding]:
     """Labels show that admitted predictions are wrong too often."""
-    if report.watch is not None and report.watch.said is not None and report.watch.said.harmful:
+    if report.watch.said is not None and report.watch.said.harmful:
         yield Finding(
             "The monitor has raised an alarm, which does not depend on how often one looks: "
             f"`{steps.monitor(report.classifier)}` says what is wrong. Do not act on what is admitted before you have "

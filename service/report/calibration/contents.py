@@ -129,7 +129,7 @@ class CalibrationReport:
     that were decided on and are left out of traffic, because the snapshot that decided on them was made with them.
     part: what the method of the calibration adds. map: None if the classifier has logits only. coverage: of the
     reference, each point decided on without itself. history: the newest calibrations up to this one, the newest first.
-    watch: its monitor; None if the classifier has logits only. queries: the SQL behind the tables, by name.
+    watch: its monitor. queries: the SQL behind the tables, by name.
     """
 
     classifier: str
@@ -144,7 +144,7 @@ class CalibrationReport:
     map: PartitionMap | None
     coverage: ClassCoverage
     history: tuple[SnapshotChange, ...]
-    watch: Watch | None
+    watch: Watch
     queries: Mapping[str, str]
 
     @property

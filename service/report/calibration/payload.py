@@ -48,7 +48,7 @@ def calibration_payload(report: CalibrationReport, steps: NextSteps) -> dict[str
         "map": None if report.map is None else map_payload(report.map),
         "coverage": coverage_payload(report),
         "history": history_payload(report),
-        "monitor": None if report.watch is None else watch_payload(report.watch),
+        "monitor": watch_payload(report.watch),
         **report.part.payload(report),
         "drift": None if report.traffic is None else _traffic(report, report.traffic),
         "left_out": report.seen_count,

@@ -44,7 +44,7 @@ def sections(report: CalibrationReport, steps: NextSteps) -> list[Section]:
         *(() if report.map is None else (map_section(report, report.map),)),
         *report.part.sections(report),
         traffic_section(report),
-        *(() if report.watch is None else (watch_section(report.watch, report.classifier, steps),)),
+        watch_section(report.watch, report.classifier, steps),
         history_section(report),
         *(() if report.agreement is None else (_discrepancies(report.agreement),)),
         _stored(report),

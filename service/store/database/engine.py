@@ -209,8 +209,10 @@ def consistent_view(engine: Engine) -> Iterator[Connection]:
         DatabaseError: As in `transaction`.
     """
     with connect(engine) as connection:
-        connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        connection.execution_options(isolation_level="REPEATABLE READ")
         with connection.begin():
+            # Not as an option of the connection: given back to the pool, it would ask for write access the next time.
+            connection.exec_driver_sql("SET TRANSACTION READ ONLY")
             yield connection
 
 

@@ -15,7 +15,7 @@ class Group(StrEnum):
     READER = "venn_admit_reader"
     """Reads schema `report`, and nothing else of ours."""
     SERVICE = "venn_admit_service"
-    """Runs commands and workers: reads and changes rows, but no table, and no event of the ledger of labels."""
+    """Runs commands and workers: reads and changes rows, but no table, and no event of the ledgers."""
 
 
 GRANTS = {Group.READER: "server.grant_reader", Group.SERVICE: "server.grant_service"}

@@ -13,7 +13,8 @@ from venn_admit.service.resources import bundled_folder
 
 _VIEW = re.compile(r"^CREATE (?:OR REPLACE )?VIEW (?P<name>report\.\w+) AS$", re.MULTILINE)
 _FUNCTION = re.compile(
-    r"^CREATE FUNCTION (?P<name>report\.\w+)\((?P<arguments>[^)]*)\)\nRETURNS TABLE \(\n(?P<columns>.*?)^\)$",
+    r"^CREATE (?:OR REPLACE )?FUNCTION (?P<name>report\.\w+)\((?P<arguments>[^)]*)\)\n"
+    r"RETURNS TABLE \(\n(?P<columns>.*?)^\)$",
     re.MULTILINE | re.DOTALL,
 )
 # The last SELECT that is not indented: those of common table expressions are.

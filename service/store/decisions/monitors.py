@@ -25,12 +25,24 @@ from venn_admit.service.store.database.statements import statement
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The newest label event of all classifiers at some time, and the other transactions that were under way after it.
+
+    Once these are over, no transaction can add a label before the event, or a decision that precedes a label before it.
+    """
+
+    event: int
+    awaited: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredMonitor:
     """A monitor.
 
     knn_parameters_id: None if the classifier has logits only. calibration_number: of the snapshot that its plan rests
-    on. after_event: the last label event that does not count. seen_event: the last one that it has read.
+    on. after_event: the last label event that does not count. settled_event: the last one that need not be read again.
+    seen: what is settled next.
     """
 
     id: int
@@ -38,9 +50,19 @@ class StoredMonitor:
     knn_parameters_id: int | None
     calibration_number: int
     after_event: int
-    seen_event: int
+    settled_event: int
+    seen: Seen
     plan: MonitorPlan
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """Which documents a stored state has seen: their number, the event by which the last counts, and their digest."""
+
+    documents: int
+    event: int
+    digest: bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,10 +89,10 @@ def lock(connection: Connection, calibrator_id: int) -> None:
     connection.execute(statement("monitors.lock_monitors"), {"calibrator_id": calibrator_id})
 
 
-def newest_event(connection: Connection) -> int:
-    """Return the newest label event of all classifiers."""
+def newest_event(connection: Connection) -> Seen:
+    """Return the newest label event of all classifiers, with the transactions that are under way."""
     event: int = connection.execute(statement("monitors.newest_event")).scalar_one()
-    return event
+    return Seen(event, frozenset(connection.execute(statement("monitors.under_way")).scalars()))
 
 
 def newest(connection: Connection, calibration: Calibration) -> StoredMonitor | None:
@@ -85,7 +107,8 @@ def newest(connection: Connection, calibration: Calibration) -> StoredMonitor | 
         knn_parameters_id=row.knn_parameters_id,
         calibration_number=row.calibration_number,
         after_event=row.after_event,
-        seen_event=row.seen_event,
+        settled_event=row.settled_event,
+        seen=Seen(row.seen_event, frozenset(row.awaited)),
         plan=plan_of_document(row.plan),
         created_at=row.created_at,
     )
@@ -98,7 +121,7 @@ def start(connection: Connection, classifier: Classifier, calibration: Calibrati
     oldest snapshot with the same KNN parameters, against that one.
     """
     of_calibrator = {"calibrator_id": calibration.calibrator_id, "knn_parameters_id": calibration.knn_parameters_id}
-    number, event = calibration.number, newest_event(connection)
+    number, event = calibration.number, newest_event(connection).event
     if not anew:
         first = connection.execute(statement("monitors.first_snapshot"), of_calibrator).one()
         number, event = first.number, first.event
@@ -119,7 +142,8 @@ def start(connection: Connection, classifier: Classifier, calibration: Calibrati
         knn_parameters_id=calibration.knn_parameters_id,
         calibration_number=number,
         after_event=event,
-        seen_event=row.seen_event,
+        settled_event=event,
+        seen=Seen(event),
         plan=plan,
         created_at=row.created_at,
     )
@@ -134,13 +158,30 @@ def _calibration_documents(
     return _points(classifier, rows, [order[row.document_key] for row in rows], [False] * len(rows))
 
 
-def counted_labels(connection: Connection, classifier: Classifier, monitor: StoredMonitor) -> CountedLabels:
-    """Return the labelled points that a monitor counts, in the order in which their documents do."""
+def first_change(connection: Connection, classifier: Classifier, monitor: StoredMonitor) -> int | None:
+    """Return the label event before which everything counts as it did when labels were settled; None if all does."""
+    parameters = {
+        "classifier_id": classifier.id,
+        "settled_event": monitor.settled_event,
+        "after_event": monitor.after_event,
+    }
+    event: int | None = connection.execute(statement("monitors.first_change"), parameters).scalar_one()
+    return event
+
+
+def counted_labels(
+    connection: Connection, classifier: Classifier, monitor: StoredMonitor, *, from_event: int
+) -> CountedLabels:
+    """Return the labelled points that a monitor counts, in the order in which their documents do.
+
+    from_event: only documents that count by a later event are returned; at least the last event that does not count.
+    """
     parameters = {
         "classifier_id": classifier.id,
         "calibrator_id": monitor.calibrator_id,
         "knn_parameters_id": monitor.knn_parameters_id,
         "after_event": monitor.after_event,
+        "from_event": from_event,
     }
     found = connection.execute(statement("monitors.labelled_decisions"), parameters)
     rows = [row for row in found if row.came_together]
@@ -167,10 +208,10 @@ def _points(
     )
 
 
-def states(connection: Connection, monitor: StoredMonitor) -> dict[int, bytes]:
-    """Return the digest of the documents of each stored state, by their number, ascending."""
+def states(connection: Connection, monitor: StoredMonitor) -> list[StoredState]:
+    """Return which documents each stored state has seen, in ascending order."""
     rows = connection.execute(statement("monitors.states"), {"monitor_id": monitor.id})
-    return {row.documents: bytes(row.digest) for row in rows}
+    return [StoredState(row.documents, row.event, bytes(row.digest)) for row in rows]
 
 
 def read_state(connection: Connection, monitor: StoredMonitor, documents: int) -> MonitorState:
@@ -185,22 +226,31 @@ def delete_states(connection: Connection, monitor: StoredMonitor, documents: Seq
     connection.execute(statement("monitors.delete_states"), parameters)
 
 
-def add_state(connection: Connection, monitor: StoredMonitor, state: MonitorState, digest: bytes) -> None:
-    """Store a state."""
+def add_state(connection: Connection, monitor: StoredMonitor, state: MonitorState, seen: StoredState) -> None:
+    """Store a state, with what says which documents it has seen."""
     connection.execute(
         statement("monitors.add_state"),
         {
             "monitor_id": monitor.id,
-            "documents": state.documents,
-            "digest": digest,
+            "documents": seen.documents,
+            "event": seen.event,
+            "digest": seen.digest,
             "state": json.dumps(state_document(state)),
         },
     )
 
 
-def set_seen_event(connection: Connection, monitor: StoredMonitor, event: int) -> None:
-    """Record up to which label event labels were read."""
-    connection.execute(statement("monitors.set_seen_event"), {"monitor_id": monitor.id, "event": event})
+def settle(connection: Connection, monitor: StoredMonitor, settled_event: int, seen: Seen) -> None:
+    """Record the last label event that need not be read again, and which is settled next."""
+    connection.execute(
+        statement("monitors.settle"),
+        {
+            "monitor_id": monitor.id,
+            "settled_event": settled_event,
+            "seen_event": seen.event,
+            "awaited": sorted(seen.awaited),
+        },
+    )
 
 
 def replace_readings(connection: Connection, monitor: StoredMonitor, readings: Sequence[Reading]) -> None:
@@ -229,21 +279,30 @@ def replace_readings(connection: Connection, monitor: StoredMonitor, readings: S
 
 
 def update_alarms(
-    connection: Connection, monitor: StoredMonitor, readings: Sequence[Reading], events: IntArray
+    connection: Connection, monitor: StoredMonitor, readings: Sequence[Reading], events: IntArray, *, after: int
 ) -> list[StandingAlarm]:
     """End the alarms that no longer stand, raise the new ones, and return all that stand.
 
-    events: (documents,) int64, the label event by which each document counts.
+    events: (documents,) int64, the label event by which each document counts, from that number `after` on: the alarms
+    of lamps that were lit before stand already.
     """
     lit = [(reading, reading.lit_at) for reading in readings if reading.lit_at is not None]
-    parameters = {
-        "monitor_id": monitor.id,
-        "lamps": [str(reading.lamp) for reading, _ in lit],
-        "numbers": [reading.number for reading, _ in lit],
-        "events": [int(events[lit_at - 1]) for _, lit_at in lit],
-    }
-    connection.execute(statement("monitors.end_alarms"), parameters)
-    connection.execute(statement("monitors.raise_alarms"), parameters)
+    newly = [(reading, lit_at) for reading, lit_at in lit if lit_at > after]
+    of_monitor = {"monitor_id": monitor.id}
+    connection.execute(
+        statement("monitors.end_alarms"),
+        of_monitor
+        | {"lamps": [str(reading.lamp) for reading, _ in lit], "numbers": [reading.number for reading, _ in lit]},
+    )
+    connection.execute(
+        statement("monitors.raise_alarms"),
+        of_monitor
+        | {
+            "lamps": [str(reading.lamp) for reading, _ in newly],
+            "numbers": [reading.number for reading, _ in newly],
+            "events": [int(events[lit_at - after - 1]) for _, lit_at in newly],
+        },
+    )
     return standing_alarms(connection, monitor)
 
 
@@ -266,7 +325,7 @@ def set_notified(connection: Connection, alarm_id: int) -> None:
 
 
 def behind(connection: Connection, *, unsent: bool) -> list[str]:
-    """Return the names of the classifiers whose calibrator in use has labels that its monitor has not read.
+    """Return the names of the classifiers whose calibrator in use has labels that its monitor has not settled.
 
     unsent: whether to return those with alarms that no webhook took, too.
     """

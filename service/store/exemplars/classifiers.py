@@ -116,6 +116,11 @@ def _name_taken(name: str) -> ConflictError:
     )
 
 
+def lock(connection: Connection, classifier: Classifier) -> None:
+    """Wait until nobody else changes the row of a classifier; the lock is held to the end of the transaction."""
+    connection.execute(statement("classifiers.lock_classifier"), {"classifier_id": classifier.id})
+
+
 def rename(connection: Connection, classifier: Classifier, name: str) -> None:
     """Rename a classifier; ConflictError if the name is taken, after which the transaction cannot continue."""
     try:

@@ -69,6 +69,13 @@ SELECT name
 FROM classifier
 ORDER BY name;
 
+-- name: lock_classifier
+-- Keep others from changing the row; what refers to it can be written all the same.
+SELECT id
+FROM classifier
+WHERE id = :classifier_id
+FOR NO KEY UPDATE;
+
 -- name: rename_classifier
 -- Rename a classifier; everything stored refers to its key.
 UPDATE classifier

@@ -312,6 +312,26 @@ LEFT JOIN job_chunk AS chunk ON job.id = chunk.job_id
 WHERE job.id = :job_id
 GROUP BY job.id;
 
+-- name: running_jobs
+-- Those of some jobs that are running.
+SELECT id
+FROM job
+WHERE
+    id = any(CAST(:job_ids AS bigint[]))
+    AND state = 'running';
+
+-- name: announce_change
+-- Tell whoever listens, on commit, that a job has advanced or ended.
+SELECT pg_notify('venn_admit_job', CAST(:job_id AS text));
+
+-- name: listen
+-- Be told of such jobs from now on, as long as the session lasts.
+LISTEN venn_admit_job;
+
+-- name: check_session
+-- See that the session lasts.
+SELECT 1 AS lasts;
+
 -- name: announce_worker
 -- Take the shared lock that a worker holds as long as it lives.
 SELECT pg_advisory_lock_shared(3, 0);

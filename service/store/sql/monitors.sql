@@ -7,6 +7,20 @@ SELECT pg_advisory_xact_lock(4, :calibrator_id);
 SELECT coalesce(max(id), 0) AS event
 FROM label_event;
 
+-- name: under_way
+-- The virtual ids of the other transactions under way in this database. Everybody may see these, where times are shown
+-- of one's own sessions alone.
+SELECT held.virtualtransaction
+FROM pg_locks AS held
+INNER JOIN pg_stat_activity AS activity ON held.pid = activity.pid
+WHERE
+    held.locktype = 'virtualxid'
+    AND held.granted
+    AND held.virtualxid = held.virtualtransaction
+    AND activity.datname = current_database()
+    AND activity.backend_type IS DISTINCT FROM 'autovacuum worker'
+    AND held.pid <> pg_backend_pid();
+
 -- name: newest_monitor
 -- The monitor of a calibrator that counts.
 SELECT
@@ -14,7 +28,9 @@ SELECT
     knn_parameters_id,
     calibration_number,
     after_event,
+    settled_event,
     seen_event,
+    awaited,
     plan,
     created_at
 FROM monitor
@@ -65,39 +81,128 @@ WHERE
 
 -- name: start_monitor
 -- Start a monitor, which counts from now on.
-INSERT INTO monitor (calibrator_id, knn_parameters_id, calibration_number, after_event, plan)
-VALUES (:calibrator_id, :knn_parameters_id, :calibration_number, :after_event, CAST(:plan AS json))
-RETURNING id, seen_event, created_at;
+INSERT INTO monitor (
+    calibrator_id,
+    knn_parameters_id,
+    calibration_number,
+    after_event,
+    seen_event,
+    settled_event,
+    plan
+)
+VALUES (
+    :calibrator_id,
+    :knn_parameters_id,
+    :calibration_number,
+    :after_event,
+    :after_event,
+    :after_event,
+    CAST(:plan AS json)
+)
+RETURNING id, created_at;
 
--- name: labelled_decisions
--- The labelled points that count, by document, in the order in which the documents count.
+-- name: first_change
+-- The first random label event of the documents that label events after the settled one are about; null for none.
+-- What counts before it is as it was.
 WITH touched AS (
-    SELECT DISTINCT event.exemplar_id
+    SELECT DISTINCT
+        exemplar.id,
+        exemplar.classifier_id,
+        coalesce(exemplar.document_id, exemplar.external_id) AS document_key
     FROM label_event AS event
     INNER JOIN exemplar ON event.exemplar_id = exemplar.id
     WHERE
-        event.id > :after_event
+        event.id > :settled_event
+        AND exemplar.classifier_id = :classifier_id
+),
+
+-- The exemplars of their documents.
+member AS (
+    SELECT touched.id
+    FROM touched
+    UNION
+    SELECT exemplar.id
+    FROM touched
+    INNER JOIN exemplar
+        ON
+            touched.classifier_id = exemplar.classifier_id
+            AND touched.document_key = exemplar.document_id
+    UNION
+    SELECT exemplar.id
+    FROM touched
+    INNER JOIN exemplar
+        ON
+            touched.classifier_id = exemplar.classifier_id
+            AND touched.document_key = exemplar.external_id
+    WHERE exemplar.document_id IS NULL
+)
+
+SELECT min(event.id) AS event
+FROM member
+INNER JOIN label_event AS event ON member.id = event.exemplar_id
+WHERE
+    event.selection = 'random'
+    AND event.id > :after_event;
+
+-- name: labelled_decisions
+-- The labelled points that count, by document, in the order in which the documents count, from those on that count by
+-- an event after a given one.
+WITH named AS (
+    SELECT DISTINCT
+        exemplar.classifier_id,
+        coalesce(exemplar.document_id, exemplar.external_id) AS document_key
+    FROM label_event AS event
+    INNER JOIN exemplar ON event.exemplar_id = exemplar.id
+    WHERE
+        event.id > :from_event
         AND event.selection = 'random'
         AND exemplar.classifier_id = :classifier_id
 ),
 
+-- All of these documents: a label that came before may say that a document counts already.
+member AS (
+    SELECT
+        named.document_key,
+        exemplar.id,
+        exemplar.external_id,
+        exemplar.document_id,
+        exemplar.label
+    FROM named
+    INNER JOIN exemplar
+        ON
+            named.classifier_id = exemplar.classifier_id
+            AND named.document_key = exemplar.document_id
+    UNION ALL
+    SELECT
+        named.document_key,
+        exemplar.id,
+        exemplar.external_id,
+        exemplar.document_id,
+        exemplar.label
+    FROM named
+    INNER JOIN exemplar
+        ON
+            named.classifier_id = exemplar.classifier_id
+            AND named.document_key = exemplar.external_id
+    WHERE exemplar.document_id IS NULL
+),
+
 labelled AS (
     SELECT
-        exemplar.id AS exemplar_id,
-        exemplar.external_id,
-        coalesce(exemplar.document_id, exemplar.external_id) AS document_key,
-        exemplar.document_id,
-        exemplar.label,
+        member.id AS exemplar_id,
+        member.external_id,
+        member.document_key,
+        member.document_id,
+        member.label,
         first_random.id AS event_id,
         first_random.created_at AS labelled_at
-    FROM touched
-    INNER JOIN exemplar ON touched.exemplar_id = exemplar.id
+    FROM member
     CROSS JOIN
         LATERAL (
             SELECT coalesce(max(event.id), 0) AS event_id
             FROM label_event AS event
             WHERE
-                event.exemplar_id = touched.exemplar_id
+                event.exemplar_id = member.id
                 AND event.label IS NULL
         ) AS retraction
     CROSS JOIN
@@ -108,26 +213,25 @@ labelled AS (
                 event.created_at
             FROM label_event AS event
             WHERE
-                event.exemplar_id = touched.exemplar_id
+                event.exemplar_id = member.id
                 AND event.selection = 'random'
                 AND event.id > retraction.event_id
             ORDER BY event.id
             LIMIT 1
         ) AS first_random
     WHERE
-        exemplar.label IS NOT NULL
+        member.label IS NOT NULL
         AND first_random.id > :after_event
 ),
 
 -- A document of which a part was labelled before, for calibration data mostly, would not be a new one.
 earlier_document AS (
-    SELECT DISTINCT exemplar.document_id
-    FROM label_event AS event
-    INNER JOIN exemplar ON event.exemplar_id = exemplar.id
+    SELECT DISTINCT member.document_id
+    FROM member
+    INNER JOIN label_event AS event ON member.id = event.exemplar_id
     WHERE
         event.id <= :after_event
         AND event.selection = 'random'
-        AND exemplar.classifier_id = :classifier_id
 ),
 
 document AS (
@@ -157,7 +261,8 @@ FROM document
 INNER JOIN decision ON document.exemplar_id = decision.exemplar_id
 INNER JOIN calibration ON decision.calibration_id = calibration.id
 WHERE
-    calibration.calibrator_id = :calibrator_id
+    document.event_id > :from_event
+    AND calibration.calibrator_id = :calibrator_id
     AND calibration.knn_parameters_id IS NOT DISTINCT FROM :knn_parameters_id
     -- What was labelled before it was decided on may have been calibrated with.
     AND NOT EXISTS (
@@ -172,9 +277,10 @@ WHERE
 ORDER BY document.event_id, document.exemplar_id, decision.id;
 
 -- name: states
--- After how many documents the states of a monitor are, and the digests of these.
+-- After how many documents the states of a monitor are, and the last event and the digest of these.
 SELECT
     documents,
+    event,
     digest
 FROM monitor_state
 WHERE monitor_id = :monitor_id
@@ -197,16 +303,19 @@ WHERE
 
 -- name: add_state
 -- Store a state.
-INSERT INTO monitor_state (monitor_id, documents, digest, state)
-VALUES (:monitor_id, :documents, :digest, CAST(:state AS json));
+INSERT INTO monitor_state (monitor_id, documents, event, digest, state)
+VALUES (:monitor_id, :documents, :event, :digest, CAST(:state AS json));
 
--- name: set_seen_event
--- Record up to which label event labels were read.
+-- name: settle
+-- Record which label event is settled, and which one is settled next.
 UPDATE monitor
-SET seen_event = :event
+SET
+    settled_event = :settled_event,
+    seen_event = :seen_event,
+    awaited = :awaited ::text[]
 WHERE
     id = :monitor_id
-    AND seen_event <> :event;
+    AND (settled_event, seen_event) <> (:settled_event, :seen_event);
 
 -- name: delete_readings
 -- Delete what an older state said.
@@ -303,7 +412,7 @@ SET notified_at = clock_timestamp()
 WHERE id = :alarm_id;
 
 -- name: behind
--- The classifiers whose calibrator in use has no monitor, or one that has not read the newest labels, or, if asked for,
+-- The classifiers whose calibrator in use has no monitor, or one whose newest labels are not settled, or, if asked for,
 -- one with alarms that no webhook took.
 SELECT classifier.name
 FROM (
@@ -320,7 +429,7 @@ LEFT JOIN
     LATERAL (
         SELECT
             monitor.id,
-            monitor.seen_event
+            monitor.settled_event
         FROM monitor
         WHERE monitor.calibrator_id = used.id
         ORDER BY monitor.id DESC
@@ -328,8 +437,8 @@ LEFT JOIN
     ) AS newest
     ON TRUE
 WHERE
-    newest.seen_event IS NULL
-    OR newest.seen_event < (
+    newest.settled_event IS NULL
+    OR newest.settled_event < (
         SELECT max(event.id)
         FROM label_event AS event
     )

@@ -1,6 +1,6 @@
 """Jobs and their chunks, which are the record of work to do. A message to a worker only wakes it up."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -14,6 +14,7 @@ from venn_admit.service.store.database.binary_copy import INT4, INT8, copy_in, d
 from venn_admit.service.store.database.statements import statement
 from venn_admit.service.store.exemplars import support
 from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.work import notices
 
 # The longest time that a chunk waits after it fails, before it is tried again.
 MAX_RETRY_SECONDS = 60.0
@@ -126,7 +127,10 @@ def cancel_unsent(connection: Connection, job_id: int, *, error: str) -> bool:
     """Cancel a job that no worker can know about, and say why; return False if one may, or if the job is over."""
     connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
     parameters = {"job_id": job_id, "error": error}
-    return connection.execute(statement("jobs.cancel_unsent"), parameters).one_or_none() is not None
+    if connection.execute(statement("jobs.cancel_unsent"), parameters).one_or_none() is None:
+        return False
+    notices.announce(connection, job_id)
+    return True
 
 
 def claim(connection: Connection, job_id: int, ordinal: int, *, worker: str, lease_seconds: float) -> Claim | None:
@@ -186,6 +190,7 @@ def finish(connection: Connection, claimed: Claim) -> bool:
         return False
     connection.execute(statement("jobs.settle_job"), {"job_id": claimed.job_id})
     support.complete_neighbours(connection, claimed.job_id)
+    notices.announce(connection, claimed.job_id)
     return True
 
 
@@ -205,6 +210,7 @@ def fail(connection: Connection, claimed: Claim, *, error: str, max_attempts: in
     }
     state: str | None = connection.execute(statement("jobs.fail_chunk"), parameters).scalar_one_or_none()
     connection.execute(statement("jobs.settle_job"), {"job_id": claimed.job_id})
+    notices.announce(connection, claimed.job_id)
     return state
 
 
@@ -213,6 +219,11 @@ def progress(connection: Connection, job_id: int, *, least_lease_seconds: float 
     parameters = {"job_id": job_id, "least_seconds": least_lease_seconds}
     row = connection.execute(statement("jobs.job_progress"), parameters).one()
     return Progress(row.state, row.error, row.row_count, int(row.rows_done), row.chunks_alive, row.chunks_orphaned)
+
+
+def running(connection: Connection, job_ids: Collection[int]) -> set[int]:
+    """Return which of the jobs are running."""
+    return set(connection.execute(statement("jobs.running_jobs"), {"job_ids": list(job_ids)}).scalars())
 
 
 def summaries(
@@ -244,7 +255,10 @@ def chunks(connection: Connection, job_id: int) -> Sequence[Row[Any]]:
 def cancel(connection: Connection, job_id: int) -> bool:
     """Cancel a running job, so that no further chunk is claimed; return False if it is not running."""
     connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
-    return connection.execute(statement("jobs.cancel_job"), {"job_id": job_id}).one_or_none() is not None
+    if connection.execute(statement("jobs.cancel_job"), {"job_id": job_id}).one_or_none() is None:
+        return False
+    notices.announce(connection, job_id)
+    return True
 
 
 def reopen(connection: Connection, job_id: int) -> bool:
@@ -254,6 +268,7 @@ def reopen(connection: Connection, job_id: int) -> bool:
         return False
     connection.execute(statement("jobs.reopen_chunks"), {"job_id": job_id})
     connection.execute(statement("jobs.settle_job"), {"job_id": job_id})
+    notices.announce(connection, job_id)
     return True
 
 

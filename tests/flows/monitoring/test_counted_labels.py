@@ -64,7 +64,7 @@ def both(bench: Bench) -> tuple[Counted, Counted]:
         classifier = classifiers.by_name(connection, "edge")
         monitor = monitors.newest(connection, calibrations.latest(connection, classifier))
         assert monitor is not None
-        labels = monitors.counted_labels(connection, classifier, monitor)
+        labels = monitors.counted_labels(connection, classifier, monitor, from_event=monitor.after_event)
     events = labels.events[labels.points.document]
     columns = (events.tolist(), labels.points.label.tolist(), labels.points.admitted.tolist())
     return sorted(zip(*columns, strict=True)), by_rule(bench, monitor.after_event)

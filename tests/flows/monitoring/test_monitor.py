@@ -1,5 +1,9 @@
 """The monitor through the flows: the same as from scratch whatever became of the labels, for all classifiers."""
 
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -30,16 +34,32 @@ from venn_admit.service.report.monitoring.contents import MonitorReport
 from venn_admit.service.report.monitoring.tables import verdict_lines
 from venn_admit.service.store.database.engine import create_engine, transaction
 from venn_admit.service.store.decisions import monitors
+from venn_admit.service.store.decisions.monitors import CountedLabels
 
+REPOSITORY = Path(__file__).parents[3]
 POINTS = 1200
 SIZE = 3
 IDS = tuple(f"film-{row}" for row in range(POINTS))
 STATES = """
-SELECT documents, digest, state::text AS state FROM monitor_state WHERE monitor_id = :monitor_id ORDER BY documents
+SELECT documents, event, digest, state::text AS state FROM monitor_state
+WHERE monitor_id = :monitor_id ORDER BY documents
 """
 READINGS = "SELECT * FROM monitor_reading WHERE monitor_id = :monitor_id ORDER BY lamp, number"
 STANDING = """
 SELECT lamp, number, label_event_id FROM monitor_alarm WHERE monitor_id = :monitor_id AND ended_at IS NULL ORDER BY 1, 2
+"""
+WAITING_TO_WRITE_ALARMS = """
+SELECT pid FROM pg_stat_activity
+WHERE
+    datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%UPDATE monitor_alarm%'
+    AND backend_xid IS NOT NULL
+"""
+UPDATE = """
+import sys
+from venn_admit.service.flows.monitoring import monitor
+from venn_admit.service.store.database.engine import create_engine
+monitor.STATE_DOCUMENTS = 100
+monitor.update_monitor(create_engine(sys.argv[1]), "reviews")
 """
 
 
@@ -199,6 +219,51 @@ def test_labels_are_counted_as_they_come(scored: Bench) -> None:
     assert_as_from_scratch(scored)
 
 
+def test_an_update_reads_what_is_new(scored: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a state after every hundred documents: those since the last of them that is as it was."""
+    read: list[int] = []
+    counted_labels = monitors.counted_labels
+
+    def counting(*given: Any, **more: Any) -> CountedLabels:
+        found = counted_labels(*given, **more)
+        read.append(found.points.document_count)
+        return found
+
+    monkeypatch.setattr(monitors, "counted_labels", counting)
+    for rows in (range(430), range(430, 431)):
+        give(scored, of(rows))
+        look(scored)
+    give(scored, flipped(range(250, 251)))
+    look(scored)
+    look(scored)
+    assert read == [430, 31, 231, 31]
+    assert_as_from_scratch(scored)
+
+
+def test_labels_and_decisions_of_transactions_that_end_later_count(scored: Bench) -> None:
+    """One began before the labels that were read; it adds an earlier label and a decision from before a label."""
+    of_film = "SELECT id FROM exemplar WHERE external_id = :external_id"
+    drop, keep = (scored.value(of_film, external_id=IDS[row]) for row in (299, 300))
+    columns = "calibration_id, exemplar_id, weighted, require_full_match, support_version, predicted, match_count, "
+    columns += "distance, logits, upweight, lower, upper, decision, reason, created_at"
+    with transaction(scored.engine) as connection:
+        connection.exec_driver_sql(f"CREATE TABLE kept AS SELECT {columns} FROM decision WHERE exemplar_id = {drop}")
+        connection.exec_driver_sql(f"DELETE FROM decision WHERE exemplar_id = {drop}")
+    with transaction(scored.engine) as late:
+        late.exec_driver_sql(
+            "INSERT INTO label_event (exemplar_id, label, selection, source) "
+            f"VALUES ({keep}, {truth()[IDS[300]]}, 'random', 'late')"
+        )
+        late.exec_driver_sql(f"INSERT INTO decision ({columns}) SELECT {columns} FROM kept")
+        late.exec_driver_sql(f"UPDATE exemplar SET label = {truth()[IDS[300]]} WHERE id = {keep}")
+        give(scored, of(range(300)))
+        assert look(scored).documents == 299
+        assert update_behind(scored.engine, None) == ["reviews"], "what is not settled is read again"
+    assert update_behind(scored.engine, None) == ["reviews"]
+    assert update_behind(scored.engine, None) == []
+    assert assert_as_from_scratch(scored).documents == 301
+
+
 def test_a_row_counts_admitted_labels(scored: Bench) -> None:
     give(scored, of(range(600)))
     found = look(scored)
@@ -288,13 +353,36 @@ def test_a_crash_in_the_middle_leaves_the_state_as_before(scored: Bench, monkeyp
             raise Crash
         add_state(*given)
 
-    for name, replacement in (("add_state", crash_at_the_second), ("update_alarms", None), ("set_seen_event", None)):
+    for name, replacement in (("add_state", crash_at_the_second), ("update_alarms", None), ("settle", None)):
         with monkeypatch.context() as patched:
-            patched.setattr(monitors, name, replacement or (lambda *_: (_ for _ in ()).throw(Crash)))
+            patched.setattr(monitors, name, replacement or (lambda *_, **__: (_ for _ in ()).throw(Crash)))
             with pytest.raises(Crash):
                 look(scored)
         assert stored(scored, 1) == before
     assert written == 2
+    assert look(scored).documents == 420
+    assert_as_from_scratch(scored)
+
+
+def test_an_update_that_is_killed_in_the_middle_leaves_the_state_as_before(scored: Bench) -> None:
+    """A process of its own: its states and readings are written, and it waits to write its alarms."""
+    give(scored, of(range(150)))
+    before = stored(scored, look(scored).monitor)
+    give(scored, flipped(range(100, 420)))
+    url = scored.engine.url.render_as_string(hide_password=False)
+    with transaction(scored.engine) as holder:
+        holder.exec_driver_sql("LOCK TABLE monitor_alarm IN EXCLUSIVE MODE")
+        with subprocess.Popen([sys.executable, "-W", "error", "-c", UPDATE, url], cwd=REPOSITORY) as updating:
+            try:
+                deadline = time.monotonic() + 60
+                while not scored.rows(WAITING_TO_WRITE_ALARMS):
+                    assert updating.poll() is None, "it did not wait"
+                    assert time.monotonic() < deadline, "it did not come so far"
+                    time.sleep(0.05)
+            finally:
+                updating.kill()
+        assert updating.returncode == -signal.SIGKILL
+    assert stored(scored, 1) == before
     assert look(scored).documents == 420
     assert_as_from_scratch(scored)
 
@@ -459,7 +547,6 @@ def test_a_certificate_says_which_lamps_are_alarms(bench: Bench) -> None:
 def test_a_report_shows_the_lamps_as_they_were_left(watched: Bench) -> None:
     said = look(watched)
     found = report(watched.engine, "reviews", calibration_id=None)
-    assert found.watch is not None
     assert found.watch.said is not None
     assert replace(found.watch.said, computed=said.computed) == said
     assert not found.watch.is_behind

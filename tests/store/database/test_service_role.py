@@ -19,7 +19,7 @@ from venn_admit.service.store.database.roles import Group, grant
 
 # What a member of the role changes rows of: every table except these.
 ONLY_READ = {"venn_admit.alembic_version"}
-ONLY_ADDED_TO = {"venn_admit.label_event"}
+ONLY_ADDED_TO = {"venn_admit.audit_event", "venn_admit.label_event"}
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +104,8 @@ def test_a_member_changes_no_table(bench: Bench) -> None:
         refused(bench.engine, f"CREATE TABLE {schema}.mine (id integer)")
     refused(bench.engine, "UPDATE venn_admit.alembic_version SET version_num = '0001'")
     refused(bench.engine, "UPDATE venn_admit.label_event SET label = 0")
+    refused(bench.engine, "UPDATE venn_admit.audit_event SET status = 200")
+    refused(bench.engine, "DELETE FROM venn_admit.audit_event")
     refused(bench.engine, "SELECT venn_admit.grant_service_v1('postgres')")
 
 

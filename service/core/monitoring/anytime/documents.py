@@ -74,23 +74,15 @@ class LabelledPoints:
             self.admitted[rows],
         )
 
-    def digests(self, ends: Sequence[int]) -> list[bytes]:
-        """Return a digest of the first documents, one for each of the ends.
+    def digest(self, before: bytes = b"") -> bytes:
+        """Return BLAKE2b-128 of everything that the state of a monitor depends on.
 
         Args:
-            ends: Numbers of documents, ascending.
-
-        Returns:
-            BLAKE2b-128 of everything that the state of a monitor depends on.
+            before: The digest of the documents before these.
         """
         columns = (self.document, self.draw.view(np.int64), self.predicted, self.label, self.partition, self.admitted)
         rows = np.stack([column.astype("<i8") for column in columns], axis=1)  # (n, 6)
-        hasher, start, found = blake2b(digest_size=16), 0, []
-        for end in np.searchsorted(self.document, list(ends)).tolist():
-            hasher.update(rows[start:end].tobytes())
-            start = end
-            found.append(hasher.copy().digest())
-        return found
+        return blake2b(before + rows.tobytes(), digest_size=16).digest()
 
 
 def labelled_points(

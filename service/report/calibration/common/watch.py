@@ -58,13 +58,14 @@ def watch_section(watch: Watch, classifier: str, steps: NextSteps) -> Section:
     rows = _nearest(said)
     heads = ("lamp", "labels", "right", f"at least\n({CONFIDENCE:.0%})", "evidence", "needed", "state")
     table = TextTable(heads, tuple(_row(said, row) for row in rows), query=QUERY, words=(6,))
+    such = "such predictions" if said.neighbour_count is None else "predictions with such a q"
     hidden = (f"{len(rows)} of {len(said.readings)} lamps shown.",) if len(rows) < len(said.readings) else ()
     return Section(
         title,
         (*verdict_lines(said), *behind, *((table,) if rows else ())),
         (
             "predicted, true: the share right of what is admitted of a class, at least 1 - alpha = "
-            f"{said.target}; errors of: whether predictions with such a q are wrong more often than on the calibration "
+            f"{said.target}; errors of: whether {such} are wrong more often than on the calibration "
             "data; mix of: whether they are more or less frequent. A lamp is lit when the evidence reaches what is "
             "needed; it is harmful if the promise is about it.",
             *hidden,

@@ -11,6 +11,7 @@ from venn_admit.service.store.database.tables import (
     decisions,
     exemplars,
     monitors,
+    requests,
     venn_abers,
     work,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "exemplars",
     "metadata",
     "monitors",
+    "requests",
     "venn_abers",
     "work",
 ]

@@ -58,6 +58,8 @@ decision = Table(
         "AND (match_count IS NOT NULL OR NOT (weighted OR require_full_match))",
         name="knn",
     ),
+    # Of one exemplar, by whichever snapshot.
+    Index(None, "exemplar_id", "calibration_id"),
     # Decisions are stored in the order of their days, so a small index finds those of one.
     Index(
         "decision_day_idx",

@@ -105,6 +105,7 @@ exemplar = Table(
     # Without a label there is nothing to learn or calibrate from.
     CheckConstraint("split = 'scored' OR label IS NOT NULL", name="labelled_split"),
     Index(None, "classifier_id", "split", "id"),
+    Index(None, "classifier_id", "document_id", postgresql_where=text("document_id IS NOT NULL")),
     comment="Instances of a classifier: documents, or tokens of documents. Their vectors are in exemplar_vector.",
 )
 

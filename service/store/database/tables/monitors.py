@@ -17,6 +17,7 @@ from sqlalchemy import (
     Text,
     text,
 )
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from venn_admit.service.store.database.tables.approximations import knn_parameters
 from venn_admit.service.store.database.tables.base import created_at, metadata
@@ -53,7 +54,21 @@ monitor = Table(
         BigInteger,
         nullable=False,
         server_default=text("0"),
-        comment="Newest label event, of any classifier, when labels were last read.",
+        comment="Newest label event, of any classifier, that was seen; settled once those of awaited are over.",
+    ),
+    Column(
+        "awaited",
+        ARRAY(Text),
+        nullable=False,
+        server_default=text("'{}'"),
+        comment="Virtual ids of the transactions that were under way when seen_event was.",
+    ),
+    Column(
+        "settled_event",
+        BigInteger,
+        nullable=False,
+        server_default=text("0"),
+        comment="Last label event that need not be read again: no transaction can add one before it, or a decision.",
     ),
     Column("plan", JSON, nullable=False, comment="What is fixed before the first label, as the core writes it."),
     created_at("it was started"),
@@ -74,6 +89,7 @@ monitor_state = Table(
     metadata,
     Column("monitor_id", ForeignKey(monitor.c.id, ondelete="CASCADE"), nullable=False, comment="The monitor."),
     Column("documents", Integer, nullable=False, comment="Number of documents after which it is the state."),
+    Column("event", BigInteger, nullable=False, comment="Label event by which the last of these documents counts."),
     Column("digest", LargeBinary, nullable=False, comment="BLAKE2b-128 of these documents; another one outdates it."),
     Column("state", JSON, nullable=False, comment="The state, as the core writes it."),
     PrimaryKeyConstraint("monitor_id", "documents"),

@@ -151,7 +151,7 @@ def test_points_are_drawn_by_their_keys_whatever_their_order() -> None:
         )
 
     first, other = made(np.arange(40)), made(rng.permutation(40))
-    assert first.digests([3, 10]) == other.digests([3, 10])
+    assert first.digest() == other.digest()
     np.testing.assert_array_equal(first.partition // CLASSES, other.partition // CLASSES)
     assert ((first.uniform >= 0) & (first.uniform < 1)).all()
     groups = set(
@@ -161,14 +161,16 @@ def test_points_are_drawn_by_their_keys_whatever_their_order() -> None:
 
 
 @pytest.mark.parametrize("column", ["draw", "predicted", "label", "partition", "admitted", "document"])
-def test_a_digest_covers_everything_up_to_its_end_and_nothing_later(column: str) -> None:
+def test_a_digest_covers_the_documents_and_those_before(column: str) -> None:
     points = LAW.draw(np.random.default_rng(4), 20)
     changed = LAW.draw(np.random.default_rng(4), 20)
     getattr(changed, column)[-1] ^= True
-    before, now = points.digests([19, 20]), changed.digests([19, 20])
-    assert before[0] == now[0]
-    assert before[1] != now[1]
-    assert points.digests([19])[0] == before[0]
+    before, now = points.take(0, 19).digest(), changed.take(0, 19).digest()
+    assert before == now
+    assert points.digest() != changed.digest()
+    last = points.take(19, 20)
+    assert last.digest(before) != changed.take(19, 20).digest(now)
+    assert len({last.digest(), last.digest(before), last.digest(points.digest())}) == 3
 
 
 def test_match_counts_beyond_k_are_refused() -> None:

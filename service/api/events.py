@@ -1,0 +1,101 @@
+"""The progress of a job as server-sent events."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+from starlette.concurrency import run_in_threadpool
+
+from venn_admit.service.api.problems import Problem, Refused
+from venn_admit.service.errors import DatabaseError
+from venn_admit.service.flows.jobs.listing import progress
+from venn_admit.service.flows.jobs.watching import JobWatch
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.store.work.jobs import Progress
+
+MEDIA_TYPE = "text/event-stream"
+HEARTBEAT_SECONDS = 15.0
+# A client that asks again shows its key again.
+MOST_SECONDS = 3600.0
+MOST_STREAMS = 500
+# Chunks that end together make one event.
+_GATHERING_SECONDS = 0.1
+_RETRY_MILLISECONDS = 3000
+
+
+class JobEvents:
+    """The streams of an application, all of which one connection to the database serves."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._watch = JobWatch(runtime.engine)
+        self._is_ending = False
+        self._streams = 0
+
+    def end(self) -> None:
+        """End every stream, because the service does; clients ask again once there is another."""
+        self._is_ending = True
+        self._watch.wake()
+
+    async def is_known(self, job_id: int, last_id: str | None) -> bool:
+        """Return whether a client that was sent an event has seen the end of a job."""
+        if last_id is None:
+            return False
+        now = await run_in_threadpool(progress, self._runtime.engine, job_id)
+        return now.state != "running" and last_id == _id(now)
+
+    def require_room(self) -> None:
+        """Raise Refused if there are as many streams as there may be."""
+        if self._streams >= MOST_STREAMS:
+            raise Refused(
+                429,
+                Problem.TOO_MANY,
+                f"expected at most {MOST_STREAMS} streams of events at a time, got another; poll the job instead",
+                headers={"Retry-After": "10"},
+            )
+
+    async def of(self, job_id: int, last_id: str | None) -> AsyncIterator[str]:
+        """Yield the events of a job until it is over. last_id: of the last event that the client has seen."""
+        loop, changed, until = asyncio.get_running_loop(), asyncio.Event(), time.monotonic() + MOST_SECONDS
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(changed.set)
+
+        self._streams += 1
+        try:
+            with self._watch.watching(job_id, wake):
+                yield f"retry: {_RETRY_MILLISECONDS}\n\n"
+                while not self._is_ending and time.monotonic() < until:
+                    changed.clear()
+                    try:
+                        now = await run_in_threadpool(progress, self._runtime.engine, job_id)
+                    except DatabaseError:
+                        yield ": the database cannot be reached\n\n"
+                    else:
+                        is_over = now.state != "running"
+                        if is_over or _id(now) != last_id:
+                            last_id = _id(now)
+                            yield _event(job_id, now)
+                        if is_over:
+                            return
+                    try:
+                        async with asyncio.timeout(HEARTBEAT_SECONDS):
+                            await changed.wait()
+                            await asyncio.sleep(_GATHERING_SECONDS)
+                    except TimeoutError:
+                        yield ": still there\n\n"
+        finally:
+            self._streams -= 1
+
+
+def _id(now: Progress) -> str:
+    return f"{now.rows_done}-{now.state}"
+
+
+def _event(job_id: int, now: Progress) -> str:
+    kind = "progress" if now.state == "running" else "end"
+    data = {"job": job_id, "state": now.state, "rows": now.row_count, "rows_done": now.rows_done, "error": now.error}
+    return f"id: {_id(now)}\nevent: {kind}\ndata: {json.dumps(data)}\n\n"

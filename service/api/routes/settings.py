@@ -1,0 +1,109 @@
+"""What of a classifier can be changed, by whoever has seen it as it is: its name, and the settings it is kept under."""
+
+import hashlib
+import json
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import Header, Path, Request, Response
+
+from venn_admit.service.api.models.common import LARGEST_INTEGER
+from venn_admit.service.api.models.settings import NewName, SettingsAnswer
+from venn_admit.service.api.problems import Problem, Refused
+from venn_admit.service.api.routes.parts import ClassifierName, finite, problems, router, runtime_of
+from venn_admit.service.api.security.guard import needs
+from venn_admit.service.flows.calibration.retire import retire
+from venn_admit.service.flows.exemplars.rename import rename
+from venn_admit.service.flows.exemplars.settings import Check, ClassifierSettings, show_settings
+from venn_admit.service.payloads.catalogue import settings_payload
+from venn_admit.service.store.access.keys import Scope
+
+routes = router("settings")
+
+SeenTag = Annotated[
+    str | None,
+    Header(
+        alias="If-Match",
+        max_length=1000,
+        description="The ETag of the settings as they were seen. Needed.",
+        examples=['"6f1d8a"'],
+    ),
+]
+_TAG: dict[int | str, dict[str, Any]] = {
+    200: {"headers": {"ETag": {"description": "Of these settings.", "schema": {"type": "string"}}}}
+}
+
+
+@routes.get(
+    "/classifiers/{classifier}/settings",
+    response_model=SettingsAnswer,
+    dependencies=[needs(Scope.READ)],
+    responses={**problems(404), **_TAG},
+)
+def get_settings(request: Request, response: Response, classifier: ClassifierName) -> dict[str, Any]:
+    """Show what of a classifier can be changed; the ETag is what a change has to show in If-Match."""
+    return _shown(request, response, classifier)
+
+
+@routes.patch(
+    "/classifiers/{classifier}/settings",
+    response_model=SettingsAnswer,
+    dependencies=[needs(Scope.ADMIN)],
+    responses={**problems(404, 409, 412, 413, 428), **_TAG},
+)
+def patch_settings(
+    request: Request, response: Response, classifier: ClassifierName, given: NewName, if_match: SeenTag = None
+) -> dict[str, Any]:
+    """Rename a classifier. Everything stored refers to its number, and stays; keys for it are for it as before."""
+    rename(runtime_of(request).engine, classifier, given.classifier, check=_unchanged_since(if_match))
+    response.headers["Location"] = f"/v1/classifiers/{quote(given.classifier, safe='')}/settings"
+    return _shown(request, response, given.classifier)
+
+
+@routes.delete(
+    "/classifiers/{classifier}/settings/{setting}",
+    response_model=SettingsAnswer,
+    dependencies=[needs(Scope.WRITE)],
+    responses={**problems(404, 409, 412, 428), **_TAG},
+)
+def delete_setting(
+    request: Request,
+    response: Response,
+    classifier: ClassifierName,
+    setting: Annotated[int, Path(ge=1, le=LARGEST_INTEGER, description="Number of a setting.", examples=[1])],
+    if_match: SeenTag = None,
+) -> dict[str, Any]:
+    """Retire a setting: it is no longer recalibrated. Its calibrations stay, and calibrating brings it back."""
+    retire(runtime_of(request).engine, classifier, setting, check=_unchanged_since(if_match))
+    return _shown(request, response, classifier)
+
+
+def _shown(request: Request, response: Response, classifier: str) -> dict[str, Any]:
+    payload = finite(settings_payload(show_settings(runtime_of(request).engine, classifier)))
+    response.headers.update({"ETag": _tag(payload), "Cache-Control": "private, no-cache"})
+    return payload
+
+
+def _tag(payload: dict[str, Any]) -> str:
+    return f'"{hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()[:32]}"'
+
+
+def _unchanged_since(seen: str | None) -> Check:
+    if seen is None:
+        raise Refused(
+            428,
+            Problem.PRECONDITION_REQUIRED,
+            "expected the header If-Match with the ETag of the settings, got none; GET them first, so that nothing is "
+            "changed that you have not seen",
+        )
+    tags = {tag.strip() for tag in seen.split(",")}
+
+    def check(found: ClassifierSettings) -> None:
+        if not tags & {"*", _tag(finite(settings_payload(found)))}:
+            raise Refused(
+                412,
+                Problem.PRECONDITION_FAILED,
+                "the settings have changed since the ETag in If-Match was given; GET them again, and decide anew",
+            )
+
+    return check

@@ -1,0 +1,33 @@
+"""What the OpenAPI document says of the guards, which stand before the routes."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from fastapi import APIRouter
+
+from venn_admit.service.api.security.guard import GuardedRoute, stores
+from venn_admit.service.api.security.idempotency import LONGEST_KEY
+
+IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "A name for this request, such as a random UUID: if it is sent again, it is answered again, and "
+    "nothing is done twice.",
+    "schema": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": LONGEST_KEY,
+        "title": "Idempotency-Key",
+        "examples": ["5e1c7f0a-6f2e-4a9b-9f0d-1a2b3c4d5e6f"],
+    },
+}
+
+
+def describe_guards(document: dict[str, Any], routers: Iterable[APIRouter]) -> None:
+    """Add to a document what the guards of its routes read."""
+    for route in (route for router in routers for route in router.routes):
+        assert isinstance(route, GuardedRoute)
+        if stores(route):
+            for method in route.methods or ():
+                document["paths"][route.path][method.lower()].setdefault("parameters", []).append(IDEMPOTENCY_KEY)

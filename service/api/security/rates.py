@@ -1,0 +1,102 @@
+"""How many requests a key may send, and how many a process answers at once."""
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from fastapi import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from venn_admit.service.api.problems import Problem, Refused
+from venn_admit.service.api.security.buckets import Bucket
+from venn_admit.service.settings import Settings
+
+# Callers that were not seen for longest are forgotten, by when their buckets are mostly full.
+MOST_CALLERS = 10_000
+RETRY_SECONDS = 1
+
+
+class Rates:
+    """Counts the requests of each caller of one process."""
+
+    def __init__(self, settings: Settings, *, new_bucket: Callable[[float, int], Bucket] = Bucket) -> None:
+        self._per_minute = settings.requests_per_minute
+        self._burst = settings.requests_burst
+        self._new_bucket = new_bucket
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+
+    def check(self, request: Request, caller: str) -> None:
+        """Count a request, and have its answer say how many more may follow, as the draft of the IETF has it.
+
+        Raises:
+            Refused: The caller has sent too many.
+        """
+        if not self._per_minute:
+            return
+        bucket = self._bucket_of(caller)
+        seconds = bucket.take()
+        window = math.ceil(self._burst * 60 / self._per_minute)
+        request.state.answer_headers = {
+            "RateLimit-Policy": f'"requests";q={self._burst};w={window}',
+            "RateLimit": f'"requests";r={bucket.left};t={math.ceil(bucket.seconds_to_full)}',
+        }
+        if seconds:
+            raise Refused(
+                429,
+                Problem.TOO_MANY_REQUESTS,
+                f"expected at most {self._per_minute:,} requests a minute of one key, and {self._burst:,} at once, got "
+                "more; wait for as long as Retry-After says",
+                headers={"Retry-After": str(math.ceil(seconds))},
+            )
+
+    def _bucket_of(self, caller: str) -> Bucket:
+        if caller in self._buckets:
+            self._buckets.move_to_end(caller)
+        else:
+            self._buckets[caller] = self._new_bucket(self._per_minute, self._burst)
+            if len(self._buckets) > MOST_CALLERS:
+                self._buckets.popitem(last=False)
+        return self._buckets[caller]
+
+
+class Concurrency:
+    """Refuses requests beyond those that a process can answer at once; health is always told."""
+
+    def __init__(self, app: ASGIApp, *, most: int) -> None:
+        self._app = app
+        self._most = most
+        self._running = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http" or not self._most or scope["path"].startswith("/health/"):
+            await self._app(scope, receive, send)
+            return
+        if self._running >= self._most:
+            refusal = Refused(
+                503,
+                Problem.TOO_BUSY,
+                f"this process is answering {self._most:,} requests, which is the most that it takes; try again",
+                headers={"Retry-After": str(RETRY_SECONDS)},
+            )
+            await refusal.answer()(scope, receive, send)
+            return
+        with ExitStack() as held:
+            self._running += 1
+            held.callback(self._end_one)
+
+            async def sent(message: Message) -> None:
+                # A stream of events waits for most of its life; its number has a limit of its own.
+                if message["type"] == "http.response.start" and _is_of_events(message):
+                    held.close()
+                await send(message)
+
+            await self._app(scope, receive, sent)
+
+    def _end_one(self) -> None:
+        self._running -= 1
+
+
+def _is_of_events(start: Message) -> bool:
+    return any(name.lower() == b"content-type" and b"text/event-stream" in value for name, value in start["headers"])

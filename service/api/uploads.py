@@ -1,0 +1,172 @@
+"""Bodies that do not fit into memory: each is received, block by block, into a file that is gone after the request."""
+
+import asyncio
+import os
+import secrets
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import structlog
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from venn_admit.service.api.limits import allow
+from venn_admit.service.api.problems import Problem, Refused
+from venn_admit.service.files.received import STREAM_ENDING, ReceivedFile
+from venn_admit.service.flows.access.keys import Caller
+from venn_admit.service.runtime import Runtime
+
+PARQUET = "application/vnd.apache.parquet"
+ARROW_STREAM = "application/vnd.apache.arrow.stream"
+CSV = "text/csv"
+
+EXEMPLAR_FILES: Mapping[str, str] = {PARQUET: ".parquet", ARROW_STREAM: STREAM_ENDING}
+LABEL_FILES: Mapping[str, str] = {CSV: ".csv", PARQUET: ".parquet"}
+"""What a body may be, by its media type, with the ending of such a file."""
+
+# Of one key in one process, so that uploads do not fill the disk.
+MOST_AT_A_TIME = 4
+RETRY_SECONDS = 5
+_FOLDER = "uploads"
+_BLOCK_BYTES = 1 << 20
+# What a process that was killed left behind; no request lasts as long.
+_LEFT_BEHIND_SECONDS = 24 * 60 * 60
+
+log = structlog.get_logger()
+
+
+class Uploads:
+    """The uploads that an application receives: how many of each key there are now."""
+
+    def __init__(self) -> None:
+        self._running: Counter[str] = Counter()
+
+    @contextmanager
+    def counted(self, caller: Caller) -> Iterator[None]:
+        """Count an upload while the block runs. Raises Refused if the key has as many as it may have."""
+        if self._running[caller.identity] >= MOST_AT_A_TIME:
+            raise Refused(
+                429,
+                Problem.TOO_MANY,
+                f"expected at most {MOST_AT_A_TIME} uploads with a key at a time, got another; wait until one is done",
+                headers={"Retry-After": str(RETRY_SECONDS)},
+            )
+        self._running[caller.identity] += 1
+        try:
+            yield
+        finally:
+            self._running[caller.identity] -= 1
+
+
+def body_of(kinds: Mapping[str, str]) -> dict[str, Any]:
+    """Return how a body of these media types is documented."""
+    schema = {"schema": {"type": "string", "format": "binary"}}
+    return {"requestBody": {"required": True, "content": dict.fromkeys(kinds, schema)}}
+
+
+@asynccontextmanager
+async def received(
+    request: Request, runtime: Runtime, kinds: Mapping[str, str], name: str
+) -> AsyncIterator[ReceivedFile]:
+    """Receive a body into a file, which exists, for its owner alone, until the block ends.
+
+    Args:
+        request: Its key was checked, and its body was not read.
+        runtime: Its settings say how large a body may be, and how long it may take.
+        kinds: What the body may be, as `EXEMPLAR_FILES`.
+        name: What is recorded as the source of what it holds.
+
+    Raises:
+        Refused: The body has another type, is too large or too slow or not complete, or cannot be kept.
+    """
+    ending = _ending(request, kinds)
+    settings = runtime.settings
+    allow(request, settings.upload_mb << 20)
+    with request.app.state.uploads.counted(request.state.caller), temporary_file(settings.home, ending) as path:
+        with _writing(), await run_in_threadpool(_create, path) as file:
+            await _receive(request, file, settings.upload_seconds)
+        yield ReceivedFile(path, name, "the body", runtime.memory_budget)
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Refuse a body that the system does not let us write."""
+    try:
+        yield
+    except OSError as error:
+        log.error("upload cannot be kept", reason=str(error))  # noqa: TRY400 - no fault of the program
+        raise Refused(
+            503,
+            Problem.NO_ROOM,
+            "the service cannot keep the body; try again, or ask whoever runs the service, whose log says more",
+            headers={"Retry-After": str(RETRY_SECONDS)},
+        ) from error
+
+
+def _ending(request: Request, kinds: Mapping[str, str]) -> str:
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if "content-encoding" in request.headers or given not in kinds:
+        raise Refused(
+            415,
+            Problem.UNSUPPORTED_MEDIA_TYPE,
+            f"expected a body with Content-Type {' or '.join(kinds)} and without Content-Encoding; name its type, and "
+            "send it as it is: these formats are compressed by themselves",
+        )
+    return kinds[given]
+
+
+@contextmanager
+def temporary_file(home: Path, ending: str) -> Iterator[Path]:
+    """Return the path of a file to write, which is removed as the block ends; whoever has it open reads on.
+
+    Raises Refused if the folder cannot be made.
+    """
+    with _writing():
+        _prepare(home / _FOLDER)
+    path = home / _FOLDER / f"{os.getpid()}-{secrets.token_hex(8)}{ending}"
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder, for its owner alone, and remove what was left behind."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for other in folder.iterdir():
+        with suppress(FileNotFoundError):
+            if time.time() - other.stat().st_mtime > _LEFT_BEHIND_SECONDS:
+                other.unlink()
+
+
+def _create(path: Path) -> IO[bytes]:
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
+async def _receive(request: Request, file: IO[bytes], seconds: float) -> None:
+    block = bytearray()
+    try:
+        async with asyncio.timeout(seconds):
+            async for part in request.stream():
+                block += part
+                if len(block) >= _BLOCK_BYTES:
+                    await run_in_threadpool(file.write, bytes(block))
+                    block.clear()
+    except TimeoutError as error:
+        raise Refused(
+            408,
+            Problem.BODY_TOO_SLOW,
+            f"expected the whole body within {seconds:g} s; send fewer rows at a time",
+            headers={"Connection": "close"},
+        ) from error
+    except ClientDisconnect as error:
+        raise Refused(
+            400, Problem.BODY_INCOMPLETE, "expected the whole body, got a part of it; send it again"
+        ) from error
+    await run_in_threadpool(file.write, bytes(block))
+    await run_in_threadpool(file.flush)

@@ -1,0 +1,80 @@
+"""Files that were received from elsewhere: where they lie is nobody's business, so that no message names it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files import read_exemplars
+from venn_admit.service.files.arrow.batches import exemplar_batches
+from venn_admit.service.files.arrow.streams import open_stream
+from venn_admit.service.files.label_values import ClassNumbers
+from venn_admit.service.files.labels import LabelRows, read_labels
+from venn_admit.service.files.records import ExemplarBatch, Layout
+
+STREAM_ENDING = ".arrows"
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedFile:
+    """A file of exemplars, .parquet or .arrows (an Arrow IPC stream), or of labels, .csv or .parquet.
+
+    Attributes:
+        path: Where it lies.
+        name: What is recorded as the source of what it holds.
+        called: What messages call it.
+        memory_budget: Bytes that reading it may take.
+    """
+
+    path: Path
+    name: str
+    called: str
+    memory_budget: int = DEFAULT_MEMORY_BUDGET
+
+    def __str__(self) -> str:
+        return self.called
+
+    def count_rows(self) -> None:
+        """Return None: how many rows there are is known once they are read."""
+        return
+
+    def batches(
+        self, *, dimension: int | None, class_count: int, class_names: Sequence[str]
+    ) -> Iterator[ExemplarBatch]:
+        """Yield batches of checked rows; arguments and errors are those of `ExemplarSource.batches`."""
+        with self._named():
+            if self.path.suffix == STREAM_ENDING:
+                classes = ClassNumbers(class_count, class_names)
+                layout = Layout(self.called, dimension, class_count, classes, self.memory_budget)
+                with open_stream(self.path, self.called, self.memory_budget) as stream:
+                    yield from exemplar_batches(layout, stream.schema, stream.batches)
+            else:
+                yield from read_exemplars(
+                    self.path,
+                    dimension=dimension,
+                    class_count=class_count,
+                    class_names=class_names,
+                    memory_budget=self.memory_budget,
+                )
+
+    def read(self, *, class_names: Sequence[str], selection: str, retract: bool) -> LabelRows:
+        """Read all rows of a file of labels; arguments and errors are those of `read_labels`."""
+        with self._named():
+            return read_labels(
+                self.path,
+                class_names=class_names,
+                selection=selection,
+                retract=retract,
+                memory_budget=self.memory_budget,
+            )
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Have errors call the file as messages are to."""
+        try:
+            yield
+        except InvalidInputError as error:
+            said = str(error).replace(str(self.path), self.called)
+            raise type(error)(said, code=error.code, **error.parameters) from error

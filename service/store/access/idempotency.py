@@ -1,0 +1,76 @@
+"""Requests that their callers named, and the answers to them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from venn_admit.service.store.database.statements import statement
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An attempt at a request. name: what the caller named the request, in the header Idempotency-Key."""
+
+    caller: str
+    name: str
+    route: str
+    id: UUID
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """Return the parameters by which statements find it."""
+        return {"caller": self.caller, "idempotency_key": self.name, "attempt": self.id}
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """An answer, and the digest, of 32 bytes, of the request that it is to."""
+
+    digest: bytes
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def claim(connection: Connection, attempt: Attempt, *, lease: timedelta, kept_for: timedelta) -> bool:
+    """Begin an attempt; return False if the request was answered, or another attempt is running."""
+    connection.execute(statement("idempotency.sweep"))
+    parameters = {**attempt.parameters, "route": attempt.route, "lease": lease, "kept_for": kept_for}
+    return connection.execute(statement("idempotency.claim"), parameters).one_or_none() is not None
+
+
+def kept_answer(connection: Connection, attempt: Attempt) -> KeptAnswer | None:
+    """Return the answer to the request of an attempt; None if there is none yet."""
+    row = connection.execute(statement("idempotency.known"), attempt.parameters).one_or_none()
+    if row is None or row.status is None:
+        return None
+    return KeptAnswer(bytes(row.digest), row.status, row.headers, bytes(row.answer))
+
+
+def extend(connection: Connection, attempt: Attempt, *, lease: timedelta) -> None:
+    """Let an attempt count as running for longer."""
+    connection.execute(statement("idempotency.extend"), {**attempt.parameters, "lease": lease})
+
+
+def record(connection: Connection, attempt: Attempt, answer: KeptAnswer, *, kept_for: timedelta) -> None:
+    """Keep an answer, unless another attempt has begun since."""
+    connection.execute(
+        statement("idempotency.record"),
+        {
+            **attempt.parameters,
+            "digest": answer.digest,
+            "status": answer.status,
+            "headers": json.dumps(dict(answer.headers)),
+            "answer": answer.body,
+            "kept_for": kept_for,
+        },
+    )
+
+
+def release(connection: Connection, attempt: Attempt) -> None:
+    """End an attempt that changed nothing."""
+    connection.execute(statement("idempotency.release"), attempt.parameters)

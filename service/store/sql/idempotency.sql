@@ -1,0 +1,90 @@
+-- name: claim
+-- Begin an attempt at a request. No row if it was answered, or if another attempt is running.
+INSERT INTO idempotent_request (caller, idempotency_key, route, attempt, leased_until, expires_at)
+VALUES (
+    :caller,
+    :idempotency_key,
+    :route,
+    :attempt,
+    now() + CAST(:lease AS interval),
+    now() + CAST(:kept_for AS interval)
+)
+ON CONFLICT (caller, idempotency_key) DO UPDATE
+    SET
+        route = excluded.route,
+        attempt = excluded.attempt,
+        leased_until = excluded.leased_until,
+        digest = NULL,
+        status = NULL,
+        headers = NULL,
+        answer = NULL,
+        created_at = now(),
+        expires_at = excluded.expires_at
+    WHERE
+    idempotent_request.leased_until <= now()
+    -- Its process died, or its answer is kept no longer.
+    AND (idempotent_request.status IS NULL OR idempotent_request.expires_at <= now())
+RETURNING attempt;
+
+-- name: known
+-- A request that was sent before; its columns of the answer are null while an attempt is running.
+SELECT
+    digest,
+    status,
+    headers,
+    answer
+FROM idempotent_request
+WHERE
+    caller = :caller
+    AND idempotency_key = :idempotency_key;
+
+-- name: extend
+-- Let an attempt count as running for longer.
+UPDATE idempotent_request
+SET leased_until = now() + CAST(:lease AS interval)
+WHERE
+    caller = :caller
+    AND idempotency_key = :idempotency_key
+    AND attempt = :attempt
+    AND status IS NULL;
+
+-- name: record
+-- Keep the answer, unless another attempt has begun since.
+UPDATE idempotent_request
+SET
+    digest = :digest,
+    status = :status,
+    headers = CAST(:headers AS jsonb),
+    answer = :answer,
+    leased_until = now(),
+    expires_at = now() + CAST(:kept_for AS interval)
+WHERE
+    caller = :caller
+    AND idempotency_key = :idempotency_key
+    AND attempt = :attempt
+    AND status IS NULL;
+
+-- name: release
+-- End an attempt that changed nothing, so that the request can be sent again.
+DELETE FROM idempotent_request
+WHERE
+    caller = :caller
+    AND idempotency_key = :idempotency_key
+    AND attempt = :attempt
+    AND status IS NULL;
+
+-- name: sweep
+-- Delete some of what is kept no longer. Each claim adds one row at most, so that the table stays small.
+DELETE FROM idempotent_request
+WHERE (caller, idempotency_key) IN (
+    SELECT
+        expired.caller,
+        expired.idempotency_key
+    FROM idempotent_request AS expired
+    WHERE
+        expired.expires_at <= now()
+        AND expired.leased_until <= now()
+    ORDER BY expired.expires_at
+    LIMIT 10
+    FOR UPDATE SKIP LOCKED
+);

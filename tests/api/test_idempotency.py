@@ -1,0 +1,182 @@
+"""Requests that are sent again under the same Idempotency-Key."""
+
+import json
+import threading
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from httpx2 import Response
+from sqlalchemy import text
+
+from tests.api.service import OWN, Service, check_problem
+from venn_admit.service.api.routes import exemplars
+from venn_admit.service.api.security import idempotency as header
+from venn_admit.service.errors import DatabaseError
+from venn_admit.service.flows.access import idempotency
+from venn_admit.service.flows.exemplars.label import label
+from venn_admit.service.store.access.idempotency import KeptAnswer
+from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.store.database.engine import connect, transaction
+
+CLASSIFIERS = "/v1/classifiers"
+
+
+def new(name: str) -> dict[str, Any]:
+    return {"classifier": name, "classes": ["a", "b"], "dimension": 3, "seed": 0}
+
+
+def send(service: Service, name: str, body: object, *, path: str = CLASSIFIERS, key: Scope = Scope.ADMIN) -> Response:
+    headers = {"Content-Type": "application/json", "Idempotency-Key": name}
+    return service.ask("POST", path, key=key, content=json.dumps(body), headers=headers)
+
+
+def stored(service: Service) -> int:
+    with connect(service.runtime.engine) as connection:
+        count: int = connection.execute(text("SELECT count(*) FROM idempotent_request")).scalar_one()
+    return count
+
+
+def change(service: Service, what: str) -> None:
+    with transaction(service.runtime.engine) as connection:
+        connection.execute(text(f"UPDATE idempotent_request SET {what}"))
+
+
+def test_a_request_that_is_sent_again_is_answered_again(empty: Service) -> None:
+    first = send(empty, "one", new("made"))
+    assert first.status_code == 201, first.text
+    assert header.REPLAYED not in first.headers
+    for name in ("one", '"one"'):
+        again = send(empty, name, new("made"))
+        assert (again.status_code, again.content) == (201, first.content)
+        assert again.headers[header.REPLAYED] == "true"
+        assert again.headers["location"] == first.headers["location"]
+        assert again.headers["content-type"] == "application/json"
+        assert again.headers["x-request-id"] != first.headers["x-request-id"]
+    check_problem(send(empty, "two", new("made")), 409, "name-taken")
+
+
+def test_another_request_under_the_same_name_is_refused(empty: Service) -> None:
+    assert send(empty, "one", new("made")).status_code == 201
+    check_problem(send(empty, "one", new("other")), 422, "idempotency-key-reused", "use a key of its own")
+    check_problem(send(empty, "one", new("made"), path=f"{CLASSIFIERS}?x=1"), 422, "idempotency-key-reused")
+    labels = {"labels": [{"external_id": "a", "label": "a"}]}
+    check_problem(send(empty, "one", labels, path=f"{CLASSIFIERS}/made/labels"), 422, "idempotency-key-reused")
+    assert [one["classifier"] for one in empty.get(CLASSIFIERS).json()["classifiers"]] == ["made"]
+
+
+def test_names_are_of_one_caller(service: Service) -> None:
+    body = {"labels": [{"external_id": "nobody", "label": "0"}]}
+    refused = send(service, "one", body, path=f"{OWN}/labels")
+    assert refused.status_code >= 400
+    none = {"method": "venn-abers", "alpha": "0.2"}
+    made = send(service, "one", none, path=f"{OWN}/calibrations", key=Scope.WRITE)
+    assert made.status_code == 201, made.text
+    other = send(service, "one", none, path=f"{OWN}/calibrations", key=Scope.ADMIN)
+    assert other.json()["calibration"] > made.json()["calibration"]
+    again = send(service, "one", none, path=f"{OWN}/calibrations", key=Scope.WRITE)
+    assert again.json() == made.json(), "a calibration that was asked for again is not made again"
+
+
+def test_a_refused_request_may_be_sent_again(empty: Service) -> None:
+    check_problem(send(empty, "one", {**new("made"), "classes": ["a"]}), 422, "invalid-request")
+    check_problem(send(empty, "one", {}), 422, "invalid-request")
+    assert stored(empty) == 0
+    assert send(empty, "one", new("made")).status_code == 201
+    check_problem(send(empty, "one", {}, key=Scope.READ), 403, "forbidden")
+
+
+@pytest.mark.parametrize("name", ["", " ", '"', '""', "a b", "é".encode(), "x" * 201])
+def test_a_name_has_a_form(shared: Service, name: str | bytes) -> None:
+    headers = {
+        "Content-Type": "application/json",
+        b"Idempotency-Key": name if isinstance(name, bytes) else name.encode(),
+    }
+    answer = shared.ask("POST", CLASSIFIERS, key=Scope.ADMIN, content=b"{}", headers=headers)
+    check_problem(answer, 422, "invalid-request", "Idempotency-Key: expected one of 1 to 200")
+
+
+def test_two_names_are_refused(shared: Service) -> None:
+    authorization = ("Authorization", f"Bearer {shared.keys[Scope.ADMIN]}")
+    headers = [authorization, ("Idempotency-Key", "one"), ("Idempotency-Key", "two")]
+    answer = shared.client.post(CLASSIFIERS, content=b"{}", headers=headers)
+    check_problem(answer, 422, "invalid-request", "Idempotency-Key: expected one of")
+
+
+def test_while_the_first_is_running_the_second_is_to_wait(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, go_on = threading.Event(), threading.Event()
+    real = label
+
+    def slow(*args: Any, **options: Any) -> Any:
+        began.set()
+        assert go_on.wait(30)
+        return real(*args, **options)
+
+    monkeypatch.setattr(exemplars, "label", slow)
+    monkeypatch.setattr(idempotency, "LEASE", timedelta(seconds=1.5))
+    with connect(service.runtime.engine) as connection:
+        exemplar = connection.execute(text("SELECT external_id FROM exemplar LIMIT 1")).scalar_one()
+    body = {"labels": [{"external_id": exemplar, "label": "0"}]}
+    answers: list[Response] = []
+    first = threading.Thread(target=lambda: answers.append(send(service, "one", body, path=f"{OWN}/labels")))
+    first.start()
+    assert began.wait(30)
+    for pause in (0, 1, 1):  # longer than its lease, which it extends
+        threading.Event().wait(pause)
+        refused = send(service, "one", body, path=f"{OWN}/labels")
+        check_problem(refused, 409, "still-running", "send it again later")
+        assert refused.headers["retry-after"] == str(header.RETRY_SECONDS)
+    go_on.set()
+    first.join()
+    assert answers[0].status_code == 200, answers[0].text
+    again = send(service, "one", body, path=f"{OWN}/labels")
+    assert again.content == answers[0].content
+    assert again.headers[header.REPLAYED] == "true"
+
+
+def test_a_process_that_died_blocks_no_request_for_ever(empty: Service) -> None:
+    key = int(empty.keys[Scope.ADMIN].split("_")[1])
+    began = idempotency.begin(empty.runtime.engine, f"key {key}", "one", "POST /", kept_for=timedelta(hours=1))
+    assert began is not None
+    check_problem(send(empty, "one", new("made")), 409, "still-running")
+    change(empty, "leased_until = now()")
+    assert send(empty, "one", new("made")).status_code == 201
+    late, _ = began
+    idempotency.release(empty.runtime.engine, late)
+    idempotency.record(empty.runtime.engine, late, KeptAnswer(b"0" * 32, 200, {}, b"late"), kept_for=timedelta(hours=1))
+    assert send(empty, "one", new("made")).json()["classifier"] == "made", "the attempt that lost its lease is ignored"
+
+
+def test_an_answer_is_kept_for_a_time(empty: Service) -> None:
+    assert send(empty, "one", new("made")).status_code == 201
+    hours = empty.runtime.settings.idempotency_hours
+    with connect(empty.runtime.engine) as connection:
+        kept = connection.execute(text("SELECT expires_at - leased_until FROM idempotent_request")).scalar_one()
+    assert kept == timedelta(hours=hours)
+    change(empty, "expires_at = now()")
+    check_problem(send(empty, "one", new("made")), 409, "name-taken")
+    for number in range(15):
+        assert send(empty, f"more {number}".replace(" ", "-"), new(f"more {number}")).status_code == 201
+    change(empty, "expires_at = now()")
+    for number in range(2):
+        assert send(empty, f"last-{number}", new(f"last {number}")).status_code == 201
+    assert stored(empty) == 2, "each request sweeps away some that are kept no longer"
+
+
+def test_a_fault_frees_the_name(empty: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    from venn_admit.service.api.routes import classifiers
+
+    for fault in (ValueError("a fault"), DatabaseError("gone")):
+        with monkeypatch.context() as patch:
+            patch.setattr(classifiers, "create", lambda *_, fault=fault, **__: (_ for _ in ()).throw(fault))
+            assert send(empty, "one", new("made")).status_code in (500, 503)
+    assert send(empty, "one", new("made")).status_code == 201
+
+
+def test_deciding_stores_nothing_and_takes_no_name(shared: Service) -> None:
+    before = stored(shared)
+    for _ in range(2):
+        answer = send(shared, str(uuid.uuid4()), {"points": []}, path=f"{OWN}/decide")
+        assert header.REPLAYED not in answer.headers
+    assert stored(shared) == before

@@ -1,0 +1,138 @@
+"""How many requests a key may send, and how many a process answers at once."""
+
+import asyncio
+import threading
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from starlette.types import Message, Receive, Send
+from starlette.types import Scope as ASGIScope
+
+from tests.api.service import OWN, Service, check_problem
+from venn_admit.service.api.application import create_application
+from venn_admit.service.api.routes import classifiers
+from venn_admit.service.api.security import rates
+from venn_admit.service.api.security.buckets import Bucket
+from venn_admit.service.flows.exemplars.catalogue import show
+from venn_admit.service.store.access.keys import Scope
+
+
+def limited(service: Service, **settings: int) -> TestClient:
+    """The application under other settings."""
+    runtime = replace(service.runtime, settings=service.runtime.settings.model_copy(update=settings))
+    return TestClient(create_application(runtime), raise_server_exceptions=False)
+
+
+def ask(service: Service, client: TestClient, key: Scope = Scope.READ) -> Any:
+    return client.get(OWN, headers={"Authorization": f"Bearer {service.keys[key]}"})
+
+
+def test_a_bucket_fills_at_its_rate_up_to_its_burst() -> None:
+    now = [0.0]
+    bucket = Bucket(30, 3, clock=lambda: now[0])
+    assert [bucket.take() for _ in range(4)] == [0, 0, 0, 2]
+    now[0] = 1.0
+    assert bucket.take() == pytest.approx(1)
+    now[0] = 2.0
+    assert bucket.take() == 0
+    assert bucket.left == 0
+    assert bucket.seconds_to_full == pytest.approx(6)
+    now[0] = 1000.0
+    assert [bucket.take() for _ in range(4)] == [0, 0, 0, 2]
+
+
+def test_too_many_requests_of_one_key_are_refused(shared: Service) -> None:
+    client = limited(shared, requests_per_minute=1, requests_burst=3)
+    for left in (2, 1, 0):
+        answer = ask(shared, client)
+        assert answer.status_code == 200
+        assert answer.headers["ratelimit-policy"] == '"requests";q=3;w=180'
+        assert answer.headers["ratelimit"] == f'"requests";r={left};t={(3 - left) * 60}'
+    refused = ask(shared, client)
+    check_problem(refused, 429, "too-many-requests", "at most 1 requests a minute of one key, and 3 at once")
+    assert 0 < int(refused.headers["retry-after"]) <= 60
+    assert refused.headers["ratelimit"].startswith('"requests";r=0;t=')
+    assert ask(shared, client, Scope.ADMIN).status_code == 200, "each key has requests of its own"
+    assert client.get("/health/live").status_code == 200
+
+
+def test_errors_say_how_many_requests_are_left(shared: Service) -> None:
+    client = limited(shared, requests_per_minute=1, requests_burst=3)
+    key = {"Authorization": f"Bearer {shared.keys[Scope.READ]}"}
+    answer = client.get("/v1/classifiers/nobody", headers=key)
+    check_problem(answer, 404, "unknown-classifier")
+    assert answer.headers["ratelimit"] == '"requests";r=2;t=60'
+    assert "ratelimit" not in client.get(OWN).headers, "there is no key that it could be about"
+
+
+def test_there_need_be_no_limit(shared: Service) -> None:
+    client = limited(shared, requests_per_minute=0, requests_burst=1, concurrent_requests=0)
+    for _ in range(3):
+        answer = ask(shared, client)
+        assert answer.status_code == 200
+        assert "ratelimit" not in answer.headers
+
+
+def test_callers_are_forgotten_in_time(shared: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rates, "MOST_CALLERS", 1)
+    client = limited(shared, requests_per_minute=1, requests_burst=1)
+    assert ask(shared, client).status_code == 200
+    assert ask(shared, client).status_code == 429
+    assert ask(shared, client, Scope.ADMIN).status_code == 200
+    assert ask(shared, client).status_code == 200
+
+
+def test_a_busy_process_refuses_more(shared: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = limited(shared, concurrent_requests=1)
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow(*args: Any) -> Any:
+        began.set()
+        assert go_on.wait(30)
+        return show(*args)
+
+    monkeypatch.setattr(classifiers, "show", slow)
+    answers: list[Any] = []
+    first = threading.Thread(target=lambda: answers.append(ask(shared, client)))
+    first.start()
+    assert began.wait(30)
+    refused = ask(shared, client)
+    check_problem(refused, 503, "too-busy", "answering 1 requests")
+    assert refused.headers["retry-after"] == "1"
+    assert client.get("/health/live").status_code == 200
+    go_on.set()
+    first.join()
+    assert answers[0].status_code == 200
+    assert ask(shared, client).status_code == 200
+
+
+def test_a_stream_of_events_does_not_make_a_process_busy() -> None:
+    async def opened() -> list[int]:
+        ended, statuses = asyncio.Event(), list[int]()
+
+        async def app(scope: ASGIScope, _receive: Receive, send: Send) -> None:
+            kind = b"text/event-stream" if scope["path"] == "/events" else b"application/json"
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind)]})
+            if scope["path"] == "/events":
+                await ended.wait()
+            await send({"type": "http.response.body", "body": b""})
+
+        async def receive() -> Message:
+            return {"type": "http.request"}
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+
+        guarded = rates.Concurrency(app, most=1)
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(2):
+                tasks.create_task(guarded({"type": "http", "path": "/events"}, receive, send))
+            await asyncio.sleep(0)
+            await guarded({"type": "http", "path": "/v1/classifiers"}, receive, send)
+            ended.set()
+        return statuses
+
+    assert asyncio.run(opened()) == [200, 200, 200]

@@ -1,0 +1,93 @@
+"""An update of a monitor reads what is new, however many labels, documents and decisions there are."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pytest
+from sqlalchemy import Engine, text
+
+from benchmarks.reporting_data import fill
+from tests.conftest import fresh_database
+from tests.plans.plans import Node, explain
+from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.exemplars import classifiers
+
+CALIBRATING, SCORED, SIZE = 2_000, 30_000, 3
+FIRST_SCORED = 101 + CALIBRATING
+# Every exemplar that was decided on is labelled afterwards, by documents of three.
+LABELS = f"""
+UPDATE exemplar SET label = mod(id, 2), document_id = 'd-' || id / {SIZE} WHERE id >= {FIRST_SCORED};
+INSERT INTO label_event (exemplar_id, label, selection, source, created_at)
+SELECT id, label, 'random', 'test', now() + interval '1 day' FROM exemplar WHERE id >= {FIRST_SCORED} ORDER BY id;
+"""
+TABLES = ("label_event", "exemplar", "decision")
+
+
+@pytest.fixture(scope="module")
+def engine(server_url: str, template_database: str) -> Iterator[Engine]:
+    with fresh_database(server_url, template_database) as url:
+        found = create_engine(url)
+        with transaction(found) as connection:
+            classifier = classifiers.create(
+                connection,
+                name="one",
+                class_names=("a", "b"),
+                dimension=2,
+                neighbour_count=2,
+                knn_share=Decimal("0.1"),
+                mc_share=Decimal("0.45"),
+                seed=0,
+            )
+            fill(
+                connection,
+                classifier.id,
+                first=1,
+                training=100,
+                calibrating=CALIBRATING,
+                scored=SCORED,
+                days=10,
+                neighbour_count=2,
+            )
+            for each in LABELS.split(";\n")[:-1]:
+                connection.exec_driver_sql(each)
+        with found.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("VACUUM (ANALYZE)")
+        yield found
+        found.dispose()
+
+
+def read(nodes: list[Node], table: str) -> int:
+    """The rows that the scans of a table looked at, in all their loops."""
+    found = 0.0
+    for node in nodes:
+        if node.get("Relation Name") == table:
+            removed = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
+            found += (node["Actual Rows"] + removed) * node["Actual Loops"]
+    return round(found)
+
+
+@pytest.mark.parametrize("new", [1, 90])
+@pytest.mark.parametrize("name", ["first_change", "labelled_decisions"])
+def test_what_is_read_follows_from_what_is_new(engine: Engine, name: str, new: int) -> None:
+    with connect(engine) as connection:
+        newest = connection.execute(text("SELECT max(id) FROM label_event")).scalar_one()
+        after = connection.execute(
+            text("SELECT max(id) FROM label_event WHERE exemplar_id < :first"), {"first": FIRST_SCORED}
+        ).scalar_one()
+        parameters = {
+            "classifier_id": 1,
+            "calibrator_id": 2,
+            "knn_parameters_id": 1,
+            "after_event": after,
+            "settled_event": newest - new,
+            "from_event": newest - new,
+        }
+        query = str(statement(f"monitors.{name}"))
+        nodes = explain(connection, query, parameters, analyze=True)
+    assert read(nodes, "label_event") >= new
+    documents = new // SIZE + 1
+    for table in TABLES:
+        # The exemplars of a document are looked up once for each of the labels, and so are an exemplar's two decisions.
+        assert read(nodes, table) <= 6 * SIZE * documents, table
+    assert not [node for node in nodes if node.get("Relation Name", "").startswith("exemplar_vector")]
