@@ -112,6 +112,9 @@ _FAMILIES: tuple[tuple[type[VennAdmitError], tuple[str, ...]], ...] = (
             "invalid-request",
             "method-not-allowed",
             "body-too-large",
+            "body-incomplete",
+            "not-acceptable",
+            "unsupported-media-type",
         ),
     ),
     (
@@ -164,7 +167,10 @@ _FAMILIES: tuple[tuple[type[VennAdmitError], tuple[str, ...]], ...] = (
     (JobError, ("job-not-running",)),
     (AlarmError, ()),
     (BrokerError, ()),
-    (UnavailableError, ("too-many-requests", "too-busy")),
+    (
+        UnavailableError,
+        ("too-many-requests", "too-busy", "too-many", "no-room", "body-too-slow", "issuer-unreachable"),
+    ),
 )
 _BY_CODE = {code: family for family, codes in _FAMILIES for code in (family.general, *codes)}
 # For an answer of a newer service, or of a proxy before it.

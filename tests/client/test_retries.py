@@ -44,6 +44,13 @@ def test_a_lost_answer_does_not_store_twice(served: Served, proxy: Proxy) -> Non
     assert None not in {seen.idempotency_key for seen in proxy.seen}
 
 
+def test_a_classifier_whose_creation_was_not_answered_is_created_once(served: Served, proxy: Proxy) -> None:
+    proxy.faults = [Drop()]
+    with connect(proxy.url, served[2], retries=QUICK) as connection:
+        assert connection.create("once", ["a", "b"], dimension=2).dimension == 2
+    assert [seen.status for seen in proxy.seen] == [201, 201]
+
+
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
 def test_an_answer_that_asks_to_come_later_is_obeyed(served: Served, proxy: Proxy, status: int) -> None:
     classifier = behind(proxy, served[2])
