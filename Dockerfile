@@ -19,6 +19,7 @@ RUN python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['p
 COPY venn_admit venn_admit
 COPY service service
 COPY workers workers
+COPY client client
 COPY migrations migrations
 COPY examples examples
 RUN pip install --no-deps --constraint constraints.txt .

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 # In the checkout and in the wheel.
 FOLDERS = {
     "venn_admit": "venn_admit",
+    "client/venn_admit_client": "venn_admit/client",
     "service": "venn_admit/service",
     "workers": "venn_admit/workers",
     "migrations": "venn_admit/service/migrations",

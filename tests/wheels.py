@@ -7,9 +7,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def build_wheel(folder: Path) -> Path:
-    """Build the wheel into an empty folder, and return its path."""
+def build_wheel(folder: Path, *, of: Path = ROOT) -> Path:
+    """Build the wheel of a project into an empty folder, and return its path."""
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(build, cwd=of, check=True, capture_output=True)
     (built,) = folder.iterdir()
     return built

@@ -13,9 +13,9 @@ from tests.cli.program import Program, wait_for
 
 
 @contextmanager
-def serving(program: Program) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """The process and its URL."""
-    process = program.start("serve", "--port", 0)
+def serving(program: Program, *, port: int = 0) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """The process and its URL; port 0: any that is free."""
+    process = program.start("serve", "--port", port)
     try:
         assert process.stderr is not None
         for line in process.stderr:

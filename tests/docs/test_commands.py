@@ -31,6 +31,9 @@ GUIDES = (
     "reference/python",
 )
 
+# Which tests/docs/test_client.py runs.
+WITH_A_SERVICE = ("how-to/client",)
+
 # As the README's table calls them, and as `evaluate` does.
 METHODS = {
     "act on everything (KNN)": "KNN",
@@ -107,4 +110,4 @@ def test_no_page_with_commands_is_left_out() -> None:
         for path in DOCS.rglob("*.md")
         if any(block.language in ("sh", "python") for block in blocks(path))
     }
-    assert with_commands == {*TUTORIALS, *GUIDES}
+    assert with_commands == {*TUTORIALS, *GUIDES, *WITH_A_SERVICE}

@@ -13,6 +13,7 @@ import pytest
 import typer
 
 import venn_admit
+from venn_admit import client
 from venn_admit.service.cli.main import app
 from venn_admit.service.errors import OutdatedError
 from venn_admit.service.settings import PREFIX, Settings
@@ -94,6 +95,12 @@ def test_every_public_name_of_the_package_is_in_its_reference(site: Path) -> Non
         assert f'id="venn_admit.Connection.{method}"' in page
     for method in ("ingest", "fit", "calibrate", "score", "decide", "evaluate", "label", "recalibrate", "report"):
         assert f'id="venn_admit.Classifier.{method}"' in page
+
+
+def test_every_public_name_of_the_client_is_in_its_reference(site: Path) -> None:
+    page = (site / "reference" / "client.html").read_text()
+    for name in client.__all__:
+        assert f'id="venn_admit.client.{name}"' in page, name
 
 
 @pytest.mark.parametrize("broken", ["[gone](gone.md)", "[gone](tutorial.md#gone)"])

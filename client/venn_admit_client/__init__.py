@@ -1,0 +1,72 @@
+"""The client of the HTTP service, in the shape of the Python interface.
+
+    from venn_admit_client import connect  # venn_admit.client, where venn-admit itself is installed
+
+    with connect("http://127.0.0.1:8470", key) as connection:
+        classifier = connection.classifier("reviews")
+        decisions = classifier.decide_many(vectors, logits=logits)
+        certain = decisions.is_admitted  # (n,) bool
+
+It needs neither torch nor a database. A request that gets no answer is sent again, and what it stores is stored once.
+"""
+
+from .classifier import Classifier
+from .connection import Connection, connect
+from .errors import (
+    AccessError,
+    AlarmError,
+    BrokerError,
+    ConflictError,
+    DatabaseError,
+    InvalidInputError,
+    JobError,
+    NotFoundError,
+    NotReadyError,
+    OutdatedError,
+    UnavailableError,
+    VennAdmitError,
+)
+from .results import (
+    Calibration,
+    Decision,
+    Decisions,
+    Ingestion,
+    Labelling,
+    ListedCalibration,
+    Neighbour,
+    Replay,
+    Report,
+    StoredDecision,
+)
+from .retries import Retries
+
+__version__ = "0.2.0"
+
+__all__ = [
+    "AccessError",
+    "AlarmError",
+    "BrokerError",
+    "Calibration",
+    "Classifier",
+    "ConflictError",
+    "Connection",
+    "DatabaseError",
+    "Decision",
+    "Decisions",
+    "Ingestion",
+    "InvalidInputError",
+    "JobError",
+    "Labelling",
+    "ListedCalibration",
+    "Neighbour",
+    "NotFoundError",
+    "NotReadyError",
+    "OutdatedError",
+    "Replay",
+    "Report",
+    "Retries",
+    "StoredDecision",
+    "UnavailableError",
+    "VennAdmitError",
+    "connect",
+]

@@ -1,0 +1,142 @@
+"""Answers of the service as results."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from .results import (
+    Calibration,
+    Decision,
+    Ingestion,
+    Labelling,
+    ListedCalibration,
+    Neighbour,
+    Replay,
+    StoredDecision,
+)
+
+_DECISION_NAMES = ("external_id", "neighbours", "class_names", "predicted_class", "decided_class", "calibration")
+
+
+def ingestion_of(answers: Iterable[Mapping[str, Any]]) -> Ingestion:
+    """Return what became of exemplars that were sent in several requests."""
+    rows = new = due = 0
+    per_split: Counter[str] = Counter()
+    for answer in answers:
+        rows += answer["rows"]
+        new += answer["new"]
+        per_split.update(answer["new_per_split"])
+        due = max(due, answer["recalibrations_due"])
+    return Ingestion(rows, new, dict(per_split), due)
+
+
+def labelling_of(answers: Iterable[Mapping[str, Any]]) -> Labelling:
+    """Return what became of labels that were sent in several requests."""
+    counts: Counter[str] = Counter()
+    joined: Counter[str] = Counter()
+    due = 0
+    for answer in answers:
+        counts.update({name: answer[name] for name in ("rows", "new", "corrected", "retracted", "unchanged")})
+        joined.update(answer["joined"])
+        due = max(due, answer["recalibrations_due"])
+    return Labelling(
+        counts["rows"],
+        counts["new"],
+        counts["corrected"],
+        counts["retracted"],
+        counts["unchanged"],
+        dict(joined),
+        due,
+    )
+
+
+def calibration_of(made: Mapping[str, Any], shown: Mapping[str, Any]) -> Calibration:
+    """Return a calibration from what making it and what showing it answered."""
+    asked = shown["asked"]
+    usable, singletons = made.get("vp_in_usable_bands"), made.get("vp_singletons")
+    return Calibration(
+        id=made["calibration"],
+        method=asked["method"],
+        alpha=Decimal(asked["alpha"]),
+        thresholds=tuple(map(Decimal, asked["thresholds"])),
+        q_bins=tuple(asked["q_bins"]),
+        mc_points=made["mc"],
+        vp_points=made["vp"],
+        delta=None if asked["delta"] is None else float(asked["delta"]),
+        kappa=asked["kappa"],
+        usable_share=None if usable is None else usable / made["vp"],
+        singleton_share=None if singletons is None else singletons / made["vp"],
+        score=made.get("chosen_score"),
+        certificate=made.get("certificate"),
+    )
+
+
+def listed_calibration_of(answer: Mapping[str, Any]) -> ListedCalibration:
+    """Return a calibration of a list."""
+    return ListedCalibration(
+        id=answer["calibration"],
+        setting=answer["setting"],
+        number=answer["number"],
+        created_at=datetime.fromisoformat(answer["created_at"]),
+        reason=answer["reason"],
+        mc_points=answer["mc"],
+        vp_points=answer["vp"],
+        is_current=answer["is_current"],
+    )
+
+
+def decision_of(answer: Mapping[str, Any]) -> Decision:
+    """Return a decision that was made at once."""
+    return Decision(
+        id=answer["external_id"],
+        admitted=answer["decided_class"],
+        predicted=answer["predicted_class"],
+        reason=answer["reason"],
+        lower=answer["lower"],
+        upper=answer["upper"],
+        match_count=answer["match_count"],
+        distance=answer["distance"],
+        neighbours=_neighbours(answer),
+        calibration=answer["calibration"],
+        evidence={name: value for name, value in answer.items() if name not in _DECISION_NAMES},
+    )
+
+
+def stored_decision_of(answer: Mapping[str, Any]) -> StoredDecision:
+    """Return a decision of a list."""
+    return StoredDecision(
+        number=answer["decision"],
+        id=answer["external_id"],
+        admitted=answer["decided_class"],
+        predicted=answer["predicted_class"],
+        reason=answer["reason"],
+        lower=answer["lower"],
+        upper=answer["upper"],
+        calibration=answer["calibration"],
+        weighted=answer["weighted"],
+        require_full_match=answer["require_full_match"],
+        created_at=datetime.fromisoformat(answer["created_at"]),
+    )
+
+
+def replay_of(answer: Mapping[str, Any]) -> Replay:
+    """Return a decision that was computed again."""
+    return Replay(
+        number=answer["decision_id"],
+        id=answer["external_id"],
+        calibration=answer["calibration"],
+        differing=tuple(answer["differing"]),
+        stored=answer["stored"],
+        computed=answer["computed"],
+        neighbours=_neighbours(answer),
+        document=answer,
+    )
+
+
+def _neighbours(answer: Mapping[str, Any]) -> tuple[Neighbour, ...]:
+    return tuple(
+        Neighbour(one["external_id"], one["label_class"], one["distance"], one["attributes"])
+        for one in answer["neighbours"]
+    )

@@ -1,0 +1,309 @@
+"""What the methods of a classifier return, with the names that the Python interface has."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from .inputs import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Ingestion:
+    """What became of exemplars that were ingested.
+
+    Attributes:
+        rows: How many there were.
+        new: How many were not stored already.
+        new_per_split: The new ones in each split: `train`, `knn`, `mc` and `vp`.
+        recalibrations_due: How many settings should be recalibrated for it.
+    """
+
+    rows: int
+    new: int
+    new_per_split: Mapping[str, int]
+    recalibrations_due: int
+
+
+@dataclass(frozen=True, slots=True)
+class Labelling:
+    """What became of labels.
+
+    Attributes:
+        rows: How many there were.
+        new: Of exemplars that had none.
+        corrected: Other than what was stored.
+        retracted: Taken back.
+        unchanged: Known already.
+        calibrating: Exemplars that fit, calibrate or train from now on, in each split.
+        recalibrations_due: How many settings should be recalibrated for it.
+    """
+
+    rows: int
+    new: int
+    corrected: int
+    retracted: int
+    unchanged: int
+    calibrating: Mapping[str, int]
+    recalibrations_due: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A calibration, which new decisions are made by.
+
+    Attributes:
+        id: Its number.
+        method: `venn-admit` or `venn-abers`.
+        alpha: The error level.
+        thresholds: The least lower probability for each predicted class.
+        q_bins: The lower edges of the bins of q.
+        mc_points: Points of split mc.
+        vp_points: Points of split vp, which venn-abers uses for a certificate alone.
+        delta: The band radius in standard deviations of d; None for venn-abers.
+        kappa: The least number of points of each class in a band; None for venn-abers.
+        usable_share: The share of vp in bands with enough points; None for venn-abers.
+        singleton_share: The share of vp whose ADMIT set is a single class; of these, fewer will be admitted. None for
+            venn-abers.
+        score: What ranks predictions, `network` or `reliability`; None for venn-admit.
+        certificate: What became of the certificate, as JSON has it; None if none was asked for.
+    """
+
+    id: int
+    method: str
+    alpha: Decimal
+    thresholds: tuple[Decimal, ...]
+    q_bins: tuple[int, ...]
+    mc_points: int
+    vp_points: int
+    delta: float | None
+    kappa: int | None
+    usable_share: float | None
+    singleton_share: float | None
+    score: str | None
+    certificate: Mapping[str, Any] | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedCalibration:
+    """A stored calibration at a glance.
+
+    Attributes:
+        id: Its number.
+        setting: The number of the setting that it was made under.
+        number: 1, 2, ... within the setting.
+        created_at: When it was made.
+        reason: Why it was made.
+        mc_points: Points of split mc.
+        vp_points: Points of split vp.
+        is_current: Whether it is the newest of its setting.
+    """
+
+    id: int
+    setting: int
+    number: int
+    created_at: datetime
+    reason: str
+    mc_points: int
+    vp_points: int
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A training exemplar near a point.
+
+    Attributes:
+        id: Its id.
+        label: Its class.
+        distance: Euclidean, in the units of the vectors.
+        attributes: What was stored with it.
+    """
+
+    id: str
+    label: str
+    distance: float
+    attributes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The decision on one point, and why.
+
+    Attributes:
+        id: What the point was called; None if it had no id.
+        admitted: The class that is admitted; None if the prediction is rejected.
+        predicted: The class predicted.
+        reason: Why the prediction is rejected; None if it is admitted.
+        lower: The lower bound on the probability that the prediction is right; None if it was rejected before.
+        upper: The upper bound likewise.
+        match_count: q, how many of the nearest exemplars match in a row, 0 to K; None with logits only.
+        distance: d, the distance to the nearest training exemplar; None with logits only.
+        neighbours: The K nearest training exemplars, nearest first; none with logits only.
+        calibration: The number of the calibration that it was made by.
+        evidence: Everything that the decision rests on, as the service answers it.
+    """
+
+    id: str | None
+    admitted: str | None
+    predicted: str
+    reason: str | None
+    lower: float | None
+    upper: float | None
+    match_count: int | None
+    distance: float | None
+    neighbours: tuple[Neighbour, ...] = field(repr=False)
+    calibration: int
+    evidence: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions(Sequence[Decision]):
+    """Decisions on n points, in their order: each with its evidence, and all of them as columns.
+
+    Attributes:
+        decisions: Each of them.
+    """
+
+    decisions: tuple[Decision, ...] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.decisions)
+
+    def __iter__(self) -> Iterator[Decision]:
+        return iter(self.decisions)
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return the decision at a place, or those of a slice."""
+        return Decisions(self.decisions[place]) if isinstance(place, slice) else self.decisions[place]
+
+    @property
+    def is_admitted(self) -> Array:
+        """(n,) bool: whether the prediction is admitted."""
+        return np.array([one.admitted is not None for one in self.decisions], dtype=np.bool_)
+
+    @property
+    def admitted(self) -> Array:
+        """(n,) objects: the class that is admitted, None if the prediction is rejected."""
+        return self._objects("admitted")
+
+    @property
+    def predicted(self) -> Array:
+        """(n,) objects: the class predicted."""
+        return self._objects("predicted")
+
+    @property
+    def reason(self) -> Array:
+        """(n,) objects: why the prediction is rejected, None if it is admitted."""
+        return self._objects("reason")
+
+    @property
+    def lower(self) -> Array:
+        """(n,) float64: lower bounds on the probability that the prediction is right, NaN for none."""
+        return self._floats("lower")
+
+    @property
+    def upper(self) -> Array:
+        """(n,) float64: upper bounds likewise."""
+        return self._floats("upper")
+
+    @property
+    def match_count(self) -> Array:
+        """(n,) float64: q, NaN with logits only."""
+        return self._floats("match_count")
+
+    @property
+    def distance(self) -> Array:
+        """(n,) float64: d, NaN with logits only."""
+        return self._floats("distance")
+
+    @property
+    def calibration(self) -> Array:
+        """(n,) int64: the calibration that each was made by; with more than 1,000 points there may be several."""
+        return np.array([one.calibration for one in self.decisions], dtype=np.int64)
+
+    def _objects(self, name: str) -> Array:
+        return np.array([getattr(one, name) for one in self.decisions], dtype=object)
+
+    def _floats(self, name: str) -> Array:
+        return np.array([getattr(one, name) for one in self.decisions], dtype=np.float64)  # None becomes NaN
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDecision:
+    """A stored decision at a glance.
+
+    Attributes:
+        number: Its number, which `replay` takes.
+        id: The id of the exemplar.
+        admitted: The class that is admitted; None if the prediction is rejected.
+        predicted: The class predicted.
+        reason: Why the prediction is rejected; None if it is admitted.
+        lower: The lower bound on the probability that the prediction is right; None if it was rejected before.
+        upper: The upper bound likewise.
+        calibration: The number of the calibration that it was made by.
+        weighted: Whether probabilities were weighted.
+        require_full_match: Whether predictions with q < K were rejected.
+        created_at: When it was made.
+    """
+
+    number: int
+    id: str
+    admitted: str | None
+    predicted: str
+    reason: str | None
+    lower: float | None
+    upper: float | None
+    calibration: int
+    weighted: bool
+    require_full_match: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A stored decision, computed again from its snapshot.
+
+    Attributes:
+        number: That of the decision.
+        id: The id of the exemplar.
+        calibration: The number of the calibration that it was made by.
+        differing: The fields that are not the same, bit for bit; it should be empty.
+        stored: What is stored of it.
+        computed: What was computed.
+        neighbours: The nearest training exemplars of that time.
+        document: Everything, as the service answers it.
+    """
+
+    number: int
+    id: str
+    calibration: int
+    differing: tuple[str, ...]
+    stored: Mapping[str, Any] = field(repr=False)
+    computed: Mapping[str, Any] = field(repr=False)
+    neighbours: tuple[Neighbour, ...] = field(repr=False)
+    document: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a calibration stands, and what to do next.
+
+    Attributes:
+        classifier: The name of the classifier.
+        calibration: The calibration, its setting and its size.
+        advice: What to do next.
+        document: Every figure, as the service answers it.
+    """
+
+    classifier: str
+    calibration: Mapping[str, Any]
+    advice: tuple[Any, ...]
+    document: Mapping[str, Any] = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every figure, as `venn-admit report --json` prints it."""
+        return dict(self.document)

@@ -1,0 +1,140 @@
+"""Requests to the service: with the key, sent again while they may still succeed, and errors as exceptions."""
+
+import itertools
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+import httpx2 as httpx
+
+from .errors import InvalidInputError, UnavailableError, VennAdmitError, family_of
+from .retries import Retries, is_temporary
+
+# An attempt is given at least so long, even if the time is nearly over.
+_LEAST_SECONDS = 0.1
+
+
+class Transport:
+    """The connection to a service. Several threads may use it."""
+
+    def __init__(self, url: str, key: str, *, timeout: float, retries: Retries) -> None:
+        """Prepare for requests; none is sent yet.
+
+        Raises:
+            InvalidInputError: The URL or the key cannot be one.
+        """
+        try:
+            parsed = httpx.URL(url)
+        except httpx.InvalidURL as error:
+            raise InvalidInputError(f"url: expected http://host:port or https://host, got {url!r}") from error
+        if parsed.scheme not in ("http", "https") or not parsed.host:
+            raise InvalidInputError(f"url: expected http://host:port or https://host, got {url!r}")
+        if not key.isascii() or not key.isprintable() or not key.strip():
+            raise InvalidInputError("key: expected the text that `venn-admit key create` shows, got something else")
+        if not 0 < timeout < float("inf"):
+            raise InvalidInputError(f"timeout: expected a positive number of seconds, got {timeout}")
+        self.url = str(parsed).rstrip("/")
+        self._timeout = timeout
+        self._retries = retries
+        self._client = httpx.Client(
+            headers={"Authorization": f"Bearer {key.strip()}", "Accept": "application/json, application/problem+json"}
+        )
+
+    def close(self) -> None:
+        """Close the connections to the service."""
+        self._client.close()
+
+    def get(self, *path: str | int, **query: Any) -> dict[str, Any]:
+        """Return what is at a path, given in segments; parts of the query that are None are left out."""
+        given = {name: value for name, value in query.items() if value is not None}
+        return self._send("GET", path, query=given)
+
+    def post(self, *path: str | int, body: Mapping[str, Any] | bytes | None = None) -> dict[str, Any]:
+        """Send JSON to a path, however often, to be executed once; return the answer."""
+        content = body if isinstance(body, bytes | None) else json.dumps(body, allow_nan=False).encode()
+        return self._send("POST", path, content=content)
+
+    def _send(
+        self,
+        method: str,
+        path: tuple[str | int, ...],
+        *,
+        query: Mapping[str, Any] | None = None,
+        content: bytes | None = None,
+    ) -> dict[str, Any]:
+        url = "/".join([self.url, "v1", *(quote(str(segment), safe="") for segment in path)])
+        headers = {}
+        if method == "POST":
+            headers["Idempotency-Key"] = str(uuid4())  # the same for each attempt
+            if content is not None:
+                headers["Content-Type"] = "application/json"
+        ends = time.monotonic() + self._retries.total_seconds
+        for failures in itertools.count(1):
+            wait = self._retries.wait(failures)
+            left = min(self._timeout, max(ends - time.monotonic(), _LEAST_SECONDS))
+            timeout = self._timeout if failures == 1 else left
+            try:
+                answer = self._client.request(
+                    method, url, params=query, content=content, headers=headers, timeout=timeout
+                )
+            except httpx.TransportError as failure:
+                error: VennAdmitError = UnavailableError(
+                    f"the service at {self.url} did not answer in {failures} attempts; the last one failed with "
+                    f"{type(failure).__name__}: {failure}"
+                )
+                error.__cause__ = failure
+            else:
+                if answer.is_success:
+                    return _content(answer)
+                error = _error(answer)
+                if not is_temporary(answer.status_code, error.code):
+                    raise error
+                wait = max(wait, _retry_after(answer))
+            if time.monotonic() + wait >= ends:
+                raise error
+            time.sleep(wait)
+        raise AssertionError("the count has no end")
+
+
+def _content(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        content = answer.json()
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        raise VennAdmitError(
+            f"expected JSON of the venn-admit service, got something else from {answer.request.url.host}; is the URL "
+            "that of the service?",
+            status=answer.status_code,
+        )
+    return content
+
+
+def _error(answer: httpx.Response) -> VennAdmitError:
+    """Return the error that an answer is; one of a proxy has no code."""
+    try:
+        problem = answer.json()
+    except ValueError:
+        problem = None
+    if not isinstance(problem, dict):
+        problem = {}
+    code = problem.get("code")
+    detail = problem.get("detail") or (
+        f"expected an answer of the venn-admit service, got status {answer.status_code} from {answer.request.url.host}"
+    )
+    return family_of(code, answer.status_code)(
+        str(detail),
+        code=code,
+        parameters=problem.get("parameters"),
+        status=answer.status_code,
+        request_id=answer.headers.get("X-Request-ID"),
+    )
+
+
+def _retry_after(answer: httpx.Response) -> float:
+    """Return the seconds after which the service wants to be asked again; 0 if it does not say in seconds."""
+    given = answer.headers.get("Retry-After", "")
+    return float(given) if given.isascii() and given.isdigit() else 0.0
