@@ -31,6 +31,7 @@ class Subject(StrEnum):
     LOGITS_ONLY = "logits_only"
     RECALIBRATION = "recalibration"
     REPORTING = "reporting"
+    SERVING = "serving"
     STARTUP = "startup"
 
 
