@@ -8,7 +8,7 @@ from venn_admit.service.report.evaluation.wording import share_text
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExplainedStep:
     """A step on the way to a decision. outcome: `passed`, `stopped`, or `said` if nothing is decided there."""
 
     title: str
@@ -16,31 +16,35 @@ class Step:
     outcome: str
 
 
-def steps(stored: Mapping[str, Any], class_names: Sequence[str], policy: Mapping[str, Any] | None) -> list[Step]:
+def steps(
+    stored: Mapping[str, Any], class_names: Sequence[str], policy: Mapping[str, Any] | None
+) -> list[ExplainedStep]:
     """Return the steps of a decision, up to the one that rejects it if there is such a step.
 
     stored: the fields of a decision. policy: as in the payload; None if no certificate was asked for.
     """
     predicted, reason = class_names[stored["predicted"]], stored["reason"]
-    found = [Step("Prediction", f"The prediction is {predicted}.", "said")]
+    found = [ExplainedStep("Prediction", f"The prediction is {predicted}.", "said")]
     if stored.get("match_count") is not None:
         near = f"q = {stored['match_count']}: so many of the nearest training exemplars agree, one after another."
-        found.append(Step("Neighbours", f"{near} d = {stored['distance']:.6g} to the nearest.", "said"))
+        found.append(ExplainedStep("Neighbours", f"{near} d = {stored['distance']:.6g} to the nearest.", "said"))
     if "admit_set" in stored:
         found += _of_bands(stored, class_names)
     elif stored.get("score") is not None:
-        found.append(Step("Score", f"s = {stored['score']:.6g} ranks the prediction among those of its cell.", "said"))
+        found.append(
+            ExplainedStep("Score", f"s = {stored['score']:.6g} ranks the prediction among those of its cell.", "said")
+        )
     if stored["lower"] is not None:
         bounds = f"Probability that it is right: {share_text(stored['lower'])} to {share_text(stored['upper'])}."
         weight = (
             "" if stored["upweight"] is None else f" Up-weight {stored['upweight']:.4g}, for what is unlike the data."
         )
-        found.append(Step("Probability", bounds + weight, "said"))
+        found.append(ExplainedStep("Probability", bounds + weight, "said"))
     if policy is not None:
-        found.append(Step("Policy", _policy_text(policy), "said"))
+        found.append(ExplainedStep("Policy", _policy_text(policy), "said"))
     if reason is None:
-        return [*found, Step("Decision", f"Admitted as {class_names[stored['decision']]}.", "passed")]
-    return [*found, Step("Decision", f"Rejected: {reason}.", "stopped")]
+        return [*found, ExplainedStep("Decision", f"Admitted as {class_names[stored['decision']]}.", "passed")]
+    return [*found, ExplainedStep("Decision", f"Rejected: {reason}.", "stopped")]
 
 
 def evidence(
@@ -62,22 +66,22 @@ def evidence(
     return [(*row, f"{count:,}") for row, count in zip(rows, category, strict=True)]
 
 
-def _of_bands(stored: Mapping[str, Any], class_names: Sequence[str]) -> list[Step]:
+def _of_bands(stored: Mapping[str, Any], class_names: Sequence[str]) -> list[ExplainedStep]:
     reason, least = stored["reason"], min(stored["band_size"])
     scarcest = class_names[stored["band_size"].index(least)]
     band = f"The band holds at least {least:,} points of every class, the fewest of {scarcest}."
     if reason == "band below kappa":
-        return [Step("Band", f"{band} These are fewer than kappa.", "stopped")]
+        return [ExplainedStep("Band", f"{band} These are fewer than kappa.", "stopped")]
     plausible = [name for name, bit in zip(class_names, stored["admit_set"], strict=True) if bit == "1"]
     named = ", ".join(plausible) or "no class"
-    found = [Step("Band", band, "passed")]
+    found = [ExplainedStep("Band", band, "passed")]
     if reason == "set not a singleton":
-        return [*found, Step("Set", f"{len(plausible)} classes are plausible: {named}.", "stopped")]
+        return [*found, ExplainedStep("Set", f"{len(plausible)} classes are plausible: {named}.", "stopped")]
     size = stored["category_size"]
     return [
         *found,
-        Step("Set", f"One class is plausible: {named}.", "passed"),
-        *([] if size is None else [Step("Category", f"{size:,} calibration points are like it.", "said")]),
+        ExplainedStep("Set", f"One class is plausible: {named}.", "passed"),
+        *([] if size is None else [ExplainedStep("Category", f"{size:,} calibration points are like it.", "said")]),
     ]
 
 
