@@ -28,8 +28,8 @@ from venn_admit.service.api.routes import (
     settings,
 )
 from venn_admit.service.api.routes.parts import problems
+from venn_admit.service.api.security.accepted import accepted_tokens
 from venn_admit.service.api.security.described import describe_guards
-from venn_admit.service.api.security.issuer import accepted_tokens
 from venn_admit.service.api.security.ledger import Ledger
 from venn_admit.service.api.security.rates import Concurrency, Rates
 from venn_admit.service.api.submitted import SubmittedJobs

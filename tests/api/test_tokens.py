@@ -19,7 +19,8 @@ from tests.api.service import OWN, Service, check_problem
 from tests.cli.samples import NAME
 from venn_admit.service.api.application import create_application
 from venn_admit.service.api.security import ledger
-from venn_admit.service.api.security.issuer import IssuerError, accepted_tokens, public_keys
+from venn_admit.service.api.security.accepted import accepted_tokens
+from venn_admit.service.api.security.issuer import IssuerError, public_keys
 from venn_admit.service.api.security.tokens import Tokens
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.settings import Settings
