@@ -136,3 +136,36 @@ def test_a_stream_of_events_does_not_make_a_process_busy() -> None:
         return statuses
 
     assert asyncio.run(opened()) == [200, 200, 200]
+
+
+def test_a_body_that_is_awaited_does_not_make_a_process_busy() -> None:
+    async def opened() -> list[int]:
+        come, statuses = asyncio.Event(), list[int]()
+
+        async def app(_scope: ASGIScope, receive: Receive, send: Send) -> None:
+            await receive()
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+
+        async def slow() -> Message:
+            await come.wait()
+            return {"type": "http.request"}
+
+        async def at_once() -> Message:
+            return {"type": "http.request"}
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+
+        guarded = rates.Concurrency(app, most=1)
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(2):
+                tasks.create_task(guarded({"type": "http", "path": "/v1/classifiers"}, slow, send))
+            await asyncio.sleep(0.01)
+            await guarded({"type": "http", "path": "/v1/classifiers"}, at_once, send)
+            assert statuses == [200]
+            come.set()
+        return statuses
+
+    assert asyncio.run(opened()) == [200, 200, 200]

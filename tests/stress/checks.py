@@ -3,10 +3,16 @@
 from typing import Any
 
 import schemathesis
-from schemathesis import Case, CheckContext, Response
+from schemathesis import Case, CheckContext, Response, SerializationContext
 
 from venn_admit.service.api.headers import REQUEST_ID, SECURITY_HEADERS
 from venn_admit.service.api.problems import Problem
+
+
+@schemathesis.serializer("application/vnd.apache.parquet", "application/vnd.apache.arrow.stream")
+def as_bytes(ctx: SerializationContext, value: Any) -> bytes:  # noqa: ARG001
+    """A file of drawn bytes, which no reader must accept or fail on."""
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
 
 
 @schemathesis.check

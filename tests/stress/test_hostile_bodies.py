@@ -66,8 +66,8 @@ def kept(served: Served) -> Iterator[Served]:
         assert served.process.poll() is None
         assert client.post(f"{OWN}/decide", json=GOOD).json() == expected.json()
         after = contents(served.program.url)
-        # That a key is used is noted once a minute, and nothing else is.
-        assert {table for table in before if before[table] != after[table]} <= {"api_key"}
+        # That a key is used is noted once a minute, and which route it asked; nothing else is.
+        assert {table for table in before if before[table] != after[table]} <= {"api_key", "audit_event"}
         assert served.resident() - held < MOST_GROWTH
 
 

@@ -59,12 +59,23 @@ def get_job(
     return finite(job_payload(found))
 
 
+_EVENT = {
+    "type": "object",
+    "description": "Each event.",
+    "properties": {
+        "id": {"type": "string", "examples": ["512-running"]},
+        "event": {"type": "string", "enum": ["progress", "end"]},
+        "data": {"type": "string", "description": "A JSON object: job, state, rows, rows_done and error."},
+    },
+}
+
+
 @routes.get(
     "/classifiers/{classifier}/jobs/{job}/events",
     response_class=Response,
     dependencies=[needs(Scope.READ)],
     responses={
-        200: {"description": "The events.", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}},
+        200: {"description": "The events.", "content": {MEDIA_TYPE: {"schema": _EVENT}}},
         204: {"description": "The job is over, and the end of it was sent before."},
         **problems(404, 429),
     },

@@ -17,7 +17,8 @@ IDEMPOTENCY_KEY = {
     "schema": {
         "type": "string",
         "minLength": 1,
-        "maxLength": LONGEST_KEY,
+        "maxLength": LONGEST_KEY + 2,
+        "pattern": rf'^("[!#-~]{{1,{LONGEST_KEY}}}"|[!#-~]{{1,{LONGEST_KEY}}})$',
         "title": "Idempotency-Key",
         "examples": ["5e1c7f0a-6f2e-4a9b-9f0d-1a2b3c4d5e6f"],
     },

@@ -3,7 +3,6 @@
 import math
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import ExitStack
 
 from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -66,14 +65,14 @@ class Concurrency:
     def __init__(self, app: ASGIApp, *, most: int) -> None:
         self._app = app
         self._most = most
-        self._running = 0
+        self._running: set[_Place] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         if scope["type"] != "http" or not self._most or scope["path"].startswith("/health/"):
             await self._app(scope, receive, send)
             return
-        if self._running >= self._most:
+        if len(self._running) >= self._most:
             refusal = Refused(
                 503,
                 Problem.TOO_BUSY,
@@ -82,20 +81,49 @@ class Concurrency:
             )
             await refusal.answer()(scope, receive, send)
             return
-        with ExitStack() as held:
-            self._running += 1
-            held.callback(self._end_one)
+        place = _Place(self._running)
 
-            async def sent(message: Message) -> None:
-                # A stream of events waits for most of its life; its number has a limit of its own.
-                if message["type"] == "http.response.start" and _is_of_events(message):
-                    held.close()
-                await send(message)
+        async def received() -> Message:
+            # Whoever sends a body slowly keeps nobody else from being answered.
+            place.leave()
+            try:
+                return await receive()
+            finally:
+                place.take()
 
-            await self._app(scope, receive, sent)
+        async def sent(message: Message) -> None:
+            # A stream of events waits for most of its life; the number of streams has a limit of its own.
+            if message["type"] == "http.response.start" and _is_of_events(message):
+                place.give_up()
+            await send(message)
 
-    def _end_one(self) -> None:
-        self._running -= 1
+        place.take()
+        try:
+            await self._app(scope, received, sent)
+        finally:
+            place.give_up()
+
+
+class _Place:
+    """A request's place among those that are being answered."""
+
+    def __init__(self, running: "set[_Place]") -> None:
+        self._running = running
+        self._is_given_up = False
+
+    def take(self) -> None:
+        """Count the request, unless it gave its place up."""
+        if not self._is_given_up:
+            self._running.add(self)
+
+    def leave(self) -> None:
+        """Do not count the request until it takes its place again."""
+        self._running.discard(self)
+
+    def give_up(self) -> None:
+        """Do not count the request any more."""
+        self._is_given_up = True
+        self.leave()
 
 
 def _is_of_events(start: Message) -> bool:

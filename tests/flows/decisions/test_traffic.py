@@ -66,7 +66,7 @@ def test_of_reading_the_support(bench: Bench) -> None:
     with traffic(bench.engine) as counted:
         bench.cache.support(bench.engine, classifier)
     blocks = [-(-count // (2**16 // (4 * width))) for width in (C, D)]
-    assert (counted.statements, counted.copied_out) == (2, sum(blocks))
+    assert (counted.statements, counted.copied_out) == (3, sum(blocks))
 
 
 def test_of_a_scored_chunk(edge: Bench) -> None:
@@ -79,7 +79,7 @@ def test_of_a_scored_chunk(edge: Bench) -> None:
     for ordinal, count in ((1, 60), (2, 40)):
         with traffic(edge.engine) as counted:
             assert runner.run(request.job_id, ordinal) == count
-        assert counted.statements == 17
+        assert counted.statements == 19
         assert counted.copied_in == dict.fromkeys(("neighbours", "approximation", "decision", "admit_evidence"), count)
         assert counted.bytes_in["neighbours"] == count * list_bytes + COPY_FRAME
         assert counted.copied_out == 2 * count
