@@ -65,6 +65,11 @@ def test_others_are_answered_while_many_are_slow(served: Served, connections: Ex
         connect(served, connections, head(served))
         connect(served, connections, head(served)[:40])
     with served.client() as client:
+        # While hundreds of keys are looked up at once, the process may be busy, and says when to try again.
+        until = time.monotonic() + SLACK_SECONDS
+        while (first := client.post(f"{OWN}/decide", json=GOOD)).status_code == 503 and time.monotonic() < until:
+            assert first.json()["code"] == "too-busy"
+            time.sleep(float(first.headers["Retry-After"]))
         for _ in range(20):
             began = time.monotonic()
             assert client.post(f"{OWN}/decide", json=GOOD).status_code == 200
