@@ -13,7 +13,7 @@ RUN python -m venv /opt/venn-admit
 WORKDIR /usr/src/venn-admit
 COPY constraints.txt pyproject.toml README.md LICENSE ./
 RUN python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
-        print(*p['dependencies'], *(one for extra in ('oidc', 'redis') for one in p['optional-dependencies'][extra]), \
+        print(*p['dependencies'], *(one for extra in ('oidc', 'redis', 'telemetry') for one in p['optional-dependencies'][extra]), \
               sep='\n')" > requirements.txt \
     && pip install --constraint constraints.txt --requirement requirements.txt
 COPY venn_admit venn_admit

@@ -9,6 +9,8 @@ BROKERS ?= redis or rabbitmq
 TEST_PROCESSES ?= 2
 # How many requests `make fuzz` makes to each operation, in each of its phases.
 FUZZ ?= 300
+# Which requests it draws.
+FUZZ_SEED ?= 1
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -58,7 +60,8 @@ soak: $(VENV)/.dev ## 200 kills and other faults, counted, then all at once; SOA
 
 .PHONY: fuzz
 fuzz: $(VENV)/.dev ## thousands of requests, made from the OpenAPI document; FUZZ=1000 for as many of each operation
-	VENN_ADMIT_TEST_FUZZ_EXAMPLES=$(FUZZ) $(BIN)/python -m pytest tests/stress/test_openapi.py
+	VENN_ADMIT_TEST_FUZZ_EXAMPLES=$(FUZZ) VENN_ADMIT_TEST_FUZZ_SEED=$(FUZZ_SEED) \
+		$(BIN)/python -m pytest -rP tests/stress/test_openapi.py
 
 .PHONY: lint
 lint: $(VENV)/.dev ## style, types, import directions, SQL, what migrations lock

@@ -22,8 +22,10 @@ class Subject(StrEnum):
     BANDS = "bands"
     VENN_ABERS = "venn_abers"
     LOCALIZER = "localizer"
+    MEMORY_LAYER = "memory_layer"
     GROWTH = "growth"
     BASELINES = "baselines"
+    INGESTION = "ingestion"
     STORAGE = "storage"
     ONE_QUERY = "one_query"
     ONE_POINT = "one_point"
@@ -31,6 +33,7 @@ class Subject(StrEnum):
     LOGITS_ONLY = "logits_only"
     RECALIBRATION = "recalibration"
     REPORTING = "reporting"
+    KEEPING = "keeping"
     SERVING = "serving"
     STARTUP = "startup"
 

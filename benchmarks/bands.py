@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from benchmarks.data import calibration_points, draw_view, generator
+from benchmarks.data import draw_view, generator
 from benchmarks.measure import Measurement, compare
-from venn_admit.service.core.approximation.knn import softmax
+from venn_admit.service.core.approximation.knn import calibration_points, softmax
 from venn_admit.service.core.calibrators.bands import band_radius
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex

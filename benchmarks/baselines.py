@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.data import draw_vectors, draw_view, generator
 from benchmarks.measure import Measurement, Work, compare
+from venn_admit.service.core.approximation.distance_tiles import QUERY_TILE, SUPPORT_TILE
 from venn_admit.service.core.approximation.knn import nonconformity, softmax
-from venn_admit.service.core.approximation.localizer import QUERY_TILE, SUPPORT_TILE
 from venn_admit.service.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores
 from venn_admit.service.core.comparison.adaptive_tuning import tuned_rules
 from venn_admit.service.core.comparison.local import local_thresholds

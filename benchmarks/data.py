@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from venn_admit.service.core.approximation.knn import nonconformity
-from venn_admit.service.core.types import Approximation, CalibrationPoints, Float32Array, IntArray
+from venn_admit.service.core.types import Approximation, Float32Array, IntArray
 
 _LATENT_DIMENSION = 12
 _CLUSTERS = 40
@@ -54,13 +53,3 @@ def draw_view(
         distance=rng.gamma(4.0, 1.0, size=count) / (1 + clarity),
     )
     return view, label
-
-
-def calibration_points(view: Approximation, label: IntArray) -> CalibrationPoints:
-    return CalibrationPoints(
-        label=label,
-        predicted=view.predicted,
-        match_count=view.match_count,
-        distance=view.distance,
-        score=nonconformity(view.logits, label),
-    )

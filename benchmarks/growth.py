@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.data import calibration_points, draw_vectors, draw_view, generator
+from benchmarks.data import draw_vectors, draw_view, generator
 from benchmarks.measure import Measurement, Work, compare
+from venn_admit.service.core.approximation.knn import calibration_points
 from venn_admit.service.core.approximation.localizer import category_weight
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.calibrators.venn_admit.decide import Localizer, decide
@@ -99,7 +100,7 @@ def _chunks(scale: int) -> Measurement:
                 settings,
                 neighbour_count=_NEIGHBOUR_COUNT,
                 require_full_match=False,
-                localizer=Localizer(eta_loc=5.0, queries=queries[rows], support=support),
+                localizer=Localizer.over(support, 5.0, queries[rows]),
             )
 
     size = f"{chunk_count} chunks of {_CHUNK_ROWS:,}"

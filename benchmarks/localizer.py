@@ -7,7 +7,8 @@ import numpy as np
 
 from benchmarks.data import draw_vectors, generator
 from benchmarks.measure import Measurement, compare
-from venn_admit.service.core.approximation.localizer import FLOAT64_SUPPORT, QUERY_TILE, SUPPORT_TILE, category_weight
+from venn_admit.service.core.approximation.distance_tiles import QUERY_TILE, SUPPORT_TILE
+from venn_admit.service.core.approximation.localizer import FLOAT64_SUPPORT, category_weight
 from venn_admit.service.core.types import Float32Array
 
 _DIMENSION = 384

@@ -49,7 +49,7 @@ def compare(
 
     Each is called turns + 1 times: the first call loads libraries and fills caches, and does not count.
     """
-    return compare_costs(what, size, against, lambda: _cost(ours), lambda: _cost(peer), turns, peer_share)
+    return compare_costs(what, size, against, lambda: cost_of(ours), lambda: cost_of(peer), turns, peer_share)
 
 
 def compare_costs(
@@ -87,7 +87,8 @@ def _median_peak(costs: list[Cost]) -> int | None:
     return round(statistics.median(peaks)) if peaks else None
 
 
-def _cost(work: Work) -> Cost:
+def cost_of(work: Work) -> Cost:
+    """The wall clock of one call, and by how much this process grew at most."""
     known = _reset_watermark()
     resident = _resident("VmRSS") if known else 0
     start = time.perf_counter()

@@ -52,6 +52,7 @@ class _Limits:
     max_attempts: int = 1
     retry_seconds: float = 1.0
     memory_budget_mb: int = 512
+    device: str = "cpu"
 
 
 def measure(large: bool) -> Iterator[Measurement]:

@@ -48,6 +48,7 @@ class _Limits:
     max_attempts: int = 1
     retry_seconds: float = 1.0
     memory_budget_mb: int = 512
+    device: str = "cpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,8 @@ class _Service:
         with connect(self.engine) as connection:
             chunks = connection.execute(text("SELECT ordinal FROM job_chunk WHERE job_id = :job"), {"job": job_id})
             ordinals = list(chunks.scalars())
-        return sum(self.runner.run(job_id, ordinal) for ordinal in ordinals)
+        claims = (self.runner.claim(job_id, ordinal) for ordinal in ordinals)
+        return sum(self.runner.compute(claim) for claim in claims if claim is not None)
 
     def _log_position(self) -> int:
         with connect(self.engine) as connection:

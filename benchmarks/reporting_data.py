@@ -1,8 +1,11 @@
 """Rows for reports: a classifier that was calibrated by both methods and decided on a day's traffic each day."""
 
 import re
+from datetime import date
 
 from sqlalchemy import Connection, text
+
+FIRST_DAY = date(2026, 1, 1)
 
 # Exemplars are numbered from :first: training ones, those that calibrate, and those that are scored. u is a number in
 # [0, 1) that depends on nothing but n.
@@ -17,12 +20,13 @@ FROM generate_series(0, :end - 1) AS n;
 INSERT INTO exemplar_vector (classifier_id, support, exemplar_id, vector)
 SELECT :classifier, TRUE, :first + n, '[1, 2]' FROM generate_series(0, :training - 1) AS n;
 INSERT INTO neighbours (exemplar_id, support_version, neighbour_ids, distances)
-SELECT :first + n, 0, array(SELECT :first + (n * 31 + k) % :training FROM generate_series(0, :k - 1) AS k),
+SELECT :first + n, :first + :training,
+    array(SELECT :first + (n * 31 + k) % :training FROM generate_series(0, :k - 1) AS k),
     array(SELECT 1.0 + k FROM generate_series(0, :k - 1) AS k)
 FROM generate_series(:training, :end - 1) AS n;
 INSERT INTO label_event (exemplar_id, label, selection, source, created_at)
 SELECT :first + n, n % 2, 'random', 'test',
-    DATE '2026-01-01' + interval '1 day' * floor(n::numeric * :days / :unlabelled)
+    CAST(:first_day AS date) + interval '1 day' * floor(n::numeric * :days / :unlabelled)
 FROM generate_series(0, :unlabelled - 1) AS n;
 INSERT INTO knn_parameters (id, classifier_id, origin, beta, gamma, eta, eta_loc, is_current) OVERRIDING SYSTEM VALUE
 VALUES (:classifier, :classifier, 'given', '{0, 0}', '{1, 1}', 1, 1, TRUE);
@@ -40,6 +44,7 @@ INSERT INTO calibration (id, calibrator_id, number, knn_parameters_id, mc_count,
 OVERRIDING SYSTEM VALUE
 SELECT id, id, 1, :classifier, :calibrating / 2, :calibrating / 2, '', 'current'
 FROM calibrator WHERE classifier_id = :classifier;
+INSERT INTO score_choice (calibration_id, score) VALUES (:classifier * 2 + 1, 'network');
 INSERT INTO band_radius (calibration_id, s_hat, omega) VALUES (:classifier * 2, 0.1, 0.1);
 INSERT INTO calibration_point
     (calibrator_id, method, exemplar_id, valid_from, split, label, predicted, match_count, bin, distance, score,
@@ -69,7 +74,7 @@ SELECT
         WHEN n % 3 > 0 AND method = 'venn-admit' THEN 'band below kappa'
         WHEN n % 3 > 0 THEN 'probability below threshold'
     END,
-    DATE '2026-01-01' + interval '1 day' * floor((n - :unlabelled)::numeric * :days / :scored)
+    CAST(:first_day AS date) + interval '1 day' * floor((n - :unlabelled)::numeric * :days / :scored)
 FROM generate_series(:unlabelled, :end - 1) AS n CROSS JOIN calibrator WHERE classifier_id = :classifier ORDER BY n;
 INSERT INTO admit_evidence (decision_id, admit_set, band_size, threshold, category_size)
 SELECT id, B'01', ARRAY[0, id % 7 + 1], '{0, 0}', 1 FROM decision WHERE calibration_id = :classifier * 2;
@@ -79,11 +84,11 @@ INSERT INTO job
     (classifier_id, kind, state, calibration_id, weighted, require_full_match, row_count, created_at, finished_at)
 SELECT
     :classifier, 'score', 'done', calibrator.id, FALSE, FALSE, :scored / :days,
-    DATE '2026-01-01' + interval '1 day' * day, now()
+    CAST(:first_day AS date) + interval '1 day' * day, now()
 FROM generate_series(0, :days - 1) AS day CROSS JOIN calibrator WHERE classifier_id = :classifier
 ORDER BY day, calibrator.id;
 INSERT INTO job_row (job_id, row_number, exemplar_id)
-SELECT job.id, n, :first + :unlabelled + (job.created_at::date - DATE '2026-01-01') * row_count + n
+SELECT job.id, n, n + :first + :unlabelled + (job.created_at::date - CAST(:first_day AS date)) * row_count
 FROM job CROSS JOIN LATERAL generate_series(0, row_count - 1) AS n WHERE classifier_id = :classifier;
 INSERT INTO job_chunk (job_id, ordinal, first_row, end_row, state)
 SELECT id, 0, 0, row_count, 'done' FROM job WHERE classifier_id = :classifier;
@@ -100,6 +105,7 @@ def fill(
     scored: int,
     days: int,
     neighbour_count: int,
+    first_day: date = FIRST_DAY,
 ) -> None:
     """Store a classifier's exemplars, calibrations, decisions and jobs.
 
@@ -115,6 +121,7 @@ def fill(
         scored: Exemplars decided on; a multiple of `days`.
         days: Days of traffic.
         neighbour_count: K.
+        first_day: Of the traffic.
     """
     given = {
         "classifier": classifier_id,
@@ -126,6 +133,7 @@ def fill(
         "end": training + calibrating + scored,
         "days": days,
         "k": neighbour_count,
+        "first_day": first_day,
     }
     connection.execute(text("SET LOCAL session_replication_role = replica"))
     for statement in STATEMENTS.split(";\n")[:-1]:

@@ -20,7 +20,7 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_network, draw_vectors
 from benchmarks.measure import Measurement, compare
 from benchmarks.storage import database, folder
-from venn_admit.service.cli.worker_process import START_SECONDS, STOP_SECONDS, worker_command, worker_environment
+from venn_admit.service.cli.worker_process import STOP_SECONDS, worker_command, worker_environment
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.types import CalibratorSettings, Float32Array, IntArray, KnnParameters
 from venn_admit.service.files.sources import FileSource
@@ -42,6 +42,7 @@ _CHUNK_ROWS = 2048
 _WORKERS = 2
 _NAME = "bench"
 _BLOCK_BYTES = 64 * 2**20
+_START_SECONDS = 300.0  # on a machine that is busy with other things
 
 
 def measure(large: bool) -> Iterator[Measurement]:
@@ -50,7 +51,7 @@ def measure(large: bool) -> Iterator[Measurement]:
     logits, labels = draw_network(vectors, _CLASS_COUNT)
     ends = np.cumsum([support, held_out, held_out, points])
     parts = dict(zip(("train", "mc", "vp", "score"), np.split(np.arange(ends[-1]), ends[:-1]), strict=True))
-    with folder() as files, database(files / "home") as engine, _workers(engine, files / "home") as app:
+    with folder() as files, database(files / "home") as engine, workers(engine, files / "home") as app:
         create(engine, _NAME, tuple(map(str, range(_CLASS_COUNT))), dimension=_DIMENSION, neighbour_count=_K, seed=0)
         for part, rows in parts.items():
             path = files / f"{part}.npz"
@@ -130,7 +131,7 @@ def _settings() -> CalibratorSettings:
 
 
 @contextmanager
-def _workers(engine: Engine, home: Path) -> Iterator[Celery]:
+def workers(engine: Engine, home: Path) -> Iterator[Celery]:
     """A worker of two processes on the embedded server of `home`; the application that sends it messages."""
     url = engine.url.render_as_string(hide_password=False)
     runtime = Runtime.start(Settings(home=home, database_url=url, broker_url=None))
@@ -153,13 +154,13 @@ def _workers(engine: Engine, home: Path) -> Iterator[Celery]:
 
 
 def _await_worker(engine: Engine, process: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         with connect(engine) as connection:
             if jobs.live_workers(connection):
                 return
         time.sleep(0.1)
-    raise RuntimeError(f"no worker came up within {START_SECONDS:.0f} s")
+    raise RuntimeError(f"no worker came up within {_START_SECONDS:.0f} s")
 
 
 def _products(

@@ -1,7 +1,4 @@
-"""A file into the store and the support back out of it, against COPY of the same rows and a bare table.
-
-The peer's rows are encoded beforehand and not decoded afterwards: what it takes is the server's part.
-"""
+"""The support read back out of the store, against COPY of the same rows out of a bare table, not decoded."""
 
 import tempfile
 from collections.abc import Iterator
@@ -33,47 +30,21 @@ def measure(large: bool) -> Iterator[Measurement]:
     row_count = 100_000 if large else 10_000
     with folder() as files, database(files / "home") as engine:
         path = _write_exemplars(files, row_count)
-        with transaction(engine) as connection:
-            for number in range(_TURNS + 1):
-                connection.execute(
-                    text(f"CREATE TABLE bare_{number} (id bigint, label integer, f real[], r vector({_DIMENSION}))")
-                )
-        for number in range(_TURNS + 1):
-            create(
-                engine,
-                f"bench-{number}",
-                tuple(map(str, range(_CLASS_COUNT))),
-                dimension=_DIMENSION,
-                neighbour_count=25,
-                seed=0,
-            )
-        rows = _rows_as_sent(engine, path)
-        yield _measure_ingest(engine, path, row_count, rows)
+        create(engine, "bench", tuple(map(str, range(_CLASS_COUNT))), dimension=_DIMENSION, neighbour_count=25, seed=0)
+        ingest(engine, "bench", FileSource(path), Split.TRAIN)
+        _copy_bare(engine, path)
         yield _measure_support(engine, files, row_count)
-
-
-def _measure_ingest(engine: Engine, path: Path, row_count: int, rows: bytes) -> Measurement:
-    names = (f"bench-{number}" for number in range(_TURNS + 1))
-    tables = (f"bare_{number}" for number in range(_TURNS + 1))
-    return compare(
-        "ingest a file",
-        f"{row_count:,}, D={_DIMENSION}",
-        "COPY into a bare table",
-        lambda: ingest(engine, next(names), FileSource(path), Split.TRAIN),
-        lambda: _copy_bare(engine, next(tables), rows),
-        turns=_TURNS,
-    )
 
 
 def _measure_support(engine: Engine, files: Path, row_count: int) -> Measurement:
     with transaction(engine) as connection:
-        classifier = classifiers.by_name(connection, "bench-0")
+        classifier = classifiers.by_name(connection, "bench")
     return compare(
         "support into a memory map",
         f"{row_count:,}, D={_DIMENSION}",
         "COPY of a bare table",
         lambda: ArrayCache(Path(tempfile.mkdtemp(dir=files))).support(engine, classifier),
-        lambda: _read_bare(engine, "bare_0"),
+        lambda: _read_bare(engine, "bare"),
         turns=_TURNS,
     )
 
@@ -109,23 +80,14 @@ def _write_exemplars(files: Path, row_count: int) -> Path:
     return path
 
 
-def _rows_as_sent(engine: Engine, path: Path) -> bytes:
-    """The file's rows in the binary format of COPY, by way of a table."""
+def _copy_bare(engine: Engine, path: Path) -> None:
+    """The file's rows in a table of their own."""
     columns: dict[str, Column] = {"id": INT8, "label": INT4, "f": Array(">f4", _CLASS_COUNT), "r": Vector(_DIMENSION)}
     with np.load(path) as arrays:
         values = {"id": np.arange(len(arrays["y"])), "label": arrays["y"], "f": arrays["f"], "r": arrays["r"]}
     with transaction(engine) as connection:
-        connection.execute(text("CREATE TABLE sent (LIKE bare_0)"))
-        copy_in(driver_cursor(connection), "sent", columns, values)
-    return _read_bare(engine, "sent")
-
-
-def _copy_bare(engine: Engine, table: str, rows: bytes) -> None:
-    with (
-        transaction(engine) as connection,
-        driver_cursor(connection).copy(f"COPY {table} FROM STDIN (FORMAT binary)".encode()) as copy,
-    ):
-        copy.write(rows)
+        connection.execute(text(f"CREATE TABLE bare (id bigint, label integer, f real[], r vector({_DIMENSION}))"))
+        copy_in(driver_cursor(connection), "bare", columns, values)
 
 
 def _read_bare(engine: Engine, table: str) -> bytes:

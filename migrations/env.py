@@ -11,22 +11,12 @@ from alembic import context
 from sqlalchemy import Connection, text
 
 from venn_admit.service.settings import get_settings
+from venn_admit.service.store.database import schema
 from venn_admit.service.store.database.engine import create_engine, database_url
+from venn_admit.service.store.database.locks import MIGRATION_LOCK
 from venn_admit.service.store.database.tables import SCHEMA, metadata
 
-# An arbitrary number of our own: whoever holds this advisory lock is migrating.
-MIGRATION_LOCK = 0x76_65_6E_6E
 LOCK_POLL_SECONDS = 0.1
-
-
-def is_ours(_object: object, name: str | None, type_: str, reflected: bool, _compare_to: object) -> bool:
-    """Leave out what is made at run time: the partitions of exemplar_vector, two a classifier."""
-    made_at_run_time = type_ == "table" and reflected and (name or "").startswith("exemplar_vector_")
-    return not made_at_run_time
-
-
-def only_our_schema(name: str | None, type_: str, _parents: object) -> bool:
-    return name == SCHEMA if type_ == "schema" else True
 
 
 def configure(connection: Connection | None, **options: Any) -> None:
@@ -35,8 +25,8 @@ def configure(connection: Connection | None, **options: Any) -> None:
         target_metadata=metadata,
         version_table_schema=SCHEMA,
         include_schemas=True,
-        include_name=only_our_schema,
-        include_object=is_ours,
+        include_name=schema.is_own_schema,
+        include_object=schema.is_own_object,
         compare_server_default=True,
         transaction_per_migration=True,
         **options,

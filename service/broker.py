@@ -1,7 +1,7 @@
 """Celery's side of a job: its messages, and the conventions that senders and workers share.
 
-A message says only "look at this chunk", or "look at what is due"; what there is to do, and whether it is done, is in
-the database (service/store/work/jobs.py).
+A message says only "there is a chunk to compute", or "look at what is due"; what there is to do, which of it is next,
+and whether it is done, is in the database (service/store/work/jobs.py).
 """
 
 import threading
@@ -16,6 +16,7 @@ from kombu import Exchange, Queue
 from kombu.transport import TRANSPORT_ALIASES, virtual
 from sqlalchemy import Connection, Engine, make_url
 
+from venn_admit.service import telemetry
 from venn_admit.service.errors import BrokerError, DatabaseError, VennAdmitError
 from venn_admit.service.secrets import mask, shown_address
 from venn_admit.service.store.database.engine import connect, create_engine, transaction
@@ -26,6 +27,8 @@ RUN_CHUNK = "workers.tasks.run_chunk"
 SWEEP = "workers.tasks.sweep"
 RECALIBRATE = "workers.tasks.recalibrate"
 MONITOR = "workers.tasks.monitor"
+PRUNE = "workers.tasks.prune"
+_UPKEEP = (SWEEP, RECALIBRATE, MONITOR, PRUNE)
 
 # The exit code of a worker that no longer took messages; a new one may (EX_TEMPFAIL of sysexits.h).
 DEAF_EXIT_CODE = 75
@@ -150,7 +153,7 @@ def make_app(url: str, *, queue: str, task_seconds: float) -> Celery:
         task_time_limit=task_seconds,
         task_default_queue=queue,
         task_queues=[Queue(name, Exchange(name), routing_key=name) for name in (queue, upkeep)],
-        task_routes={task: {"queue": upkeep, "routing_key": upkeep} for task in (SWEEP, RECALIBRATE, MONITOR)},
+        task_routes={task: {"queue": upkeep, "routing_key": upkeep} for task in _UPKEEP},
         worker_prefetch_multiplier=1,
         worker_hijack_root_logger=False,
         broker_connection_retry_on_startup=True,
@@ -177,7 +180,13 @@ def prepare(app: Celery) -> None:
 
 def waiting(app: Celery) -> int:
     """Count the messages that wait for a worker. Raises BrokerError."""
-    return _in_time(app, _count_waiting)
+    names = [queue.name for queue in app.conf.task_queues]
+    return _in_time(app, lambda app: _count_waiting(app, names))
+
+
+def waiting_chunks(app: Celery) -> int:
+    """Count the messages among them that are about chunks. Raises BrokerError."""
+    return _in_time(app, lambda app: _count_waiting(app, [app.conf.task_default_queue]))
 
 
 def _make_queues(app: Celery) -> None:
@@ -186,12 +195,12 @@ def _make_queues(app: Celery) -> None:
             queue(connection.default_channel).declare()
 
 
-def _count_waiting(app: Celery) -> int:
+def _count_waiting(app: Celery, queues: list[str]) -> int:
     with app.connection_for_read() as connection:
         channel = connection.default_channel
         return sum(
-            channel.queue_declare(queue=queue.name, durable=True, exclusive=False, auto_delete=False).message_count
-            for queue in app.conf.task_queues
+            channel.queue_declare(queue=queue, durable=True, exclusive=False, auto_delete=False).message_count
+            for queue in queues
         )
 
 
@@ -251,12 +260,43 @@ def _named(url: str) -> str:
     return "in the database" if url.startswith(_DATABASE_TRANSPORT) else shown_address(url)
 
 
+def send_upkeep(app: Celery, task: str) -> None:
+    """Have a worker do now what beat has done from time to time.
+
+    Raises:
+        BrokerError: the broker cannot be reached.
+    """
+    with _reachable(app):
+        app.send_task(task, retry=True, retry_policy=SEND_RETRIES)
+
+
 def send(app: Celery, chunks: list[tuple[int, int]]) -> None:
-    """Wake workers for these chunks (job, ordinal). The sweeper sends lost messages again.
+    """Wake workers, one for each of these chunks (job, ordinal); which computes which is seen when it claims one.
+
+    The sweeper sends lost messages again.
 
     Raises:
         BrokerError: the broker cannot be reached; any number of the messages may have been sent.
     """
-    with _reachable(app), app.producer_pool.acquire(block=True) as producer:
+    queue = app.conf.task_default_queue
+    told = {
+        "messaging.system": "celery",
+        "messaging.operation.type": "send",
+        "messaging.destination.name": queue,
+        "messaging.batch.message_count": len(chunks),
+    }
+    with (
+        _reachable(app),
+        telemetry.span(f"send {queue}", "producer", told),
+        app.producer_pool.acquire(block=True) as producer,
+    ):
+        headers = telemetry.headers()
         for job_id, ordinal in chunks:
-            app.send_task(RUN_CHUNK, args=[job_id, ordinal], producer=producer, retry=True, retry_policy=SEND_RETRIES)
+            app.send_task(
+                RUN_CHUNK,
+                args=[job_id, ordinal],
+                headers=headers,
+                producer=producer,
+                retry=True,
+                retry_policy=SEND_RETRIES,
+            )

@@ -48,11 +48,46 @@ class Code(StrEnum):
     UNLABELLED = "unlabelled", "invalid-input", "A row has no label, and its split needs one.", "split"
     NO_VECTORS = "no-vectors", "invalid-input", "The classifier has logits only, and this needs vectors.", "classifier"
     VECTORS_UNWANTED = "vectors-unwanted", "invalid-input", "Data have vectors, and the classifier has logits only."
+    ENCODER_UNNAMED = (
+        "encoder-unnamed",
+        "invalid-input",
+        "A memory layer needs an encoder from a folder that is not named.",
+    )
     PARAMETERS_UNREADABLE = "parameters-unreadable", "invalid-input", "A file of KNN parameters is not JSON."
 
     NAME_TAKEN = "name-taken", "conflict", "Another classifier has this name.", "classifier"
     SETTING_IN_USE = "setting-in-use", "conflict", "The setting in use cannot be retired.", "classifier", "setting"
     INDEX_EXISTS = "index-exists", "conflict", "The classifier has an HNSW index already.", "classifier"
+
+    FORGOTTEN = (
+        "forgotten",
+        "conflict",
+        "Data bring back an exemplar or a document that was forgotten.",
+        "classifier",
+        "exemplar",
+    )
+    BEING_DELETED = "being-deleted", "conflict", "The classifier is being deleted.", "classifier"
+    GENERATION_IN_USE = "generation-in-use", "conflict", "The current generation cannot be deleted alone.", "classifier"
+    JOBS_RUNNING = "jobs-running", "conflict", "Jobs of the classifier are running.", "classifier", "job"
+
+    EXTRACTOR_DIFFERS = (
+        "extractor-differs",
+        "conflict",
+        "Data come from another extractor than those of the classifier.",
+        "classifier",
+    )
+    EXTRACTOR_MISSING = (
+        "extractor-missing",
+        "conflict",
+        "Data do not state the extractor that they come from, and the classifier does.",
+        "classifier",
+    )
+    EXTRACTOR_UNSTATED = (
+        "extractor-unstated",
+        "conflict",
+        "Data state the extractor that they come from, and the classifier does not.",
+        "classifier",
+    )
 
     NO_CLASSIFIER = "no-classifier", "not-found", "No classifier has been created yet.", "classifier"
     UNKNOWN_CLASSIFIER = "unknown-classifier", "not-found", "No classifier has this name.", "classifier"
@@ -67,7 +102,9 @@ class Code(StrEnum):
     )
     UNKNOWN_EXEMPLAR = "unknown-exemplar", "not-found", "No exemplar has this id.", "classifier", "exemplar"
     UNKNOWN_DECISION = "unknown-decision", "not-found", "No decision has this number.", "decision"
+    REMOVED_DECISION = "removed-decision", "not-found", "The decision was removed.", "decision"
     UNKNOWN_JOB = "unknown-job", "not-found", "No job has this number.", "job"
+    REMOVED_JOB = "removed-job", "not-found", "The rows and decisions of the job were removed.", "job"
     UNKNOWN_KEY = "unknown-key", "not-found", "No key for the HTTP service has this number.", "key"
     UNKNOWN_INDEX = "unknown-index", "not-found", "The classifier has no HNSW index to drop.", "classifier"
 
@@ -93,6 +130,13 @@ class Code(StrEnum):
     NOT_CALIBRATED = "not-calibrated", "not-ready", "The classifier has no calibration yet.", "classifier"
     INDEX_MISSING = "index-missing", "not-ready", "The search asked for needs an HNSW index.", "classifier"
 
+    POINTS_FORGOTTEN = (
+        "points-forgotten",
+        "outdated",
+        "Points of the calibration have since been forgotten, so nothing is decided by it.",
+        "classifier",
+        "calibration",
+    )
     CHANGED_DURING_CALIBRATION = (
         "changed-during-calibration",
         "outdated",
@@ -108,8 +152,11 @@ class Code(StrEnum):
 
     SCHEMA_MISMATCH = "schema-mismatch", "database", "The database lacks a table, column or function of the schema."
     DATABASE_UNREACHABLE = "database-unreachable", "database", "The database cannot be reached."
+    DAMAGED = "damaged", "database", "Rows are missing in the database, or contradict each other."
+    DATABASE_BUSY = "database-busy", "database", "All connections of this process to the database are in use."
 
     JOB_NOT_RUNNING = "job-not-running", "job", "The job to cancel is over.", "job"
+    JOB_RUNNING = "job-running", "job", "The job to remove is running.", "job"
 
 
 class VennAdmitError(Exception):

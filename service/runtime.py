@@ -3,12 +3,16 @@
 A shell reads its settings and starts one runtime from them; the flows get what they need from its parts.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from sqlalchemy import Engine
 
+from venn_admit.service.device import require_device
+from venn_admit.service.errors import BrokerError
+from venn_admit.service.files.left_behind import UPLOADS, remove_left_behind
 from venn_admit.service.settings import Settings
 from venn_admit.service.store.database import schema
 from venn_admit.service.store.database.engine import check_server, connect, create_engine, database_url
@@ -57,6 +61,10 @@ class Runtime:
         cache = ArrayCache(settings.home / "cache", memory_budget=settings.memory_budget_mb << 20)
         return cls(settings, url, engine, cache)
 
+    def remove_left_behind(self) -> None:
+        """Remove bodies of requests that processes of this machine kept in the home when they were killed."""
+        remove_left_behind(self.settings.home / UPLOADS)
+
     def check_server(self) -> None:
         """Raise DatabaseError unless the server can be reached and is recent enough; its schema may be any."""
         with connect(self.engine) as connection:
@@ -65,6 +73,10 @@ class Runtime:
     def check_schema(self) -> None:
         """Raise NotReadyError unless the schema of the database serves this program."""
         schema.require_usable(self.engine)
+
+    def check_device(self) -> None:
+        """Raise NotReadyError unless the device of the settings computes; for processes that compute jobs."""
+        require_device(self.settings.device)
 
     def open_schema(self, *, migrate: bool | None = None) -> None:
         """See that the database has our schema.
@@ -119,6 +131,13 @@ class Runtime:
 
         with cancelled_if_unsent(self.engine, job_id):
             relay(self.engine, self.broker, job_id)
+
+    def send_removal(self) -> None:
+        """Have a worker delete what is left of removed jobs; if the broker cannot be reached, beat does so later."""
+        from venn_admit.service import broker
+
+        with suppress(BrokerError):
+            broker.send_upkeep(self.broker, broker.PRUNE)
 
     @cached_property
     def point_scorer(self) -> "PointScorer":

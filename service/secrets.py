@@ -7,6 +7,7 @@ password in an address is replaced whatever the address.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 MASK = "***"
@@ -53,6 +54,7 @@ def shown_address(address: str) -> str:
     return mask(f"{scheme}://{user}{colon}{'@' if userinfo else ''}{place}", address)
 
 
+@lru_cache(maxsize=16)  # every line of a log is masked
 def secrets_of(address: str) -> frozenset[str]:
     """Return the passwords that an address holds, in each form in which a message may repeat them.
 

@@ -1,11 +1,13 @@
 """Settings from the environment (`VENN_ADMIT_*`). This is the one place that reads it, on behalf of the shells."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 from pydantic import Field, ValidationError, field_validator
@@ -19,6 +21,21 @@ _HOME_FOR_ROOT = Path("/var/lib/venn-admit")
 _DATABASE_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _SECRET = ("database_url", "broker_url", "monitor_webhook")
 _PASSWORD_FILE = f"{PREFIX}DATABASE_PASSWORD_FILE"
+
+
+_DAYS = re.compile(r"[1-9]\d{0,4}d")
+MOST_DAYS = 99_999
+
+
+def days(text: str) -> timedelta:
+    """Return a number of days, such as `90d`, as a time.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
+    if not _DAYS.fullmatch(text):
+        raise InvalidInputError(f"expected a number of days from 1d to {MOST_DAYS}d, such as 90d, got {text!r}")
+    return timedelta(days=int(text[:-1]))
 
 
 def default_home() -> Path:
@@ -93,6 +110,12 @@ class Settings(BaseSettings):
         description="How many of a setting's newest calibrations are kept, beside those that decisions or jobs refer "
         "to; unset: all.",
     )
+    keep_decisions: str | None = Field(
+        default=None,
+        description="How many days jobs are kept after they ended, with the decisions that they asked for, such as "
+        "90d; `venn-admit beat` has older ones removed, except for decisions on exemplars that have been labelled; "
+        "unset: for ever.",
+    )
     monitor_webhook: str | None = Field(
         default=None,
         repr=False,
@@ -139,6 +162,11 @@ class Settings(BaseSettings):
     memory_budget_mb: int = Field(
         default=512, ge=16, description="MiB that one computation, or reading a file, may take."
     )
+    device: Literal["cpu", "cuda"] = Field(
+        default="cpu",
+        description="Where workers, and jobs computed without them, multiply vectors to find neighbours: cpu, or cuda "
+        "for a GPU, which is experimental and gives the same neighbours.",
+    )
     upload_mb: int = Field(default=1024, ge=1, description="MiB that a file sent over HTTP may have.")
     upload_seconds: float = Field(
         default=600.0,
@@ -147,7 +175,10 @@ class Settings(BaseSettings):
         description="Seconds within which a file sent over HTTP must arrive.",
     )
     jobs_per_key: int = Field(
-        default=4, ge=1, description="Jobs that a key may have running at a time, of those it sent to one process."
+        default=4,
+        ge=1,
+        description="Most jobs that a key may have running at a time, files to score and fits together, in all "
+        "processes of the service.",
     )
     worker_concurrency: int | None = Field(default=None, ge=1, description="Processes of a worker; unset: one per CPU.")
     statement_timeout_seconds: int = Field(
@@ -157,9 +188,10 @@ class Settings(BaseSettings):
         default=60, ge=0, description="Seconds after which Postgres gives up waiting for a lock; 0: never."
     )
     database_pool_size: int = Field(
-        default=2,
+        default=8,
         ge=1,
-        description="Connections to the database that each process keeps open; under load it opens up to four more.",
+        description="Most connections to the database that each process keeps open; under load it opens up to four "
+        "more, and beyond that requests wait for one.",
     )
 
     stop_with_stdin: bool = Field(
@@ -188,6 +220,18 @@ class Settings(BaseSettings):
         if url is not None and "://" not in url:
             raise ValueError("expected redis://host:port/number or amqp://user:password@host:port//")
         return url
+
+    @field_validator("keep_decisions")
+    @classmethod
+    def _days(cls, days: str | None) -> str | None:
+        if days is not None and not _DAYS.fullmatch(days):
+            raise ValueError(f"expected a number of days from 1d to {MOST_DAYS}d, such as 90d")
+        return days
+
+    @property
+    def decisions_kept_for(self) -> timedelta | None:
+        """How long jobs and their decisions are kept; None: for ever."""
+        return None if self.keep_decisions is None else days(self.keep_decisions)
 
     @field_validator("monitor_webhook")
     @classmethod

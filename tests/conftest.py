@@ -13,9 +13,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 from sqlalchemy import Engine, make_url, text
+from sqlalchemy.exc import OperationalError
 
+from tests.workers.processes import wait_until
 from venn_admit.service.settings import PREFIX, get_settings
 from venn_admit.service.store.database.engine import create_engine
 from venn_admit.service.store.embedded.users import start_embedded, stop_embedded
@@ -28,6 +32,9 @@ def pytest_configure() -> None:
     for name in list(os.environ):
         if name.startswith(PREFIX) and not name.startswith(TEST_PREFIX):
             del os.environ[name]
+    # How long an example takes to draw or to run says nothing on a machine that others use too.
+    settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("untimed")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -88,6 +95,8 @@ def server_url(session_folder: Path) -> Iterator[str]:
     try:
         with administration(url) as execute:
             execute("ALTER SYSTEM SET fsync = off")  # tests outlive no power cut
+            # What is planned, counted and visible to all follows from what a test does, not from how long it takes.
+            execute("ALTER SYSTEM SET autovacuum = off")
             execute("SELECT pg_reload_conf()")
         yield url
     finally:
@@ -105,17 +114,32 @@ def administration(server_url: str) -> Iterator[Callable[[str], object]]:
         engine.dispose()
 
 
+def execute_alone(execute: Callable[[str], object], statement: str) -> None:
+    """Execute what must be alone with a database: a session that was closed is gone a moment later."""
+
+    def executed() -> bool:
+        try:
+            execute(statement)
+        except OperationalError as refused:
+            if not isinstance(refused.orig, psycopg.errors.ObjectInUse):
+                raise
+            return False
+        return True
+
+    wait_until(executed, f"nobody else uses the database: {statement}")
+
+
 @contextmanager
 def fresh_database(server_url: str, template: str = "template0") -> Iterator[str]:
     """The URL of a copy of `template`, dropped afterwards whoever is still connected."""
     name = f"venn_admit_test_{uuid.uuid4().hex[:12]}"
     with administration(server_url) as execute:
-        execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        execute_alone(execute, f"CREATE DATABASE {name} TEMPLATE {template}")
     try:
         yield make_url(server_url).set(database=name).render_as_string(hide_password=False)
     finally:
         with administration(server_url) as execute:
-            execute(f"DROP DATABASE {name} WITH (FORCE)")
+            execute_alone(execute, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture(scope="session")
@@ -150,6 +174,15 @@ def engine(database: str) -> Iterator[Engine]:
     engine.dispose()
 
 
+@pytest.fixture(scope="module")
+def shared_engine(server_url: str, template_database: str) -> Iterator[Engine]:
+    """An engine on a migrated database that the tests of a module share."""
+    with fresh_database(server_url, template_database) as url:
+        engine = create_engine(url)
+        yield engine
+        engine.dispose()
+
+
 @pytest.fixture
 def configured(database: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """`database`, as the one the settings name; for what starts at a shell."""
@@ -166,3 +199,18 @@ def redis_url() -> str:
 @pytest.fixture
 def rabbitmq_url() -> str:
     return os.environ.get(f"{TEST_PREFIX}RABBITMQ_URL") or "amqp://guest:guest@localhost:5672//"
+
+
+@pytest.fixture(
+    params=[
+        "database",
+        pytest.param("redis", marks=[pytest.mark.servers, pytest.mark.redis]),
+        pytest.param("rabbitmq", marks=[pytest.mark.servers, pytest.mark.rabbitmq]),
+    ]
+)
+def broker_url(request: pytest.FixtureRequest) -> str | None:
+    """Each broker in turn; None is the database."""
+    if request.param == "database":
+        return None
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url

@@ -36,8 +36,13 @@ def stored_exemplars(bench: Bench, name: str) -> list[Row[Any]]:
     return bench.rows(_STORED, name=name)
 
 
-def store_again(bench: Bench, name: str, again: str, knn: KnnParameters, eta_loc: float) -> None:
-    """Make the classifier `again` with the training and held-out data of `name`, each in the split it is in."""
+def store_again(
+    bench: Bench, name: str, again: str, knn: KnnParameters, eta_loc: float, *, version: int | None = None
+) -> None:
+    """Make the classifier `again` with the training and held-out data of `name`, each in the split it is in.
+
+    version: without the training exemplars that came after it; None: with all.
+    """
     (before,) = bench.rows(
         "SELECT dimension, class_names, neighbour_count FROM classifier WHERE name = :name", name=name
     )
@@ -49,7 +54,8 @@ def store_again(bench: Bench, name: str, again: str, knn: KnnParameters, eta_loc
     )
     stored = stored_exemplars(bench, name)
     for split in ("train", "knn", "mc", "vp"):
-        part = [row for row in stored if row.split == split]
+        late = version if split == "train" else None
+        part = [row for row in stored if row.split == split and (late is None or row.id <= late)]
         if part:
             arrays = {
                 "id": np.array([row.external_id for row in part]),

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import Engine, Row, text
 
+from venn_admit.service.core.calibrators.certified.certificate import Certificate
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.service.core.calibrators.venn_abers.settings import VennAbersSettings, make_venn_abers_settings
@@ -24,7 +25,9 @@ from venn_admit.service.flows.decisions.score import ScoreRequest, request_score
 from venn_admit.service.flows.exemplars.create import create
 from venn_admit.service.flows.exemplars.export import Export, export
 from venn_admit.service.flows.exemplars.ingest import Ingested, ingest
+from venn_admit.service.flows.jobs.chunks import ChunkRunner
 from venn_admit.service.flows.jobs.submit import Send
+from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.search.array_cache import ArrayCache
@@ -68,6 +71,7 @@ class ChunkLimits:
     max_attempts: int = 3
     retry_seconds: float = 0.0
     memory_budget_mb: int = 64
+    device: str = "cpu"
 
 
 def chunk_ordinals(engine: Engine, job_id: int) -> list[int]:
@@ -77,11 +81,17 @@ def chunk_ordinals(engine: Engine, job_id: int) -> list[int]:
         return list(connection.execute(query, {"job_id": job_id}).scalars())
 
 
+def run_chunk(runner: ChunkRunner, job_id: int, ordinal: int) -> int:
+    """Compute one chunk; the rows of it that were completed: none if it was not free or if it failed."""
+    claim = runner.claim(job_id, ordinal)
+    return 0 if claim is None else runner.compute(claim)
+
+
 def run_chunks(engine: Engine, cache: ArrayCache, job_id: int, ordinals: Iterable[int] | None = None) -> None:
     """Compute a job's chunks, in the order given or their own; the job must be done then."""
     runner = chunk_runner(engine, cache, ChunkLimits(), worker="here")
     for ordinal in chunk_ordinals(engine, job_id) if ordinals is None else ordinals:
-        runner.run(job_id, ordinal)
+        run_chunk(runner, job_id, ordinal)
     with connect(engine) as connection:
         progress = jobs.progress(connection, job_id)
     assert (progress.state, progress.error) == ("done", None)
@@ -145,7 +155,10 @@ class Bench:
         eta_loc: float = REVIEW_ETA_LOC,
         reliability: ReliabilityModel | None = None,
     ) -> int:
-        return adopt_parameters(self.engine, name, knn, eta_loc, reliability).id
+        return adopt_parameters(self.engine, name, knn, eta_loc, reliability).parameters.id
+
+    def runner(self, limits: ChunkLimits | None = None, *, worker: str = "here") -> ChunkRunner:
+        return chunk_runner(self.engine, self.cache, limits or ChunkLimits(), worker=worker)
 
     def run(self, job_id: int, ordinals: Iterable[int] | None = None) -> None:
         run_chunks(self.engine, self.cache, job_id, ordinals)
@@ -208,6 +221,13 @@ class Bench:
     def _ordinals(self, job_id: int, backwards: bool) -> list[int]:
         ordinals = chunk_ordinals(self.engine, job_id)
         return ordinals[::-1] if backwards else ordinals
+
+
+def certificate_of(made: Calibrated) -> Certificate:
+    """The certificate that a calibration made."""
+    assert isinstance(made.made, MadeByAbers)
+    assert made.made.certificate is not None
+    return made.made.certificate
 
 
 def column(table: pa.Table, name: str) -> npt.NDArray[Any]:

@@ -45,7 +45,7 @@ def test_the_parts_share_the_settings(runtime: Runtime) -> None:
     assert app.conf.task_default_queue == runtime.make_celery().conf.task_default_queue
     assert runtime.broker is app
     assert runtime.point_scorer is runtime.point_scorer
-    assert runtime.chunk_runner("a worker").run(1_000_000, 0) == 0, "there is no such chunk"
+    assert runtime.chunk_runner("a worker").claim(1_000_000, 0) is None, "there is no such chunk"
 
 
 def test_nothing_is_opened_before_it_is_used(tmp_path: Path) -> None:

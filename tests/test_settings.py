@@ -1,11 +1,12 @@
 """The settings: what the environment may say, and what is refused."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.settings import Settings, get_settings, unknown_variables
+from venn_admit.service.settings import Settings, days, get_settings, unknown_variables
 
 
 def refusal(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> str:
@@ -25,7 +26,7 @@ def test_nothing_need_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.worker_concurrency is None
     assert (settings.chunk_rows, settings.lease_seconds, settings.max_attempts) == (2048, 30, 3)
     assert (settings.recalibrate_quiet_seconds, settings.recalibrate_wait_seconds) == (30, 300)
-    assert (settings.retry_seconds, settings.keep_calibrations) == (1, None)
+    assert (settings.retry_seconds, settings.keep_calibrations, settings.decisions_kept_for) == (1, None, None)
 
 
 def test_home_is_in_the_users_data_folder_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,6 +97,20 @@ def test_a_bad_number_is_refused_by_name_and_value(monkeypatch: pytest.MonkeyPat
     message = refusal(monkeypatch, name, value)
     assert message.startswith(f"{name}: Input should be ")
     assert f"got '{value}'" in message
+
+
+@pytest.mark.parametrize("value", ["90", "0d", "-1d", "1.5d", "100000d", "3 months"])
+def test_an_age_is_a_number_of_days(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    message = refusal(monkeypatch, "VENN_ADMIT_KEEP_DECISIONS", value)
+    assert message.startswith("VENN_ADMIT_KEEP_DECISIONS: expected a number of days from 1d to 99999d, such as 90d")
+    assert f"got '{value}'" in message
+    with pytest.raises(InvalidInputError, match=f"such as 90d, got '{value}'"):
+        days(value)
+
+
+def test_days_are_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VENN_ADMIT_KEEP_DECISIONS", "90d")
+    assert get_settings().decisions_kept_for == days("90d") == timedelta(days=90)
 
 
 def test_a_home_of_nobody_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

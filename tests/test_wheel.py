@@ -22,6 +22,7 @@ FOLDERS = {
     "service": "venn_admit/service",
     "workers": "venn_admit/workers",
     "migrations": "venn_admit/service/migrations",
+    "examples/messages": "venn_admit/service/examples/messages",
     "examples/sentiment_small": "venn_admit/service/examples/sentiment_small",
 }
 WHERE_BUNDLED = """

@@ -21,14 +21,18 @@ if TYPE_CHECKING:
     from venn_admit.certificates import Certificate, CertifiedClass
     from venn_admit.classifier import Classifier
     from venn_admit.connection import Connection, connect
-    from venn_admit.examples import example_data
+    from venn_admit.examples import example_data, example_texts
+    from venn_admit.hooks.hook import Hook, hook
+    from venn_admit.hooks.outputs import HookedBatches
     from venn_admit.results import (
         Calibration,
         ClassShare,
         Comparison,
         Decision,
+        Deletion,
         Evaluation,
         Fit,
+        Forgetting,
         Ingestion,
         Labelling,
         Monitor,
@@ -66,8 +70,12 @@ __all__ = [
     "Connection",
     "DatabaseError",
     "Decision",
+    "Deletion",
     "Evaluation",
     "Fit",
+    "Forgetting",
+    "Hook",
+    "HookedBatches",
     "Ingestion",
     "InvalidInputError",
     "JobError",
@@ -84,6 +92,8 @@ __all__ = [
     "VennAdmitError",
     "connect",
     "example_data",
+    "example_texts",
+    "hook",
 ]
 
 _HOMES = {
@@ -93,14 +103,20 @@ _HOMES = {
     "Connection": "connection",
     "connect": "connection",
     "example_data": "examples",
+    "example_texts": "examples",
+    "Hook": "hooks.hook",
+    "hook": "hooks.hook",
+    "HookedBatches": "hooks.outputs",
     **dict.fromkeys(
         (
             "Calibration",
             "ClassShare",
             "Comparison",
             "Decision",
+            "Deletion",
             "Evaluation",
             "Fit",
+            "Forgetting",
             "Ingestion",
             "Labelling",
             "Monitor",

@@ -16,6 +16,9 @@ ADVICE: Mapping[Code, str] = {
     Code.UNLABELLED: "score(...) takes rows without labels",
     Code.NO_VECTORS: 'classifier.calibrate(method="venn-abers") needs none',
     Code.VECTORS_UNWANTED: "connection.create(..., dimension=D) makes a classifier that takes them",
+    Code.EXTRACTOR_DIFFERS: "connection.create_generation(classifier, extractor=...) adds it",
+    Code.EXTRACTOR_MISSING: "the argument extractor states it",
+    Code.EXTRACTOR_UNSTATED: "connection.state_extractor(classifier, extractor) states it",
     Code.NO_CLASSIFIER: "call connection.create(...)",
     Code.SCHEMA_OUTDATED: "call venn_admit.connect(..., migrate=True)",
     Code.TOO_FEW_TRAINING_EXEMPLARS: 'call classifier.ingest(..., split="train")',
@@ -24,6 +27,8 @@ ADVICE: Mapping[Code, str] = {
     Code.EQUAL_DISTANCES: 'call classifier.calibrate(delta=float("inf"))',
     Code.NOT_CALIBRATED: "call classifier.calibrate()",
     Code.RECALIBRATION_DUE: "call classifier.recalibrate()",
+    Code.POINTS_FORGOTTEN: "call classifier.recalibrate()",
+    Code.BEING_DELETED: "call connection.delete(classifier)",
     Code.SCHEMA_MISMATCH: "call venn_admit.connect(..., migrate=True)",
 }
 """What is noted with an error of a code."""

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from venn_admit.advice import advising, refusal
+from venn_admit.hooks.outputs import HookedBatches
 from venn_admit.inputs import exemplar_source, label_source, vector_of
 from venn_admit.results import (
     Calibration,
@@ -16,6 +17,7 @@ from venn_admit.results import (
     Decision,
     Evaluation,
     Fit,
+    Forgetting,
     Ingestion,
     Labelling,
     Monitor,
@@ -31,8 +33,10 @@ from venn_admit.service.errors import InvalidInputError, NotReadyError
 from venn_admit.service.files.sources import ExemplarSource
 from venn_admit.service.flows.decisions.decide_row import decide_vector
 from venn_admit.service.flows.exemplars import label as labels_flow
+from venn_admit.service.flows.exemplars.catalogue import count_waiting, find
 from venn_admit.service.flows.exemplars.export import check_export
 from venn_admit.service.flows.exemplars.export import export as export_file
+from venn_admit.service.flows.exemplars.ingest import require_extractor
 from venn_admit.service.flows.reporting.report import report
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.store.exemplars import classifiers
@@ -44,10 +48,15 @@ class Classifier:
 
     Data are given in one of two forms. Either `data`, which is the path of an .npz or .parquet file, a pyarrow Table or
     RecordBatchReader, or a pandas or polars DataFrame, with the columns that such a file has: `vector`, `logits`, and
-    optionally `label`, `external_id`, `document_id`, `attributes` and any others. Or arrays: `vectors` (n, D) and
+    optionally `label`, `external_id`, `document_id`, `attributes` and any others; or what a model makes of batches, as
+    `hook` returns it. Or arrays: `vectors` (n, D) and
     `logits` (n, C), NumPy arrays or tensors, with `labels`, `ids`, `documents` and `attributes` (columns by name, or a
     DataFrame) of n values each. Without ids, each exemplar gets one that follows from its content. A classifier with
     logits only takes no vectors.
+
+    It stays with the generation that its name stood for when it was made, whichever is switched to; look the name up
+    again for the one that it stands for then. `extractor` states the version of what the vectors come from, if a file
+    or table does not do that in its metadata.
     """
 
     def __init__(self, runtime: Runtime, stored: classifiers.Classifier) -> None:
@@ -67,6 +76,16 @@ class Classifier:
         return self._stored.name
 
     @property
+    def generation(self) -> int:
+        """Its number among the generations of the classifier."""
+        return self._stored.generation
+
+    @property
+    def extractor(self) -> str | None:
+        """The version of the extractor that its vectors come from; None if it was not stated when it was looked up."""
+        return self._stored.extractor
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """The names of its C classes, in the order of the logits."""
         return self._stored.class_names
@@ -75,6 +94,14 @@ class Classifier:
     def dimension(self) -> int | None:
         """D, the length of a vector; None if it has logits only."""
         return None if self._stored.knn is None else self._stored.knn.dimension
+
+    @advising()
+    def training_waiting(self) -> int:
+        """Return how many training exemplars wait for jobs that are running, and train afterwards.
+
+        They wait for ten minutes at most. Until then, searches leave them out.
+        """
+        return count_waiting(self._runtime.engine, self._stored.address)
 
     @advising()
     def ingest(
@@ -89,11 +116,12 @@ class Classifier:
         documents: Any = None,
         attributes: Any = None,
         source: str | None = None,
+        extractor: str | None = None,
     ) -> Ingestion:
         """Store labelled exemplars: all of them, or none if one is refused. Storing them again is a no-op.
 
         Args:
-            data: A file or table, as the class describes it.
+            data: A file, a table or hooked batches, as the class describes it.
             split: `train` for what the network was trained on; `held-out` for labelled data that it has not seen,
                 a random sample of the traffic, which is divided by a hash; or `knn`, `mc`, `vp` for data that were
                 divided before.
@@ -104,18 +132,19 @@ class Classifier:
             documents: n texts or integers, None for an exemplar of no document; exemplars of one document, such as the
                 tokens of a sentence, stay in one split.
             attributes: Columns of n values each, kept with the exemplars and shown with decisions.
-            source: A name to be recorded with them; by default that of the file.
+            source: A name to be recorded with them; by default that of the file or of the hooked model.
+            extractor: The version of what the vectors come from, if the data do not state it.
 
         Raises:
             InvalidInputError: A row is not as it must be; the message names it.
-            ConflictError: A row contradicts what is stored.
+            ConflictError: A row contradicts what is stored, or the data come from another extractor.
         """
         from venn_admit.service.flows import awaited
 
-        given = self._source(data, source, vectors, logits, labels, ids, documents, attributes)
-        done = awaited.ingest(self._runtime.engine, self.name, given, split, shell=self._shell)
+        given = self._source(data, source, vectors, logits, labels, ids, documents, attributes, extractor)
+        done = awaited.ingest(self._runtime.engine, self._stored.address, given, split, shell=self._shell)
         per_split = {str(split): count for split, count in done.new_per_split.items()}
-        return Ingestion(done.rows, done.new, per_split, done.recalibrations)
+        return Ingestion(done.rows, done.new, per_split, done.recalibrations, done.waiting)
 
     @advising()
     def label(
@@ -145,7 +174,7 @@ class Classifier:
         """
         done = labels_flow.label(
             self._runtime.engine,
-            self.name,
+            self._stored.address,
             label_source(labels, name=source, memory_budget=self._runtime.memory_budget),
             selection=selection,
             retract=retract,
@@ -154,6 +183,57 @@ class Classifier:
         joined = {str(split): count for split, count in done.joined.items()}
         return Labelling(
             done.rows, done.new, done.corrected, done.retracted, done.unchanged, joined, done.recalibrations
+        )
+
+    @advising()
+    def forget(
+        self,
+        ids: Collection[str] = (),
+        *,
+        documents: Collection[str] = (),
+        missing_ok: bool = False,
+        dry_run: bool = False,
+    ) -> Forgetting:
+        """Remove all that is stored of exemplars, in every generation, for good; again, it changes nothing.
+
+        A tombstone stays, by which an id that comes back is refused. `recalibrate` afterwards if the result says so.
+
+        Args:
+            ids: Ids of exemplars.
+            documents: Ids of documents, all of whose exemplars are meant.
+            missing_ok: Whether unknown ids are left out; otherwise nothing is removed if there is one.
+            dry_run: Whether to count only what would be removed.
+
+        Raises:
+            InvalidInputError: No id is given, or too many.
+            NotFoundError: An id is unknown.
+            ConflictError: A job of the classifier is running.
+        """
+        from venn_admit.service.flows import awaited
+
+        done = awaited.forget(
+            self._runtime.engine,
+            self._runtime.cache,
+            self._stored.address,
+            [str(one) for one in ids],
+            [str(one) for one in documents],
+            chunk_rows=self._runtime.settings.chunk_rows,
+            missing_ok=missing_ok,
+            dry_run=dry_run,
+            shell=self._shell,
+            memory_budget=self._runtime.memory_budget,
+        )
+        if done.is_done:
+            self._runtime.remove_left_behind()
+        return Forgetting(
+            done.is_done,
+            done.ids,
+            done.exemplars,
+            done.already,
+            done.unknown,
+            done.rows,
+            done.renewed,
+            done.recalibrations,
         )
 
     @advising()
@@ -168,7 +248,7 @@ class Classifier:
         done = awaited.fit(
             self._runtime.engine,
             self._runtime.cache,
-            self.name,
+            self._stored.address,
             chunk_rows=self._runtime.settings.chunk_rows,
             shell=self._shell,
             on_epoch=lambda _model, _line: None,
@@ -236,7 +316,7 @@ class Classifier:
         )
         done = awaited.calibrate(
             self._runtime.engine,
-            self.name,
+            self._stored.address,
             settings_of,
             chunk_rows=self._runtime.settings.chunk_rows,
             shell=self._shell,
@@ -269,7 +349,7 @@ class Classifier:
         return comparison_of(
             awaited.compare(
                 self._runtime.engine,
-                self.name,
+                self._stored.address,
                 parse_decimal("alpha", str(alpha)),
                 chunk_rows=self._runtime.settings.chunk_rows,
                 shell=self._shell,
@@ -288,7 +368,7 @@ class Classifier:
 
         served = awaited.recalibrate(
             self._runtime.engine,
-            self.name,
+            self._stored.address,
             chunk_rows=self._runtime.settings.chunk_rows,
             shell=self._shell,
             keep=self._runtime.settings.keep_calibrations,
@@ -315,12 +395,13 @@ class Classifier:
         documents: Any = None,
         attributes: Any = None,
         source: str | None = None,
+        extractor: str | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pa.Table:
         """Decide on each of many predictions, and store the decisions.
 
         Args:
-            data: A file or table, as the class describes it.
+            data: A file, a table or hooked batches, as the class describes it.
             weighted: Whether probabilities are weighted towards calibration points near to the point, which rejects
                 more of what is unlike the calibration data; by default they are for venn-admit, not for venn-abers.
                 A certified calibration decides without weights only.
@@ -333,6 +414,7 @@ class Classifier:
             documents: As for `ingest`.
             attributes: As for `ingest`.
             source: As for `ingest`.
+            extractor: As for `ingest`.
             out: A .parquet or .csv file to write the decisions to as well.
 
         Returns:
@@ -346,10 +428,12 @@ class Classifier:
         from venn_admit.service.flows import awaited
         from venn_admit.service.flows.decisions.score import read_scores
 
-        given = self._source(data, source, vectors, logits, labels, ids, documents, attributes)
+        if isinstance(data, HookedBatches):
+            data.check_order()
+        given = self._source(data, source, vectors, logits, labels, ids, documents, attributes, extractor)
         scored = awaited.score(
             self._runtime.engine,
-            self.name,
+            self._stored.address,
             given,
             weighted=weighted,
             require_full_match=require_full_match,
@@ -362,7 +446,13 @@ class Classifier:
 
     @advising()
     def decide(
-        self, vector: Any = None, *, logits: Any = None, weighted: bool | None = None, require_full_match: bool = False
+        self,
+        vector: Any = None,
+        *,
+        logits: Any = None,
+        weighted: bool | None = None,
+        require_full_match: bool = False,
+        extractor: str | None = None,
     ) -> Decision:
         """Decide on one prediction at once, by the current calibration; nothing is stored.
 
@@ -371,14 +461,18 @@ class Classifier:
             logits: (C,) floats, the network's; a calibration by venn-abers needs them.
             weighted: As for `score`.
             require_full_match: As for `score`.
+            extractor: The version of what the vector comes from; by default, that it is the classifier's own.
 
         Raises:
             InvalidInputError: The vector has another length, or holds what is not finite.
+            ConflictError: The vector comes from another extractor.
             NotReadyError: There is no calibration yet.
         """
+        if extractor is not None:
+            require_extractor(find(self._runtime.engine, self._stored.address), extractor, "the vector")
         found = decide_vector(
             self._runtime.point_scorer,
-            self.name,
+            self._stored.address,
             None if vector is None else vector_of(vector, self.dimension),
             logits=None if logits is None else vector_of(logits, len(self.classes), "logits"),
             weighted=weighted,
@@ -399,14 +493,15 @@ class Classifier:
         documents: Any = None,
         attributes: Any = None,
         source: str | None = None,
+        extractor: str | None = None,
     ) -> Evaluation:
         """Compare what each method admits of labelled data, and how often it is right.
 
         With logits only, the methods that need vectors are left out, which the evaluation says.
 
         Args:
-            data: A file or table, as the class describes it; without data or arrays, everything labelled that the
-                calibration has decided on.
+            data: A file, a table or hooked batches, as the class describes it; without data or arrays, everything
+                labelled that the calibration has decided on.
             calibration: As for `score`.
             vectors: As for `ingest`.
             logits: As for `ingest`.
@@ -415,6 +510,7 @@ class Classifier:
             documents: As for `ingest`.
             attributes: As for `ingest`.
             source: What the report calls the data; by default the file's name.
+            extractor: As for `ingest`.
 
         Raises:
             InvalidInputError: A row is not as it must be, or there is nothing labelled.
@@ -423,11 +519,15 @@ class Classifier:
         from venn_admit.service.flows import awaited
 
         everything = all(one is None for one in (data, vectors, logits, labels, ids, documents, attributes))
-        given = None if everything else self._source(data, source, vectors, logits, labels, ids, documents, attributes)
+        given = (
+            None
+            if everything
+            else self._source(data, source, vectors, logits, labels, ids, documents, attributes, extractor)
+        )
         found = awaited.evaluate(
             self._runtime.engine,
             self._runtime.cache,
-            self.name,
+            self._stored.address,
             given,
             title=source,
             calibration_id=calibration,
@@ -451,7 +551,10 @@ class Classifier:
         """
         return Report(
             report(
-                self._runtime.engine, self.name, calibration_id=calibration, memory_budget=self._runtime.memory_budget
+                self._runtime.engine,
+                self._stored.address,
+                calibration_id=calibration,
+                memory_budget=self._runtime.memory_budget,
             )
         )
 
@@ -470,7 +573,7 @@ class Classifier:
         """
         from venn_admit.service.flows.monitoring.monitor import update_monitor
 
-        return Monitor(update_monitor(self._runtime.engine, self.name, restart=restart))
+        return Monitor(update_monitor(self._runtime.engine, self._stored.address, restart=restart))
 
     @advising()
     def what_if_training(
@@ -498,7 +601,7 @@ class Classifier:
             what_if_training(
                 self._runtime.engine,
                 self._runtime.cache,
-                self.name,
+                self._stored.address,
                 relabel=relabelled,
                 leave_out=[str(one) for one in leave_out],
                 memory_budget=self._runtime.memory_budget,
@@ -548,7 +651,7 @@ class Classifier:
         return SettingsWhatIf(
             what_if_settings(
                 self._runtime.engine,
-                self.name,
+                self._stored.address,
                 given[0],
                 asked[given[0]],
                 memory_budget=self._runtime.memory_budget,
@@ -567,7 +670,7 @@ class Classifier:
             calibration: The id of a calibration; by default the current one.
 
         Returns:
-            The number of rows.
+            The number of rows. Points of a calibration that were forgotten since are not among them.
 
         Raises:
             InvalidInputError: There is no such thing, or the file cannot be written.
@@ -575,7 +678,7 @@ class Classifier:
         """
         path = Path(out)
         kind = check_export(what, path)
-        return export_file(self._runtime.engine, self.name, kind, path, calibration_id=calibration)
+        return export_file(self._runtime.engine, self._stored.address, kind, path, calibration_id=calibration).rows
 
     def _source(
         self,
@@ -587,6 +690,7 @@ class Classifier:
         ids: Any,
         documents: Any,
         attributes: Any,
+        extractor: str | None,
     ) -> ExemplarSource:
         columns = {
             "vectors": vectors,
@@ -596,4 +700,4 @@ class Classifier:
             "documents": documents,
             "attributes": attributes,
         }
-        return exemplar_source(data, columns, name=name, memory_budget=self._runtime.memory_budget)
+        return exemplar_source(data, columns, name=name, memory_budget=self._runtime.memory_budget, extractor=extractor)

@@ -7,7 +7,10 @@ from typing import Self
 
 from venn_admit.advice import advising
 from venn_admit.classifier import Classifier
+from venn_admit.results import Deletion
+from venn_admit.service.flows.calibration import generations
 from venn_admit.service.flows.exemplars import catalogue, create
+from venn_admit.service.flows.exemplars.glance import every_classifier
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.settings import read_settings
 
@@ -40,7 +43,8 @@ def connect(
     Raises:
         InvalidInputError: A value is not one that its setting accepts.
         DatabaseError: The server cannot be reached or started, or is too old.
-        NotReadyError: The schema is missing or out of date.
+        NotReadyError: The schema is missing or out of date, or torch does not compute on the device that
+            `VENN_ADMIT_DEVICE` names.
     """
     given = {
         "database_url": database_url,
@@ -52,6 +56,7 @@ def connect(
     runtime = Runtime.start(settings, application_name="venn-admit Python")
     try:
         with advising():
+            runtime.check_device()
             runtime.open_schema(migrate=migrate)
     except BaseException:
         runtime.engine.dispose()
@@ -88,6 +93,7 @@ class Connection:
         neighbours: int | None = None,
         logits_only: bool = False,
         seed: int = 0,
+        extractor: str | None = None,
     ) -> Classifier:
         """Register a classifier.
 
@@ -99,6 +105,7 @@ class Connection:
             logits_only: Whether there are no vectors: nothing is fitted then, and decisions are plain ones by the
                 method venn-abers with the network's score.
             seed: Of the division of held-out data, and of training.
+            extractor: The version of what its vectors come from; by default the one that the first data state.
 
         Raises:
             InvalidInputError: A value is out of range.
@@ -112,20 +119,94 @@ class Connection:
             neighbour_count=neighbours,
             logits_only=logits_only,
             seed=seed,
+            extractor=extractor,
         )
         return self.classifier(name)
 
     @advising()
     def classifier(self, name: str) -> Classifier:
-        """Return a classifier that is stored.
+        """Return a classifier that is stored; by NAME@NUMBER, one of its generations, otherwise the current one.
 
         Raises:
             NotFoundError: There is none of this name.
         """
         return Classifier(self._runtime, catalogue.find(self._runtime.engine, name))
 
+    @advising()
+    def create_generation(self, name: str, *, dimension: int | None = None, extractor: str | None = None) -> Classifier:
+        """Add a generation to a classifier, for the vectors of another extractor; the current one stays in use.
+
+        It has the classes, K and seed of the others, so that the same documents fall in the same splits. Ingest its
+        exemplars, fit and calibrate it; then `switch` to it.
+
+        Args:
+            name: The classifier's name.
+            dimension: D, the length of a vector; by default that of the current generation.
+            extractor: The version of what its vectors come from; by default the one that the first data state.
+
+        Returns:
+            The generation.
+
+        Raises:
+            InvalidInputError: A value is out of range.
+            NotFoundError: There is no classifier of this name.
+            ConflictError: Another classifier has the name that the generation would have.
+        """
+        made = generations.create_generation(self._runtime.engine, name, dimension=dimension, extractor=extractor)
+        return Classifier(self._runtime, made)
+
+    @advising()
+    def switch(self, generation: str) -> Classifier:
+        """Have a classifier's name stand for another of its generations from now on; switching back is the same.
+
+        Args:
+            generation: NAME@NUMBER.
+
+        Returns:
+            The generation, which is current.
+
+        Raises:
+            InvalidInputError: It says no generation.
+            NotFoundError: There is no such generation.
+            NotReadyError: The generation has no calibration, or one by which everything would be rejected.
+        """
+        done = generations.switch(self._runtime.engine, generation)
+        return Classifier(self._runtime, done.after.classifier)
+
+    @advising()
+    def state_extractor(self, name: str, extractor: str) -> Classifier:
+        """State which extractor the exemplars that are stored come from, if none was stated; it cannot be changed.
+
+        Args:
+            name: The classifier's name, or NAME@NUMBER.
+            extractor: The version.
+
+        Raises:
+            InvalidInputError: It is not a valid version.
+            NotFoundError: There is no such classifier.
+            ConflictError: Another one was stated.
+        """
+        return Classifier(self._runtime, generations.state_extractor(self._runtime.engine, name, extractor))
+
+    @advising()
+    def delete(self, name: str, *, dry_run: bool = False) -> Deletion:
+        """Delete a classifier with all that hangs on it, or a generation of it that is not current, for good.
+
+        From its first moment on the classifier cannot be used. After an interruption, call it again.
+
+        Args:
+            name: The classifier's name, for all its generations; or NAME@NUMBER, for that one.
+            dry_run: Whether to count only what would be deleted.
+
+        Raises:
+            NotFoundError: There is no such classifier.
+            ConflictError: The generation is current, or jobs are running.
+        """
+        from venn_admit.service.flows.removal.delete import delete
+
+        done = delete(self._runtime.engine, self._runtime.cache, name, dry_run=dry_run)
+        return Deletion(done.is_done, done.generations, done.rows)
+
     def classifiers(self) -> list[Classifier]:
-        """Return all classifiers, by name."""
-        return [
-            Classifier(self._runtime, listed.classifier) for listed in catalogue.list_classifiers(self._runtime.engine)
-        ]
+        """Return all classifiers and all their generations, by name."""
+        return [Classifier(self._runtime, found) for found in every_classifier(self._runtime.engine)]

@@ -5,6 +5,16 @@ from pathlib import Path
 from venn_admit.service.resources import bundled_folder
 
 
+def example_texts() -> Path:
+    """Return the folder of the texts that the tutorial from texts uses: customers' messages to a shop, all generated.
+
+    It holds four CSV files: `train.csv` (800 messages), `held-out.csv` (1,500), `test.csv` (300) and `new.csv` (100,
+    without labels). The columns are `id`, `text`, `label`, the team that answered: billing, delivery or product, and
+    `channel`.
+    """
+    return bundled_folder("examples") / "messages"
+
+
 def example_data() -> Path:
     """Return the folder of the data that the tutorial uses: film reviews and tweets, as a small network saw them.
 

@@ -38,12 +38,15 @@ class Ingestion:
         new: How many were not stored already.
         new_per_split: The new ones in each split: `train`, `knn`, `mc` and `vp`.
         recalibrations_due: How many settings should be recalibrated for it.
+        training_waiting: Training exemplars, earlier ones included, that wait for jobs that are running; another
+            recalibration follows for them.
     """
 
     rows: int
     new: int
     new_per_split: Mapping[str, int]
     recalibrations_due: int
+    training_waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,46 @@ class Labelling:
     unchanged: int
     calibrating: Mapping[str, int]
     recalibrations_due: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    """What was removed of exemplars that were forgotten, or would be.
+
+    Attributes:
+        is_done: Whether it was done, rather than only counted.
+        ids: How many of the ids were found.
+        exemplars: How many were removed, in all generations together.
+        forgotten_before: How many of the ids were forgotten before.
+        unknown: How many of the ids nothing is stored under.
+        rows: Removed, by table.
+        calibrations_renewed: Calibrations that counted one of them, and are followed by one that does not.
+        recalibrations_due: How many settings should be recalibrated for it.
+    """
+
+    is_done: bool
+    ids: int
+    exemplars: int
+    forgotten_before: int
+    unknown: int
+    rows: Mapping[str, int]
+    calibrations_renewed: int
+    recalibrations_due: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """What was deleted of a classifier, or would be.
+
+    Attributes:
+        is_done: Whether it was done, rather than only counted.
+        generations: NAME@NUMBER of each generation.
+        rows: Deleted, by table, without what a call deleted that was interrupted.
+    """
+
+    is_done: bool
+    generations: tuple[str, ...]
+    rows: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

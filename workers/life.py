@@ -9,10 +9,10 @@ from typing import Any, NoReturn
 
 import structlog
 from celery import Celery
-from celery.signals import task_received, worker_init, worker_ready, worker_shutting_down
+from celery.signals import task_received, worker_init, worker_process_shutdown, worker_ready, worker_shutting_down
 from celery.worker import state
 
-from venn_admit.service import broker
+from venn_admit.service import broker, telemetry
 from venn_admit.service.cli.advice import advised
 from venn_admit.service.errors import VennAdmitError
 from venn_admit.service.log import log_as_json
@@ -43,6 +43,7 @@ class Life:
         worker_ready.connect(self._announce)
         task_received.connect(self._count)
         worker_shutting_down.connect(self._leave)
+        worker_process_shutdown.connect(self._end_telemetry)
 
     def _prepare(self, **_: object) -> None:
         """Check what a worker needs, and exit if it is missing: Celery would only log what a receiver raises."""
@@ -52,8 +53,11 @@ class Life:
         if self.runtime.settings.stop_with_stdin:
             threading.Thread(target=self._stop_with_stdin, daemon=True, name="stdin").start()
         try:
+            telemetry.check()
+            self.runtime.check_device()
             schema.require_usable(self.runtime.engine)
             broker.prepare(self._app)
+            self.runtime.cache.delete_outdated(self.runtime.engine)  # what was forgotten since may be in it
         except VennAdmitError as error:
             log.error("worker cannot start", reason=advised(error))  # noqa: TRY400 - the reason is enough
             raise SystemExit(error.exit_code) from error
@@ -74,6 +78,10 @@ class Life:
 
     def _count(self, **_: object) -> None:
         self.consumption.count_message()
+
+    def _end_telemetry(self, **_: object) -> None:
+        """Export the spans of a child that ends in good order."""
+        telemetry.end()
 
     def _leave(self, **_: object) -> None:
         """Finish what is under way, but take nothing more."""

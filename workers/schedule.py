@@ -1,7 +1,8 @@
 """What `venn-admit beat` starts, and when.
 
 The sweeper bounds how long a lost message or a dead worker can delay a job; recalibrations are checked often, which
-costs one statement if nothing is due, and so are monitors, if no label has come.
+costs one statement if nothing is due, and so are monitors, if no label has come. Old jobs are removed for a minute at a
+time.
 """
 
 from typing import Any
@@ -11,6 +12,7 @@ from celery import Celery
 from celery.beat import PersistentScheduler
 
 from venn_admit.service import broker
+from venn_admit.service.cli.worker_process import note_tick
 from venn_admit.service.errors import DatabaseError
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.work import jobs
@@ -18,12 +20,26 @@ from venn_admit.service.store.work import jobs
 SWEEP_SECONDS = 30.0
 RECALIBRATE_SECONDS = 5.0
 MONITOR_SECONDS = 60.0
+PRUNE_SECONDS = 300.0
 
 log = structlog.get_logger()
 
 
 class LiveScheduler(PersistentScheduler):  # type: ignore[misc] # Celery has no types
-    """Sends nothing while no worker is up, because messages would pile up in the broker."""
+    """Sends nothing while no worker is up, because messages would pile up in the broker.
+
+    It leaves a sign of life each time it has looked at what is due, for `db status --beat-here`.
+    """
+
+    def tick(self, *arguments: Any, **options: Any) -> float:
+        """Send what is due, and return the seconds until more is."""
+        seconds: float = super().tick(*arguments, **options)
+        home = self.app.life.runtime.settings.home
+        try:
+            note_tick(home)
+        except OSError as error:
+            log.warning("the sign of life cannot be written", reason=str(error))
+        return seconds
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
         """Send one task that is due."""
@@ -44,6 +60,7 @@ def add_schedule(app: Celery) -> None:
         "sweep": _every(SWEEP_SECONDS, broker.SWEEP),
         "recalibrate": _every(RECALIBRATE_SECONDS, broker.RECALIBRATE),
         "monitor": _every(MONITOR_SECONDS, broker.MONITOR),
+        "prune": _every(PRUNE_SECONDS, broker.PRUNE),
     }
 
 

@@ -3,18 +3,27 @@
 import os
 from functools import cache
 
-from celery import Celery
+import structlog
+from celery import Celery, Task
 
 # Imported before the children are forked, so that they share it: torch, which flows import where they need it, too.
-import venn_admit.service.core.neighbours.search
+import venn_admit.service.core.neighbours.on_device
 import venn_admit.service.flows.computing  # noqa: F401
-from venn_admit.service import broker
+from venn_admit.service import broker, telemetry
 from venn_admit.service.flows.calibration.recalibrate import recalibrate_due
 from venn_admit.service.flows.jobs.chunks import ChunkRunner
 from venn_admit.service.flows.jobs.control import relay
+from venn_admit.service.flows.jobs.removal import prune as remove_old_jobs
+from venn_admit.service.flows.jobs.turns import compute_next
 from venn_admit.service.flows.monitoring.keep_watch import update_behind
 from venn_admit.service.runtime import Runtime
+from venn_admit.service.store.access.audit import Origin
 from venn_admit.workers.requests import AttentiveRequest, process_name
+
+# After so long the next message goes on: meanwhile, the process takes no chunk.
+PRUNE_AT_MOST_SECONDS = 60.0
+
+log = structlog.get_logger()
 
 
 def add_tasks(app: Celery, runtime: Runtime) -> None:
@@ -24,12 +33,13 @@ def add_tasks(app: Celery, runtime: Runtime) -> None:
     @cache
     def own_runner() -> ChunkRunner:
         """Return this process's runner, which is made at its first use, in the child that computes."""
+        telemetry.begin("worker")  # its threads would not survive a fork
         return runtime.chunk_runner(process_name(os.getpid()))
 
-    @app.task(name=broker.RUN_CHUNK, shared=False, Request=AttentiveRequest)
-    def run_chunk(job_id: int, ordinal: int) -> int:
-        """Compute a chunk, and return how many of its rows were completed."""
-        return own_runner().run(job_id, ordinal)
+    @app.task(name=broker.RUN_CHUNK, shared=False, Request=AttentiveRequest, bind=True)
+    def run_chunk(task: Task, job_id: int, ordinal: int) -> int:
+        """Compute the chunk that is next in turn, and return how many of its rows were completed."""
+        return compute_next(runtime.engine, app, own_runner(), (job_id, ordinal), task.request.headers or {})
 
     @app.task(name=broker.SWEEP, shared=False, Request=AttentiveRequest)
     def sweep_jobs() -> int:
@@ -54,3 +64,13 @@ def add_tasks(app: Celery, runtime: Runtime) -> None:
     def monitor() -> int:
         """Update the monitors of classifiers that labels came for, send their alarms, and return how many."""
         return len(update_behind(runtime.engine, settings.monitor_webhook))
+
+    @app.task(name=broker.PRUNE, shared=False, Request=AttentiveRequest)
+    def prune() -> int:
+        """Remove jobs that are old by the settings, go on with removals, and return how many rows were deleted."""
+        removed = remove_old_jobs(
+            runtime.engine, settings.decisions_kept_for, origin=Origin.SCHEDULE, seconds=PRUNE_AT_MOST_SECONDS
+        )
+        if removed.rows:
+            log.info("removed old jobs", jobs=removed.jobs, rows=removed.rows, decisions=removed.decisions)
+        return removed.rows

@@ -9,6 +9,7 @@ from typing import Any
 from .results import (
     Calibration,
     Decision,
+    Fit,
     Ingestion,
     Labelling,
     ListedCalibration,
@@ -22,14 +23,15 @@ _DECISION_NAMES = ("external_id", "neighbours", "class_names", "predicted_class"
 
 def ingestion_of(answers: Iterable[Mapping[str, Any]]) -> Ingestion:
     """Return what became of exemplars that were sent in several requests."""
-    rows = new = due = 0
+    rows = new = due = waiting = 0
     per_split: Counter[str] = Counter()
     for answer in answers:
         rows += answer["rows"]
         new += answer["new"]
         per_split.update(answer["new_per_split"])
         due = max(due, answer["recalibrations_due"])
-    return Ingestion(rows, new, dict(per_split), due)
+        waiting = answer["training_waiting"]  # earlier ones are counted in it
+    return Ingestion(rows, new, dict(per_split), due, waiting)
 
 
 def labelling_of(answers: Iterable[Mapping[str, Any]]) -> Labelling:
@@ -50,6 +52,11 @@ def labelling_of(answers: Iterable[Mapping[str, Any]]) -> Labelling:
         dict(joined),
         due,
     )
+
+
+def fit_of(answer: Mapping[str, Any]) -> Fit:
+    """Return what a fit made."""
+    return Fit(answer["dev_discrepancies"], answer["dev"], answer["eta"], answer["eta_loc"])
 
 
 def calibration_of(made: Mapping[str, Any], shown: Mapping[str, Any]) -> Calibration:

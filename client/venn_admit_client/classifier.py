@@ -1,17 +1,22 @@
 """A classifier of the service: its data, its calibrations, and the decisions on its predictions."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from decimal import Decimal
+from os import PathLike
 from typing import Any
 
 from . import answers
 from .errors import InvalidInputError
 from .inputs import bodies, floats, rows, texts
 from .inputs import column as column_of
+from .jobs import Progress, await_job, check_out, decisions_of
 from .results import (
     Calibration,
     Decision,
     Decisions,
+    Fit,
+    Forgetting,
     Ingestion,
     Labelling,
     ListedCalibration,
@@ -19,13 +24,12 @@ from .results import (
     Report,
     StoredDecision,
 )
+from .tables import arrow, exemplar_body, label_body
 from .transport import Transport
 
 # What one request takes.
 MOST_ROWS = 1000
 MOST_LABELS = 5000
-
-Progress = Callable[[int, int], object]
 
 
 class Classifier:
@@ -34,12 +38,24 @@ class Classifier:
     Data are NumPy arrays, tensors or lists: `vectors` (n, D) and `logits` (n, C) of finite numbers, of which float32 is
     sent, with `labels`, `ids` and so on of n values each. They may be of any length, and are sent in blocks; `progress`
     is called after each block with the rows that are done and all rows.
+
+    Where `data` is taken, it is the path of a .parquet file or of an Arrow stream, .arrows, a pyarrow Table or
+    RecordBatchReader, or a pandas or polars DataFrame, with the columns `vector`, `logits`, and optionally `label`,
+    `external_id`, `document_id`, `attributes` and any others. It is sent in one request, however large. Tables need
+    pyarrow, which is the extra `arrow` of this distribution.
+
+    `extractor` states the version of what the vectors come from, if a file or table does not do that in its metadata.
+    One made by NAME@NUMBER stays with that generation; one made by NAME is always the generation in use.
     """
 
-    def __init__(self, transport: Transport, name: str, classes: tuple[str, ...], dimension: int | None) -> None:
-        """Use a transport, and what the service says of the classifier."""
+    def __init__(self, transport: Transport, answer: Mapping[str, Any], name: str | None = None) -> None:
+        """Use a transport, and what the service says of the classifier; name: what requests call it, if not that."""
         self._transport = transport
-        self._name, self._classes, self._dimension = name, classes, dimension
+        self._name: str = answer["classifier"] if name is None else name
+        self._classes: tuple[str, ...] = tuple(answer["classes"])
+        self._dimension: int | None = answer["dimension"]
+        self._generation: int = answer["generation"]
+        self._extractor: str | None = answer["extractor"]
 
     def __repr__(self) -> str:
         size = "logits only" if self.dimension is None else f"D = {self.dimension}"
@@ -60,56 +76,88 @@ class Classifier:
         """D, the length of a vector; None if it has logits only."""
         return self._dimension
 
+    @property
+    def generation(self) -> int:
+        """Its number among the generations of the classifier when it was looked up."""
+        return self._generation
+
+    @property
+    def extractor(self) -> str | None:
+        """The version of the extractor that its vectors come from; None if it was not stated when it was looked up."""
+        return self._extractor
+
+    def training_waiting(self) -> int:
+        """Return how many training exemplars wait for jobs that are running, and train afterwards.
+
+        They wait for ten minutes at most. Until then, searches leave them out.
+        """
+        waiting: int = self._transport.get(*self._path())["training_waiting"]
+        return waiting
+
     def ingest(
         self,
+        data: Any = None,
         *,
-        logits: Any,
-        labels: Any,
-        vectors: Any = None,
         split: str = "held-out",
+        vectors: Any = None,
+        logits: Any = None,
+        labels: Any = None,
         ids: Any = None,
         documents: Any = None,
         attributes: Mapping[str, Any] | None = None,
         source: str | None = None,
+        extractor: str | None = None,
         progress: Progress | None = None,
     ) -> Ingestion:
         """Store labelled exemplars; the key needs the scope `write`. Storing them again is a no-op.
 
-        Of each block all exemplars are stored, or none. If a block is refused, the ones before it are stored: correct
-        the data and send all of them again.
+        Of `data` all exemplars are stored, or none. Of arrays, so it is with each block: if one is refused, the ones
+        before it are stored, so correct the data and send all of them again.
 
         Args:
-            logits: (n, C) floats, f(x).
-            labels: n class numbers or class names.
-            vectors: (n, D) floats, the network's last hidden layer, r; None if the classifier has logits only.
+            data: A file or table, as the class describes it.
             split: `train` for what the network was trained on; `held-out` for labelled data that it has not seen,
                 a random sample of the traffic, which is divided by a hash; or `knn`, `mc`, `vp` for data that were
                 divided before.
+            vectors: (n, D) floats, the network's last hidden layer, r; None if the classifier has logits only.
+            logits: (n, C) floats, f(x).
+            labels: n class numbers or class names.
             ids: n texts or integers; without them, each exemplar gets one that follows from its content.
             documents: n texts or integers, None for an exemplar of no document; exemplars of one document stay in one
                 split.
             attributes: Columns of n values each, kept with the exemplars and shown with decisions.
             source: A name to be recorded with them.
-            progress: Is called after each block.
+            extractor: The version of what the vectors come from, if the data do not state it; required if one was
+                stated for the classifier.
+            progress: Is called after each block; of `data`, at the end alone.
 
         Raises:
             InvalidInputError: A row is not as it must be; the message names it.
-            ConflictError: A row contradicts what is stored.
+            ConflictError: A row contradicts what is stored, or the data come from another extractor.
         """
-        columns = {
-            "external_id": texts(ids),
-            "document_id": texts(documents),
-            "vector": floats(vectors, "vectors", self.dimension),
-            "logits": floats(logits, "logits", len(self.classes)),
-            "label": column_of(labels),
-        }
-        rest = {"split": split, "source": source}
+        columns = self._columns(vectors, logits, labels, ids, documents)
+        if data is not None:
+            with exemplar_body(data, columns, attributes) as (file, kind):
+                taken = self._transport.upload(
+                    *self._path("exemplars", "file"),
+                    file=file,
+                    kind=kind,
+                    split=split,
+                    source=source,
+                    extractor=extractor,
+                )
+            if progress is not None:
+                progress(taken["rows"], taken["rows"])
+            return answers.ingestion_of([taken])
+        if logits is None or labels is None:
+            raise InvalidInputError("expected data, or logits and labels, and vectors unless there are none")
+        rest = {"split": split, "source": source, "extractor": extractor}
         sent = self._sent("exemplars", "exemplars", rows(columns, attributes), rest, MOST_ROWS, progress)
         return answers.ingestion_of(sent)
 
     def label(
         self,
-        labels: Mapping[Any, Any],
+        labels: Any,
         *,
         selection: str = "random",
         retract: bool = False,
@@ -119,25 +167,83 @@ class Classifier:
     ) -> Labelling:
         """Record labels that arrived for stored exemplars; the key needs the scope `write`.
 
-        The next recalibration takes them up. Of each block of 5,000, all labels are recorded or none.
+        `recalibrate` takes them up. Of a table all labels are recorded, or none; of a mapping, so it is with each block
+        of 5,000.
 
         Args:
-            labels: Class numbers or names, by the ids of exemplars.
+            labels: A mapping of ids to class numbers or names; or a table with the columns `external_id`, `label` and
+                optionally `selection`, as the path of a .csv, .parquet or .arrows file, a pyarrow Table or a DataFrame.
             selection: How the rows were chosen: `random` ones calibrate, `selected` ones, chosen by somebody or by a
                 rule, never do.
             retract: Whether None as a label takes the stored one back.
             join_train: Whether the exemplars, whose labels are selected, train the KNN.
             source: A name to be recorded with them.
-            progress: Is called after each block.
+            progress: Is called after each block; of a table, at the end alone.
 
         Raises:
             InvalidInputError: A row is not as it must be.
             NotFoundError: An id is not stored.
             ConflictError: An exemplar calibrates and would train.
         """
-        given = rows({"external_id": texts(list(labels)), "label": column_of(list(labels.values()))})
         rest = {"selection": selection, "retract": retract, "join_train": join_train, "source": source}
-        return answers.labelling_of(self._sent("labels", "labels", given, rest, MOST_LABELS, progress))
+        if isinstance(labels, Mapping):
+            given = rows({"external_id": texts(list(labels)), "label": column_of(list(labels.values()))})
+            return answers.labelling_of(self._sent("labels", "labels", given, rest, MOST_LABELS, progress))
+        with label_body(labels) as (file, kind):
+            taken = self._transport.upload(*self._path("labels", "file"), file=file, kind=kind, **rest)
+        if progress is not None:
+            progress(taken["rows"], taken["rows"])
+        return answers.labelling_of([taken])
+
+    def forget(
+        self,
+        ids: Sequence[str] = (),
+        *,
+        documents: Sequence[str] = (),
+        missing_ok: bool = False,
+        dry_run: bool = False,
+    ) -> Forgetting:
+        """Remove all that is stored of exemplars, in every generation, for good; again, it changes nothing.
+
+        The key needs the scope `admin`. A tombstone stays, by which an id that comes back is refused. `recalibrate`
+        afterwards if the result says so.
+
+        Args:
+            ids: Ids of exemplars.
+            documents: Ids of documents, all of whose exemplars are meant.
+            missing_ok: Whether unknown ids are left out; otherwise nothing is removed if there is one.
+            dry_run: Whether to count only what would be removed.
+
+        Raises:
+            InvalidInputError: No id is given, or too many.
+            NotFoundError: An id is unknown.
+            ConflictError: A job of the classifier is running.
+            AccessError: The key does not allow it.
+        """
+        body = {
+            "ids": [str(one) for one in ids],
+            "documents": [str(one) for one in documents],
+            "missing_ok": missing_ok,
+            "dry_run": dry_run,
+        }
+        answer = self._transport.post(*self._path("exemplars", "forget"), body=body)
+        return Forgetting(**{one.name: answer[one.name] for one in fields(Forgetting)})
+
+    def fit(self, *, progress: Progress | None = None) -> Fit:
+        """Fit the approximation of the network by its nearest training exemplars, and the localizer.
+
+        The key needs the scope `write`. Workers of the service fit; this waits for them.
+
+        Args:
+            progress: Is called with the rows that are done and all rows, while they search neighbours.
+
+        Raises:
+            NotReadyError: Data are missing.
+            JobError: No worker is up, or the fit failed.
+        """
+        job = self._transport.post(*self._path("fit"))["job"]
+        await_job(self._transport, self.name, job, progress)
+        return answers.fit_of(self._transport.get(*self._path("jobs", job, "fit")))
 
     def calibrate(
         self,
@@ -191,12 +297,30 @@ class Classifier:
         shown = self._transport.get(*self._path("calibrations", made["calibration"]))
         return answers.calibration_of(made, shown)
 
+    def recalibrate(self) -> list[int]:
+        """Recalibrate if labels or data have arrived since, under every setting in use; the new calibrations' numbers.
+
+        The key needs the scope `write`.
+
+        Raises:
+            NotReadyError: A setting cannot be recalibrated; the message says why.
+            JobError: Points have to be approximated first, and no worker did.
+        """
+        served = self._transport.post(*self._path("recalibrate"))["recalibrations"]
+        return [one["calibration"] for one in served if one["calibration"] is not None]
+
     def calibrations(self) -> Iterator[ListedCalibration]:
         """Return the stored calibrations, the newest first; pages are asked for as they are needed."""
         return map(answers.listed_calibration_of, self._pages("calibrations"))
 
     def decide(
-        self, vector: Any = None, *, logits: Any = None, weighted: bool | None = None, require_full_match: bool = False
+        self,
+        vector: Any = None,
+        *,
+        logits: Any = None,
+        weighted: bool | None = None,
+        require_full_match: bool = False,
+        extractor: str | None = None,
     ) -> Decision:
         """Decide on one prediction at once, by the current calibration; nothing is stored.
 
@@ -208,9 +332,11 @@ class Classifier:
             weighted: Whether probabilities are weighted towards calibration points near to the point; by default they
                 are for venn-admit, not for venn-abers.
             require_full_match: Whether predictions with q < K are rejected.
+            extractor: The version of what the vector comes from; required if one was stated for the classifier.
 
         Raises:
             InvalidInputError: The vector has another length, or holds what is not finite.
+            ConflictError: The vector comes from another extractor, or the request has to state one.
             NotReadyError: There is no calibration yet.
         """
         one, own = floats(vector, "vector", self.dimension, ndim=1), floats(logits, "logits", len(self.classes), ndim=1)
@@ -219,6 +345,7 @@ class Classifier:
             logits=None if own is None else own[None],
             weighted=weighted,
             require_full_match=require_full_match,
+            extractor=extractor,
         )
         return decided.decisions[0]
 
@@ -230,6 +357,7 @@ class Classifier:
         ids: Any = None,
         weighted: bool | None = None,
         require_full_match: bool = False,
+        extractor: str | None = None,
         progress: Progress | None = None,
     ) -> Decisions:
         """Decide on any number of predictions at once, by the current calibration; nothing is stored.
@@ -242,10 +370,12 @@ class Classifier:
             ids: n texts or integers, what the decisions call the points.
             weighted: As for `decide`.
             require_full_match: As for `decide`.
+            extractor: As for `decide`.
             progress: Is called after each block.
 
         Raises:
             InvalidInputError: A row is not as it must be.
+            ConflictError: As for `decide`.
             NotReadyError: There is no calibration yet.
         """
         columns = {
@@ -253,9 +383,90 @@ class Classifier:
             "vector": floats(vectors, "vectors", self.dimension),
             "logits": floats(logits, "logits", len(self.classes)),
         }
-        rest = {"weighted": weighted, "require_full_match": require_full_match}
+        rest = {"weighted": weighted, "require_full_match": require_full_match, "extractor": extractor}
         sent = self._sent("decide", "points", rows(columns), rest, MOST_ROWS, progress)
         return Decisions(tuple(answers.decision_of(one) for answer in sent for one in answer["decisions"]))
+
+    def score(
+        self,
+        data: Any = None,
+        *,
+        weighted: bool | None = None,
+        require_full_match: bool = False,
+        calibration: int | None = None,
+        vectors: Any = None,
+        logits: Any = None,
+        labels: Any = None,
+        ids: Any = None,
+        documents: Any = None,
+        attributes: Mapping[str, Any] | None = None,
+        source: str | None = None,
+        extractor: str | None = None,
+        out: str | PathLike[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Any:
+        """Decide on each of many predictions, and store the decisions.
+
+        The key needs the scope `score`. The predictions are sent in one request, workers of the service decide, and
+        this waits for them. It needs pyarrow.
+
+        Args:
+            data: A file or table, as the class describes it.
+            weighted: As for `decide`.
+            require_full_match: As for `decide`.
+            calibration: The number of a calibration; by default the current one.
+            vectors: As for `ingest`.
+            logits: As for `ingest`.
+            labels: As for `ingest`; they serve evaluation alone.
+            ids: As for `ingest`.
+            documents: As for `ingest`.
+            attributes: As for `ingest`.
+            source: As for `ingest`.
+            extractor: As for `ingest`.
+            out: A .parquet file to write the decisions to as well.
+            progress: Is called with the rows that are done and all rows, while workers decide.
+
+        Returns:
+            A table of pyarrow with a row for each exemplar, in their order. `decided_class` is the admitted class, or
+            null if the prediction is rejected; `reason` says why. `lower` and `upper` bound the probability that
+            `predicted_class` is right.
+
+        Raises:
+            InvalidInputError: A row is not as it must be.
+            ConflictError: The data come from another extractor.
+            NotReadyError: There is no calibration yet.
+            JobError: The job failed or was cancelled.
+        """
+        arrow()
+        place = check_out(out)
+        with exemplar_body(data, self._columns(vectors, logits, labels, ids, documents), attributes) as (file, kind):
+            submitted = self._transport.upload(
+                *self._path("jobs"),
+                file=file,
+                kind=kind,
+                weighted=weighted,
+                require_full_match=require_full_match,
+                calibration=calibration,
+                source=source,
+                extractor=extractor,
+            )
+        await_job(self._transport, self.name, submitted["job"], progress)
+        return decisions_of(self._transport, self.name, submitted["job"], place)
+
+    def scores(self, job: int, *, out: str | PathLike[str] | None = None) -> Any:
+        """Return the decisions of a job that is done, as `score` does.
+
+        Args:
+            job: Its number.
+            out: As for `score`.
+
+        Raises:
+            InvalidInputError: The job decides on nothing.
+            NotFoundError: There is no such job.
+            NotReadyError: It is not done.
+        """
+        arrow()
+        return decisions_of(self._transport, self.name, int(job), check_out(out))
 
     def decisions(
         self, *, calibration: int | None = None, exemplar: str | int | None = None, admitted: bool | None = None
@@ -296,6 +507,16 @@ class Classifier:
         """
         found = self._transport.get(*self._path("report"), calibration=calibration)
         return Report(found["classifier"], found["calibration"], tuple(found["advice"]), found)
+
+    def _columns(self, vectors: Any, logits: Any, labels: Any, ids: Any, documents: Any) -> dict[str, Any]:
+        """Return arrays and lists by the names that their columns have."""
+        return {
+            "external_id": texts(ids),
+            "document_id": texts(documents),
+            "vector": floats(vectors, "vectors", self.dimension),
+            "logits": floats(logits, "logits", len(self.classes)),
+            "label": column_of(labels),
+        }
 
     def _path(self, *segments: str | int) -> tuple[str | int, ...]:
         return "classifiers", self.name, *segments

@@ -1,10 +1,12 @@
 """A connection to a service, with its classifiers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from .classifier import Classifier
+from .errors import InvalidInputError
+from .results import Deletion
 from .retries import Retries
 from .transport import Transport
 
@@ -62,6 +64,7 @@ class Connection:
         neighbours: int | None = None,
         logits_only: bool = False,
         seed: int = 0,
+        extractor: str | None = None,
     ) -> Classifier:
         """Register a classifier; the key needs the scope `admin`.
 
@@ -72,6 +75,7 @@ class Connection:
             neighbours: K, the nearest training exemplars that a decision looks at; 25 by default.
             logits_only: Whether there are no vectors.
             seed: Of the division of held-out data, and of training.
+            extractor: The version of what its vectors come from; by default the one that the first data state.
 
         Raises:
             InvalidInputError: A value is out of range.
@@ -85,22 +89,103 @@ class Connection:
             "k": neighbours,
             "logits_only": logits_only,
             "seed": seed,
+            "extractor": extractor,
         }
-        return self._made(self._transport.post("classifiers", body=body))
+        return Classifier(self._transport, self._transport.post("classifiers", body=body))
 
     def classifier(self, name: str) -> Classifier:
-        """Return a classifier that is stored.
+        """Return a classifier that is stored; by NAME@NUMBER, one of its generations, otherwise the current one.
 
         Raises:
             NotFoundError: There is none of this name.
             AccessError: The key is not for it.
         """
-        return self._made(self._transport.get("classifiers", name))
+        return Classifier(self._transport, self._transport.get("classifiers", name), name)
+
+    def create_generation(self, name: str, *, dimension: int | None = None, extractor: str | None = None) -> Classifier:
+        """Add a generation to a classifier, for the vectors of another extractor; the key needs the scope `admin`.
+
+        The current one stays in use. The new one has the classes, K and seed of the others, so that the same documents
+        fall in the same splits. Ingest its exemplars, fit and calibrate it; then `switch` to it.
+
+        Args:
+            name: The classifier's name.
+            dimension: D, the length of a vector; by default that of the current generation.
+            extractor: The version of what its vectors come from; by default the one that the first data state.
+
+        Returns:
+            The generation.
+
+        Raises:
+            InvalidInputError: A value is out of range.
+            NotFoundError: There is no classifier of this name.
+            ConflictError: Another classifier has the name that the generation would have.
+            AccessError: The key does not allow it.
+        """
+        body = {"dimension": dimension, "extractor": extractor}
+        return Classifier(self._transport, self._transport.post("classifiers", name, "generations", body=body))
+
+    def switch(self, generation: str) -> Classifier:
+        """Have a classifier's name stand for another of its generations from now on; switching back is the same.
+
+        The key needs the scope `admin`.
+
+        Args:
+            generation: NAME@NUMBER.
+
+        Returns:
+            The generation, which is current.
+
+        Raises:
+            InvalidInputError: It says no generation.
+            NotFoundError: There is no such generation.
+            NotReadyError: The generation has no calibration, or one by which everything would be rejected.
+            AccessError: The key does not allow it.
+        """
+        name, at, number = generation.rpartition("@")
+        if not (at and number.isascii() and number.isdigit()):
+            raise InvalidInputError(f"generation: expected NAME@NUMBER, got {generation!r}")
+        body = {"generation": int(number)}
+        done = self._transport.put("classifiers", name, "generations", "current", body=body)
+        return Classifier(self._transport, done["after"], generation)
+
+    def state_extractor(self, name: str, extractor: str) -> Classifier:
+        """State which extractor the exemplars that are stored come from, if none was stated; it cannot be changed.
+
+        The key needs the scope `admin`.
+
+        Args:
+            name: The classifier's name, or NAME@NUMBER.
+            extractor: The version.
+
+        Raises:
+            InvalidInputError: It is not a valid version.
+            NotFoundError: There is no such classifier.
+            ConflictError: Another one was stated.
+            AccessError: The key does not allow it.
+        """
+        answer = self._transport.put("classifiers", name, "extractor", body={"extractor": extractor})
+        return Classifier(self._transport, answer, name)
+
+    def delete(self, name: str, *, dry_run: bool = False) -> Deletion:
+        """Delete a classifier with all that hangs on it, or a generation of it that is not current, for good.
+
+        The key needs the scope `admin`. From its first moment on the classifier cannot be used, and keys for it alone
+        are revoked. After an interruption, call it again.
+
+        Args:
+            name: The classifier's name, for all its generations; or NAME@NUMBER, for that one.
+            dry_run: Whether to count only what would be deleted.
+
+        Raises:
+            NotFoundError: There is no such classifier.
+            ConflictError: The generation is current, or jobs are running.
+            AccessError: The key does not allow it.
+        """
+        answer = self._transport.delete("classifiers", name, dry_run=dry_run)
+        return Deletion(answer["is_done"], tuple(answer["generations"]), answer["rows"])
 
     def classifiers(self) -> list[Classifier]:
-        """Return all classifiers that the key is for, by name."""
+        """Return all classifiers that the key is for and all their generations, by name."""
         found = self._transport.get("classifiers")["classifiers"]
-        return [self._made(one) for one in found]
-
-    def _made(self, answer: Mapping[str, Any]) -> Classifier:
-        return Classifier(self._transport, answer["classifier"], tuple(answer["classes"]), answer["dimension"])
+        return [Classifier(self._transport, one) for one in found]

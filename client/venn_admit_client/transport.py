@@ -4,7 +4,7 @@ import itertools
 import json
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -15,6 +15,8 @@ from .retries import Retries, is_temporary
 
 # An attempt is given at least so long, even if the time is nearly over.
 _LEAST_SECONDS = 0.1
+JSON = "application/json"
+_BLOCK_BYTES = 1 << 20
 
 
 class Transport:
@@ -49,13 +51,28 @@ class Transport:
 
     def get(self, *path: str | int, **query: Any) -> dict[str, Any]:
         """Return what is at a path, given in segments; parts of the query that are None are left out."""
-        given = {name: value for name, value in query.items() if value is not None}
-        return self._send("GET", path, query=given)
+        return self._send("GET", path, query=_given(query))
 
     def post(self, *path: str | int, body: Mapping[str, Any] | bytes | None = None) -> dict[str, Any]:
         """Send JSON to a path, however often, to be executed once; return the answer."""
         content = body if isinstance(body, bytes | None) else json.dumps(body, allow_nan=False).encode()
         return self._send("POST", path, content=content)
+
+    def put(self, *path: str | int, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Put JSON at a path, however often, to be executed once; return the answer."""
+        return self._send("PUT", path, content=json.dumps(body, allow_nan=False).encode())
+
+    def delete(self, *path: str | int, **query: Any) -> dict[str, Any]:
+        """Delete what is at a path, however often, to be executed once; return the answer."""
+        return self._send("DELETE", path, query=_given(query))
+
+    def upload(self, *path: str | int, file: IO[bytes], kind: str, **query: Any) -> dict[str, Any]:
+        """Send a file of a media type to a path, however often, to be taken once; return the answer."""
+        return self._send("POST", path, query=_given(query), content=file, kind=kind)
+
+    def download(self, *path: str | int, kind: str, into: IO[bytes]) -> None:
+        """Write what is at a path, as a media type, into a file."""
+        self._send("GET", path, kind=kind, into=into)
 
     def _send(
         self,
@@ -63,23 +80,25 @@ class Transport:
         path: tuple[str | int, ...],
         *,
         query: Mapping[str, Any] | None = None,
-        content: bytes | None = None,
+        content: bytes | IO[bytes] | None = None,
+        kind: str = JSON,
+        into: IO[bytes] | None = None,
     ) -> dict[str, Any]:
         url = "/".join([self.url, "v1", *(quote(str(segment), safe="") for segment in path)])
         headers = {}
-        if method == "POST":
+        if method != "GET":
             headers["Idempotency-Key"] = str(uuid4())  # the same for each attempt
             if content is not None:
-                headers["Content-Type"] = "application/json"
+                headers["Content-Type"] = kind
+        if into is not None:
+            headers["Accept"] = f"{kind}, application/problem+json"
         ends = time.monotonic() + self._retries.total_seconds
         for failures in itertools.count(1):
             wait = self._retries.wait(failures)
             left = min(self._timeout, max(ends - time.monotonic(), _LEAST_SECONDS))
             timeout = self._timeout if failures == 1 else left
             try:
-                answer = self._client.request(
-                    method, url, params=query, content=content, headers=headers, timeout=timeout
-                )
+                answer = self._attempt(method, url, query, content, headers, timeout, into)
             except httpx.TransportError as failure:
                 error: VennAdmitError = UnavailableError(
                     f"the service at {self.url} did not answer in {failures} attempts; the last one failed with "
@@ -88,7 +107,7 @@ class Transport:
                 error.__cause__ = failure
             else:
                 if answer.is_success:
-                    return _content(answer)
+                    return {} if into is not None else _content(answer)
                 error = _error(answer)
                 if not is_temporary(answer.status_code, error.code):
                     raise error
@@ -97,6 +116,35 @@ class Transport:
                 raise error
             time.sleep(wait)
         raise AssertionError("the count has no end")
+
+    def _attempt(
+        self,
+        method: str,
+        url: str,
+        query: Mapping[str, Any] | None,
+        content: bytes | IO[bytes] | None,
+        headers: Mapping[str, str],
+        timeout: float,
+        into: IO[bytes] | None,
+    ) -> httpx.Response:
+        """Return the answer to one attempt, which was read; into: where it goes if it is a success."""
+        if content is not None and not isinstance(content, bytes):
+            content.seek(0)
+        asked = self._client.stream(method, url, params=query, content=content, headers=headers, timeout=timeout)
+        with asked as answer:
+            if into is None or not answer.is_success:
+                answer.read()
+                return answer
+            into.seek(0)
+            into.truncate()
+            for block in answer.iter_bytes(_BLOCK_BYTES):
+                into.write(block)
+            into.flush()
+        return answer
+
+
+def _given(query: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in query.items() if value is not None}
 
 
 def _content(answer: httpx.Response) -> dict[str, Any]:

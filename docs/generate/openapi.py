@@ -70,7 +70,7 @@ seconds is closed. Larger amounts are sent as files, whose bodies have limits of
 | memory that reading it takes, decompressed | `VENN_ADMIT_MEMORY_BUDGET_MB` | 422 | `invalid-input` |
 | columns | 1,000 | 422 | `invalid-input` |
 | files that a key sends to one process at a time | 4 | 429 | `too-many` |
-| running jobs of a key, of those it sent to one process | `VENN_ADMIT_JOBS_PER_KEY` | 429 | `too-many` |
+| running jobs of a key, in all processes of the service | `VENN_ADMIT_JOBS_PER_KEY` | 429 | `too-many` |
 | streams of events of one process | 500 | 429 | `too-many` |
 
 A key may send 6,000 requests a minute to one process, and 1,000 at once (`VENN_ADMIT_REQUESTS_PER_MINUTE`,

@@ -22,9 +22,12 @@ from venn_admit.service.api.routes import (
     classifiers,
     decisions,
     exemplars,
+    fits,
+    generations,
     jobs,
     monitoring,
     operation,
+    removal,
     settings,
 )
 from venn_admit.service.api.routes.parts import problems
@@ -32,14 +35,28 @@ from venn_admit.service.api.security.accepted import accepted_tokens
 from venn_admit.service.api.security.described import describe_guards
 from venn_admit.service.api.security.ledger import Ledger
 from venn_admit.service.api.security.rates import Concurrency, Rates
-from venn_admit.service.api.submitted import SubmittedJobs
+from venn_admit.service.api.tracing import Tracing
 from venn_admit.service.api.uploads import Uploads
 from venn_admit.service.runtime import Runtime
 
 DOCUMENT = "/v1/openapi.json"
 ROUTERS = tuple(
     part.routes
-    for part in (classifiers, settings, calibrations, decisions, exemplars, monitoring, jobs, batches, operation, audit)
+    for part in (
+        classifiers,
+        generations,
+        settings,
+        removal,
+        calibrations,
+        fits,
+        decisions,
+        exemplars,
+        monitoring,
+        jobs,
+        batches,
+        operation,
+        audit,
+    )
 )
 _TITLE = "venn-admit"
 _DESCRIPTION = """\
@@ -50,14 +67,14 @@ are application/problem+json (RFC 9457), with the codes and the words of the com
 
 def document() -> dict[str, Any]:
     """Return the OpenAPI document, which depends on nothing but the program."""
-    described = FastAPI()
+    app = FastAPI()
     for router in ROUTERS:
-        described.include_router(router)
+        app.include_router(router)
     found = get_openapi(
         title=_TITLE,
         version=__version__,
         description=_DESCRIPTION,
-        routes=described.routes,
+        routes=app.routes,
         separate_input_output_schemas=False,
     )
     schemas = found["components"]["schemas"]
@@ -65,10 +82,11 @@ def document() -> dict[str, Any]:
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schema.pop("$defs", None)
         schemas[model.__name__] = schema
+    of_bodies = {str(status): answer for status, answer in problems(408, 413, 415).items()}
     for methods in found["paths"].values():
         for described in methods.values():
             if "requestBody" in described:
-                described["responses"].update({str(status): said for status, said in problems(408, 413, 415).items()})
+                described["responses"].update(of_bodies)
     _make_bounds_exact(found)
     describe_guards(found, ROUTERS)
     return found
@@ -118,7 +136,6 @@ def create_application(runtime: Runtime) -> FastAPI:
     app.state.metrics = Metrics()
     app.state.uploads = Uploads()
     app.state.events = JobEvents(runtime)
-    app.state.submitted = SubmittedJobs(runtime)
     app.state.tokens = accepted_tokens(runtime.settings)
     app.state.ledger = Ledger(runtime)
     app.state.rates = Rates(runtime.settings)
@@ -129,4 +146,5 @@ def create_application(runtime: Runtime) -> FastAPI:
     app.add_middleware(BodyLimit)
     app.add_middleware(Concurrency, most=runtime.settings.concurrent_requests)
     app.add_middleware(Surroundings, metrics=app.state.metrics)
+    app.add_middleware(Tracing)
     return app

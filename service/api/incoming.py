@@ -15,13 +15,12 @@ from venn_admit.service.flows.decisions.score_one import GivenPoint
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
-def given_points(points: Sequence[Point], classifier: Classifier) -> list[GivenPoint]:
-    """Return points to decide on. Raises InvalidInputError, which names the point, if one has not the right shape."""
-    dimension = None if classifier.knn is None else classifier.knn.dimension
+def given_points(points: Sequence[Point]) -> list[GivenPoint]:
+    """Return points to decide on. Raises InvalidInputError, which names the point, if float32 cannot hold a number."""
     return [
         GivenPoint(
-            None if point.vector is None else _array(f"points[{row}].vector", point.vector, dimension),
-            None if point.logits is None else _array(f"points[{row}].logits", point.logits, classifier.class_count),
+            None if point.vector is None else _array(f"points[{row}].vector", point.vector),
+            None if point.logits is None else _array(f"points[{row}].logits", point.logits),
         )
         for row, point in enumerate(points)
     ]
@@ -51,6 +50,7 @@ def exemplar_source(given: NewExemplars, classifier: Classifier, memory_budget: 
         documents=[row.document_id for row in rows] if any(row.document_id is not None for row in rows) else None,
         row_attributes=[row.attributes for row in rows],
         memory_budget=memory_budget,
+        extractor=given.extractor,
     )
 
 
@@ -67,10 +67,9 @@ def label_source(given: NewLabels, memory_budget: int) -> LabelTable:
     return LabelTable(given.source, pa.table(columns), memory_budget)
 
 
-def _array(where: str, values: Sequence[float], length: int | None) -> Float32Array:
-    """Return a row as float32; a length of None is for a flow that refuses it whatever its length."""
+def _array(where: str, values: Sequence[float]) -> Float32Array:
     with np.errstate(over="ignore"):
-        array = np.array(_numbers(where, values, length), dtype=np.float32)
+        array = np.array(values, dtype=np.float32)
     if not np.isfinite(array).all():
         position = int(np.isfinite(array).argmin())
         raise InvalidInputError(
@@ -79,9 +78,9 @@ def _array(where: str, values: Sequence[float], length: int | None) -> Float32Ar
     return array
 
 
-def _numbers(where: str, values: Sequence[float] | None, length: int | None) -> Sequence[float]:
+def _numbers(where: str, values: Sequence[float] | None, length: int) -> Sequence[float]:
     if values is None:
         raise InvalidInputError(f"{where}: expected {length} numbers, got none; give them in every row or in no row")
-    if length is not None and len(values) != length:
+    if len(values) != length:
         raise InvalidInputError(f"{where}: expected {length} numbers, got {len(values)}")
     return values

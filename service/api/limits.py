@@ -1,7 +1,6 @@
 """Limits on what a request may hold, each with an answer of its own."""
 
 import asyncio
-import re
 import time
 from collections.abc import Iterable
 
@@ -11,15 +10,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from venn_admit.service.api.problems import Problem, Refused
 
 MOST_BODY_BYTES = 32 << 20
-MOST_NESTING = 32
 # How long a request is waited for: this long, and as much longer as what came takes at the least rate.
 BODY_SECONDS = 20.0
 LEAST_BYTES_PER_SECOND = 64 << 10
 
 _ALLOWED = "most_body_bytes"
-
-# A text, whose brackets mean nothing, or a bracket.
-_TEXT_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
 
 
 def too_large(most: int) -> Refused:
@@ -114,21 +109,3 @@ class BodyLimit:
 def allow(request: Request, most: int) -> None:
     """Let the body of a request have more bytes than those of others; to be called before it is read."""
     setattr(request.state, _ALLOWED, most)
-
-
-def check_nesting(body: bytes, most: int = MOST_NESTING) -> None:
-    """Refuse JSON that is nested deeper than anything that a request may hold; parsing it would take much memory.
-
-    >>> check_nesting(b'{"a": ["[[[[", {}]}', most=3)
-    """
-    depth = 0
-    for found in _TEXT_OR_BRACKET.finditer(body):
-        match found.group():
-            case b"[" | b"{":
-                depth += 1
-                if depth > most:
-                    raise Refused(
-                        422, Problem.INVALID_REQUEST, f"body: expected JSON nested at most {most} deep, got deeper"
-                    )
-            case b"]" | b"}":
-                depth -= 1

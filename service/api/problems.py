@@ -69,6 +69,7 @@ STATUS: Mapping[str, int] = {
     Code.PROGRAM_OUTDATED: 503,
     # or only whoever asks.
     Code.JOB_NOT_RUNNING: 409,
+    Code.JOB_RUNNING: 409,
 }
 """The status of an error: that of its code, or else of its family."""
 
@@ -87,6 +88,8 @@ TITLES: Mapping[str, str] = {
 
 # Their messages name hosts and users, which are no business of whoever asks; the log has them.
 _HIDDEN: Mapping[str, str] = {
+    Code.DATABASE_BUSY: "other requests keep all connections of this process to the database; send it again after as "
+    "many seconds as Retry-After says",
     Code.DATABASE: "the database failed or cannot be reached; try again, or ask whoever runs the service, whose log "
     "says more",
     Code.BROKER: "the broker cannot be reached; try again, or ask whoever runs the service, whose log says more",
@@ -166,7 +169,7 @@ def answer_to_error(error: VennAdmitError) -> Response:
     status = status_of(error)
     if status >= 500:
         log.error("request failed", code=str(error.code), reason=str(error))
-    hidden = _HIDDEN.get(family)
+    hidden = _HIDDEN.get(error.code, _HIDDEN.get(family))
     return problem_answer(
         status,
         error.code,

@@ -1,8 +1,8 @@
 """The steps that reports and refusals advise, as requests."""
 
 import json
-from urllib.parse import quote
 
+from venn_admit.service.api.paths import classifier_path
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.calibrators.venn_abers.settings import AUTO, VennAbersSettings
 from venn_admit.service.core.types import CalibratorSettings
@@ -14,11 +14,11 @@ class Requests:
 
     def report(self, classifier: str) -> str:
         """Report on the current calibration."""
-        return f"GET {_of(classifier)}/report"
+        return f"GET {classifier_path(classifier)}/report"
 
     def fit(self, classifier: str) -> str:
-        """Fit the KNN and the localizer again, which only whoever runs the service can."""
-        return f"fit {classifier} on the machine that runs the service"
+        """Fit the KNN and the localizer again."""
+        return f"POST {classifier_path(classifier)}/fit"
 
     def calibrate(self, classifier: str, settings: CalibratorSettings | VennAbersSettings, neighbour_count: int) -> str:
         """Calibrate under these settings; kappa or the score is always given, so that the request does just that.
@@ -36,7 +36,7 @@ class Requests:
                 body["delta"] = "inf" if settings.delta == float("inf") else settings.delta
             if settings.bin_edges != default.bin_edges:
                 body["q_bins"] = list(settings.bin_edges)
-        return f"POST {_of(classifier)}/calibrations {json.dumps(body)}"
+        return f"POST {classifier_path(classifier)}/calibrations {json.dumps(body)}"
 
     def list_unlabelled(self, classifier: str) -> str:
         """List the stored points without a label, in random order."""
@@ -44,15 +44,15 @@ class Requests:
 
     def label(self, classifier: str) -> str:
         """Store labels that were found for them."""
-        return f"POST {_of(classifier)}/labels"
+        return f"POST {classifier_path(classifier)}/labels"
 
     def monitor(self, classifier: str) -> str:
         """Show the monitor, which is started if there is none."""
-        return f"GET {_of(classifier)}/monitor"
+        return f"GET {classifier_path(classifier)}/monitor"
 
     def recalibrate(self, classifier: str) -> str:
         """Recalibrate at once under the settings that are not retired."""
-        return f"wait for the next recalibration of {classifier}, or calibrate"
+        return f"POST {classifier_path(classifier)}/recalibrate"
 
 
 REQUESTS = Requests()
@@ -69,7 +69,3 @@ def refusal(found: NearlyNothingUsable) -> str:
         f"{REQUESTS.calibrate(classifier.name, proposed, classifier.neighbour_count)} leaves {share:.1%}; "
         f'"kappa": {shares.asked.kappa} stores this one all the same'
     )
-
-
-def _of(classifier: str) -> str:
-    return f"/v1/classifiers/{quote(classifier, safe='')}"

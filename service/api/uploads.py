@@ -2,11 +2,9 @@
 
 import asyncio
 import os
-import secrets
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,6 +15,7 @@ from starlette.requests import ClientDisconnect
 
 from venn_admit.service.api.limits import allow
 from venn_admit.service.api.problems import Problem, Refused
+from venn_admit.service.files.left_behind import UPLOADS, remove_left_behind, temporary_name
 from venn_admit.service.files.received import STREAM_ENDING, ReceivedFile
 from venn_admit.service.flows.access.keys import Caller
 from venn_admit.service.runtime import Runtime
@@ -26,16 +25,13 @@ ARROW_STREAM = "application/vnd.apache.arrow.stream"
 CSV = "text/csv"
 
 EXEMPLAR_FILES: Mapping[str, str] = {PARQUET: ".parquet", ARROW_STREAM: STREAM_ENDING}
-LABEL_FILES: Mapping[str, str] = {CSV: ".csv", PARQUET: ".parquet"}
+LABEL_FILES: Mapping[str, str] = {CSV: ".csv", PARQUET: ".parquet", ARROW_STREAM: STREAM_ENDING}
 """What a body may be, by its media type, with the ending of such a file."""
 
 # Of one key in one process, so that uploads do not fill the disk.
 MOST_AT_A_TIME = 4
 RETRY_SECONDS = 5
-_FOLDER = "uploads"
 _BLOCK_BYTES = 1 << 20
-# What a process that was killed left behind; no request lasts as long.
-_LEFT_BEHIND_SECONDS = 24 * 60 * 60
 
 log = structlog.get_logger()
 
@@ -71,7 +67,7 @@ def body_of(kinds: Mapping[str, str]) -> dict[str, Any]:
 
 @asynccontextmanager
 async def received(
-    request: Request, runtime: Runtime, kinds: Mapping[str, str], name: str
+    request: Request, runtime: Runtime, kinds: Mapping[str, str], name: str, extractor: str | None = None
 ) -> AsyncIterator[ReceivedFile]:
     """Receive a body into a file, which exists, for its owner alone, until the block ends.
 
@@ -80,6 +76,7 @@ async def received(
         runtime: Its settings say how large a body may be, and how long it may take.
         kinds: What the body may be, as `EXEMPLAR_FILES`.
         name: What is recorded as the source of what it holds.
+        extractor: The version of what its vectors come from, if the request states it.
 
     Raises:
         Refused: The body has another type, is too large or too slow or not complete, or cannot be kept.
@@ -90,7 +87,7 @@ async def received(
     with request.app.state.uploads.counted(request.state.caller), temporary_file(settings.home, ending) as path:
         with _writing(), await run_in_threadpool(_create, path) as file:
             await _receive(request, file, settings.upload_seconds)
-        yield ReceivedFile(path, name, "the body", runtime.memory_budget)
+        yield ReceivedFile(path, name, "the body", runtime.memory_budget, extractor)
 
 
 @contextmanager
@@ -127,8 +124,8 @@ def temporary_file(home: Path, ending: str) -> Iterator[Path]:
     Raises Refused if the folder cannot be made.
     """
     with _writing():
-        _prepare(home / _FOLDER)
-    path = home / _FOLDER / f"{os.getpid()}-{secrets.token_hex(8)}{ending}"
+        _prepare(home / UPLOADS)
+    path = home / UPLOADS / temporary_name(ending)
     try:
         yield path
     finally:
@@ -138,10 +135,7 @@ def temporary_file(home: Path, ending: str) -> Iterator[Path]:
 def _prepare(folder: Path) -> None:
     """Make the folder, for its owner alone, and remove what was left behind."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for other in folder.iterdir():
-        with suppress(FileNotFoundError):
-            if time.time() - other.stat().st_mtime > _LEFT_BEHIND_SECONDS:
-                other.unlink()
+    remove_left_behind(folder)
 
 
 def _create(path: Path) -> IO[bytes]:

@@ -13,6 +13,15 @@ from venn_admit.service.runtime import Runtime
 PATIENCE_SECONDS = 60.0
 
 
+def require_worker(runtime: Runtime) -> None:
+    """Raise JobError if no worker is up that could compute what is asked for."""
+    if not live_workers(runtime.engine):
+        raise JobError(
+            "no worker is up, so nothing was recorded: whoever runs the service must start a worker; then send the "
+            "request again"
+        )
+
+
 class WaitingForWorkers:
     """The shell of a request: nobody watches, and jobs are left to workers."""
 

@@ -12,9 +12,10 @@ from venn_admit import __version__
 from venn_admit.service import interruption, settings
 from venn_admit.service.cli.advice import advised
 from venn_admit.service.cli.output import shown_lines, warn
-from venn_admit.service.cli.verbs.calibrating import calibrate, classifier, index, recalibrate
+from venn_admit.service.cli.verbs.calibrating import calibrate, classifier, generation, index, recalibrate
 from venn_admit.service.cli.verbs.deciding import decide, monitor, report, scoring, what_if
-from venn_admit.service.cli.verbs.running import catalogue, demo, jobs, keys, operation, serve
+from venn_admit.service.cli.verbs.extracting import extract
+from venn_admit.service.cli.verbs.running import catalogue, demo, jobs, keys, operation, removal, serve, start
 from venn_admit.service.errors import VennAdmitError
 from venn_admit.service.secrets import mask
 
@@ -41,7 +42,10 @@ app = typer.Typer(
     "least 1 - alpha of the time (ADMIT and Venn-ADMIT, Schmaltz & Rasooly 2022).",
 )
 classifier.register(app)
+extract.register(app)
 calibrate.register(app)
+generation.register(app)
+start.register(app)
 catalogue.register(app)
 recalibrate.register(app)
 scoring.register(app)
@@ -54,6 +58,7 @@ demo.register(app)
 jobs.register(app)
 serve.register(app)
 keys.register(app)
+removal.register(app)
 operation.register(app)
 
 

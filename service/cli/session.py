@@ -42,9 +42,9 @@ class Session(Runtime):
                 "set VENN_ADMIT_HOME to a writable folder"
             ) from error
 
-    def exemplars_in(self, file: Path) -> FileSource:
-        """A file as a source of exemplars, within the memory that the settings allow."""
-        return FileSource(file, self.memory_budget)
+    def exemplars_in(self, file: Path, extractor: str | None = None) -> FileSource:
+        """A file as a source of exemplars, within the memory that the settings allow; extractor: if it is stated."""
+        return FileSource(file, self.memory_budget, extractor)
 
     def run_job(self, job_id: int, on_progress: Callable[[Progress], None], on_wait: OnWait = lambda _: None) -> None:
         """Wait for a job; if there is no worker to compute it, start one and stop it afterwards.

@@ -20,15 +20,10 @@ if TYPE_CHECKING:
 NOTICE_SECONDS = 5.0
 
 
-class Waiting:
-    """The shell of a verb while a flow runs: a bar or a line on standard error, and jobs that workers compute.
+class Showing:
+    """What a verb shows while a flow runs: a bar or a line on standard error."""
 
-    out: the file to which a job's decisions go afterwards, named in what is said after an interruption.
-    """
-
-    def __init__(self, session: "Session", out: Path | None = None) -> None:
-        self._session = session
-        self._out = out
+    def __init__(self) -> None:
         self._display = ExitStack()
         self._advance: Callable[[int], None] = lambda _: None
         self._status: Status | None = None
@@ -54,6 +49,22 @@ class Waiting:
         """Move the bar."""
         self._advance(rows)
 
+    def _clear(self) -> None:
+        self._display.close()
+        self._advance, self._status = lambda _: None, None
+
+
+class Waiting(Showing):
+    """The shell of a verb while a flow runs: it shows what is done, and sees jobs through that workers compute.
+
+    out: the file to which a job's decisions go afterwards, named in what is said after an interruption.
+    """
+
+    def __init__(self, session: "Session", out: Path | None = None) -> None:
+        super().__init__()
+        self._session = session
+        self._out = out
+
     def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:
         """Send a job, wait for it, and do what remains; whatever ends that early, it says how the job is resumed."""
         from venn_admit.service.flows.jobs import listing
@@ -78,10 +89,6 @@ class Waiting:
                     done = state.rows_done
 
                 self._session.run_job(job_id, move, Notices())
-
-    def _clear(self) -> None:
-        self._display.close()
-        self._advance, self._status = lambda _: None, None
 
 
 class Notices:

@@ -13,12 +13,16 @@ import psutil
 
 import venn_admit
 from venn_admit.service.broker import DEAF_EXIT_CODE
-from venn_admit.service.errors import DatabaseError, JobError
+from venn_admit.service.errors import DatabaseError, JobError, NotReadyError
 from venn_admit.service.store.embedded.access import make_home
 
-START_SECONDS = 60.0
+# One that ends is noticed at once; one that loads its libraries on a busy machine may take minutes.
+START_SECONDS = 180.0
 STOP_SECONDS = 60.0
 KEPT_LOGS = 10
+# Beat looks at its schedule every few seconds, or later if the database or the broker keeps it waiting.
+BEAT_SECONDS = 60.0
+_TICK = "beat-tick"
 
 
 def worker_command(concurrency: int | None) -> list[str]:
@@ -32,6 +36,31 @@ def worker_command(concurrency: int | None) -> list[str]:
 def beat_command(home: Path) -> list[str]:
     """Return the command that runs Celery's beat, which keeps the times of its messages in a file in the home."""
     return [*_celery("beat"), "--loglevel", "INFO", "--schedule", str(home / "beat-schedule")]
+
+
+def note_tick(home: Path) -> None:
+    """Note that beat has looked at its schedule: the age of a file tells when it did so last.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    (home / _TICK).touch()
+
+
+def require_beat(home: Path) -> None:
+    """Raise NotReadyError unless a beat with this home has looked at its schedule lately."""
+    try:
+        seconds = time.time() - (home / _TICK).stat().st_mtime
+    except OSError as error:
+        raise NotReadyError(
+            f"no beat has run here: {home / _TICK} cannot be read: {error.strerror}; run `venn-admit beat`, or see its "
+            "log"
+        ) from error
+    if seconds > BEAT_SECONDS:
+        raise NotReadyError(
+            f"beat last looked at its schedule {seconds:.0f} s ago, expected {BEAT_SECONDS:.0f} s at most; see its "
+            "log, and start it again"
+        )
 
 
 def _celery(command: str) -> list[str]:

@@ -1,23 +1,40 @@
 """The content of an exemplar as a digest: its label may change, but its vector, logits and document may not."""
 
+from collections.abc import Sequence
 from hashlib import blake2b
+
+import numpy as np
 
 from venn_admit.service.core.types import Float32Array
 
+_DIGEST_BYTES = 16
+# So few rows are copied at a time that they stay in a cache, and that no other thread waits for long.
+_BLOCK_ROWS = 256
 
-def content_digest(vector: Float32Array | None, logits: Float32Array, document_id: str | None) -> bytes:
-    """Return the BLAKE2b-128 digest (RFC 7693) of an exemplar's content.
+
+def content_digests(
+    vectors: Float32Array | None, logits: Float32Array, document_ids: Sequence[str | None]
+) -> list[bytes]:
+    """Return the BLAKE2b-128 digest (RFC 7693) of the content of each of n exemplars.
 
     Args:
-        vector: (D,) float32, r; None if the classifier has logits only.
-        logits: (C,) float32, f.
-        document_id: The document that the exemplar is part of, or None.
+        vectors: (n, D) float32, r; None if the classifier has logits only.
+        logits: (n, C) float32, f.
+        document_ids: The document that each exemplar is part of, or None.
 
     Returns:
-        16 bytes.
+        n times 16 bytes.
     """
-    digest = blake2b(b"" if vector is None else vector.data, digest_size=16)
-    digest.update(logits.data)
-    if document_id is not None:
-        digest.update(b"\x00" + document_id.encode())
-    return digest.digest()
+    digests: list[bytes] = []
+    for start in range(0, len(logits), _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        parts = [logits[rows]] if vectors is None else [vectors[rows], logits[rows]]
+        numbers = np.concatenate(parts, axis=1)  # (rows, D + C)
+        content = numbers.view(f"V{numbers.shape[1] * numbers.itemsize}").ravel().tolist()
+        digests += [
+            blake2b(
+                row if document_id is None else row + b"\x00" + document_id.encode(), digest_size=_DIGEST_BYTES
+            ).digest()
+            for row, document_id in zip(content, document_ids[rows], strict=True)
+        ]
+    return digests

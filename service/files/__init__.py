@@ -1,6 +1,6 @@
 """Files in and out: exemplars from npz and parquet, tables to parquet and CSV, settings to JSON."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,7 +24,8 @@ def read_exemplars(
     class_names: Sequence[str] = (),
     batch_rows: int = 8192,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
-) -> Iterator[ExemplarBatch]:
+    extractor: str | None = None,
+) -> Generator[ExemplarBatch, None, None]:
     """Read a file of exemplars, .npz or .parquet, in batches of at most `batch_rows` rows, in file order.
 
     This is a generator: nothing is read before the first batch is requested. Then everything that the headers tell
@@ -39,6 +40,7 @@ def read_exemplars(
         batch_rows: >= 1. Batches are smaller if rows are wide.
         memory_budget: Bytes that reading may take. A file that does not fit even in small batches is refused from its
             headers, before it is decoded.
+        extractor: The version of what the vectors come from, if it is stated apart from the file.
 
     Yields:
         Batches of checked rows.
@@ -51,7 +53,7 @@ def read_exemplars(
         if value is not None and value < 1:
             raise InvalidInputError(f"{name}: expected at least 1, got {value}")
     read_batches = _for_suffix(path, npz=npz.read_batches, parquet=parquet.read_batches)
-    layout = Layout(path, dimension, class_count, ClassNumbers(class_count, class_names), memory_budget)
+    layout = Layout(path, dimension, class_count, ClassNumbers(class_count, class_names), memory_budget, extractor)
     yield from read_batches(path, layout, batch_rows)
 
 

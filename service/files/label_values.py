@@ -7,8 +7,23 @@ import numpy as np
 import numpy.typing as npt
 
 from venn_admit.service.core.types import UNKNOWN_LABEL, IntArray
+from venn_admit.service.errors import InvalidInputError
 
 _SHOWN_NAMES = 5
+
+
+def check_class_names(class_names: Sequence[str]) -> None:
+    """Raise InvalidInputError unless these can be the names of a classifier's classes."""
+    if len(class_names) < 2 or not all(class_names):
+        raise InvalidInputError(
+            f"classes: expected at least two names, got {len([known for known in class_names if known])}"
+        )
+    unprintable = [known for known in class_names if not known.isprintable()]
+    if unprintable:
+        raise InvalidInputError(f"classes: expected printable characters, got {unprintable[0]!a}")
+    repeated = sorted({known for known in class_names if class_names.count(known) > 1})
+    if repeated:
+        raise InvalidInputError(f"classes: expected each name once, got {', '.join(repeated)} more than once")
 
 
 class ClassNumbers:

@@ -1,4 +1,4 @@
-"""Labels for stored exemplars, from CSV or Parquet: external_id, label[, selection]."""
+"""Labels for stored exemplars, from CSV, Parquet or Arrow: external_id, label[, selection]."""
 
 import csv
 import math
@@ -100,11 +100,50 @@ def read_label_table(
     Raises:
         InvalidInputError: As `read_labels` does.
     """
-    wanted = _wanted(name, table.column_names)
+    return read_label_batches(
+        name,
+        table.schema,
+        iter(table.to_batches()),
+        class_names=class_names,
+        selection=selection,
+        retract=retract,
+        memory_budget=memory_budget,
+    )
+
+
+def read_label_batches(
+    place: Place,
+    schema: pa.Schema,
+    batches: Iterator[pa.RecordBatch],
+    *,
+    class_names: Sequence[str],
+    selection: str,
+    retract: bool,
+    memory_budget: int,
+) -> LabelRows:
+    """Take labels from record batches with the columns that a file of labels has; see `read_labels`.
+
+    Args:
+        place: What messages call them.
+        schema: Of each batch.
+        batches: To be read once.
+        class_names: As for `read_labels`.
+        selection: As for `read_labels`.
+        retract: As for `read_labels`.
+        memory_budget: Bytes that this may take, beside the batches themselves.
+
+    Raises:
+        InvalidInputError: As `read_labels` does.
+    """
+    wanted = _wanted(place, schema.names)
     for column in wanted:
-        _check_type(name, column, table.schema.field(column).type)
-    columns = _collect(name, iter(table.select(wanted).to_batches(_BATCH_ROWS)), memory_budget)
-    return _checked(name, table.column_names, columns, class_names, selection, retract=retract)
+        _check_type(place, column, schema.field(column).type)
+    parts = (
+        batch.slice(start, _BATCH_ROWS).select(wanted)
+        for batch in batches
+        for start in range(0, batch.num_rows, _BATCH_ROWS)
+    )
+    return _checked(place, schema.names, _collect(place, parts, memory_budget), class_names, selection, retract=retract)
 
 
 def _checked(

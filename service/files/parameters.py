@@ -1,6 +1,7 @@
 """KNN parameters from JSON, as an export writes them."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,37 +41,48 @@ def read_parameters(path: Path) -> GivenParameters:
         ) from error
     if not isinstance(payload, dict):
         raise InvalidInputError(f"{path}: expected an object with beta, gamma, eta and eta_loc")
+    return given_parameters(str(path), payload)
+
+
+def given_parameters(where: str, payload: Mapping[str, object]) -> GivenParameters:
+    """Return the parameters that an object of JSON holds; any other content is ignored.
+
+    where: what the object came in, for messages. Raises InvalidInputError naming the field, what was expected and what
+    came.
+    """
     knn = KnnParameters(
-        beta=np.array(_numbers(path, payload, "beta")),
-        gamma=np.array(_numbers(path, payload, "gamma")),
-        eta=_number(path, "eta", payload.get("eta")),
+        beta=np.array(_numbers(where, payload, "beta")),
+        gamma=np.array(_numbers(where, payload, "gamma")),
+        eta=_number(where, "eta", payload.get("eta")),
     )
-    return GivenParameters(knn, _number(path, "eta_loc", payload.get("eta_loc")), _reliability(path, payload))
+    return GivenParameters(knn, _number(where, "eta_loc", payload.get("eta_loc")), _reliability(where, payload))
 
 
-def _reliability(path: Path, payload: dict[str, object]) -> ReliabilityModel | None:
+def _reliability(where: str, payload: Mapping[str, object]) -> ReliabilityModel | None:
     document = payload.get("reliability")
     if document is None:
         return None
     if not isinstance(document, dict):
-        raise InvalidInputError(f"{path}: reliability: expected an object with median_d and models, got {document!r}")
+        raise InvalidInputError(f"{where}: reliability: expected an object with median_d and models, got {document!r}")
     try:
         return ReliabilityModel.of_document(document)
     except InvalidInputError as error:
-        raise InvalidInputError(f"{path}: reliability: {error}") from error
+        raise InvalidInputError(f"{where}: reliability: {error}") from error
 
 
-def _numbers(path: Path, payload: dict[str, object], field: str) -> list[float]:
+def _numbers(where: str, payload: Mapping[str, object], field: str) -> list[float]:
     values = payload.get(field)
     if not isinstance(values, list):
-        raise InvalidInputError(f"{path}: {field}: expected a list of numbers, got {values!r}")
-    return [_number(path, f"{field}[{position}]", value) for position, value in enumerate(values)]
+        raise InvalidInputError(f"{where}: {field}: expected a list of numbers, got {values!r}")
+    return [_number(where, f"{field}[{position}]", value) for position, value in enumerate(values)]
 
 
-def _number(path: Path, field: str, value: object) -> float:
+def _number(where: str, field: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidInputError(f"{path}: {field}: expected a number, got {value!r}")
+        raise InvalidInputError(f"{where}: {field}: expected a number, got {value!r}")
     try:
         return float(value)
     except OverflowError:
-        raise InvalidInputError(f"{path}: {field}: expected a number that float64 can hold, got a larger one") from None
+        raise InvalidInputError(
+            f"{where}: {field}: expected a number that float64 can hold, got a larger one"
+        ) from None

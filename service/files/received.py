@@ -7,31 +7,34 @@ from pathlib import Path
 
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.files import read_exemplars
 from venn_admit.service.files.arrow.batches import exemplar_batches
 from venn_admit.service.files.arrow.streams import open_stream
+from venn_admit.service.files.label_sources import LabelFile
 from venn_admit.service.files.label_values import ClassNumbers
-from venn_admit.service.files.labels import LabelRows, read_labels
+from venn_admit.service.files.labels import LabelRows, read_label_batches
 from venn_admit.service.files.records import ExemplarBatch, Layout
+from venn_admit.service.files.sources import FileSource
 
 STREAM_ENDING = ".arrows"
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedFile:
-    """A file of exemplars, .parquet or .arrows (an Arrow IPC stream), or of labels, .csv or .parquet.
+    """A file of exemplars, .parquet or .arrows (an Arrow IPC stream), or of labels, which may be .csv as well.
 
     Attributes:
         path: Where it lies.
         name: What is recorded as the source of what it holds.
         called: What messages call it.
         memory_budget: Bytes that reading it may take.
+        extractor: The version of what its vectors come from, if it is stated apart from the file.
     """
 
     path: Path
     name: str
     called: str
     memory_budget: int = DEFAULT_MEMORY_BUDGET
+    extractor: str | None = None
 
     def __str__(self) -> str:
         return self.called
@@ -47,27 +50,30 @@ class ReceivedFile:
         with self._named():
             if self.path.suffix == STREAM_ENDING:
                 classes = ClassNumbers(class_count, class_names)
-                layout = Layout(self.called, dimension, class_count, classes, self.memory_budget)
+                layout = Layout(self.called, dimension, class_count, classes, self.memory_budget, self.extractor)
                 with open_stream(self.path, self.called, self.memory_budget) as stream:
                     yield from exemplar_batches(layout, stream.schema, stream.batches)
             else:
-                yield from read_exemplars(
-                    self.path,
-                    dimension=dimension,
-                    class_count=class_count,
-                    class_names=class_names,
-                    memory_budget=self.memory_budget,
+                yield from FileSource(self.path, self.memory_budget, self.extractor).batches(
+                    dimension=dimension, class_count=class_count, class_names=class_names
                 )
 
     def read(self, *, class_names: Sequence[str], selection: str, retract: bool) -> LabelRows:
         """Read all rows of a file of labels; arguments and errors are those of `read_labels`."""
         with self._named():
-            return read_labels(
-                self.path,
-                class_names=class_names,
-                selection=selection,
-                retract=retract,
-                memory_budget=self.memory_budget,
+            if self.path.suffix == STREAM_ENDING:
+                with open_stream(self.path, self.called, self.memory_budget) as stream:
+                    return read_label_batches(
+                        self.called,
+                        stream.schema,
+                        stream.batches,
+                        class_names=class_names,
+                        selection=selection,
+                        retract=retract,
+                        memory_budget=self.memory_budget,
+                    )
+            return LabelFile(self.path, self.memory_budget).read(
+                class_names=class_names, selection=selection, retract=retract
             )
 
     @contextmanager

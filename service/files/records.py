@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, time
 from decimal import Decimal
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 import numpy.typing as npt
 
+from venn_admit.service.core.content import content_digests
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from venn_admit.service.errors import Code, InvalidInputError
@@ -21,6 +22,8 @@ from venn_admit.service.files.label_values import ClassNumbers
 
 ID_LENGTH_LIMIT = 1000
 NESTING_LIMIT = 100
+VERSION_RULE = "1 to 200 printable characters, without spaces around them"
+_VERSION_LENGTH = 200
 
 Attributes = dict[str, Any]
 
@@ -32,8 +35,10 @@ class ExemplarBatch:
     first_row: row of the first record in the file, counted from 0. external_ids: n strings, 1 to 1,000 characters.
     document_ids: n strings, or None if the file names no document. vectors: (n, D) float32, r, finite; None for a
     classifier with logits only. logits: (n, C) float32, f(x), finite. labels: (n,) int64, y in [0, C), -1 if unknown.
-    attributes: n dictionaries of JSON values, empty if the file has none. former_ids: n strings, the ids that the
-    file's name and the row's number would give, if a file has no ids; None if it has, or if the rows are of no file.
+    attributes: n dictionaries of JSON values, empty if the file has none. digests: n digests of the content, as
+    `content_digests` makes them. former_ids: n strings, the ids that the file's name and the row's number would give,
+    if a file has no ids; None if it has, or if the rows are of no file. extractor: the version of what all rows come
+    from; None if it is not stated.
     """
 
     first_row: int
@@ -43,7 +48,9 @@ class ExemplarBatch:
     logits: Float32Array
     labels: IntArray
     attributes: list[Attributes]
+    digests: list[bytes]
     former_ids: list[str] | None
+    extractor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,7 @@ class Layout:
     """A file or table of exemplars: the sizes that its rows must have, and the names of their columns in its format.
 
     place: what messages call it. dimension: None if they must have no vectors. memory_budget: bytes that reading it
-    may take.
+    may take. extractor: the version of what the rows come from, as far as it is stated.
     """
 
     place: Place
@@ -59,6 +66,7 @@ class Layout:
     class_count: int
     classes: ClassNumbers
     memory_budget: int = DEFAULT_MEMORY_BUDGET
+    extractor: str | None = None
     default_ids: DefaultIds = field(default_factory=DefaultIds)
     vector: str = "vector"
     logits: str = "logits"
@@ -78,6 +86,21 @@ def unwanted_vectors(place: Place, where: str, got: object) -> InvalidInputError
     """Return the error for vectors that a classifier with logits only was given, ready to be raised."""
     expected, advice = "none, because the classifier has logits only", "leave the vectors out"
     return input_error(place, where, expected, got, advice, Code.VECTORS_UNWANTED)
+
+
+def stating(layout: Layout, where: str, extractor: str | None) -> Layout:
+    """Return a layout with the extractor that a file or table states itself, if it does.
+
+    Raises InvalidInputError if that is no version, or if another was stated for it.
+    """
+    if extractor is None:
+        return layout
+    if not is_version(extractor):
+        raise input_error(layout.place, where, VERSION_RULE, ascii(extractor[:80]))
+    if layout.extractor not in (None, extractor):
+        advice = "leave the option out, or see whether this is the file you meant"
+        raise input_error(layout.place, where, f"{layout.extractor!r}, as was stated for it", repr(extractor), advice)
+    return replace(layout, extractor=extractor)
 
 
 def make_batch(
@@ -105,9 +128,10 @@ def make_batch(
     )
     vectors32 = None if vectors is None else _as_float32(layout, first_row, layout.vector, vectors)
     logits32 = _as_float32(layout, first_row, layout.logits, logits)
+    digests = content_digests(vectors32, logits32, documents)
     return ExemplarBatch(
         first_row=first_row,
-        external_ids=layout.default_ids.take(vectors32, logits32, documents)
+        external_ids=layout.default_ids.take(digests)
         if external_ids is None
         else _checked_ids(layout, first_row, external_ids),
         document_ids=documents,
@@ -116,11 +140,39 @@ def make_batch(
         labels=_checked_labels(layout, first_row, labels, row_count),
         attributes=[{} for _ in range(row_count)]
         if attributes is None
-        else [_plain_attributes(layout, row, values) for row, values in enumerate(attributes, start=first_row)],
+        else [plain_attributes(layout.place, row, values) for row, values in enumerate(attributes, start=first_row)],
+        digests=digests,
         former_ids=[f"{layout.place.name}:{first_row + row}" for row in range(row_count)]
         if external_ids is None and isinstance(layout.place, Path)
         else None,
+        extractor=layout.extractor,
     )
+
+
+def labelled_rows(batch: ExemplarBatch) -> ExemplarBatch:
+    """Return a batch without the rows whose label is unknown; `first_row` stays that of the batch."""
+    known = np.flatnonzero(batch.labels >= 0)
+    rows = known.tolist()
+    return replace(
+        batch,
+        external_ids=[batch.external_ids[row] for row in rows],
+        document_ids=[batch.document_ids[row] for row in rows],
+        vectors=None if batch.vectors is None else batch.vectors[known],
+        logits=batch.logits[known],
+        labels=batch.labels[known],
+        attributes=[batch.attributes[row] for row in rows],
+        digests=[batch.digests[row] for row in rows],
+        former_ids=None if batch.former_ids is None else [batch.former_ids[row] for row in rows],
+    )
+
+
+def is_version(extractor: str) -> bool:
+    r"""Return whether a text can be the version of an extractor.
+
+    >>> [is_version(text) for text in ("sha256:9f2c", "", " v2", "a\nb")]
+    [True, False, False, False]
+    """
+    return 1 <= len(extractor) <= _VERSION_LENGTH and extractor.isprintable() and extractor == extractor.strip()
 
 
 def duplicate_ids(external_ids: Iterable[str]) -> dict[str, list[int]]:
@@ -238,14 +290,15 @@ def check_text(value: str) -> None:
         raise ValueError("text that UTF-8 can encode", ascii(value[:80])) from None
 
 
-def _plain_attributes(layout: Layout, row: int, attributes: Attributes) -> Attributes:
+def plain_attributes(place: Place, row: int, attributes: Attributes) -> Attributes:
+    """Return attributes as JSON knows them; raise InvalidInputError at a value that JSON, or Postgres, cannot hold."""
     plain = {}
     for name, value in attributes.items():
         where = f"row {row}, attribute {name!a}"
         try:
             plain[_plain(name)] = _plain(value)
         except ValueError as error:
-            raise input_error(layout.place, where, *error.args) from None
+            raise input_error(place, where, *error.args) from None
     return plain
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.files import count_rows, read_exemplars
+from venn_admit.service.files.ahead import read_ahead
 from venn_admit.service.files.arrow.batches import exemplar_batches
 from venn_admit.service.files.budget import batch_bytes
 from venn_admit.service.files.label_values import ClassNumbers
@@ -56,10 +57,15 @@ class ExemplarSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """A file, .npz or .parquet. memory_budget: bytes that reading it may take."""
+    """A file, .npz or .parquet.
+
+    memory_budget: bytes that reading it may take. extractor: the version of what its vectors come from, if it is stated
+    apart from the file.
+    """
 
     path: Path
     memory_budget: int = DEFAULT_MEMORY_BUDGET
+    extractor: str | None = None
 
     def __str__(self) -> str:
         return str(self.path)
@@ -74,12 +80,15 @@ class FileSource:
     def batches(
         self, *, dimension: int | None, class_count: int, class_names: Sequence[str]
     ) -> Iterator[ExemplarBatch]:
-        return read_exemplars(
-            self.path,
-            dimension=dimension,
-            class_count=class_count,
-            class_names=class_names,
-            memory_budget=self.memory_budget,
+        return read_ahead(
+            read_exemplars(
+                self.path,
+                dimension=dimension,
+                class_count=class_count,
+                class_names=class_names,
+                memory_budget=self.memory_budget,
+                extractor=self.extractor,
+            )
         )
 
 
@@ -91,11 +100,13 @@ class ArrowSource:
         name: What it is called, in messages too.
         data: The table, or a reader of record batches, which is read once.
         memory_budget: Bytes that reading it may take, beside the data themselves.
+        extractor: The version of what its vectors come from, if it is stated apart from the data.
     """
 
     name: str
     data: pa.Table | pa.RecordBatchReader
     memory_budget: int = DEFAULT_MEMORY_BUDGET
+    extractor: str | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -106,7 +117,8 @@ class ArrowSource:
     def batches(
         self, *, dimension: int | None, class_count: int, class_names: Sequence[str]
     ) -> Iterator[ExemplarBatch]:
-        layout = Layout(self.name, dimension, class_count, ClassNumbers(class_count, class_names), self.memory_budget)
+        classes = ClassNumbers(class_count, class_names)
+        layout = Layout(self.name, dimension, class_count, classes, self.memory_budget, self.extractor)
         parts = self.data.to_batches() if isinstance(self.data, pa.Table) else self.data
         yield from exemplar_batches(layout, self.data.schema, parts)
 
@@ -125,6 +137,7 @@ class ArraySource:
         attributes: Further columns of n values each.
         row_attributes: Instead of them, n dictionaries, which need not have the same keys.
         memory_budget: Bytes that reading may take, beside the arrays themselves.
+        extractor: The version of what the vectors come from, if it is stated.
     """
 
     name: str
@@ -136,6 +149,7 @@ class ArraySource:
     attributes: Mapping[str, Sequence[Any]] | None = None
     row_attributes: Sequence[Attributes] | None = None
     memory_budget: int = DEFAULT_MEMORY_BUDGET
+    extractor: str | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -146,31 +160,28 @@ class ArraySource:
     def batches(
         self, *, dimension: int | None, class_count: int, class_names: Sequence[str]
     ) -> Iterator[ExemplarBatch]:
-        self._check(dimension, class_count)
-        layout = Layout(
-            self.name,
-            dimension,
-            class_count,
-            ClassNumbers(class_count, class_names),
-            self.memory_budget,
-            vector="vectors",
-            label="labels",
-            external_id="ids",
-            document_id="documents",
-        )
-        row_bytes = ((dimension or 0) + class_count) * np.dtype(np.float64).itemsize
-        size = max(1, min(_BATCH_ROWS, batch_bytes(self.memory_budget) // row_bytes))
+        classes = ClassNumbers(class_count, class_names)
+        layout = array_layout(self.name, dimension, classes, class_count, self.memory_budget, self.extractor)
+        return self.checked(layout)
+
+    def checked(self, layout: Layout, first_row: int = 0) -> Iterator[ExemplarBatch]:
+        """Yield batches of checked rows; errors as of `batches`.
+
+        layout: as `array_layout` makes it. first_row: the number of the first row, if other rows came before these.
+        """
+        self._check(layout.dimension, layout.class_count)
+        size = rows_at_once(layout)
         for first in range(0, len(self.logits), size):
             rows = slice(first, first + size)
             labels = None if self.labels is None else self.labels[rows]
             yield make_batch(
                 layout,
-                first,
+                first_row + first,
                 vectors=None if self.vectors is None else self.vectors[rows],
                 logits=self.logits[rows],
                 labels=labels.tolist() if isinstance(labels, np.ndarray) and labels.dtype.kind not in "iuf" else labels,
-                external_ids=self._texts("ids", self.ids, rows),
-                document_ids=self._texts("documents", self.documents, rows),
+                external_ids=self._texts("ids", self.ids, rows, first_row),
+                document_ids=self._texts("documents", self.documents, rows, first_row),
                 attributes=self._attributes(rows),
             )
 
@@ -203,21 +214,55 @@ class ArraySource:
             return self.row_attributes[rows]
         return _transposed(self.attributes, rows) if self.attributes else None
 
-    def _texts(self, column: str, values: Sequence[object] | None, rows: slice) -> list[str | None] | None:
+    def _texts(
+        self, column: str, values: Sequence[object] | None, rows: slice, first_row: int
+    ) -> list[str | None] | None:
         if values is None:
             return None
         texts = []
-        for row, value in enumerate(_plain_list(values[rows]), start=rows.start):
+        for row, value in enumerate(plain_list(values[rows]), start=first_row + rows.start):
             if not (value is None or isinstance(value, (str, int))) or isinstance(value, bool):
                 raise input_error(self.name, f"row {row}, {column}", "a text or an integer", repr(value))
             texts.append(None if value is None else str(value))
         return texts
 
 
+def array_layout(
+    name: str,
+    dimension: int | None,
+    classes: ClassNumbers,
+    class_count: int,
+    memory_budget: int,
+    extractor: str | None = None,
+    *,
+    vector: str = "vectors",
+) -> Layout:
+    """Return the layout of arrays, whose columns are called as arguments are; vector: what vectors are called."""
+    return Layout(
+        name,
+        dimension,
+        class_count,
+        classes,
+        memory_budget,
+        extractor,
+        vector=vector,
+        label="labels",
+        external_id="ids",
+        document_id="documents",
+    )
+
+
+def rows_at_once(layout: Layout) -> int:
+    """Return how many rows of arrays a batch may have, at least 1."""
+    row_bytes = ((layout.dimension or 0) + layout.class_count) * np.dtype(np.float64).itemsize
+    return max(1, min(_BATCH_ROWS, batch_bytes(layout.memory_budget) // row_bytes))
+
+
 def _transposed(columns: Mapping[str, Sequence[Any]], rows: slice) -> Iterator[Attributes]:
-    lists = [_plain_list(column[rows]) for column in columns.values()]
+    lists = [plain_list(column[rows]) for column in columns.values()]
     return (dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True))
 
 
-def _plain_list(values: Any) -> list[Any]:
+def plain_list(values: Any) -> list[Any]:
+    """Return a column as a list of plain values."""
     return values.tolist() if isinstance(values, np.ndarray) else list(values)

@@ -1,9 +1,10 @@
 """The use cases that need a job, from the request to the result, for shells that wait for it.
 
-Each records the job, has the shell see it through, and computes what follows from it.
+Each records the job, has the shell see it through, and computes what follows from it. A name is looked up once: all
+steps are about the generation of the classifier that it stands for then.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -35,6 +36,8 @@ from venn_admit.service.flows.exemplars.ingest import Ingested
 from venn_admit.service.flows.exemplars.ingest import ingest as take_exemplars
 from venn_admit.service.flows.jobs.control import reopen
 from venn_admit.service.flows.jobs.listing import ShownJob, show_job
+from venn_admit.service.flows.removal.forget import Forgotten
+from venn_admit.service.flows.removal.forget import forget as forget_exemplars
 from venn_admit.service.flows.reporting import evaluate as evaluation
 from venn_admit.service.flows.reporting.evaluate import request_evaluation_of_decisions, request_evaluation_of_source
 from venn_admit.service.report.evaluation.dataset import DatasetReport
@@ -93,6 +96,7 @@ def fit(
         NotReadyError: Data are missing.
         JobError: The job failed.
     """
+    name = find(engine, name).address
     shell.run_job(request_neighbours(engine, name, chunk_rows=chunk_rows), "Searching neighbours")
     shell.show("Fitting")
     return fitting.fit(engine, cache, name, on_epoch=on_epoch, memory_budget=memory_budget)
@@ -135,7 +139,9 @@ def calibrate(
         NotReadyError: Data or parameters are missing.
         JobError: The job failed.
     """
-    if find(engine, name).knn is not None:
+    classifier = find(engine, name)
+    name = classifier.address
+    if classifier.knn is not None:
         shell.run_job(request_approximations(engine, name, settings_of, chunk_rows=chunk_rows), "Approximating")
     if not even_if_nearly_nothing_is_usable:
         shell.show("Counting usable bands")
@@ -164,6 +170,7 @@ def compare(
         NotReadyError: Data or parameters are missing.
         JobError: The job failed.
     """
+    name = find(engine, name).address
     job_id = request_mc(engine, name, alpha, chunk_rows=chunk_rows)
     if job_id is not None:
         shell.run_job(job_id, "Approximating")
@@ -224,6 +231,43 @@ def ingest(engine: Engine, name: str, source: ExemplarSource, split: str, *, she
     """Store exemplars whose labels calibrate; arguments and errors are those of `exemplars.ingest`."""
     shell.show(f"Ingesting {source.name}", source.count_rows())
     return take_exemplars(engine, name, source, split, on_rows=shell.advance)
+
+
+def forget(
+    engine: Engine,
+    cache: ArrayCache,
+    name: str,
+    external_ids: Collection[str],
+    document_ids: Collection[str],
+    *,
+    chunk_rows: int,
+    missing_ok: bool,
+    dry_run: bool,
+    shell: Shell,
+    memory_budget: int,
+) -> Forgotten:
+    """Remove all that is stored of exemplars, and find the next neighbours of points whose lists named one.
+
+    Arguments and errors are those of `removal.forget`; shell: sees jobs through.
+
+    Raises:
+        JobError: A job failed; what was to be removed is removed, and recalibration searches again.
+    """
+    shell.show("Forgetting")
+    done = forget_exemplars(
+        engine,
+        cache,
+        name,
+        external_ids,
+        document_ids,
+        chunk_rows=chunk_rows,
+        missing_ok=missing_ok,
+        dry_run=dry_run,
+        memory_budget=memory_budget,
+    )
+    for job_id in done.jobs:
+        shell.run_job(job_id, "Searching neighbours again")
+    return done
 
 
 @dataclass(frozen=True, slots=True, eq=False)

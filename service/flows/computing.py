@@ -4,6 +4,7 @@ from sqlalchemy import Engine
 from structlog.typing import FilteringBoundLogger
 
 from venn_admit.service.flows.calibration.approximate import ApproximateChunks
+from venn_admit.service.flows.calibration.fit import FitChunks
 from venn_admit.service.flows.decisions.score import ScoreChunks
 from venn_admit.service.flows.jobs.chunks import ChunkRunner, ChunkSettings, ComputeChunk
 from venn_admit.service.store.search.array_cache import ArrayCache
@@ -11,7 +12,11 @@ from venn_admit.service.store.search.array_cache import ArrayCache
 
 def job_kinds(engine: Engine, cache: ArrayCache) -> dict[str, ComputeChunk]:
     """Return the functions that compute chunks, by the name of the kind of job in the database."""
-    return {"approximate": ApproximateChunks(engine, cache), "score": ScoreChunks(engine, cache)}
+    return {
+        "approximate": ApproximateChunks(engine, cache),
+        "score": ScoreChunks(engine, cache),
+        "fit": FitChunks(engine, cache),
+    }
 
 
 def chunk_runner(

@@ -1,12 +1,44 @@
-"""What a calibration made, as JSON has it."""
+"""What fits and calibrations made, as JSON has it."""
 
 from typing import Any
 
 from venn_admit.service.flows.calibration.calibrate import Calibrated
+from venn_admit.service.flows.calibration.recalibrate import Step
 from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
 from venn_admit.service.flows.methods.venn_admit.make import MadeByAdmit
 from venn_admit.service.payloads.catalogue import asked_payload
 from venn_admit.service.report.calibration.cells.certified import certificate_payload
+from venn_admit.service.store.exemplars.approximations import FitFigures
+from venn_admit.service.store.work.recalibrations import RecalibrationRequest
+
+
+def fitted_payload(done: FitFigures) -> dict[str, Any]:
+    """Return what a fit made."""
+    return {
+        "knn_parameters": done.knn_parameters,
+        "fit": done.fit_count,
+        "dev": done.dev_count,
+        "dev_discrepancies": done.dev_discrepancies,
+        "eta": done.eta,
+        "eta_loc": done.eta_loc,
+    }
+
+
+def recalibrated_payload(request: RecalibrationRequest, step: Step | None) -> dict[str, Any]:
+    """Return what became of a recalibration that was due; step: None if another process made it."""
+    done = None if step is None else step.calibrated
+    return {
+        "classifier": request.classifier.name,
+        **asked_payload(request.settings),
+        "reason": request.reason,
+        "calibration": None if done is None else done.calibration_id,
+        "mc": None if done is None else done.mc_count,
+        "vp": None if done is None else done.vp_count,
+        "rows_closed": None if done is None else done.changed.closed,
+        "rows_opened": None if done is None else done.changed.opened,
+        "error": None if step is None else step.error,
+        "is_certified": None if done is None else done.is_certified,
+    }
 
 
 def calibrated_payload(done: Calibrated) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from venn_admit.service.core.calibrators.venn_abers.settings import AUTO
 from venn_admit.service.core.types import CalibratorSettings, Split
+from venn_admit.service.flows.calibration.generations import Switch
 from venn_admit.service.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
 from venn_admit.service.flows.exemplars.settings import ClassifierSettings
 from venn_admit.service.payloads.rows import plain
@@ -14,6 +15,20 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 
 def classifiers_payload(found: list[Listed]) -> dict[str, Any]:
     return {"classifiers": [_listed(one) for one in found]}
+
+
+def generations_payload(found: list[Listed]) -> dict[str, Any]:
+    return {"classifier": found[0].classifier.shared_name, "generations": [_listed(one) for one in found]}
+
+
+def switch_payload(done: Switch) -> dict[str, Any]:
+    return {
+        "classifier": done.after.classifier.shared_name,
+        "before": _listed(done.before),
+        "after": _listed(done.after),
+        "changes": done.changes,
+        "is_made": done.is_made,
+    }
 
 
 def show_payload(found: Shown) -> dict[str, Any]:
@@ -33,6 +48,7 @@ def show_payload(found: Shown) -> dict[str, Any]:
             }
             for split in Split
         },
+        "training_waiting": found.waiting,
         "parameters": None if found.parameters is None else plain(found.parameters),
         "calibration": in_use,
         "settings": [setting_payload(setting) for setting in found.settings],
@@ -61,6 +77,7 @@ def created_payload(created: Classifier) -> dict[str, Any]:
         "dimension": None if created.knn is None else created.knn.dimension,
         "k": None if created.knn is None else created.knn.neighbour_count,
         "seed": created.seed,
+        **_generation(created),
     }
 
 
@@ -130,5 +147,14 @@ def _identity(classifier: Classifier) -> dict[str, Any]:
         "classes": list(classifier.class_names),
         "dimension": None if classifier.knn is None else classifier.knn.dimension,
         "k": None if classifier.knn is None else classifier.knn.neighbour_count,
+        **_generation(classifier),
         "created_at": classifier.created_at.isoformat(),
+    }
+
+
+def _generation(classifier: Classifier) -> dict[str, Any]:
+    return {
+        "generation": classifier.generation,
+        "is_current": classifier.is_current,
+        "extractor": classifier.extractor,
     }

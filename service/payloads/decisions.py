@@ -38,6 +38,7 @@ def replay_payload(replayed: Replayed) -> dict[str, Any]:
     class_names = replayed.classifier.class_names
     return {
         "decision_id": replayed.decision_id,
+        "classifier": replayed.classifier.name,
         "external_id": replayed.external_id,
         "class_names": list(class_names),
         "label": replayed.label,
@@ -47,8 +48,11 @@ def replay_payload(replayed: Replayed) -> dict[str, Any]:
         "stored": replayed.stored,
         "computed": replayed.computed,
         "differing": list(replayed.differing),
-        "category_counts": replayed.category_counts.tolist(),
+        "forgotten": asdict(replayed.forgotten),
+        "not_recomputed": list(replayed.not_recomputed),
+        "category_counts": None if replayed.category_counts is None else replayed.category_counts.tolist(),
         "policy": policy_payload(replayed.policy),
+        "attributes": replayed.attributes,
         "basis": None if replayed.basis is None else asdict(replayed.basis),
         "neighbours": neighbour_list(near_replayed(replayed), class_names),
     }
@@ -111,6 +115,7 @@ def shown_payload(found: ShownDecision) -> dict[str, Any]:
     own = next(columns for columns in _BY_METHOD if row._mapping[columns[0]] is not None)
     return {
         "decision_id": row.id,
+        "classifier": found.classifier.name,
         "external_id": row.external_id,
         "calibration": row.calibration_id,
         "weighted": row.weighted,
@@ -121,5 +126,6 @@ def shown_payload(found: ShownDecision) -> dict[str, Any]:
         **named_classes(row._mapping, class_names),
         "label": row.label,
         "label_class": None if row.label is None else class_names[row.label],
+        "attributes": found.attributes,
         "neighbours": None if found.near is None else neighbour_list(found.near, class_names),
     }

@@ -12,6 +12,8 @@ def ingested_payload(done: Ingested) -> dict[str, Any]:
         "new": done.new,
         "already_stored": done.rows - done.new,
         "new_per_split": {str(split): count for split, count in done.new_per_split.items()},
+        "labels_carried": done.labels_carried,
+        "training_waiting": done.waiting,
         "recalibrations_due": done.recalibrations,
     }
 
@@ -25,6 +27,7 @@ def labelled_payload(done: LabelResult) -> dict[str, Any]:
         "left": done.left,
         "kept_for_evaluation": done.kept,
         "selected_and_calibrating": done.still_calibrating,
+        "in_other_generations": done.in_other_generations,
         "recalibrations_due": done.recalibrations,
     }
 

@@ -114,7 +114,7 @@ async def _admit(request: Request, guard: Guard, asked: Asked, *, is_stored: boo
     ledger: Ledger = request.app.state.ledger
     try:
         rates.check(request, found.identity)
-        guard.check(request, found)
+        await guard.check(request, found)
     except Refused as refusal:
         await ledger.note_refusal(request, asked, refusal, stores=is_stored)
         raise

@@ -9,10 +9,13 @@ from urllib.parse import unquote, urlencode
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 
+from venn_admit.service.memory.contributions import contributions_in, sum_rows, without_contributions
+from venn_admit.service.report.calibration.sections import labels_text
 from venn_admit.service.report.calibration.wording import time_text
 from venn_admit.service.report.evaluation.wording import interval_text, share_text
 from venn_admit.service.report.pages.environment import page_environment
 from venn_admit.service.store.calibrations.setting_forms import method_of
+from venn_admit.service.web.images import image_source
 
 PACKAGE = "venn_admit.service.web"
 
@@ -49,11 +52,16 @@ def environment() -> Environment:
     made.loader = ChoiceLoader([PackageLoader(PACKAGE), made.loader])
     made.globals |= {"assets": assets, "tabs": TABS, "inf": inf}
     made.filters |= {
+        "carried": contributions_in,
+        "image": image_source,
         "interval": interval_text,
+        "labels": labels_text,
         "method": method_of,
         "minute": time_text,
         "path": unquote,
         "query": urlencode,
+        "plain_attributes": without_contributions,
+        "sum_rows": sum_rows,
         "share": lambda share: "" if share is None else share_text(share),
     }
     return made
@@ -68,6 +76,7 @@ def assets() -> dict[str, Asset]:
     found = (
         Asset("style.css", style.encode(), "text/css"),
         Asset("htmx.min.js", script, "text/javascript"),
+        Asset("jobs.js", files(PACKAGE).joinpath("static/jobs.js").read_bytes(), "text/javascript"),
         Asset("icon.svg", icon, "image/svg+xml"),
     )
     return {one.name: one for one in found}

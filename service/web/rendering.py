@@ -1,7 +1,7 @@
 """Pages as answers, under their content policy."""
 
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
@@ -12,10 +12,11 @@ from venn_admit.service.runtime import Runtime
 from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.web.assets import environment
 
-# Everything comes from here, nothing is run or styled from within a page, and no other site may frame it.
+# Everything comes from this host, except images that the page itself holds. Nothing is run or styled from within a
+# page, and no other site may frame it.
 POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
-    "frame-ancestors 'none'; base-uri 'none'"
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 
 
@@ -50,6 +51,15 @@ def address(*parts: object) -> Markup:
     """
     # Safe: nothing that HTML reads is left as it is.
     return Markup("/" + "/".join(quote(str(part), safe="") for part in parts))  # noqa: S704
+
+
+def with_query(there: str, **parameters: str) -> str:
+    """Return an address with parameters.
+
+    >>> with_query("/labels", recorded="a b")
+    '/labels?recorded=a+b'
+    """
+    return f"{there}?{urlencode(parameters)}"
 
 
 def runtime_of(request: Request) -> Runtime:

@@ -5,6 +5,8 @@ from fastapi import FastAPI
 from venn_admit.service.api.application import create_application
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.web.failures import register_failures
+from venn_admit.service.web.kept_comparisons import KeptComparisons
+from venn_admit.service.web.kept_reports import KeptReports
 from venn_admit.service.web.routes import (
     assets,
     cells,
@@ -13,19 +15,37 @@ from venn_admit.service.web.routes import (
     jobs,
     keys,
     labels,
+    methods,
     overview,
     report,
+    retracting,
     sign_in,
     trying,
 )
 
-PAGES = (assets, sign_in, overview, classifier, report, cells, decisions, labels, jobs, trying, keys)
+PAGES = (
+    assets,
+    sign_in,
+    overview,
+    classifier,
+    report,
+    methods,
+    cells,
+    decisions,
+    labels,
+    retracting,
+    jobs,
+    trying,
+    keys,
+)
 ROUTERS = tuple(part.routes for part in PAGES)
 
 
 def create_site(runtime: Runtime) -> FastAPI:
     """Return an application that serves programs and people; whoever makes it disposes of the runtime's engine."""
     app = create_application(runtime)
+    app.state.kept_reports = KeptReports(runtime)
+    app.state.kept_comparisons = KeptComparisons(runtime)
     for router in ROUTERS:
         app.include_router(router)
     register_failures(app)

@@ -10,7 +10,8 @@ import pytest
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Bench, Golden, make_reviews
 from venn_admit.service.core.neighbours.search import exact_neighbours
-from venn_admit.service.flows.decisions.score_one import PointScorer
+from venn_admit.service.flows.decisions.score_one import GivenPoint, PointScorer
+from venn_admit.service.flows.methods.venn_admit import decide_one
 from venn_admit.service.store.database.engine import connect, create_engine
 from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.search import nearest
@@ -36,10 +37,21 @@ def bench(server_url: str, template_database: str, tmp_path_factory: pytest.Temp
         engine.dispose()
 
 
-@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize(("weighted", "by_sql"), [(True, 0), (False, 0), (False, 2 * POINTS)])
 @pytest.mark.parametrize("require_full_match", [True, False])
 @pytest.mark.parametrize(("name", "file"), [("reviews", "test"), ("reviews", "ood"), ("edge", "edge")])
-def test_is_that_of_a_job(bench: Bench, name: str, file: str, *, weighted: bool, require_full_match: bool) -> None:
+def test_is_that_of_a_job(
+    bench: Bench,
+    name: str,
+    file: str,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    weighted: bool,
+    by_sql: int,
+    require_full_match: bool,
+) -> None:
+    """by_sql: so many points are decided from bands that SQL counts, the others from the indexes of the snapshot."""
+    monkeypatch.setattr(decide_one, "POINTS_BY_SQL", by_sql)
     path = bench.folder / f"{file}.npz"
     scores = bench.score(name, path, weighted=weighted, require_full_match=require_full_match)
     stored = bench.rows(
@@ -55,8 +67,16 @@ def test_is_that_of_a_job(bench: Bench, name: str, file: str, *, weighted: bool,
         vectors = arrays["r"].astype(np.float32)
     assert len(stored) == len(vectors)
     reasons = set()
-    for row, vector in zip(stored, vectors, strict=True):
+    together = scorer.score_each(
+        name,
+        [GivenPoint(vector, None) for vector in vectors],
+        weighted=weighted,
+        require_full_match=require_full_match,
+    )
+    for row, vector, one in zip(stored, vectors, together, strict=True):
         found = scorer.score(name, vector, weighted=weighted, require_full_match=require_full_match)
+        assert found.fields == one.fields
+        assert found.category_counts.tolist() == one.category_counts.tolist()
         assert found.fields == {field: row._mapping[field] for field in found.fields}
         assert found.calibration_id == row.calibration_id
         assert found.category_counts.sum() == row.category_size

@@ -229,7 +229,9 @@ def publish(
     )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 # 0.45 and 0.7 are such that binary arithmetic would give other ranks.
 @given(scenario=scenarios(), alpha=st.sampled_from([Decimal("0.137"), Decimal("0.45"), Decimal("0.7"), None]))
 def test_on_made_up_ties(bench: Bench, exemplar_ids: IntArray, scenario: Scenario, alpha: Decimal | None) -> None:

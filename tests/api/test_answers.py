@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,13 +14,15 @@ from docs.generate.openapi import CHECKED_IN, http_page, openapi_text, reference
 from tests.api.service import OWN, Service, check_problem
 from venn_admit.service.api import advice, problems
 from venn_admit.service.api.application import DOCUMENT, create_application
+from venn_admit.service.api.bodies import MOST_NESTING
 from venn_admit.service.api.headers import REQUEST_ID, SECURITY_HEADERS
-from venn_admit.service.api.limits import MOST_BODY_BYTES, MOST_NESTING
+from venn_admit.service.api.limits import MOST_BODY_BYTES
 from venn_admit.service.api.models.common import Given
 from venn_admit.service.errors import Code, DatabaseError
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.settings import Settings
 from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.store.database.engine import connect
 
 JSON = {"Content-Type": "application/json"}
 PASSWORD = "hunter2hunter2"
@@ -90,7 +94,7 @@ def test_a_body_of_another_type_is_refused(shared: Service) -> None:
         ("GET", "/docs", 404, "no-such-route"),
         ("GET", f"{OWN}/", 404, "no-such-route"),
         ("GET", "/v1/../etc/passwd", 404, "no-such-route"),
-        ("DELETE", OWN, 405, "method-not-allowed"),
+        ("PATCH", OWN, 405, "method-not-allowed"),
         ("GET", "/v1/classifiers/a%00b", 422, "invalid-request"),
         ("GET", "/v1/classifiers/nobody", 404, "unknown-classifier"),
         ("GET", f"{OWN}/jobs/{2**63}", 422, "invalid-request"),
@@ -106,8 +110,8 @@ def test_errors_have_one_form(shared: Service, method: str, path: str, status: i
 
 
 def test_a_method_that_is_not_taken_is_told_which_are(shared: Service) -> None:
-    for path, methods in ((f"{OWN}/calibrations", "GET, POST"), (OWN, "GET"), (f"{OWN}/decide", "POST")):
-        assert shared.ask("DELETE", path, key=Scope.ADMIN).headers["allow"] == methods
+    for path, methods in ((f"{OWN}/calibrations", "GET, POST"), (OWN, "DELETE, GET"), (f"{OWN}/decide", "POST")):
+        assert shared.ask("PATCH", path, key=Scope.ADMIN).headers["allow"] == methods
 
 
 def test_every_answer_has_the_security_headers(shared: Service) -> None:
@@ -193,6 +197,26 @@ def test_errors_of_the_database_are_told_apart(shared: Service, monkeypatch: pyt
     assert PASSWORD not in answer.text
 
 
+def test_a_request_for_which_no_connection_becomes_free(
+    shared: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is told so, and when to come again; what the answer does not say is in the log."""
+    settings = Settings(database_url=shared.runtime.database_url, home=tmp_path, database_pool_size=1)
+    runtime = Runtime.start(settings)
+    monkeypatch.setattr(runtime.engine.pool, "_timeout", 0.1)
+    busy = Service(TestClient(create_application(runtime), raise_server_exceptions=False), runtime, shared.keys)
+    with ExitStack() as held, capture_logs() as entries:
+        for _ in range(1 + 4):
+            held.enter_context(connect(runtime.engine))
+        for answer in (busy.get(OWN), busy.post(f"{OWN}/jobs", {})):
+            check_problem(answer, 503, "database-busy", "other requests keep all connections")
+            assert int(answer.headers["retry-after"]) > 0
+            assert "postgresql" not in answer.text
+    assert "VENN_ADMIT_DATABASE_POOL_SIZE" in str(entries), "the log says what to do"
+    assert busy.get(OWN).status_code == 200
+    runtime.engine.dispose()
+
+
 def test_the_document_is_the_one_that_is_checked_in() -> None:
     """If this fails, `python -m docs.generate.openapi` writes it anew."""
     assert CHECKED_IN.read_text("utf-8") == openapi_text()
@@ -225,6 +249,18 @@ def test_the_document_is_served_and_complete(shared: Service) -> None:
     given = [model.__name__ for model in Given.__subclasses__()]
     assert len(given) > 5
     assert all(schemas[name]["additionalProperties"] is False for name in given)
+    # A name that a pattern refuses would be one that the document allows.
+    by_pattern = [part for part in objects(document) if "patternProperties" in part]
+    assert by_pattern
+    assert all(part["additionalProperties"] is False for part in by_pattern)
+
+
+def objects(part: object) -> Iterator[dict[str, Any]]:
+    """Every object of a document, with those that it holds."""
+    if isinstance(part, dict):
+        yield part
+    for one in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from objects(one)
 
 
 def nested(described: dict[str, Any]) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from tests.api.service import OWN, Service, check_problem
 from tests.api.test_idempotency import CLASSIFIERS, new, send
@@ -13,6 +14,7 @@ from venn_admit.service.api.security import ledger
 from venn_admit.service.errors import DatabaseError
 from venn_admit.service.flows.access.keys import create, revoke
 from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.store.database.engine import transaction
 
 AUDIT = "/v1/audit"
 
@@ -55,6 +57,24 @@ def test_each_request_that_stores_something_is_noted(empty: Service) -> None:
     before = len(events(empty))
     empty.get(CLASSIFIERS)
     assert len(events(empty)) == before, "reading is not noted"
+
+
+def test_the_view_shows_what_the_route_lists_and_no_secret(empty: Service) -> None:
+    send(empty, "one", new("made"))
+    send(empty, "one", {})
+    empty.client.get(CLASSIFIERS, headers={"Authorization": "Bearer va_1_" + "0" * 64})
+    listed = events(empty)
+    with transaction(empty.runtime.engine) as connection:
+        shown = connection.execute(text("SELECT * FROM report.audit_v1 ORDER BY event DESC")).mappings().all()
+    assert [row["event"] for row in shown] == [event["event"] for event in listed]
+    for row, event in zip(shown, listed, strict=True):
+        for name in set(event) - {"created_at", "client_address"}:
+            assert row[name] == event[name], name
+        assert row["is_done"] == (event["status"] is None or event["status"] < 400)
+        assert row["key_scope"] == (None if event["key"] is None else row["key_name"])
+    assert {"client_address", "digest"}.isdisjoint(shown[0])
+    written = str(shown)
+    assert not any(key in written or key.rpartition("_")[2] in written for key in empty.keys.values())
 
 
 def test_what_a_request_names_is_noted_and_what_it_holds_is_not(shared: Service) -> None:

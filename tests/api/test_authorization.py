@@ -19,6 +19,8 @@ from venn_admit.service.store.database.engine import transaction
 
 OPEN = {"/health/live", "/health/ready"}
 REFUSED = {401, 403}
+# No worker is up here, without which these do nothing.
+NEEDS_WORKER = {"/v1/classifiers/{classifier}/fit"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,9 @@ class Asked:
 
     @property
     def path(self) -> str:
-        return self.template.format(classifier=NAME, calibration=1, decision=1, job=1, setting=1)
+        path = self.template.format(classifier=NAME, calibration=1, decision=1, job=1, setting=1)
+        # The others need the classifier.
+        return f"{path}?dry_run=true" if str(self) == "DELETE /v1/classifiers/{classifier}" else path
 
     def __str__(self) -> str:
         return f"{self.method} {self.template}"
@@ -85,7 +89,7 @@ def test_a_scope_opens_what_it_includes(shared: Service, asked: Asked, scope: Sc
     found = status(shared, asked, f"Bearer {shared.keys[scope]}")
     if scope.includes(asked.scope):
         assert found not in REFUSED
-        assert found < 500
+        assert found < 500 or (found == 503 and asked.template in NEEDS_WORKER)
     else:
         assert found == 403
 

@@ -1,16 +1,21 @@
-"""Batch scoring over HTTP: the whole way, the same decisions as by the command line, its limits, and its events."""
+"""Batch scoring over HTTP, end to end: the same decisions as by the command line, its limits, and its events."""
 
 import io
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fastapi.testclient import TestClient
 from httpx2 import Response
 from sqlalchemy import text
+from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import Scope as ASGIScope
 
 from tests.api.service import OWN, Service, check_problem
 from tests.api.test_uploads import as_arrow, send, spooled
@@ -18,10 +23,14 @@ from tests.api.test_writing import working
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import NAME
+from tests.workers.processes import PATIENCE_SECONDS, wait_until
+from venn_admit.service.api.application import create_application
 from venn_admit.service.api.uploads import ARROW_STREAM, PARQUET
 from venn_admit.service.flows.exemplars.create import create as create_classifier
 from venn_admit.service.flows.jobs.control import reopen
 from venn_admit.service.flows.jobs.in_process import compute_job
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.settings import Settings
 from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.store.database.engine import transaction
 
@@ -119,6 +128,38 @@ def test_a_key_has_so_many_jobs_running(service: Service, exemplars: Path) -> No
     submit(service, exemplars)
 
 
+def test_all_processes_count_the_jobs_of_a_key_together(service: Service, exemplars: Path) -> None:
+    """Each of several processes is asked at once, so that all of them look before any has recorded a job."""
+    most, content = service.runtime.settings.jobs_per_key, exemplars.read_bytes()
+    settings = Settings(database_url=service.runtime.database_url, home=service.runtime.settings.home)
+    runtimes = [Runtime.start(settings) for _ in range(most + 1)]
+    others = [
+        Service(TestClient(create_application(one), raise_server_exceptions=False), one, service.keys)
+        for one in runtimes
+    ]
+    for other in others:
+        # FastAPI builds routes at the first request, and meanwhile silences warnings, which threads cannot do apart.
+        assert other.get("/v1/nothing").status_code == 404
+    with ThreadPoolExecutor(len(others)) as pool:
+        answers = list(pool.map(lambda other: send(other, f"{OWN}/jobs", content, PARQUET, key=Scope.SCORE), others))
+    taken = [answer.json()["job"] for answer in answers if answer.status_code == 202]
+    assert len(taken) == most
+    for answer in answers:
+        if answer.status_code != 202:
+            check_problem(answer, 429, "too-many", "running jobs with a key")
+    check_problem(
+        send(service, f"{OWN}/jobs", content, PARQUET, key=Scope.SCORE), 429, "too-many", "running jobs with a key"
+    )
+    with working(service):
+        refused = service.post(f"{OWN}/fit", None, key=Scope.WRITE)
+        assert refused.status_code == 202, "another key"
+        for job in taken:
+            events(service.get(f"{OWN}/jobs/{job}/events"))
+    assert submit(service, exemplars)["job"]
+    for one in runtimes:
+        one.engine.dispose()
+
+
 def test_events_tell_of_a_job_until_it_is_over(service: Service, exemplars: Path) -> None:
     job = submit(service, exemplars)["job"]
     with working(service):
@@ -134,11 +175,16 @@ def test_events_tell_of_a_job_until_it_is_over(service: Service, exemplars: Path
 
 
 def test_events_of_a_job_that_is_cancelled(service: Service, exemplars: Path) -> None:
-    job = submit(service, exemplars)["job"]
-    timer = threading.Timer(0.5, lambda: service.post(f"{OWN}/jobs/{job}/cancel", None))
-    timer.start()
-    told = events(service.get(f"{OWN}/jobs/{job}/events"))
-    timer.join()
+    job, has_begun = submit(service, exemplars)["job"], threading.Event()
+
+    def cancel() -> None:
+        assert has_begun.wait(PATIENCE_SECONDS)
+        service.post(f"{OWN}/jobs/{job}/cancel", None)
+
+    cancelling = threading.Thread(target=cancel)
+    cancelling.start()
+    told = events(noting(service, b"event: progress", has_begun).get(f"{OWN}/jobs/{job}/events"))
+    cancelling.join()
     assert [(kind, data["state"]) for _, kind, data in told] == [("progress", "running"), ("end", "cancelled")]
     reopen(service.runtime.engine, job)
     seen = {"Last-Event-ID": "0-running"}
@@ -147,6 +193,21 @@ def test_events_of_a_job_that_is_cancelled(service: Service, exemplars: Path) ->
     again = events(service.get(f"{OWN}/jobs/{job}/events", headers=seen))
     timer.join()
     assert [kind for _, kind, _ in again] == ["end"], "what was seen is not told again"
+
+
+def noting(service: Service, said: bytes, event: threading.Event) -> Service:
+    """The service, which sets an event once an answer has said this."""
+    app: ASGIApp = service.client.app
+
+    async def noted(scope: ASGIScope, receive: Receive, send: Send) -> None:
+        async def send_and_note(message: Message) -> None:
+            await send(message)
+            if said in message.get("body", b""):
+                event.set()
+
+        await app(scope, receive, send_and_note)
+
+    return replace(service, client=TestClient(noted, raise_server_exceptions=False))
 
 
 LISTENERS = """
@@ -169,23 +230,19 @@ def test_one_connection_serves_all_streams_and_is_made_again_if_it_is_lost(servi
     threads = [threading.Thread(target=watch, args=(job,), daemon=True) for job in jobs for _ in range(3)]
     for thread in threads:
         thread.start()
-    (listener,) = wait_for_listeners(service, 0)
+    wait_until(lambda: listeners(service), "somebody listens")
+    (listener,) = listeners(service)
     with transaction(service.runtime.engine) as connection:
         connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": listener})
     for job in jobs:
         compute(service, job)
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE_SECONDS)
     assert len(answers) == len(threads)
     assert all(events(answer)[-1][1] == "end" for answer in answers)
 
 
-def wait_for_listeners(service: Service, after: int) -> list[int]:
-    """Return the sessions that listen, once there is one."""
-    for _ in range(100):
-        with transaction(service.runtime.engine) as connection:
-            found = list(connection.execute(text(LISTENERS)).scalars())
-        if len(found) > after:
-            return found
-        threading.Event().wait(0.1)
-    raise AssertionError("nobody listens")
+def listeners(service: Service) -> list[int]:
+    """Return the sessions that listen."""
+    with transaction(service.runtime.engine) as connection:
+        return list(connection.execute(text(LISTENERS)).scalars())

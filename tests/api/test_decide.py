@@ -4,16 +4,19 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import event
 
 from tests.api.service import OWN, Service, check_problem
 from tests.cli import samples
 from tests.cli.program import ROOT, Program, contents
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME
+from venn_admit.service.core.types import Reason
 from venn_admit.service.flows.decisions.score_one import PointScorer
 from venn_admit.service.store.access.keys import Scope
 
@@ -57,7 +60,7 @@ def test_a_decision_is_that_of_the_command_line_bit_for_bit(
     assert told["calibration"] == 1
     for row, decided in zip(rows, told["decisions"], strict=True):
         expected = calibrated("decide", NAME, files / "scored.npz", "--row", row, "--json", *options).result
-        assert decided == expected
+        assert decided | {"attributes": {}} == expected, "the row's own, which whoever asks over HTTP has"
 
 
 def test_all_points_of_a_request_are_decided_by_one_snapshot(
@@ -117,7 +120,7 @@ def test_numbers_that_json_lacks_are_refused(shared: Service) -> None:
     )
     problem = check_problem(answer, 422, "invalid-request", "finite")
     assert problem.errors is not None
-    assert len(problem.errors) == 3
+    assert [error.at[-1] for error in problem.errors] == [0], "of a list of numbers, the first that is none"
 
 
 def test_before_a_calibration_the_request_that_makes_one_is_named(empty: Service) -> None:
@@ -145,13 +148,35 @@ def test_decisions_need_no_torch(shared: Service) -> None:
     assert finished.returncode == 0, finished.stderr
 
 
+def test_a_request_costs_three_statements_and_the_search(service: Service) -> None:
+    """Whose key it is, which calibration is in use, what the neighbours are called: what cannot change is known."""
+    asked = {"points": points([0])}
+    for weighted in (False, True):
+        first = service.post(f"{OWN}/decide", {**asked, "weighted": weighted}).json()
+    engine, said, opened = service.runtime.engine, list[str](), list[object]()
+    event.listen(engine, "before_cursor_execute", lambda _connection, _cursor, text, *_others: said.append(text))
+    event.listen(engine, "checkout", lambda connection, *_others: opened.append(connection))
+    again = service.post(f"{OWN}/decide", {**asked, "weighted": True}).json()
+    assert again == first
+    assert ["api_key" in said[0], "calibrator.chosen_at" in said[1], "attributes" in said[2]] == [True] * 3
+    assert (len(said), len(opened)) == (3, 2)
+
+
 def test_points_are_counted_for_prometheus(service: Service) -> None:
     rows = list(range(50))
     decided = service.post(f"{OWN}/decide", {"points": points(rows)}).json()["decisions"]
     admitted = sum(one["decision"] is not None for one in decided)
     assert 0 < admitted < len(rows)
     figures = service.get("/metrics").text
-    assert f'venn_admit_http_decided_points_total{{admitted="true"}} {admitted}.0' in figures
-    assert f'venn_admit_http_decided_points_total{{admitted="false"}} {len(rows) - admitted}.0' in figures
+    reasons = Counter(one["reason"] for one in decided)
+    assert reasons.pop(None) == admitted
+    assert reasons.keys() <= set(Reason)
+    assert {line for line in figures.splitlines() if line.startswith("venn_admit_http_decided_points_total{")} == {
+        f'venn_admit_http_decided_points_total{{admitted="true",reason="admitted"}} {admitted}.0',
+        *(
+            f'venn_admit_http_decided_points_total{{admitted="false",reason="{reason}"}} {count}.0'
+            for reason, count in reasons.items()
+        ),
+    }
     assert 'route="/v1/classifiers/{classifier}/decide",status="200"' in figures
     assert np.isclose(float(figures.split("\nvenn_admit_workers ")[1].split()[0]), 0)

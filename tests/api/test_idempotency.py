@@ -13,6 +13,7 @@ from sqlalchemy import text
 from tests.api.service import OWN, Service, check_problem
 from venn_admit.service.api.routes import exemplars
 from venn_admit.service.api.security import idempotency as header
+from venn_admit.service.api.security.keeping import RETRY_SECONDS
 from venn_admit.service.errors import DatabaseError
 from venn_admit.service.flows.access import idempotency
 from venn_admit.service.flows.exemplars.label import label
@@ -110,23 +111,23 @@ def test_while_the_first_is_running_the_second_is_to_wait(service: Service, monk
 
     def slow(*args: Any, **options: Any) -> Any:
         began.set()
-        assert go_on.wait(30)
+        assert go_on.wait(300)
         return real(*args, **options)
 
     monkeypatch.setattr(exemplars, "label", slow)
-    monkeypatch.setattr(idempotency, "LEASE", timedelta(seconds=1.5))
+    monkeypatch.setattr(idempotency, "LEASE", timedelta(seconds=6))
     with connect(service.runtime.engine) as connection:
         exemplar = connection.execute(text("SELECT external_id FROM exemplar LIMIT 1")).scalar_one()
     body = {"labels": [{"external_id": exemplar, "label": "0"}]}
     answers: list[Response] = []
     first = threading.Thread(target=lambda: answers.append(send(service, "one", body, path=f"{OWN}/labels")))
     first.start()
-    assert began.wait(30)
-    for pause in (0, 1, 1):  # longer than its lease, which it extends
+    assert began.wait(300)
+    for pause in (0, 3.5, 3.5):  # longer than its lease, which it extends
         threading.Event().wait(pause)
         refused = send(service, "one", body, path=f"{OWN}/labels")
         check_problem(refused, 409, "still-running", "send it again later")
-        assert refused.headers["retry-after"] == str(header.RETRY_SECONDS)
+        assert refused.headers["retry-after"] == str(RETRY_SECONDS)
     go_on.set()
     first.join()
     assert answers[0].status_code == 200, answers[0].text

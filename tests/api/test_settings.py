@@ -91,11 +91,11 @@ def test_of_two_who_have_seen_the_same_one_is_refused(service: Service) -> None:
 
     def wait(_: object) -> None:
         waiting.set()
-        assert go_on.wait(30)
+        assert go_on.wait(300)
 
     first = threading.Thread(target=rename, args=(service.runtime.engine, NAME, "first"), kwargs={"check": wait})
     first.start()
-    assert waiting.wait(30)
+    assert waiting.wait(300)
     answers: list[Response] = []
     second = threading.Thread(
         target=lambda: answers.append(change(service, "PATCH", SETTINGS, tag=seen, body={"classifier": "second"}))

@@ -1,8 +1,8 @@
-"""Exemplars, labels and calibrations over HTTP: the whole way, and what is refused."""
+"""Exemplars, labels and calibrations over HTTP, end to end, and what is refused."""
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from tests.cli.program import Program, contents
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME, K
 from tests.files.samples import Columns
 from venn_admit.service.flows.jobs.in_process import compute_job
+from venn_admit.service.runtime import Runtime
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.work import jobs
 
@@ -34,10 +35,15 @@ def rows(columns: Columns, **changes: object) -> list[dict[str, Any]]:
     ]
 
 
+def working(service: Service) -> AbstractContextManager[None]:
+    """A worker, on the database of a service."""
+    return working_on(service.runtime)
+
+
 @contextmanager
-def working(service: Service) -> Iterator[None]:
+def working_on(runtime: Runtime) -> Iterator[None]:
     """A worker: connected as one, and computing what is recorded, in a thread."""
-    runtime, stop = service.runtime, threading.Event()
+    stop = threading.Event()
     runner = runtime.chunk_runner("test")
 
     def work() -> None:
@@ -54,7 +60,7 @@ def working(service: Service) -> Iterator[None]:
     up = threading.Event()
     thread = threading.Thread(target=work)
     thread.start()
-    assert up.wait(30)
+    assert up.wait(300)
     try:
         yield
     finally:
@@ -214,9 +220,10 @@ def test_a_classifier_is_registered_once(empty: Service) -> None:
     asked = {"classifier": NAME, "classes": list(CLASS_NAMES), "dimension": DIMENSION, "k": K}
     made = empty.post("/v1/classifiers", asked)
     assert made.status_code == 201
-    assert made.json() == {**asked, "seed": 0}
+    answer = {**asked, "seed": 0, "extractor": None, "generation": 1, "is_current": True}
+    assert made.json() == answer
     as_floats = {**asked, "classifier": "whole", "dimension": float(DIMENSION), "k": float(K), "seed": 0.0}
-    assert empty.post("/v1/classifiers", as_floats).json() == {**asked, "classifier": "whole", "seed": 0}
+    assert empty.post("/v1/classifiers", as_floats).json() == {**answer, "classifier": "whole"}
     check_problem(empty.post("/v1/classifiers", asked), 409, "name-taken", "choose another name")
     for change, code in (
         ({"classes": ["a", "a"]}, "invalid-input"),

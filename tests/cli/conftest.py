@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sqlalchemy import make_url
 
 from tests.cli import samples
 from tests.cli.program import Program
-from tests.cli.samples import NAME
+from tests.cli.samples import NAME, SCORED_ROWS
 from tests.conftest import fresh_database
 
 # Under which the classifier admits some and rejects some for each reason.
@@ -76,3 +77,11 @@ def own_calibrated(calibrated: Program, server_url: str, tmp_path: Path) -> Iter
     """As `calibrated`, to be changed."""
     with copied(calibrated, server_url, tmp_path) as program:
         yield program
+
+
+@pytest.fixture
+def scored(own_calibrated: Program, tmp_path: Path) -> Program:
+    """The program after a file without labels was scored."""
+    path = samples.save(tmp_path, "scored.npz", samples.scored() | {"label": np.full(SCORED_ROWS, -1)})
+    assert own_calibrated("score", NAME, path, "--out", tmp_path / "scores.parquet").code == 0
+    return own_calibrated

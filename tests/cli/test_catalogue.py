@@ -71,7 +71,22 @@ class TestList:
     def test_it_fits_into_80_columns(self) -> None:
         now, share = datetime.now(UTC), Decimal("0.1")
         classifier = Classifier(
-            1, "sentiment-demo", ("a", "b"), KnnSize(16_000, 25), share, share, 0, uuid4(), 1, 1, now
+            1,
+            "sentiment-demo",
+            ("a", "b"),
+            KnnSize(16_000, 25),
+            share,
+            share,
+            0,
+            uuid4(),
+            1,
+            1,
+            now,
+            None,
+            1,
+            True,
+            1,
+            "sentiment-demo@1",
         )
         counts = Counts(dict.fromkeys(Split, 99_999), dict.fromkeys(Split, 99_999), 12)
         in_use = Calibrator(1, make_settings(2, 25, alpha=Decimal("0.025")), True, None, 123_456, now, 9, 9, None, None)

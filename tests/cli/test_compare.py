@@ -127,6 +127,11 @@ def many_classes(*admitted: int) -> ComparedSettings:
         0,
         0,
         datetime.now(UTC),
+        None,
+        1,
+        True,
+        1,
+        "six@1",
     )
     settings = [make_settings(6, 25, kappa=100 + place) for place in range(len(admitted))]
     return ComparedSettings(

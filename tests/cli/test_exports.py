@@ -25,7 +25,7 @@ def export(program: Program, what: str, out: Path, *options: object) -> pa.Table
     with nothing_stored(program):
         result = program("export", NAME, "--what", what, "--out", out, "--json", *options).result
     table = pq.read_table(out)
-    assert result == {"rows": table.num_rows, "out": str(out)}
+    assert result == {"rows": table.num_rows, "forgotten": 0, "out": str(out)}
     assert table.schema.equals(getattr(exports, f"{what.upper()}_SCHEMA"))
     return table
 
@@ -33,7 +33,7 @@ def export(program: Program, what: str, out: Path, *options: object) -> pa.Table
 def export_parameters(program: Program, out: Path, *options: object) -> dict[str, Any]:
     with nothing_stored(program):
         result = program("export", NAME, "--what", "parameters", "--out", out, "--json", *options).result
-    assert result == {"rows": 1, "out": str(out)}
+    assert result == {"rows": 1, "forgotten": 0, "out": str(out)}
     parameters = json.loads(out.read_text())
     assert isinstance(parameters, dict)
     return parameters

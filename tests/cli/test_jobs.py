@@ -197,3 +197,31 @@ def test_refusals(calibrated: Program, tmp_path: Path) -> None:
         out = tmp_path / "scores.parquet"
         check_refusal(calibrated("jobs", "resume", 1, "--out", out), 2, "job 1 is of kind approximate, expected score")
     assert not out.exists()
+
+
+def test_a_removed_job_says_so(own_calibrated: Program, scored_file: Path, tmp_path: Path) -> None:
+    assert own_calibrated("score", NAME, scored_file, "--out", tmp_path / "scores.parquet").code == 0
+    job = own_calibrated("jobs", "list", "--json").result["jobs"][0]["job"]
+    assert own_calibrated("jobs", "delete", job, "--json").result["rows"] == SCORED_ROWS
+    listed = own_calibrated("jobs", "list", "--json").result["jobs"][0]
+    assert (listed["job"], listed["rows_done"], listed["removed_at"] is None) == (job, SCORED_ROWS, False)
+    assert "removed" in own_calibrated("jobs", "list").stdout
+    shown = own_calibrated("jobs", "show", job).stdout
+    assert f"Its rows, chunks and decisions were removed {local(listed['removed_at'])}." in shown
+    refused = own_calibrated("jobs", "resume", job, "--out", tmp_path / "again.parquet")
+    check_refusal(refused, 3, f"the rows and decisions of job {job} were removed on ")
+
+
+def test_old_jobs_are_removed(own_calibrated: Program, scored_file: Path, tmp_path: Path) -> None:
+    assert own_calibrated("score", NAME, scored_file, "--out", tmp_path / "scores.parquet").code == 0
+    change(own_calibrated, "UPDATE job SET finished_at = finished_at - interval '90 days' WHERE kind = 'score'")
+    check_refusal(own_calibrated("jobs", "prune"), 2, "expected for how long jobs are kept")
+    check_refusal(own_calibrated("jobs", "prune", "--older-than", "90"), 2, "such as 90d, got '90'")
+    kept = Program(own_calibrated.environment | {"VENN_ADMIT_KEEP_DECISIONS": "91d"})
+    assert kept("jobs", "prune", "--json").result["jobs"] == 0
+    counted = kept("jobs", "prune", "--older-than", "90d", "--dry-run", "--json").result
+    assert (counted["jobs"], counted["rows"]) == (1, SCORED_ROWS)
+    assert "To be removed: 1 jobs" in kept("jobs", "prune", "--older-than", "90d", "--dry-run").stdout
+    removed = kept("jobs", "prune", "--older-than", "90d", "--json").result
+    assert (removed["jobs"], removed["rows"]) == (1, SCORED_ROWS)
+    assert removed["ended_before"] >= counted["ended_before"]

@@ -2,21 +2,10 @@
 
 from pathlib import Path
 
-import numpy as np
-import pytest
-
 from tests.cli import samples
 from tests.cli.conftest import CALIBRATION
 from tests.cli.program import Program, check_refusal, nothing_stored
-from tests.cli.samples import NAME, SCORED_ROWS
-
-
-@pytest.fixture
-def scored(own_calibrated: Program, tmp_path: Path) -> Program:
-    """The program after a file without labels was scored."""
-    path = samples.save(tmp_path, "scored.npz", samples.scored() | {"label": np.full(SCORED_ROWS, -1)})
-    assert own_calibrated("score", NAME, path, "--out", tmp_path / "scores.parquet").code == 0
-    return own_calibrated
+from tests.cli.samples import NAME
 
 
 def labels(folder: Path, rows: range, *, shift: int = 0, empty: bool = False) -> Path:

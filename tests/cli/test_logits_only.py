@@ -270,7 +270,7 @@ def test_a_file_with_vectors_is_refused_with_what_takes_it(made: Program, files:
         (("FILE", "--logits", "1,2,3"), "expected either a file, and a row of it, or logits"),
         (("--logits", "1,2,3", "--row", 2), "expected either a file, and a row of it, or logits"),
         (("--logits", "1,x,3"), "logits: expected numbers such as 2.5,-1.5, got '1,x,3'"),
-        (("--logits", "1,2"), r"logits: expected 3 finite numbers .* got \[1.0, 2.0\]"),
+        (("--logits", "1,2"), "logits: expected 3 numbers, got 2"),
         (("--logits=-1e60,2,3",), "logits: expected 3 finite numbers that float32 can hold"),
     ],
 )

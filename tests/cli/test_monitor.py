@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from sqlalchemy import text
 
@@ -18,14 +17,6 @@ from venn_admit.service.store.database.engine import connect, create_engine
 
 ALARM = 7
 SAMPLE = re.compile(r'^(?P<metric>\w+)\{(?P<labels>\w+="[^"]*"(,\w+="[^"]*")*)\} (?P<value>\S+)$')
-
-
-@pytest.fixture
-def scored(own_calibrated: Program, tmp_path: Path) -> Program:
-    """The program after a file without labels was scored."""
-    path = samples.save(tmp_path, "scored.npz", samples.scored() | {"label": np.full(SCORED_ROWS, -1)})
-    assert own_calibrated("score", NAME, path, "--out", tmp_path / "scores.parquet").code == 0
-    return own_calibrated
 
 
 def give(program: Program, folder: Path, *, shift: int = 0) -> None:

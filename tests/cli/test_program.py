@@ -58,6 +58,7 @@ VERBS = (
     ("worker",),
     ("beat",),
     ("db", "upgrade"),
+    ("db", "check"),
     ("db", "status"),
 )
 
@@ -331,6 +332,7 @@ def test_work_goes_to_a_worker_that_is_there(own_ingested: Program) -> None:
     assert own_ingested("db", "status", "--json").result["workers"] == 0
     asked = own_ingested("db", "status", "--worker-here")
     check_refusal(asked, NotReadyError.exit_code, "no worker on this machine takes messages")
+    check_refusal(own_ingested("db", "status", "--beat-here"), NotReadyError.exit_code, "no beat has run here")
 
 
 def test_where_no_worker_is_there_one_is_started_and_stopped(

@@ -6,8 +6,9 @@ import pytest
 
 from tests.cli import samples
 from tests.cli.conftest import CALIBRATION
-from tests.cli.program import Program, check_refusal, nothing_stored
+from tests.cli.program import Outcome, Program, check_refusal, nothing_stored
 from tests.cli.samples import NAME
+from tests.holding import hold_training
 from venn_admit.service.store.database.engine import create_engine, transaction
 
 
@@ -65,6 +66,38 @@ def test_people_are_told(own_calibrated: Program, tmp_path: Path) -> None:
     assert f"A recalibration is due: run `venn-admit recalibrate {NAME}`, or leave it to beat." in said
     said = own_calibrated("recalibrate").stdout
     assert f"{NAME} (alpha 0.2, delta 1, kappa 10): calibration 2 is current; for held-out data, " in said
+
+
+def test_training_exemplars_that_wait_are_counted_wherever_one_looks(own_calibrated: Program, tmp_path: Path) -> None:
+    def ingest(name: str, rows: int, *json: str) -> Outcome:
+        columns = samples.exemplars(name, rows, seed=7)
+        return own_calibrated("ingest", NAME, samples.save(tmp_path, f"{name}.npz", columns), "--split", "train", *json)
+
+    hold_training(own_calibrated.url)
+    one, four = (
+        f"{they_wait} for jobs that are running, for ten minutes at most."
+        for they_wait in ("1 training exemplar waits", "4 training exemplars wait")
+    )
+    assert one in ingest("one", 1).stdout
+    told = ingest("three", 3, "--json").result
+    assert (told["new"], told["training_waiting"], told["recalibrations_due"]) == (3, 4, 0)
+    for verb in ("show", "report"):
+        assert four in " ".join(own_calibrated(verb, NAME).stdout.split()), verb
+    assert own_calibrated("show", NAME, "--json").result["training_waiting"] == 4
+    assert own_calibrated("report", NAME, "--json").result["stored"]["training_waiting"] == 4
+    assert own_calibrated("report", NAME, "--out", tmp_path / "report").code == 0
+    assert four in (tmp_path / "report" / "index.html").read_text()
+
+
+def test_new_parameters_ask_for_it(own_calibrated: Program, tmp_path: Path) -> None:
+    given = tmp_path / "given.json"
+    assert own_calibrated("export", NAME, "--what", "parameters", "--out", given).code == 0
+    due = f"A recalibration is due: run `venn-admit recalibrate {NAME}`, or leave it to beat."
+    for verb in (("fit", NAME), ("fit", NAME, "--parameters", given)):
+        assert own_calibrated(*verb).stdout.splitlines()[-1] == due
+        assert own_calibrated(*verb, "--json").result["recalibrations_due"] == 1
+        (done,) = own_calibrated("recalibrate", NAME, "--json").result["recalibrations"]
+        assert (done["reason"], done["error"]) == ("new parameters", None)
 
 
 def test_what_cannot_be_served_says_why_and_may_be_tried_again(own_calibrated: Program, tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_calibrate_and_score_before_fit(ingested: Program, files: Path, tmp_path
 def test_fit_before_any_data(program: Program) -> None:
     create(program)
     with nothing_stored(program):
-        check_refusal(program("fit", NAME), NOT_READY, f"has 0 training exemplars, its KNN needs at least K = {K}")
+        check_refusal(program("fit", NAME), NOT_READY, f"has 0 training exemplars, but its KNN needs at least K = {K}")
 
 
 def test_fit_with_fewer_than_k_training_exemplars(program: Program, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_fit_with_fewer_than_k_training_exemplars(program: Program, tmp_path: Pa
         check_refusal(
             program("fit", NAME),
             NOT_READY,
-            f"has {K - 1} training exemplars, its KNN needs at least K = {K}: ingest more; "
+            f"has {K - 1} training exemplars, but its KNN needs at least K = {K}: ingest more; "
             f"run `venn-admit ingest {NAME} FILE --split train`$",
         )
     adopt(program, tmp_path)

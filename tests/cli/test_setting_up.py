@@ -21,6 +21,9 @@ def test_create(program: Program) -> None:
         "dimension": 3,
         "k": 7,
         "seed": -1,
+        "generation": 1,
+        "is_current": True,
+        "extractor": None,
     }
 
 
@@ -50,6 +53,8 @@ def test_ingest_twice_stores_nothing_twice_and_says_so(ingested: Program, tmp_pa
             "new": 0,
             "already_stored": TRAIN_ROWS,
             "new_per_split": {},
+            "labels_carried": 0,
+            "training_waiting": 0,
             "recalibrations_due": 0,
         }
         told = ingested("ingest", NAME, held_out, "--split", "held-out")
@@ -79,7 +84,16 @@ def test_ids_are_file_name_and_row_where_there_are_none(own_ingested: Program, t
 
 def test_fit(own_ingested: Program) -> None:
     result = own_ingested("fit", NAME, "--json").result
-    assert set(result) == {"knn_parameters", "fit", "dev", "dev_discrepancies", "eta", "eta_loc"}
+    assert set(result) == {
+        "knn_parameters",
+        "fit",
+        "dev",
+        "dev_discrepancies",
+        "eta",
+        "eta_loc",
+        "recalibrations_due",
+    }
+    assert result["recalibrations_due"] == 0, "nothing is calibrated yet"
     assert result["fit"] + result["dev"] == pytest.approx(HELD_OUT_ROWS / 10, rel=0.3)
     assert result["dev_discrepancies"] < result["dev"] / 5
     assert result["eta"] > 0

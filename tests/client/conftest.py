@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.api.processes import serving
+from tests.api.test_writing import working_on
 from tests.cli.conftest import calibrated, copied, files, ingested, own_calibrated, program
 from tests.cli.program import Program
 from tests.cli.samples import NAME
 from tests.client.proxy import Proxy
 from venn_admit.client import Classifier, Connection, connect
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.settings import Settings
 
 __all__ = ["calibrated", "copied", "files", "ingested", "own_calibrated", "program"]
 
@@ -31,6 +34,16 @@ def served(
         key = admin_key(program)
         with serving(program) as (_, url):
             yield program, url, key
+
+
+@pytest.fixture(scope="module")
+def worker(served: tuple[Program, str, str]) -> Iterator[None]:
+    """A worker beside the service."""
+    program = served[0]
+    runtime = Runtime.start(Settings(database_url=program.url, home=program.home))
+    with working_on(runtime):
+        yield
+    runtime.engine.dispose()
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from typing import Self
 
 import httpx2 as httpx
 
+from tests.cli.program import PATIENCE_SECONDS
+
 _PASSED_ON = ("Authorization", "Content-Type", "Idempotency-Key")
 
 
@@ -46,7 +48,7 @@ class Proxy:
     @contextmanager
     def before(cls, service: str) -> Iterator[Self]:
         """A proxy before the service at a URL."""
-        with httpx.Client(base_url=service, timeout=60) as client:
+        with httpx.Client(base_url=service, timeout=PATIENCE_SECONDS) as client:
             server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
             proxy = cls(f"http://127.0.0.1:{server.server_port}")
             server.RequestHandlerClass = _handler(proxy, client)

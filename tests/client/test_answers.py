@@ -15,7 +15,7 @@ from venn_admit.client import Classifier, Connection
 Served = tuple[Program, str, str]
 
 
-@pytest.mark.parametrize("name", ["Calibration", "Decision", "Ingestion", "Labelling", "Neighbour"])
+@pytest.mark.parametrize("name", ["Calibration", "Decision", "Fit", "Ingestion", "Labelling", "Neighbour"])
 def test_results_have_the_names_of_the_python_interface(name: str) -> None:
     there, here = ([field.name for field in fields(getattr(module, name))] for module in (venn_admit, client))
     assert [field for field in here if field in there] == there

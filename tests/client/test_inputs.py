@@ -19,7 +19,8 @@ NOBODY = "http://127.0.0.1:9"
 
 @pytest.fixture
 def classifier() -> Classifier:
-    return Classifier(Transport(NOBODY, "key", timeout=1, retries=Retries(0)), "made", ("a", "b"), 3)
+    answer = {"classifier": "made", "classes": ["a", "b"], "dimension": 3, "generation": 1, "extractor": None}
+    return Classifier(Transport(NOBODY, "key", timeout=1, retries=Retries(0)), answer)
 
 
 @pytest.mark.parametrize(

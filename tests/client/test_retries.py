@@ -8,10 +8,11 @@ import pytest
 
 from tests.api.processes import serving
 from tests.cli import samples
-from tests.cli.program import Program
+from tests.cli.program import PATIENCE_SECONDS, Program
 from tests.cli.samples import CLASS_NAMES, NAME, SCORED_ROWS
 from tests.client.conftest import admin_key
 from tests.client.proxy import Drop, Own, Proxy
+from tests.faults.server import free_port
 from venn_admit.client import Classifier, Retries, UnavailableError, VennAdmitError, connect
 
 Served = tuple[Program, str, str]
@@ -57,7 +58,7 @@ def test_an_answer_that_asks_to_come_later_is_obeyed(served: Served, proxy: Prox
     proxy.faults = [Own(status, {"Retry-After": "1"}), Own(status)]
     began = time.monotonic()
     assert len(list(classifier.calibrations())) == 1
-    assert 1 <= time.monotonic() - began < 30
+    assert 1 <= time.monotonic() - began < QUICK.total_seconds
     assert not proxy.faults
 
 
@@ -84,7 +85,7 @@ def test_it_gives_up_when_the_time_is_over(served: Served, proxy: Proxy, answer:
     began = time.monotonic()
     with pytest.raises(UnavailableError) as refused:
         classifier.report()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert refused.value.status == answer.status
 
 
@@ -106,8 +107,8 @@ def test_a_service_that_is_killed_and_started_again_in_the_middle(own_calibrated
     """Of three blocks, the first is stored before; the others wait for the service to be back."""
     columns, steps = samples.exemplars("late", 3000, seed=9), []
     with ExitStack() as services:
-        killed, url = services.enter_context(serving(own_calibrated))
-        port = int(url.rpartition(":")[2])
+        port = free_port()
+        killed, url = services.enter_context(serving(own_calibrated, port=port))
         restart = threading.Thread(target=lambda: services.enter_context(serving(own_calibrated, port=port)))
 
         def progress(done: int, _: int) -> None:
@@ -117,7 +118,7 @@ def test_a_service_that_is_killed_and_started_again_in_the_middle(own_calibrated
                 killed.wait()
                 restart.start()
 
-        with connect(url, admin_key(own_calibrated)) as connection:
+        with connect(url, admin_key(own_calibrated), retries=Retries(PATIENCE_SECONDS)) as connection:
             stored = connection.classifier(NAME).ingest(
                 vectors=columns["vector"],
                 logits=columns["logits"],

@@ -9,6 +9,7 @@ import pytest
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES, NAME
+from tests.holding import hold_training
 from venn_admit import client
 from venn_admit.client import Connection
 
@@ -49,6 +50,19 @@ def test_a_calibration_by_venn_admit(connection: Connection) -> None:
     assert made.usable_share is not None
     assert made.singleton_share is not None
     assert 0 < made.singleton_share <= made.usable_share <= 1
+
+
+def test_training_exemplars_that_wait_are_counted(served: Served, connection: Connection) -> None:
+    classifier = connection.classifier(NAME)
+    assert classifier.training_waiting() == 0
+    hold_training(served[0].url)
+    two = samples.exemplars("two", 2, seed=7)
+    done = classifier.ingest(
+        vectors=two["vector"], logits=two["logits"], labels=two["label"], ids=two["external_id"], split="train"
+    )
+    assert (done.new, done.training_waiting, done.recalibrations_due) == (2, 2, 0)
+    assert classifier.training_waiting() == 2
+    assert classifier.report().to_dict()["stored"]["training_waiting"] == 2
 
 
 def test_errors_have_the_families_of_the_python_interface(served: Served, connection: Connection) -> None:

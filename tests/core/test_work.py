@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from venn_admit.service.core.approximation import localizer
+from venn_admit.service.core.approximation import distance_tiles, localizer
 from venn_admit.service.core.approximation.localizer import category_weight
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.calibrators.venn_admit import decide as deciding
@@ -50,14 +50,14 @@ def test_few_distances_are_measured_beside_those_of_the_neighbours(
 def test_a_category_weight_takes_one_product_a_tile_and_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     queries, support = real_vectors("ood")[:130], real_vectors("train")[:2050]
     products: list[tuple[int, ...]] = []
-    multiply = localizer._product
+    multiply = distance_tiles.tile_product
 
     def counted(left: Any, right: Any, out: Any, part: Any) -> None:
         products.append((*left.shape, right.shape[1]))
         multiply(left, right, out, part)
 
-    monkeypatch.setattr(localizer, "_product", counted)
-    monkeypatch.setattr(localizer, "_refine", lambda *_: pytest.fail("a distance was measured by its difference"))
+    monkeypatch.setattr(distance_tiles, "tile_product", counted)
+    monkeypatch.setattr(distance_tiles, "_refine", lambda *_: pytest.fail("a distance was measured by its difference"))
     none = np.zeros(len(queries), dtype=np.int64)
     for float64_support in (len(support), 0):
         monkeypatch.setattr(localizer, "FLOAT64_SUPPORT", float64_support)
@@ -70,7 +70,7 @@ def test_each_query_is_weighed_once_in_the_precision_it_needs(monkeypatch: pytes
     queries, support = real_vectors("ood")[:130].copy(), real_vectors("train")[:1000]
     queries[::2] += 100
     products: list[np.dtype[Any]] = []
-    multiply = localizer._product
+    multiply = distance_tiles.tile_product
 
     def counted(left: Any, right: Any, out: Any, part: Any) -> None:
         products.append(left.dtype)
@@ -78,7 +78,7 @@ def test_each_query_is_weighed_once_in_the_precision_it_needs(monkeypatch: pytes
 
     monkeypatch.setattr(localizer, "FLOAT64_SUPPORT", 0)
     monkeypatch.setattr(localizer, "rows_are_alike", lambda *_: True)  # whatever the processor
-    monkeypatch.setattr(localizer, "_product", counted)
+    monkeypatch.setattr(distance_tiles, "tile_product", counted)
     none = np.zeros(len(queries), dtype=np.int64)
     category_weight(queries, support, none, none + 100, eta_loc=1.0)
     assert products == [np.float32] * 2 + [np.float64] * 2  # of 65 queries each, in tiles of 64
@@ -115,7 +115,7 @@ def test_singletons_alone_are_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
         settings,
         neighbour_count=K,
         require_full_match=False,
-        localizer=Localizer(eta_loc=1.0, queries=vectors[:200], support=vectors[200:]),
+        localizer=Localizer.over(vectors[200:], 1.0, vectors[:200]),
     )
     assert 0 < decided.sets.singleton.sum() < 200
     np.testing.assert_array_equal(np.concatenate(weighed), vectors[:200][decided.sets.singleton])

@@ -64,6 +64,11 @@ def test_every_container_that_stays_tells_whether_it_is_healthy(name: str) -> No
     assert {"interval", "timeout", "retries"} <= check.keys()
 
 
+def test_worker_and_beat_are_asked_whether_they_work() -> None:
+    asked = {name: SERVICES[name]["healthcheck"]["test"][-1] for name in ("worker", "beat")}
+    assert asked == {"worker": "--worker-here", "beat": "--beat-here"}
+
+
 @pytest.mark.parametrize("name", SERVICES)
 def test_images_have_a_version(name: str) -> None:
     repository, _, tag = SERVICES[name]["image"].partition(":")

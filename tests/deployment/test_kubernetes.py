@@ -155,3 +155,6 @@ def test_workers_have_time_to_finish_and_beat_is_alone() -> None:
     for component in ("worker", "beat"):
         (container,) = PODS[component]["spec"]["containers"]
         check_command(container["readinessProbe"]["exec"]["command"])
+    ticks = container["readinessProbe"]["exec"]
+    assert ticks["command"][-1] == "--beat-here"
+    assert container["livenessProbe"]["exec"] == ticks

@@ -5,6 +5,9 @@ from typing import Any
 import crossplane
 
 from tests.deployment.manifests import DEPLOY, compose_file
+from venn_admit.service.api.models.common import ProblemAnswer
+from venn_admit.service.api.problems import Problem
+from venn_admit.service.settings import Settings
 
 FILE = DEPLOY / "nginx/nginx.conf"
 SERVICES = compose_file()["services"]
@@ -44,6 +47,19 @@ def test_the_proxy_listens_where_its_port_is_published() -> None:
     (published,) = SERVICES["proxy"]["ports"]
     assert published.rpartition(":")[2] == listened
     assert f":{listened}/" in SERVICES["proxy"]["healthcheck"]["test"][-1]
+
+
+def test_the_proxy_limits_a_key_in_all_processes_together_as_each_process_does() -> None:
+    config, settings = parsed(), Settings()
+    ((key, _, rate),) = directives(config, "http", "limit_req_zone")
+    assert key == "$http_authorization"
+    assert rate == f"rate={settings.requests_per_minute // 60}r/s"
+    ((_, burst, *_),) = directives(config, "http", "server", "location", "limit_req")
+    assert burst == f"burst={settings.requests_burst}"
+    answers = directives(config, "http", "server", "location", "return")
+    (body,) = (answer[1] for answer in answers if answer[0] == "429")
+    problem = ProblemAnswer.model_validate_json(body)
+    assert (problem.code, problem.title) == (Problem.TOO_MANY_REQUESTS, Problem.TOO_MANY_REQUESTS.heading)
 
 
 def test_the_proxy_writes_to_tmp_only() -> None:

@@ -7,10 +7,13 @@ import pytest
 
 import venn_admit
 from tests.api.processes import serving
+from tests.api.test_writing import working_on
 from tests.cli.program import Program
 from tests.client.conftest import admin_key
 from tests.docs.pages import run_page
 from tests.docs.test_commands import page, reader
+from venn_admit.service.runtime import Runtime
+from venn_admit.service.settings import Settings
 
 __all__ = ["reader"]
 
@@ -26,9 +29,11 @@ def reviews(reader: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert reader("calibrate", "reviews", "--kappa", 100).code == 0
     assert reader("score", "reviews", data / "test.npz", "--out", "scored.csv").code == 0
     monkeypatch.setenv("SERVICE_KEY", admin_key(reader))
-    with serving(reader) as (_, url):
+    runtime = Runtime.start(Settings(database_url=reader.url, home=reader.home))
+    with serving(reader) as (_, url), working_on(runtime):
         monkeypatch.setenv("SERVICE_URL", url)
         yield
+    runtime.engine.dispose()
 
 
 @pytest.mark.usefixtures("reviews")

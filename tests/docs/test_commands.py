@@ -1,5 +1,6 @@
 """What the tutorials and the guides tell readers to type does what they say; `pages` says which blocks are run."""
 
+import json
 import logging
 import re
 import shlex
@@ -8,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import venn_admit
@@ -18,7 +20,7 @@ from tests.docs.pages import blocks, run_page
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-TUTORIALS = ("tutorial", "tutorial-command-line")
+TUTORIALS = ("tutorial", "tutorial-command-line", "tutorial-texts")
 # In this order, behind a tutorial.
 GUIDES = (
     "how-to/what-if",
@@ -29,6 +31,7 @@ GUIDES = (
     "how-to/backup-and-upgrade",
     "how-to/certify",
     "reference/python",
+    "how-to/change-the-extractor",
 )
 
 # Which tests/docs/test_client.py runs.
@@ -102,6 +105,26 @@ def test_the_tutorial_and_the_guides(reader: Program) -> None:
 
 def test_the_tutorial_for_the_command_line(reader: Program) -> None:
     read(reader, "tutorial-command-line")
+
+
+@pytest.mark.slow
+def test_the_tutorial_from_texts(reader: Program, tmp_path: Path) -> None:
+    """Network and KNN are about as often right, and neither is always, within three standard errors of 300 messages.
+
+    Of the partitions that the page shows, the one with q = K is more often right than the one with q = 0.
+    """
+    read(reader, "tutorial-texts")
+    found = json.loads((tmp_path / "teams" / "evaluation" / "evaluation.json").read_text("utf-8"))
+    network, knn = (found["accuracy"][who]["accuracy"] for who in ("network", "KNN"))
+    assert 0.8 < network < 0.97
+    assert knn == pytest.approx(network, abs=0.05)
+    files = ("messages/test.csv", "--train", "messages/train.csv", "--fit", "messages/held-out.csv")
+    layer = reader("extract", "evaluate", "teams/model", *files, "--json").result["levels"]["document"]
+    counts, edges = np.array(layer["partitions"]["count"]).sum(axis=1), layer["partitions"]["match_edges"]
+    assert (edges[:2], edges[-2:]) == ([0, 1], [25, 26])
+    for who in ("network", "knn"):
+        right = np.array(layer["partitions"][f"{who}_right"]).sum(axis=1)
+        assert right[0] / counts[0] < right[-1] / counts[-1], who
 
 
 def test_no_page_with_commands_is_left_out() -> None:

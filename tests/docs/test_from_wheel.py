@@ -32,7 +32,8 @@ def environment() -> Iterator[Path]:
         subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
         install = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-compile"]
         constraints = ["--constraint", str(ROOT / "constraints.txt")]
-        done = subprocess.run([*install, *constraints, str(wheel)], capture_output=True, text=True, check=False)
+        wanted = f"{wheel}[encoders]"
+        done = subprocess.run([*install, *constraints, wanted], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         yield environment
 

@@ -16,8 +16,10 @@ from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS, Bench, Sc
 from venn_admit.service.core.approximation.knn import softmax
 from venn_admit.service.core.evaluation.tallies import Tally
 from venn_admit.service.core.monitoring.label_budget import label_budget
+from venn_admit.service.flows.access.keys import create as create_key
 from venn_admit.service.flows.exemplars.create import create
 from venn_admit.service.flows.exemplars.export import Export
+from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.store.database.engine import create_engine
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "reporting.md"
@@ -65,6 +67,7 @@ def demo(server_url: str, template_database: str, tmp_path_factory: pytest.TempP
         bench.calibrate(name, kappa=KAPPA, bin_edges=(0, 1, 6, 16, 25), delta=2.0)
         wider = bench.score(name, EXAMPLES / "test.npz", weighted=False)
         bench.calibrate_abers(name, score="network")
+        create_key(engine, "a dashboard", scope=Scope.READ)
         labels = [np.load(EXAMPLES / f"{file}.npz")["y"].astype(np.int64) for file in FILES]
         yield Demo(bench, labels, scores, wider)
         engine.dispose()
@@ -223,6 +226,10 @@ def changed(demo: Demo, rows: Rows) -> None:
     assert {row.cause for row in rows} == {"threshold"}
 
 
+def who(_demo: Demo, rows: Rows) -> None:
+    assert [(row.who, row.action, row.is_done) for row in rows] == [("command line", "create_key", True)]
+
+
 CHECKS: dict[str, Callable[[Demo, Rows], None]] = {
     "Which calibration decides now?": in_use,
     "Is what it admits right?": accuracy,
@@ -239,6 +246,7 @@ CHECKS: dict[str, Callable[[Demo, Rows], None]] = {
     "Which labels arrived, and how were they chosen?": ledger,
     "Which training exemplars should be looked at again?": look_again,
     "What did a change of the calibration change?": changed,
+    "Who changed what?": who,
 }
 ANSWERS = {found["question"]: QUERY.findall(found["answer"]) for found in QUESTION.finditer(PAGE.read_text("utf-8"))}
 

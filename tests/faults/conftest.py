@@ -36,18 +36,3 @@ def url(faults_server: Server, template: str) -> Iterator[str]:
     """A copy of that database, for the test alone."""
     with fresh_database(faults_server.url, template) as url:
         yield url
-
-
-@pytest.fixture(
-    params=[
-        "database",
-        pytest.param("redis", marks=[pytest.mark.servers, pytest.mark.redis]),
-        pytest.param("rabbitmq", marks=[pytest.mark.servers, pytest.mark.rabbitmq]),
-    ]
-)
-def broker_url(request: pytest.FixtureRequest) -> str | None:
-    """Each broker in turn; None is the database."""
-    if request.param == "database":
-        return None
-    url: str = request.getfixturevalue(f"{request.param}_url")
-    return url

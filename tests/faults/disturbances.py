@@ -10,11 +10,11 @@ from typing import Any
 import psutil
 from sqlalchemy import Row, text
 
-from tests.faults.fleet import LEASE_SECONDS, Fleet
+from tests.faults.fleet import LEASE_SECONDS, PATIENCE_SECONDS, Fleet
 from tests.faults.server import Server
 from tests.faults.workload import open_jobs
 from tests.workers.processes import WorkerProcess, wait_until
-from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.database.engine import connect, transaction
 
 REFUSED = "lease was lost, result is dropped"
 
@@ -22,6 +22,32 @@ REFUSED = "lease was lost, result is dropped"
 CLAIMED = "SELECT job_id, ordinal, worker, lease_until FROM job_chunk WHERE state = 'running' AND lease_until > now()"
 CHUNK = "SELECT state, worker FROM job_chunk WHERE job_id = :job_id AND ordinal = :ordinal"
 FINISHED = "SELECT count(*) FROM job_chunk WHERE state = 'done'"
+# Chunks that nobody may claim until they are released, the last of all.
+HOLD_BACK = """
+UPDATE job_chunk
+SET not_before = 'infinity'
+FROM (
+    SELECT job_id, ordinal FROM job_chunk WHERE state = 'pending' ORDER BY job_id DESC, ordinal DESC LIMIT :count
+) AS held
+WHERE job_chunk.job_id = held.job_id AND job_chunk.ordinal = held.ordinal
+"""
+# Some of them, once no other chunk is open.
+RELEASE = """
+UPDATE job_chunk
+SET not_before = NULL
+FROM (
+    SELECT job_id, ordinal FROM job_chunk WHERE not_before = 'infinity' ORDER BY job_id, ordinal LIMIT :count
+) AS held
+WHERE
+    job_chunk.job_id = held.job_id
+    AND job_chunk.ordinal = held.ordinal
+    AND NOT EXISTS (
+        SELECT
+        FROM job_chunk
+        WHERE state IN ('pending', 'running') AND not_before IS DISTINCT FROM 'infinity'
+    )
+"""
+RELEASE_ALL = "UPDATE job_chunk SET not_before = NULL WHERE not_before = 'infinity'"
 # How long a kill waits for a process to have a chunk.
 AIM_SECONDS = 0.3
 # About as long as a chunk takes.
@@ -36,6 +62,10 @@ class Disturbances:
         self._server = server
         self._rng = rng
         self._counts = counts
+
+    def hold_back(self, count: int) -> None:
+        """Keep so many chunks for later, so that jobs last until they are disturbed, however slow this process is."""
+        self._execute(HOLD_BACK, count)
 
     def kill_child(self) -> None:
         """Kill -9 of the process that computes; its worker starts another."""
@@ -100,10 +130,17 @@ class Disturbances:
     def await_chunks(self, count: int) -> bool:
         """Wait until so many more chunks are done, or no job is open, which is false."""
         former = self._finished()
-        wait_until(
-            lambda: self._finished() >= former + count or not open_jobs(self._fleet.engine), f"{count} chunks are done"
-        )
+
+        def come_so_far() -> bool:
+            self._execute(RELEASE, count)
+            return self._finished() >= former + count or not open_jobs(self._fleet.engine)
+
+        wait_until(come_so_far, f"{count} chunks are done", PATIENCE_SECONDS)
         return bool(open_jobs(self._fleet.engine))
+
+    def _execute(self, statement: str, count: int) -> None:
+        with transaction(self._fleet.engine) as connection:
+            connection.execute(text(statement), {"count": count})
 
     def _finished(self) -> int:
         with connect(self._fleet.engine) as connection:
@@ -114,6 +151,7 @@ class Disturbances:
         """A process that computes a chunk now, where there soon is one, else any; None where none is there."""
         deadline = time.monotonic() + AIM_SECONDS
         while time.monotonic() < deadline:
+            self._execute(RELEASE, 1)
             children = self._fleet.children()
             busy = [pid for chunk in self._claimed() if (pid := pid_of(chunk)) in children]
             if busy:

@@ -14,6 +14,7 @@ from tests.faults.workload import open_jobs
 from tests.workers.processes import WorkerProcess, await_workers, kill_session, wait_until
 from venn_admit.service import broker
 from venn_admit.service.errors import DatabaseError, JobError
+from venn_admit.service.flows.jobs.control import take_due
 from venn_admit.service.store.database.engine import at_once, create_engine, transaction
 from venn_admit.service.store.work import jobs
 
@@ -24,6 +25,8 @@ SWEEP_SECONDS = 0.2
 RESEND_SECONDS = 5.0
 # A round ends long before, on a slow machine too.
 PATIENCE_SECONDS = 300.0
+# More than the jobs have.
+ALL_CHUNKS = 10_000
 # Enough for all that is killed: attempts are counted elsewhere.
 MAX_ATTEMPTS = 10_000
 
@@ -31,7 +34,8 @@ MAX_ATTEMPTS = 10_000
 class Sweeper:
     """Sends what no live lease covers, as beat does, but sooner.
 
-    Every message goes out as many times as `copies` says.
+    With `copies` above 1 it is a disturbance: every message goes out as many times, and again for each chunk that has
+    waited for long, however many messages wait already.
     """
 
     def __init__(self, engine: Engine, app: Celery, copies: int) -> None:
@@ -56,11 +60,17 @@ class Sweeper:
                 self._sweep()
 
     def _sweep(self) -> None:
-        with at_once(self._engine) as connection:
-            chunks = jobs.take_unsent(connection, None, RESEND_SECONDS)
+        chunks = self._take()
         # One right after the other, so that two workers have them at once.
         broker.send(self._app, [chunk for chunk in chunks for _ in range(self._copies)])
         self.duplicates += len(chunks) * (self._copies - 1)
+
+    def _take(self) -> list[tuple[int, int]]:
+        if self._copies == 1:
+            return take_due(self._engine, self._app, None, RESEND_SECONDS)
+        with at_once(self._engine) as connection:
+            chunks = jobs.take_unsent(connection, None)
+            return chunks + jobs.take_overdue(connection, RESEND_SECONDS, missing=ALL_CHUNKS)
 
 
 class Fleet:

@@ -1,5 +1,6 @@
 """A TCP proxy whose connections a test cuts."""
 
+import itertools
 import select
 import socket
 import struct
@@ -15,10 +16,14 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 class Proxy:
-    """Forwards connections on a local port to a server; `cut` resets them, `silence` lets them carry nothing more."""
+    """Forwards connections on a local port to servers; `cut` resets them, `silence` lets them carry nothing more.
 
-    def __init__(self, host: str, port: int) -> None:
-        self._target = (host, port)
+    Of several servers, each takes the next connection in turn, unless it accepts none.
+    """
+
+    def __init__(self, *targets: tuple[str, int]) -> None:
+        self._targets = targets
+        self._turn = itertools.count()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._lock = threading.Lock()
@@ -71,15 +76,21 @@ class Proxy:
             if self._refuses or self._ended:
                 _reset(client)
                 continue
-            try:
-                server = socket.create_connection(self._target, timeout=10)
-            except OSError:
+            server = self._connect()
+            if server is None:
                 _reset(client)
                 continue
             pair = (client, server)
             with self._lock:
                 self._pairs.append(pair)
             threading.Thread(target=self._forward, args=(pair,), daemon=True, name="proxy").start()
+
+    def _connect(self) -> socket.socket | None:
+        first = next(self._turn)
+        for offset in range(len(self._targets)):
+            with suppress(OSError):
+                return socket.create_connection(self._targets[(first + offset) % len(self._targets)], timeout=10)
+        return None
 
     def _forward(self, pair: tuple[socket.socket, socket.socket]) -> None:
         """Carry bytes both ways until an end closes, or the connection was cut or silenced."""
@@ -107,7 +118,7 @@ def proxied(url: str) -> Iterator[tuple[Proxy, str]]:
     """A proxy in front of a server, and the server's URL by way of it."""
     address = make_url(url)
     assert address.host is not None
-    proxy = Proxy(address.host, address.port or DEFAULT_PORTS[address.drivername])
+    proxy = Proxy((address.host, address.port or DEFAULT_PORTS[address.drivername]))
     try:
         yield proxy, address.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
     finally:

@@ -460,6 +460,45 @@ labels_parquet("of half classes", label=[0.5, 1.0])
 labels_parquet("of invalid UTF-8", external_id=invalid_utf8(2))
 
 
+def labels_stream(name: str, make: Callable[[], dict[str, Any]], **options: Any) -> None:
+    HOSTILE[f"label file {name}.arrows"] = lambda path: write_stream(
+        path, pa.table({"external_id": ["a", "b"], "label": [0, 1]} | make()), **options
+    )
+
+
+def labels_damaged(name: str, change: Callable[[bytes], bytes]) -> None:
+    def write(path: Path) -> None:
+        write_stream(path, pa.table({"external_id": ["a", "b"], "label": [0, 1]}))
+        path.write_bytes(change(path.read_bytes()))
+
+    HOSTILE[f"label file {name}.arrows"] = write
+
+
+def many_labels() -> dict[str, Any]:
+    rows = 200_000
+    return {"external_id": [str(row) for row in range(rows)], "label": [1] * rows}
+
+
+labels_stream("that is a bomb", lambda: {"label": repeated(ZEROS, 2)}, compression="zstd")
+labels_stream("that is a bomb of LZ4", lambda: {"text": repeated(ZEROS, 2)}, compression="lz4")
+labels_stream("of long texts", lambda: {"external_id": repeated(LONG, 2000), "label": [1] * 2000})
+labels_stream("of indices beyond their dictionary", lambda: {"label": indices_beyond().slice(0, 2)})
+labels_stream("of lists", lambda: {"label": [[0], [1]]})
+labels_stream("with NUL", lambda: {"external_id": ["a", "b\0"]})
+labels_stream("of half classes", lambda: {"label": [0.5, 1.0]})
+labels_stream("of invalid UTF-8", lambda: {"external_id": invalid_utf8(2)})
+labels_stream("of wrong classes", lambda: {"label": [0, 2]})
+labels_stream("of the same id twice", lambda: {"external_id": ["a", "a"]})
+labels_stream("of many rows", many_labels)
+labels_stream("of many columns", lambda: {f"c{number}": [1, 1] for number in range(1200)})
+labels_stream("without rows", lambda: {"external_id": pa.array([], pa.string()), "label": pa.array([], pa.int64())})
+labels_stream("of an unknown selection", lambda: {"selection": ["random", "chosen"]})
+labels_damaged("cut", lambda content: content[:-100])
+labels_damaged("without its end", lambda content: content[:-8])
+labels_damaged("of zeros", lambda content: bytes(len(content)))
+labels_damaged("that is empty", lambda content: content[:0])
+
+
 # Legal ones.
 
 LEGAL_ROWS = 12_000

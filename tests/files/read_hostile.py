@@ -30,6 +30,10 @@ def forget_peak() -> None:
 
 def read(path: Path, memory_budget: int) -> None:
     if path.name.startswith("label file"):
+        if path.suffix == STREAM_ENDING:
+            received = ReceivedFile(path, path.name, path.name, memory_budget)
+            received.read(class_names=CLASS_NAMES, selection="random", retract=False)
+            return
         read_labels(path, class_names=CLASS_NAMES, selection="random", retract=False, memory_budget=memory_budget)
         return
     if path.suffix == STREAM_ENDING:

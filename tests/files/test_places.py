@@ -1,6 +1,8 @@
 """Where outputs may go, and that they appear there whole or not at all."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +15,13 @@ from tests.files.limits import limited_files
 from tests.files.samples import sample, write
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.files.output.exports import SCORES_SCHEMA, write_json
-from venn_admit.service.files.output.places import check_output, filling, make_folder
+from venn_admit.service.files.output.places import (
+    check_output,
+    filling,
+    make_folder,
+    remove_partials,
+    replacing,
+)
 from venn_admit.service.files.output.tables import TableWriter, check_table_output
 
 
@@ -51,6 +59,25 @@ def test_an_input_is_no_output(tmp_path: Path, way: Callable[[Path, Path], Path]
         check_output(out, [".csv"], tmp_path / "missing.csv", read)
     check_output(tmp_path / "new.csv", [".csv"], read)
     assert given.read_text() == "before"
+
+
+def test_partial_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
+    code = f"""
+import os, pathlib, signal
+from venn_admit.service.files.output.places import replacing
+with replacing(pathlib.Path({str(tmp_path)!r}) / "out.csv") as file:
+    file.write(b"half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", code], check=False, timeout=300)
+    (left,) = tmp_path.iterdir()
+    (tmp_path / "notes.partial").write_text("mine")
+    with replacing(tmp_path / "out.csv") as file:
+        file.write(b"whole")
+        remove_partials(tmp_path)
+        assert not left.exists()
+    assert (tmp_path / "out.csv").read_bytes() == b"whole"
+    assert {path.name for path in tmp_path.iterdir()} == {"notes.partial", "out.csv"}
 
 
 def test_a_report_replaces_no_input(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy import Engine, make_url
 from structlog.testing import capture_logs
 
 from tests.conftest import fresh_database
+from tests.flows.logits import make_both
 from tests.flows.recalibration import QUIET, WAIT, Due
 from tests.running import Bench, Golden, make_reviews
 from venn_admit.service import broker
@@ -37,6 +38,14 @@ def edge(bench: Bench) -> Bench:
     golden.prepare(bench, "edge")
     bench.calibrate("edge", **golden.settings)
     bench.write("score.npz", golden.exemplars("score"))
+    return bench
+
+
+@pytest.fixture(scope="module")
+def both(shared_engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """Classifiers with and without vectors, calibrated by the same points of mc and vp; none is in knn."""
+    bench = Bench(shared_engine, tmp_path_factory.mktemp("both"))
+    make_both(bench)
     return bench
 
 

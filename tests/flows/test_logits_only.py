@@ -261,7 +261,7 @@ def test_training_on_labels_is_refused(logits: Bench) -> None:
     [
         (np.zeros(3, np.float32), np.zeros(3, np.float32), "has no vectors, got a vector; leave it out"),
         (None, None, "expected the network's logits"),
-        (None, np.zeros(2, np.float32), r"expected 3 finite numbers .* got \[0.0, 0.0\]"),
+        (None, np.zeros(2, np.float32), "^logits: expected 3 numbers, got 2"),
         (None, np.array([0, np.nan, 0], np.float32), "expected 3 finite numbers"),
     ],
 )

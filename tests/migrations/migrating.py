@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 
 from venn_admit.service.flows.decisions.replay import replay
 from venn_admit.service.store.database import schema
-from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.database.engine import connect, transaction
 from venn_admit.service.store.database.tables import SCHEMA
 from venn_admit.service.store.search.array_cache import ArrayCache
 
@@ -92,6 +92,16 @@ def move(engine: Engine, revision: str, direction: Callable[[Config, str], None]
         direction(config, revision)
 
 
+def as_a_newer_program_left_it(engine: Engine, oldest_program: str) -> None:
+    """Have a schema say that a newer program migrated it, and which programs it serves."""
+    with transaction(engine) as connection:
+        connection.exec_driver_sql("UPDATE venn_admit.alembic_version SET version_num = '9999'")
+        connection.exec_driver_sql(
+            "CREATE OR REPLACE FUNCTION venn_admit.oldest_program() RETURNS text "
+            f"LANGUAGE sql IMMUTABLE RETURN '{oldest_program}'"
+        )
+
+
 def run_script(connection: Connection, script: str) -> None:
     """Several statements at once, which the driver takes where they have no parameters."""
     driver_connection = connection.connection.driver_connection
@@ -109,6 +119,12 @@ def columns(engine: Engine) -> dict[str, str]:
     """Of each table, its columns."""
     with connect(engine) as connection:
         return {row.table: row.columns for row in connection.execute(text(COLUMNS))}
+
+
+def columns_of_before(engine: Engine) -> dict[str, str]:
+    """Of each table, its columns but those that a downgrade loses, as no older version has a place for them."""
+    found = columns(engine)
+    return found | {"job_chunk": found["job_chunk"].replace("claimed_at, ", "")}
 
 
 def comments(engine: Engine) -> dict[str, str]:

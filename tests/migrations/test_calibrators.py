@@ -12,6 +12,7 @@ from tests.migrations.migrating import (
     ROWS,
     assert_replay_equal,
     columns,
+    columns_of_before,
     move,
     renamed,
     run_script,
@@ -142,7 +143,7 @@ def test_points_name_the_method_of_their_calibrator(engine: Engine, tmp_path: Pa
     bench.calibrate_abers("edge", score="network")
     path = bench.write("score.npz", golden.exemplars("score"))
     scores = bench.score("edge", path, weighted=False)
-    now, exported = columns(engine), scores.table
+    now, exported = columns_of_before(engine), scores.table
     before = table_contents(engine, now)
 
     move(engine, "0019", command.downgrade)

@@ -12,6 +12,7 @@ from tests.migrations.migrating import (
     ROWS,
     assert_replay_equal,
     columns,
+    columns_of_before,
     comments,
     facts,
     move,
@@ -136,7 +137,7 @@ def test_decisions_of_every_kind_replay_equal_after_the_columns_were_renamed(eng
     assert len(ids) > 10
     assert_replay_equal(engine, bench.cache, ids)
 
-    now = columns(engine)
+    now = columns_of_before(engine)
     before = table_contents(engine, now)
     move(engine, "0013", command.downgrade)
     move(engine, "head")

@@ -36,6 +36,8 @@ WHERE
 ROUTINES = (
     "create_vector_partitions",
     "is_in_snapshot",
+    "is_chunk_free",
+    "is_chunk_unsent",
     "oldest_program",
     "prepare_reader",
     "grant_reader",
@@ -43,6 +45,8 @@ ROUTINES = (
     "grant_service",
     "band_points",
     "band_thresholds",
+    "forget_label_events",
+    "drop_vector_partitions",
 )
 
 

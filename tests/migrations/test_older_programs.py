@@ -3,10 +3,9 @@
 import pytest
 from sqlalchemy import Engine
 
-from tests.migrations.migrating import move
+from tests.migrations.migrating import as_a_newer_program_left_it, move
 from venn_admit.service.errors import NotReadyError
 from venn_admit.service.store.database import schema
-from venn_admit.service.store.database.engine import transaction
 
 
 def test_programs_that_know_the_old_columns_stop(empty: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -15,15 +14,6 @@ def test_programs_that_know_the_old_columns_stop(empty: Engine, monkeypatch: pyt
     monkeypatch.setattr(schema, "_is_newer", lambda revision: revision > "0016")
     with pytest.raises(NotReadyError, match="0029 or newer"):
         schema.require_usable(empty)
-
-
-def as_a_newer_program_left_it(engine: Engine, oldest_program: str) -> None:
-    with transaction(engine) as connection:
-        connection.exec_driver_sql("UPDATE venn_admit.alembic_version SET version_num = '9999'")
-        connection.exec_driver_sql(
-            "CREATE OR REPLACE FUNCTION venn_admit.oldest_program() RETURNS text "
-            f"LANGUAGE sql IMMUTABLE RETURN '{oldest_program}'"
-        )
 
 
 def test_an_older_program_goes_on_working_on_a_schema_that_gained_things(engine: Engine) -> None:

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,6 @@ NAME = "bare"
 
 def bare(columns: dict[str, Any]) -> dict[str, Any]:
     return {"logits": columns["logits"], "ids": columns["external_id"]}
-
-
-@pytest.fixture
-def connection(database: str, tmp_path: Path) -> Iterator[venn_admit.Connection]:
-    with venn_admit.connect(database, home=tmp_path / "home") as connection:
-        yield connection
 
 
 @pytest.fixture

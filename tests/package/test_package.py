@@ -4,7 +4,6 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import venn_admit
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.files.samples import Columns, write_parquet
+from tests.holding import hold_training
 from venn_admit.service.files.output.exports import finite_json
 
 SETTINGS: dict[str, Any] = {"alpha": "0.2", "kappa": 10, "q_bins": (0, 1)}
@@ -32,12 +32,6 @@ def arrays(columns: Columns, *, with_labels: bool = True) -> dict[str, Any]:
 
 def create(connection: venn_admit.Connection) -> venn_admit.Classifier:
     return connection.create(samples.NAME, samples.CLASS_NAMES, dimension=samples.DIMENSION, neighbours=samples.K)
-
-
-@pytest.fixture
-def connection(database: str, tmp_path: Path) -> Iterator[venn_admit.Connection]:
-    with venn_admit.connect(database, home=tmp_path / "home") as connection:
-        yield connection
 
 
 @pytest.fixture
@@ -145,6 +139,17 @@ def test_labels_arrive(calibrated: venn_admit.Classifier) -> None:
     assert second == 2
     assert calibrated.recalibrate() == []
     assert calibrated.decide(columns["vector"][0]).calibration == second
+
+
+def test_training_exemplars_that_wait_are_counted(calibrated: venn_admit.Classifier, database: str) -> None:
+    assert calibrated.training_waiting() == 0
+    hold_training(database)
+    done = calibrated.ingest(**arrays(samples.exemplars("two", 2, seed=7)), split="train")
+    assert (done.new, done.training_waiting, done.recalibrations_due) == (2, 2, 0)
+    assert calibrated.training_waiting() == 2
+    assert calibrated.report().to_dict()["stored"]["training_waiting"] == 2
+    again = calibrated.ingest(**arrays(samples.train()), split="train")
+    assert (again.new, again.training_waiting) == (0, 2), "those that came before wait on"
 
 
 def test_monitors(calibrated: venn_admit.Classifier) -> None:

@@ -1,9 +1,13 @@
-"""What Postgres makes of a statement, as a list of the plan's nodes."""
+"""What Postgres makes of a statement, as a list of the plan's nodes, and a classifier to ask it about."""
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, text
+
+from benchmarks.reporting_data import fill
+from venn_admit.service.store.exemplars import classifiers
 
 Node = dict[str, Any]
 
@@ -40,3 +44,27 @@ def _nodes(node: Node) -> Iterator[Node]:
     yield node
     for child in node.get("Plans", ()):
         yield from _nodes(child)
+
+
+def add_filled_classifier(connection: Connection, name: str, *, calibrating: int, scored: int, days: int) -> None:
+    """Store one of two classifiers, `one` or `other`, with calibrations and decisions, as `fill` makes them."""
+    classifier = classifiers.create(
+        connection,
+        name=name,
+        class_names=("a", "b"),
+        dimension=2,
+        neighbour_count=2,
+        knn_share=Decimal("0.1"),
+        mc_share=Decimal("0.45"),
+        seed=0,
+    )
+    fill(
+        connection,
+        classifier.id,
+        first=1 if name == "one" else 10_001,
+        training=100,
+        calibrating=calibrating,
+        scored=scored,
+        days=days,
+        neighbour_count=2,
+    )

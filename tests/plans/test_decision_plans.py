@@ -135,6 +135,26 @@ def test_recent_traffic(engine: Engine) -> None:
     assert buffers(nodes[0]) <= 20 * wanted + 200
 
 
+def test_what_nobody_needs(engine: Engine) -> None:
+    """Each exemplar of a removed job is looked up by itself, however many rows other jobs have."""
+    wanted = 500
+    parameters = {
+        "job_id": 2,
+        "exemplar_ids": list(range(1, wanted + 1)),
+        "calibration_id": 1,
+        "weighted": True,
+        "require_full_match": False,
+    }
+    with connect(engine) as connection:
+        nodes = explain(connection, str(statement("removals.unneeded")), parameters, analyze=True)
+    assert nodes[0]["Actual Rows"] == 0, "job 1 asks for them"
+    for table, indexes in (("decision", OF_DECISIONS), ("job_row", ("job_row_exemplar_id_idx",))):
+        (read,) = scans(nodes, table)
+        assert read["Index Name"] in indexes
+        assert read["Actual Loops"] == wanted
+    assert buffers(nodes[0]) <= 25 * wanted + 200
+
+
 def test_given_decisions(engine: Engine) -> None:
     wanted = 500
     parameters = {"decision_ids": list(range(1, 2 * wanted, 2))}

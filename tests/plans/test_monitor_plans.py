@@ -1,17 +1,14 @@
 """An update of a monitor reads what is new, however many labels, documents and decisions there are."""
 
 from collections.abc import Iterator
-from decimal import Decimal
 
 import pytest
 from sqlalchemy import Engine, text
 
-from benchmarks.reporting_data import fill
 from tests.conftest import fresh_database
-from tests.plans.plans import Node, explain
+from tests.plans.plans import Node, add_filled_classifier, explain
 from venn_admit.service.store.database.engine import connect, create_engine, transaction
 from venn_admit.service.store.database.statements import statement
-from venn_admit.service.store.exemplars import classifiers
 
 CALIBRATING, SCORED, SIZE = 2_000, 30_000, 3
 FIRST_SCORED = 101 + CALIBRATING
@@ -29,26 +26,7 @@ def engine(server_url: str, template_database: str) -> Iterator[Engine]:
     with fresh_database(server_url, template_database) as url:
         found = create_engine(url)
         with transaction(found) as connection:
-            classifier = classifiers.create(
-                connection,
-                name="one",
-                class_names=("a", "b"),
-                dimension=2,
-                neighbour_count=2,
-                knn_share=Decimal("0.1"),
-                mc_share=Decimal("0.45"),
-                seed=0,
-            )
-            fill(
-                connection,
-                classifier.id,
-                first=1,
-                training=100,
-                calibrating=CALIBRATING,
-                scored=SCORED,
-                days=10,
-                neighbour_count=2,
-            )
+            add_filled_classifier(connection, "one", calibrating=CALIBRATING, scored=SCORED, days=10)
             for each in LABELS.split(";\n")[:-1]:
                 connection.exec_driver_sql(each)
         with found.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

@@ -20,7 +20,7 @@ FROM generate_series(1, {POINTS}) AS n;
 """
 LISTS = f"""
 INSERT INTO neighbours (exemplar_id, support_version, neighbour_ids, distances)
-SELECT n, 1, listed.ids, array_fill(0::float8, ARRAY[{K}])
+SELECT n, {POINTS} + {SUPPORT}, listed.ids, array_fill(0::float8, ARRAY[{K}])
 FROM generate_series(1, {POINTS}) AS n
 CROSS JOIN LATERAL (
     SELECT array_agg(({POINTS} + (n::bigint * 7919 + k * 104729) % {SUPPORT})) AS ids
@@ -58,7 +58,8 @@ def engine(request: pytest.FixtureRequest, server_url: str, template_database: s
 
 @pytest.mark.parametrize("removed", [1, 20])
 def test_lists_are_found_by_what_they_hold(engine: Engine, removed: int) -> None:
-    parameters = {"neighbour_ids": [POINTS + 11 * one for one in range(removed)], "support_version": 2}
+    ids = [POINTS + 11 * one for one in range(removed)]
+    parameters = {"neighbour_ids": ids, "support_version": POINTS + SUPPORT + 1}
     query = statement("approximations.outdated_neighbours_holding").text
     with connect(engine) as connection:
         found = connection.execute(text(query), parameters).scalars().all()

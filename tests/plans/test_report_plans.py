@@ -6,16 +6,13 @@ the tables.
 """
 
 from collections.abc import Iterator
-from decimal import Decimal
 
 import pytest
 from sqlalchemy import Engine, text
 
-from benchmarks.reporting_data import fill
 from tests.conftest import fresh_database
-from tests.plans.plans import Node, explain
+from tests.plans.plans import Node, add_filled_classifier, explain
 from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.exemplars import classifiers
 
 # Exemplars that calibrate, and as many that are scored, of the classifier asked about, and of another.
 SIZES = {"one": 1_500, "other": 15_000}
@@ -39,26 +36,7 @@ def engine(server_url: str, template_database: str) -> Iterator[Engine]:
         found = create_engine(url)
         for name, size in SIZES.items():
             with transaction(found) as connection:
-                classifier = classifiers.create(
-                    connection,
-                    name=name,
-                    class_names=("a", "b"),
-                    dimension=2,
-                    neighbour_count=2,
-                    knn_share=Decimal("0.1"),
-                    mc_share=Decimal("0.45"),
-                    seed=0,
-                )
-                fill(
-                    connection,
-                    classifier.id,
-                    first=1 if name == "one" else 10_001,
-                    training=100,
-                    calibrating=size,
-                    scored=size,
-                    days=DAYS,
-                    neighbour_count=2,
-                )
+                add_filled_classifier(connection, name, calibrating=size, scored=size, days=DAYS)
         with found.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.exec_driver_sql("VACUUM (ANALYZE)")
         yield found
@@ -84,7 +62,7 @@ def queries(engine: Engine) -> Iterator[tuple[str, str, str]]:
 
 
 def most(column: str, table: str) -> int:
-    """How many rows an answer may look at: a day is of both classifiers, and is found by ranges of pages."""
+    """How many rows an answer may look at: a day is of both classifiers."""
     if column != "day":
         return 4 * SIZES["one"]
     # Each snapshot that was used on the day is compared with, whole.

@@ -87,11 +87,13 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
             alpha=settings.alpha,
             mc_count=int(mc_count.sum()),
             vp_count=int(vp_count.sum()),
+            forgotten=0,
         ),
         inventory=Inventory(
             dict.fromkeys(Split, 99_000),
             dict.fromkeys(Split, 98_000),
             (LabelSelection("random", 98_000, NEWEST, NEWEST),),
+            training_waiting=0,
         ),
         changes=SnapshotChanges(0, 0, 0),
         agreement=Agreement(Discrepancies(20, 800), Discrepancies(400, 14_000), Discrepancies(0, 0)),
@@ -245,13 +247,15 @@ def test_advice(two_classes: CalibrationReport) -> None:
     due = replace(two_classes, agreement=grown, changes=SnapshotChanges(5, 0, 1))
     text = " ".join(shown(due).split())
     assert "6 labelled points arrived, changed or left: `venn-admit calibrate made --kappa 1000`" in text
-    assert "`venn-admit fit made`, then calibrate" in text
+    assert "`venn-admit fit made` fits them again; calibrate afterwards" in text
     given = replace(two_classes, agreement=replace(grown, at_fit=None))
     assert "there is no fit to compare with" in shown(given)
     assert "Nothing: no labels wait to be used and recent traffic is like vp.\n" in shown(given, 120) + "\n"
     assert advice(given, COMMANDS) == []
     retired = replace(due, snapshot=replace(due.snapshot, is_current=False))
-    assert advice(retired, COMMANDS) == ["This calibration is retired: `venn-admit report made` shows the current one."]
+    assert advice(retired, COMMANDS) == [
+        "This calibration has been replaced: `venn-admit report made` shows the current one."
+    ]
 
 
 def bands(report: CalibrationReport) -> BandsPart:

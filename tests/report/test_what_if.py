@@ -1,5 +1,6 @@
 """Values of a part of a setting in a table, in JSON and in a picture, with many classes and with none admitted."""
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -68,3 +69,15 @@ def test_table_json_and_picture_say_the_same(class_count: int, tmp_path: Path) -
     assert [tick.get_text() for tick in right[1].get_xticklabels()] == ["10", "30\nin use", "100", "300"]
     first, again = (save_settings_picture(found, tmp_path).read_bytes() for _ in range(2))
     assert first == again
+
+
+def test_the_names_of_many_values_are_turned() -> None:
+    """So that none lies over another."""
+    few = tried(2)
+    many = replace(few, tried=few.tried * 3)
+    for found in (few, many):
+        figure = settings_figure(found)
+        figure.draw_without_rendering()
+        for axes in figure.axes:
+            boxes = sorted((label.get_window_extent() for label in axes.get_xticklabels()), key=lambda box: box.x0)
+            assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))

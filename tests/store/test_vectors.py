@@ -1,6 +1,5 @@
 """Vectors of every length: how they are kept, that every bit comes back, and what is refused."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from sqlalchemy import Engine, text
 
 from tests import reference
-from tests.conftest import fresh_database
 from tests.running import Arrays, Bench
 from tests.store.exemplars.test_exemplars import make_classifier, rows, store
 from venn_admit.service.core.approximation.knn import softmax
@@ -21,7 +19,7 @@ from venn_admit.service.errors import DatabaseError
 from venn_admit.service.flows.calibration.calibrate import Calibrated
 from venn_admit.service.flows.exemplars.export import Export
 from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.service.store.database.engine import connect, transaction
 from venn_admit.service.store.exemplars import classifiers, exemplars
 
 INFO = np.finfo(np.float32)
@@ -29,12 +27,9 @@ EXTREMES = np.array([0.0, -0.0, INFO.max, INFO.min, INFO.tiny, 1e-45, -1e-45, 1 
 
 
 @pytest.fixture(scope="module")
-def engine(server_url: str, template_database: str) -> Iterator[Engine]:
+def engine(shared_engine: Engine) -> Engine:
     """A database for all tests here, each with a classifier of its own."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
-        yield engine
-        engine.dispose()
+    return shared_engine
 
 
 def extreme_vectors(count: int, dimension: int) -> Float32Array:

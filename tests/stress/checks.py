@@ -1,18 +1,43 @@
-"""What is checked of each answer beside the checks that Schemathesis has."""
+"""What is sent beside what Schemathesis draws, what is checked of each answer beside its own checks, and what is noted.
 
+It is loaded by Schemathesis, which runs as a program of its own; `test_openapi.py` reads what is noted.
+"""
+
+import os
+from pathlib import Path
 from typing import Any
 
 import schemathesis
-from schemathesis import Case, CheckContext, Response, SerializationContext
+from hypothesis import strategies
+from schemathesis import Case, CheckContext, HookContext, Response, SerializationContext
+from schemathesis.transport.serialization import Binary
 
+from tests.stress.drawn_files import EXEMPLARS, LABELS
 from venn_admit.service.api.headers import REQUEST_ID, SECURITY_HEADERS
 from venn_admit.service.api.problems import Problem
+from venn_admit.service.api.uploads import ARROW_STREAM, CSV, PARQUET
+
+# Stands for a file that the operation takes: what may be drawn does not depend on the operation.
+TAKEN = b"a file that is taken"
+schemathesis.openapi.format("binary", strategies.just(TAKEN) | strategies.binary())
 
 
-@schemathesis.serializer("application/vnd.apache.parquet", "application/vnd.apache.arrow.stream")
-def as_bytes(ctx: SerializationContext, value: Any) -> bytes:  # noqa: ARG001
-    """A file of drawn bytes, which no reader must accept or fail on."""
-    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+@schemathesis.serializer(PARQUET, ARROW_STREAM, CSV)
+def as_bytes(ctx: SerializationContext, value: Any) -> bytes:
+    """Half of what is drawn is a file that is taken, half are bytes that no reader must accept or fail on."""
+    if not isinstance(value, Binary):
+        return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+    if value.data != TAKEN:
+        return value.data
+    files = LABELS if ctx.case.operation.path.endswith("/labels/file") else EXEMPLARS
+    return files[str(ctx.case.media_type)]
+
+
+@schemathesis.hook
+def after_call(context: HookContext, case: Case[Any], response: Response) -> None:  # noqa: ARG001
+    """Note which operation was asked, and the status of the answer."""
+    with Path(os.environ["VENN_ADMIT_TEST_ANSWERS"]).open("a") as file:
+        file.write(f"{response.status_code} {case.operation.label}\n")
 
 
 @schemathesis.check

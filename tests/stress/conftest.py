@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.api.processes import serving
 from tests.cli.conftest import copied, on_database
 from tests.cli.program import Program
 from tests.conftest import fresh_database
 from tests.stress.furnished import furnish
-from tests.stress.served import Served, serving
+from tests.stress.served import Served
 from tests.workers.processes import await_workers, running_worker
 from venn_admit.service.store.database.engine import create_engine
 
@@ -33,11 +34,11 @@ def own_furnished(furnished: Program, server_url: str, tmp_path: Path) -> Iterat
 
 
 @pytest.fixture
-def served(own_furnished: Program, tmp_path: Path) -> Iterator[Served]:
+def served(own_furnished: Program) -> Iterator[Served]:
     """The service on that database; no worker is up."""
     key = own_furnished("key", "create", "stress", "--scope", "admin", "--json").result["secret"]
-    with serving(own_furnished, tmp_path, key) as served:
-        yield served
+    with serving(own_furnished) as (process, url):
+        yield Served(own_furnished, process, url, key)
 
 
 @pytest.fixture

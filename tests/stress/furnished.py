@@ -11,26 +11,35 @@ from venn_admit.service.store.database.engine import create_engine, transaction
 
 NAME, CLASSES, DIMENSION, K = "reviews", ("negative", "positive"), 3, 25
 LOGITS_ONLY = "logits"
+# Nothing else names them, so that they can be removed.
+SPARE = tuple(f"spare-{number}" for number in range(1, 6))
 CALIBRATION, DECISION, JOB = 7, 4711, 12
 
 
 def furnish(program: Program, folder: Path) -> None:
-    """Make two classifiers, one with logits only; calibrations, one of them certified; decisions, labels and jobs."""
-    _run(program, "create", NAME, "--classes", ",".join(CLASSES), "--dim", DIMENSION, "--k", K)
-    _run(program, "ingest", NAME, write(folder / "train.npz", reviews("train", 200, seed=1)), "--split", "train")
-    _run(program, "ingest", NAME, write(folder / "rest.npz", reviews("held-out", 800, seed=2)), "--split", "held-out")
-    _run(program, "fit", NAME)
+    """Make two classifiers, one with logits only; calibrations, one of them certified; decisions, labels and jobs.
+
+    And classifiers to spare, with exemplars.
+    """
+    run(program, "create", NAME, "--classes", ",".join(CLASSES), "--dim", DIMENSION, "--k", K)
+    run(program, "ingest", NAME, write(folder / "train.npz", reviews("train", 200, seed=1)), "--split", "train")
+    run(program, "ingest", NAME, write(folder / "rest.npz", reviews("held-out", 800, seed=2)), "--split", "held-out")
+    run(program, "fit", NAME)
     _number_from(program, "calibration", CALIBRATION)
-    _run(program, "calibrate", NAME, "--alpha", "0.2", "--kappa", 10, "--q-bins", "0,1")
+    run(program, "calibrate", NAME, "--alpha", "0.2", "--kappa", 10, "--q-bins", "0,1")
     _number_from(program, "decision", DECISION)
     _number_from(program, "job", JOB)
     scored = reviews("review", 50, seed=3)
-    _run(program, "score", NAME, write(folder / "new.npz", scored), "--out", folder / "scores.parquet")
-    _run(program, "calibrate", NAME, "--method", "venn-abers", "--alpha", "0.2", "--certify", "predicted")
-    _run(program, "create", LOGITS_ONLY, "--classes", ",".join(CLASSES), "--logits-only")
+    run(program, "score", NAME, write(folder / "new.npz", scored), "--out", folder / "scores.parquet")
+    run(program, "calibrate", NAME, "--method", "venn-abers", "--alpha", "0.2", "--certify", "predicted")
+    run(program, "create", LOGITS_ONLY, "--classes", ",".join(CLASSES), "--logits-only")
     without_vectors = {name: values for name, values in reviews("only", 400, seed=4).items() if name != "vector"}
-    _run(program, "ingest", LOGITS_ONLY, write(folder / "only.npz", without_vectors), "--split", "held-out")
-    _run(program, "calibrate", LOGITS_ONLY, "--method", "venn-abers", "--alpha", "0.2")
+    run(program, "ingest", LOGITS_ONLY, write(folder / "only.npz", without_vectors), "--split", "held-out")
+    run(program, "calibrate", LOGITS_ONLY, "--method", "venn-abers", "--alpha", "0.2")
+    few = write(folder / "few.npz", reviews("few", 20, seed=5))
+    for name in SPARE:
+        run(program, "create", name, "--classes", ",".join(CLASSES), "--dim", DIMENSION)
+        run(program, "ingest", name, few, "--split", "train")
 
 
 def reviews(prefix: str, count: int, seed: int) -> Columns:
@@ -47,7 +56,8 @@ def reviews(prefix: str, count: int, seed: int) -> Columns:
     }
 
 
-def _run(program: Program, *arguments: object) -> None:
+def run(program: Program, *arguments: object) -> None:
+    """Run a command, which must succeed."""
     outcome = program(*arguments)
     assert outcome.code == 0, outcome
 

@@ -1,23 +1,34 @@
 """The whole service, and visitors who signed in with a key of each scope."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from tests.cli import samples
 from tests.cli.conftest import calibrated, copied, files, ingested, own_calibrated, own_ingested, program
 from tests.cli.program import Program
 from tests.web.visitor import Visitor
+from venn_admit.service.core.types import Float32Array
 from venn_admit.service.flows.access.keys import create
+from venn_admit.service.memory.contributions import ATTRIBUTE, Contributions
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.settings import Settings
 from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.store.database.engine import create_engine, transaction
 from venn_admit.service.web.site import create_site
+
+# A grey picture of one by one.
+IMAGE = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg=="
+)
 
 __all__ = ["calibrated", "copied", "files", "ingested", "own_calibrated", "own_ingested", "program"]
 
@@ -33,6 +44,57 @@ def visited(program: Program) -> Iterator[Visitor]:
             yield Visitor(client, runtime, keys)
     finally:
         runtime.engine.dispose()
+
+
+# A token may be any text.
+SHARES, TOKENS = np.array([1.25, 0.0, -0.75, 0.125]), ("<script>alert(1)</script>", "the", "\u202ereversed", "##ing")
+
+
+def carried_by(logits: Float32Array, *, of_other: int = 0, more: float = 0.0) -> dict[str, Any]:
+    """What carries the network's largest logit, as an attribute; or that of another class, or a logit that is more."""
+    predicted = int(logits.argmax())
+    class_name = samples.CLASS_NAMES[(predicted + of_other) % samples.CLASS_COUNT]
+    intercept = float(logits[predicted]) + more - float(SHARES.sum())
+    return Contributions.of_tokens(class_name, intercept, SHARES, TOKENS).as_attribute()
+
+
+def explain_exemplars(url: str) -> None:
+    """Give all exemplars what carries their logits, and some of those scored something else under that name."""
+    made = {
+        external_id: carried_by(logits)
+        for columns in (samples.train(), samples.held_out(), samples.scored())
+        for external_id, logits in zip(columns["external_id"].tolist(), columns["logits"], strict=True)
+    }
+    logits = samples.scored()["logits"]
+    made["scored-3"] = {"class": "<b>mine</b>"}
+    made["scored-4"] = carried_by(logits[4], of_other=1)
+    made["scored-5"] = carried_by(logits[5], more=0.01)
+    engine = create_engine(url)
+    with transaction(engine) as connection:
+        connection.execute(
+            text(
+                "UPDATE exemplar SET attributes = attributes || CAST(made.added AS jsonb) "
+                "FROM unnest(CAST(:ids AS text[]), CAST(:added AS text[])) AS made (external_id, added) "
+                "WHERE exemplar.external_id = made.external_id"
+            ),
+            {"ids": list(made), "added": [json.dumps({ATTRIBUTE: value}) for value in made.values()]},
+        )
+    engine.dispose()
+
+
+def describe_training(url: str) -> None:
+    """Give the training exemplars text, images that the page may show, one that it may not, and other attributes."""
+    engine = create_engine(url)
+    with transaction(engine) as connection:
+        connection.execute(
+            text(
+                "UPDATE exemplar SET attributes = jsonb_build_object('text', '<b>review</b> ' || external_id, "
+                "'image', CAST(:image AS text), 'elsewhere', 'https://images.example/1.png', 'group', 7) "
+                "WHERE split = 'train'"
+            ),
+            {"image": IMAGE},
+        )
+    engine.dispose()
 
 
 @pytest.fixture
@@ -52,7 +114,9 @@ def scored(calibrated: Program, server_url: str, session_folder: Path) -> Iterat
         points["text"] = np.array([f"<i>point</i> {row}" for row in range(samples.SCORED_ROWS)])
         points["image"] = np.array([f"https://images.example/{row}.png" for row in range(samples.SCORED_ROWS)])
         path = samples.save(folder, "unlabelled.npz", points)
+        describe_training(program.url)
         assert program("score", samples.NAME, path, "--out", folder / "scores.parquet").code == 0
+        explain_exemplars(program.url)
         yield program
 
 

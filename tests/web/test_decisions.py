@@ -2,12 +2,17 @@
 
 import json
 import re
+from decimal import Decimal
+from html import unescape
 
 import pytest
 
 from tests.cli import samples
+from tests.web.conftest import IMAGE
 from tests.web.visitor import OWN, Visitor
+from venn_admit.service.flows.reporting import cell as opened_cells
 from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.web.images import LARGEST, image_source
 from venn_admit.service.web.routes.decisions import ROWS
 
 TRY = f"{OWN}/try"
@@ -47,7 +52,7 @@ def test_filters_leave_what_is_wanted(shared: Visitor) -> None:
     assert '<span class="key met">' not in rejected
     (only,) = numbers(shared.open(f"{OWN}/decisions?external_id=scored-7"))
     assert "Decision" in shared.open(f"{OWN}/decisions/{only}")
-    assert "No decision is stored" in shared.open(f"{OWN}/decisions?external_id=none")
+    assert "No stored decision matches" in shared.open(f"{OWN}/decisions?external_id=none")
     assert shared.client.get(f"{OWN}/decisions?calibration=x").status_code == 422
     assert shared.client.get(f"{OWN}/decisions?cursor=x").status_code == 422
 
@@ -65,6 +70,85 @@ def test_a_decision_says_why_and_is_the_same_again(shared: Visitor) -> None:
     again = shared.open(f"{OWN}/decisions/{number}/replay")
     assert "the decision is the same in every field" in again
     assert shared.client.get(f"{OWN}/decisions/99999999").status_code == 404
+
+
+def test_neighbours_have_their_text_images_and_attributes(shared: Visitor) -> None:
+    page = shared.open(f"{OWN}/decisions/1")
+    assert "&lt;b&gt;review&lt;/b&gt; train-" in page
+    assert page.count(f'<img src="{IMAGE}" alt="image" loading="lazy">') == samples.K
+    assert '<a href="https://images.example/1.png" rel="noreferrer' in page
+    assert "One\non another host is a link" in page
+    assert "<dd>7</dd>" in page
+    answer = shared.client.get(f"{OWN}/decisions/1")
+    assert "img-src 'self' data:;" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("page", ["", "/replay"])
+def test_what_carries_the_logit_is_shown_and_adds_up(shared: Visitor, page: str) -> None:
+    (number,) = numbers(shared.open(f"{OWN}/decisions?external_id=scored-7"))
+    shown = shared.open(f"{OWN}/decisions/{number}{page}")
+    table = shown.partition('id="carried"')[2].partition("</table>")[0]
+    figures = [Decimal(found) for found in re.findall(r"<td>([+-][0-9.]+)</td>", table)]
+    assert figures[:3] == [Decimal(found) for found in ("1.250", "-0.750", "0.125")]
+    assert figures[-1] == Decimal(f"{samples.scored()['logits'][7].max():.3f}")
+    assert sum(figures[:-1]) == figures[-1]
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in table
+    assert "1 other token" in table
+    assert "<script>alert" not in shown
+    # What a token does to the direction of writing must not reach the figures.
+    in_short = "<bdi>&lt;script&gt;alert(1)&lt;/script&gt;</bdi> +1.250, <bdi>##ing</bdi> +0.125"
+    assert shown.count(f"<dt>carried by</dt><dd>{in_short}</dd>") == samples.K
+    assert "&lt;i&gt;point&lt;/i&gt; 7" in shown  # the exemplar's own text
+    assert "rest_count" not in shown
+
+
+@pytest.mark.parametrize("external_id", ["scored-3", "scored-4", "scored-5"])
+@pytest.mark.parametrize("page", ["", "/replay"])
+def test_what_is_no_record_of_this_prediction_is_an_attribute_like_others(
+    shared: Visitor, external_id: str, page: str
+) -> None:
+    """It has another form; or it is of another class or logit, as from a network that the classifier does not have."""
+    (number,) = numbers(shared.open(f"{OWN}/decisions?external_id={external_id}"))
+    shown = shared.open(f"{OWN}/decisions/{number}{page}")
+    assert 'id="carried"' not in shown
+    assert "<dt>contributions</dt>" in shown
+    assert "<b>mine" not in shown
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "data:image/svg+xml;base64,AAAA",
+        "data:text/html;base64,AAAA",
+        'data:image/png;base64,AA" onerror="x',
+        "/classifiers/a/report?anew=true",
+        "/\\elsewhere.example/1.png",
+        "javascript:1.png",
+        IMAGE + "A" * LARGEST,
+        None,
+    ],
+)
+def test_what_is_no_image_is_not_shown_as_one(value: object) -> None:
+    assert image_source(value) is None
+
+
+def test_the_exemplars_of_a_cell_follow_page_by_page(shared: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared.sign_in(Scope.READ)
+    cell = f"{OWN}/calibrations/1/cells/0/3"
+    rows = re.compile(r'<th scope="row" class="long"><span class="given">([^<]+)</span></th>.*?</tr>', re.DOTALL)
+    whole = shared.open(cell)
+    names = rows.findall(whole)
+    assert "More exemplars" not in whole
+    assert len(names) > 10
+    monkeypatch.setattr(opened_cells, "SHOWN_POINTS", 5)
+    read, path = [], cell
+    while path:
+        page = shared.open(path)
+        assert ("By split and true class" in page) == (path == cell)
+        read += rows.findall(page)
+        more = re.search(r'rel="next" href="(\?[^"]+)"', page)
+        path = cell + unescape(more[1]) if more else ""
+    assert read == names
 
 
 def test_a_cell_has_the_points_that_the_map_counts(shared: Visitor) -> None:
@@ -85,7 +169,7 @@ def test_a_cell_has_the_points_that_the_map_counts(shared: Visitor) -> None:
 
 def test_jobs_ask_for_themselves_again(shared: Visitor) -> None:
     page = shared.open(f"{OWN}/jobs")
-    assert 'hx-trigger="every 3s"' in page
+    assert 'hx-trigger="advanced, every 3s"' in page
     assert "done" in page
     assert "<progress" in page
 
@@ -105,7 +189,7 @@ def test_a_point_is_decided_on_as_over_http(shared: Visitor) -> None:
         page = shared.send(TRY, **fields)
         assert page.status_code == 200
         outcome = answer["decided_class"] or answer["reason"]
-        assert f"What the calibration {answer['calibration']} decides" in page.text
+        assert f"What calibration {answer['calibration']} decides" in page.text
         assert outcome in page.text
         assert all(near["external_id"] in page.text for near in answer["neighbours"])
 

@@ -3,11 +3,16 @@
 import hashlib
 import re
 from importlib import resources
+from pathlib import Path
 
+from tests.cli import samples
 from tests.cli.samples import NAME
+from tests.holding import hold_training
 from tests.web.visitor import OWN, Visitor
+from venn_admit.service.files.sources import FileSource
 from venn_admit.service.flows.access.keys import create
 from venn_admit.service.flows.exemplars.create import create as create_classifier
+from venn_admit.service.flows.exemplars.ingest import ingest
 from venn_admit.service.flows.monitoring.monitor import update_monitor
 from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.web.assets import assets
@@ -45,8 +50,9 @@ def test_programs_and_people_are_told_of_errors_in_their_own_form(shared: Visito
 
 
 def test_assets_are_kept_until_they_change(shared: Visitor) -> None:
+    shared.sign_in()
+    page = shared.open(f"{OWN}/jobs")
     shared.client.cookies.clear()
-    page = shared.open("/sign-in")
     for asset in assets().values():
         assert asset.address in page
         answer = shared.client.get(asset.address)
@@ -94,6 +100,18 @@ def test_a_classifier_shows_its_report_when_it_has_been_drawn(shared: Visitor) -
     assert not re.search(r"<style|\sstyle=", report)
     assert shared.client.get(f"{OWN}/report?calibration=99").status_code == 404
     assert shared.client.get(f"{OWN}/report?calibration=x").status_code == 422
+
+
+def test_a_classifier_says_how_many_training_exemplars_wait(own: Visitor, tmp_path: Path) -> None:
+    own.sign_in(Scope.READ)
+    said = "2 training exemplars wait for jobs that are running, for ten minutes at most."
+    assert said not in own.open(OWN) + own.open(f"{OWN}/report")
+    engine = own.runtime.engine
+    hold_training(engine.url.render_as_string(hide_password=False))
+    path = samples.save(tmp_path, "two.npz", samples.exemplars("two", 2, seed=7))
+    assert ingest(engine, NAME, FileSource(path), "train").waiting == 2
+    assert said in own.open(OWN)
+    assert said in own.open(f"{OWN}/report")
 
 
 def test_the_lamps_of_a_monitor_are_on_the_first_page(own: Visitor) -> None:

@@ -73,9 +73,21 @@ def make_sender(open_engine: Callable[[str], Engine]) -> Iterator[Callable[..., 
             app = broker.make_app(broker.broker_url(broker_url, url), queue=queue, task_seconds=60)
             broker.prepare(app)
             apps.callback(app.close)
+            if broker_url is not None:
+                apps.callback(delete_queues, app)
             return app
 
         yield made
+
+
+def delete_queues(sender: Celery) -> None:
+    """Leave nothing of ours on the server."""
+    with sender.connection_for_write() as connection:
+        for declared in sender.conf.task_queues:
+            queue = declared(connection.default_channel)
+            queue.declare()  # only who declared it knows its bindings, which go with it
+            queue.delete()
+            queue.exchange.delete()
 
 
 @pytest.fixture

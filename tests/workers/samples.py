@@ -17,6 +17,7 @@ DIMENSION = 16
 CLASS_COUNT = 3
 SCORED_ROWS = 1200
 CHUNK_ROWS = 50
+CHUNKS = SCORED_ROWS // CHUNK_ROWS
 PARAMETERS = KnnParameters(beta=np.zeros(CLASS_COUNT), gamma=np.ones(CLASS_COUNT), eta=1.5)
 ETA_LOC = 0.5
 SETTINGS: dict[str, Any] = {"kappa": 20, "bin_edges": (0, 1, 10)}
@@ -41,20 +42,22 @@ def exemplars(part: str, n: int) -> Arrays:
     return {"id": np.array([f"{part}-{row}" for row in range(n)]), "r": r, "f": f, "y": y}
 
 
-def make_clusters(bench: Bench) -> None:
+def make_clusters(bench: Bench, name: str = NAME) -> None:
     """The classifier, calibrated."""
-    bench.create(NAME, dimension=DIMENSION, class_count=CLASS_COUNT, neighbour_count=10)
-    bench.ingest(NAME, bench.write("train.npz", exemplars("train", 600)), "train")
-    bench.ingest(NAME, bench.write("held-out.npz", exemplars("held-out", 2000)), "held-out")
-    bench.adopt(NAME, PARAMETERS, ETA_LOC)
-    bench.calibrate(NAME, **SETTINGS)
+    bench.create(name, dimension=DIMENSION, class_count=CLASS_COUNT, neighbour_count=10)
+    bench.ingest(name, bench.write("train.npz", exemplars("train", 600)), "train")
+    bench.ingest(name, bench.write("held-out.npz", exemplars("held-out", 2000)), "held-out")
+    bench.adopt(name, PARAMETERS, ETA_LOC)
+    bench.calibrate(name, **SETTINGS)
 
 
-def request_score(engine: Engine, folder: Path, *, chunk_rows: int = CHUNK_ROWS, send: Send | None = None) -> int:
+def request_score(
+    engine: Engine, folder: Path, *, chunk_rows: int = CHUNK_ROWS, send: Send | None = None, name: str = NAME
+) -> int:
     """Record a job over some exemplars that nothing is known of yet; its key."""
     bench = Bench(engine, folder)
     path = bench.write("scored.npz", exemplars("scored", SCORED_ROWS))
-    return bench.request_score(NAME, path, chunk_rows=chunk_rows, send=send).job_id
+    return bench.request_score(name, path, chunk_rows=chunk_rows, send=send).job_id
 
 
 def written(engine: Engine) -> dict[str, list[str]]:

@@ -21,7 +21,7 @@ from sqlalchemy import Engine, text
 from tests.conftest import TEST_PREFIX
 from tests.from_scratch import current_points, store_again
 from tests.running import Arrays, Bench
-from tests.workers.processes import WorkerProcess, await_workers, running_worker, wait_until
+from tests.workers.processes import PATIENCE_SECONDS, WorkerProcess, await_workers, running_worker, wait_until
 from tests.workers.samples import CLASS_COUNT, ETA_LOC, NAME, PARAMETERS, SETTINGS, exemplars, value
 from venn_admit.service.files.label_sources import LabelFile
 from venn_admit.service.files.sources import FileSource
@@ -121,8 +121,8 @@ def unlabelled(part: str, n: int) -> Arrays:
     return exemplars(part, n) | {"y": np.full(n, -1)}
 
 
-def everybody(crowd: Crowd, seconds: float) -> None:
-    """Let all of them work at once, for so long or until one fails; raises what went wrong."""
+def everybody(crowd: Crowd, seconds: float, is_enough: Callable[[], bool]) -> None:
+    """Let all of them work at once, for so long and until it is enough, or until one fails; raises what went wrong."""
     work: list[tuple[Callable[..., None], tuple[Any, ...]]] = [
         *((crowd.write_labels, (number,)) for number in range(WRITERS)),
         *((crowd.score, (number,)) for number in range(READERS)),
@@ -130,10 +130,15 @@ def everybody(crowd: Crowd, seconds: float) -> None:
     ]
     with ThreadPoolExecutor(len(work)) as pool:
         futures = [pool.submit(function, *arguments) for function, arguments in work]
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and not any(future.done() for future in futures):
-            time.sleep(0.1)
-        crowd.over.set()
+        over_at = time.monotonic() + seconds
+
+        def is_over() -> bool:
+            return any(future.done() for future in futures) or (time.monotonic() > over_at and is_enough())
+
+        try:
+            wait_until(is_over, "everybody has done enough", seconds + PATIENCE_SECONDS)
+        finally:
+            crowd.over.set()
         for future in futures:
             future.result()
 
@@ -161,16 +166,17 @@ def test_all_at_once(url: str, open_engine: Callable[[str], Engine], sender: Cel
     bench.score(NAME, bench.write("waiting.npz", unlabelled("waiting", WAITING)))
     with running_worker(url, tmp_path / "one") as one, running_worker(url, tmp_path / "two") as two:
         await_workers(engine, 2)
-        everybody(crowd, SECONDS)
+
+        def is_enough() -> bool:
+            done = crowd.done
+            is_done = done["files scored"] >= READERS and done["labels"] > WRITERS and done["files of data"] >= 2
+            is_recalibrated = done[str(RecalibrationOutcome.RECALIBRATED)] > SECONDS / 4
+            return is_done and is_recalibrated and all(worker.of_event("chunk is done") for worker in (one, two))
+
+        everybody(crowd, SECONDS, is_enough)
         settle(crowd)
-        assert one.of_event("chunk is done")
-        assert two.of_event("chunk is done")
         assert went_wrong(one) + went_wrong(two) == []
 
-    assert crowd.done["files scored"] >= READERS
-    assert crowd.done["labels"] > WRITERS
-    assert crowd.done["files of data"] >= 2
-    assert crowd.done[str(RecalibrationOutcome.RECALIBRATED)] > SECONDS / 4, crowd.done
     with connect(engine) as connection:
         deadlocks = connection.execute(
             text("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")

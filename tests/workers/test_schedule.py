@@ -2,22 +2,27 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pytest
 from celery import Celery
 from kombu.utils.imports import symbol_by_name
 from sqlalchemy import Engine
 
 from tests.receiver import receiving
 from tests.running import Bench
-from tests.workers.processes import await_workers, kill_session, running_worker, wait_until
+from tests.workers.processes import PATIENCE_SECONDS, await_workers, kill_session, running_worker, wait_until
 from tests.workers.samples import CLASS_COUNT, NAME, SCORED_ROWS, exemplars, rows, value
 from venn_admit.service import broker
+from venn_admit.service.cli.worker_process import BEAT_SECONDS, require_beat
+from venn_admit.service.errors import NotReadyError
 from venn_admit.service.files.label_sources import LabelFile
 from venn_admit.service.flows.exemplars.label import label
 from venn_admit.service.store.database.engine import connect
@@ -49,7 +54,7 @@ def change_label(engine: Engine, folder: Path) -> str:
 def test_nothing_is_sent_while_no_worker_is_up(worker_app: Celery, engine: Engine, tmp_path: Path) -> None:
     broker.prepare(worker_app)
     scheduler = symbol_by_name(worker_app.conf.beat_scheduler)(app=worker_app, schedule_filename=str(tmp_path / "beat"))
-    entries = [scheduler.schedule[name] for name in ("sweep", "recalibrate", "monitor")]
+    entries = [scheduler.schedule[name] for name in ("sweep", "recalibrate", "monitor", "prune")]
     for entry in entries:
         scheduler.apply_entry(entry)
     assert rows(engine, SENT) == []
@@ -57,7 +62,7 @@ def test_nothing_is_sent_while_no_worker_is_up(worker_app: Celery, engine: Engin
         for entry in entries:
             scheduler.apply_entry(entry)
     sent = rows(engine, SENT)
-    assert [message.task for message in sent] == [broker.SWEEP, broker.RECALIBRATE, broker.MONITOR]
+    assert [message.task for message in sent] == [broker.SWEEP, broker.RECALIBRATE, broker.MONITOR, broker.PRUNE]
     assert all(message.expires for message in sent)
     scheduler.close()
 
@@ -102,7 +107,8 @@ def test_what_beat_sends_does_not_wait_behind_chunks(url: str, engine: Engine, s
     sender.send_task(broker.RECALIBRATE)
     with running_worker(url, tmp_path / "worker", recalibrate_quiet_seconds=0) as worker:
         wait_until(lambda: worker.of_event("recalibrated"), "a second snapshot")
-        assert len(worker.of_event("chunk is finished or waits, or another worker has it")) < 100
+        order = [entry["event"] for entry in worker.entries()]
+    assert order[: order.index("recalibrated")].count("no chunk is free") < 100
 
 
 def test_beat_and_a_worker_keep_a_calibration_current(url: str, engine: Engine, tmp_path: Path) -> None:
@@ -125,11 +131,21 @@ def test_beat_and_a_worker_keep_a_calibration_current(url: str, engine: Engine, 
         )
         try:
             wait_until(lambda: value(engine, "SELECT max(number) FROM calibration") == 2, "a second snapshot")
+            require_beat(home)
+            process.send_signal(signal.SIGSTOP)
+            long_ago = time.time() - BEAT_SECONDS - 1
+            os.utime(home / "beat-tick", (long_ago, long_ago))
+            with pytest.raises(NotReadyError, match=r"last looked at its schedule \d+ s ago, expected 60 s at most"):
+                require_beat(home)
+            process.send_signal(signal.SIGCONT)
+            wait_until(lambda: (home / "beat-tick").stat().st_mtime > long_ago + 1, "it looks at its schedule again")
+            require_beat(home)
             process.terminate()
-            assert process.wait(30) == 0
+            assert process.wait(PATIENCE_SECONDS) == 0
         finally:
             kill_session(process.pid)
             process.wait()
+        wait_until(lambda: worker.of_event("recalibrated"), "it is in the log")
         (entry,) = worker.of_event("recalibrated")
     assert (entry["classifier"], entry["reason"], entry["rows_opened"]) == (NAME, "labels", 1)
     opened = "SELECT external_id FROM calibration_point JOIN exemplar ON exemplar_id = exemplar.id WHERE valid_from = 2"

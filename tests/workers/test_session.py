@@ -49,6 +49,7 @@ def test_it_starts_a_worker_where_those_that_were_there_have_left(
             assert own_workers(tmp_path) == 0
 
             assert other.stop() == 0
+            await_workers(engine, 0)
             check_workers()
             assert own_workers(tmp_path) == 1
             with session.workers():

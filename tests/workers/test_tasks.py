@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from tests.workers.samples import (
     CHUNK_ROWS,
+    CHUNKS,
     DECISIONS,
     NAME,
     SCORED_ROWS,
@@ -22,8 +23,8 @@ from tests.workers.samples import (
 )
 from venn_admit.service import broker
 from venn_admit.service.store.database.engine import transaction
+from venn_admit.service.store.work import jobs
 
-CHUNKS = SCORED_ROWS // CHUNK_ROWS
 # Which chunks the messages that wait are for, as Celery shows arguments.
 WAITING = "SELECT payload -> 'headers' ->> 'argsrepr' FROM message ORDER BY id"
 
@@ -53,25 +54,83 @@ def change_chunks(engine: Engine, job_id: int, assignments: str) -> None:
         connection.execute(text(f"UPDATE job_chunk SET {assignments} WHERE job_id = :job_id"), {"job_id": job_id})
 
 
-def test_a_chunk_is_computed_once_however_often_it_is_run(
+def receive(tasks: Tasks) -> list[int]:
+    """The job and the chunk of the message that waits longest, which is taken."""
+    queue = tasks.app.conf.task_default_queue
+    with tasks.app.connection_for_read() as connection, connection.SimpleQueue(queue) as messages:
+        message = messages.get_nowait()
+        message.ack()
+        found: list[int] = message.payload[0]
+    return found
+
+
+def test_each_message_leads_to_the_next_chunk_and_one_too_many_to_nothing(
     tasks: Tasks, engine: Engine, tmp_path: Path, logged: list[MutableMapping[str, Any]]
 ) -> None:
-    job_id = request_score(engine, tmp_path)
-    assert tasks.run_chunk(job_id, 3) == CHUNK_ROWS
-    assert progress(engine, job_id).rows_done == CHUNK_ROWS
+    job_id = request_score(engine, tmp_path, chunk_rows=SCORED_ROWS // 2)
+    assert tasks.run_chunk(job_id, 1) == SCORED_ROWS // 2
+    assert progress(engine, job_id).rows_done == len(written(engine)[DECISIONS]) == SCORED_ROWS // 2
+    assert tasks.run_chunk(job_id, 1) == SCORED_ROWS // 2
     before = written(engine)
-    assert len(before[DECISIONS]) == CHUNK_ROWS
+    assert len(before[DECISIONS]) == SCORED_ROWS
 
-    assert tasks.run_chunk(job_id, 3) == 0
+    assert tasks.run_chunk(job_id, 1) == 0
     assert written(engine) == before
-    assert [(entry["event"], entry["job"], entry["chunk"], entry.get("classifier")) for entry in logged] == [
-        ("chunk is done", job_id, 3, NAME),
-        ("chunk is finished or waits, or another worker has it", job_id, 3, None),
+    assert [(entry["event"], entry.get("job"), entry.get("chunk"), entry.get("classifier")) for entry in logged] == [
+        ("chunk is done", job_id, 0, NAME),
+        ("chunk is done", job_id, 1, NAME),
+        ("no chunk is free", None, None, None),
     ]
 
 
-def test_a_chunk_that_is_not_there_is_nothing_to_do(tasks: Tasks) -> None:
+def test_a_message_of_a_job_that_is_not_there_leads_to_the_chunk_that_is_next(
+    tasks: Tasks, engine: Engine, tmp_path: Path
+) -> None:
     assert tasks.run_chunk(1_000_000, 0) == 0
+    request_score(engine, tmp_path)
+    assert tasks.run_chunk(1_000_000, 0) == CHUNK_ROWS
+
+
+def test_a_chunk_without_a_message_takes_none_from_another(tasks: Tasks, engine: Engine, tmp_path: Path) -> None:
+    """Each message is received once: what is computed first is a chunk to be tried again, and all are done at last."""
+    job_id = request_score(engine, tmp_path, chunk_rows=SCORED_ROWS // 3)
+    assert tasks.sweep_jobs() == 3
+    assert receive(tasks) == [job_id, 0]
+    change_chunks(engine, job_id, "sent_at = CASE WHEN ordinal = 0 THEN NULL ELSE sent_at END")
+    received = []
+    while value(engine, "SELECT count(*) FROM message"):
+        received.append(receive(tasks))
+        tasks.run_chunk(*received[-1])
+    assert received == [[job_id, 1], [job_id, 2], [job_id, 1]]
+    assert progress(engine, job_id).state == "done"
+
+
+@pytest.mark.parametrize("resent", [False, True])
+def test_a_claim_that_ran_out_takes_no_message_from_another(
+    tasks: Tasks, engine: Engine, tmp_path: Path, resent: bool
+) -> None:
+    job_id = request_score(engine, tmp_path, chunk_rows=SCORED_ROWS // 2)
+    change_chunks(engine, job_id, "sent_at = now() - interval '30 seconds'")
+    with transaction(engine) as connection:
+        assert jobs.claim(connection, job_id, 0, worker="dead", lease_seconds=-1)
+    if resent:
+        assert tasks.sweep_jobs() == 1
+        assert receive(tasks) == [job_id, 0]
+    assert tasks.run_chunk(job_id, 1) == SCORED_ROWS // 2
+    passed_on = [] if resent else [(f"[{job_id}, 1]",)]
+    assert rows(engine, WAITING) == passed_on
+
+
+def test_a_message_is_not_passed_on_for_ever(tasks: Tasks, engine: Engine, tmp_path: Path) -> None:
+    """Not even if no chunk has one, and the message is of no chunk."""
+    job_id = request_score(engine, tmp_path, chunk_rows=SCORED_ROWS // 4)
+    broker.send(tasks.app, [(1_000_000, 0)])
+    received = 0
+    while value(engine, "SELECT count(*) FROM message"):
+        tasks.run_chunk(*receive(tasks))
+        received += 1
+    assert received == 5, "the last finds nothing"
+    assert progress(engine, job_id).state == "done"
 
 
 def test_the_sweep_sends_what_was_never_sent_and_that_once(tasks: Tasks, engine: Engine, tmp_path: Path) -> None:
@@ -85,6 +144,9 @@ def test_the_sweep_sends_again_what_no_live_lease_covers(tasks: Tasks, engine: E
     job_id = request_score(engine, tmp_path, chunk_rows=SCORED_ROWS)
     assert tasks.sweep_jobs() == 1
     change_chunks(engine, job_id, "sent_at = now() - interval '2 minutes'")
+    assert tasks.sweep_jobs() == 0, "the message waits"
+    with tasks.app.connection_for_read() as connection:
+        assert connection.default_channel.queue_purge(tasks.app.conf.task_default_queue) == 1
     assert tasks.sweep_jobs() == 1, "the message was lost"
     claimed = "state = 'running', lease_token = gen_random_uuid(), sent_at = now() - interval '2 minutes'"
     change_chunks(engine, job_id, f"{claimed}, lease_until = now() + interval '1 minute'")

@@ -8,7 +8,7 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine
 
-from tests.workers.samples import CHUNK_ROWS, SCORED_ROWS, request_score, value
+from tests.workers.samples import CHUNKS, request_score, value
 from venn_admit.service import broker
 from venn_admit.service.cli.session import connect_unchecked
 from venn_admit.service.cli.waiting import Waiting
@@ -18,8 +18,6 @@ from venn_admit.service.flows.jobs.control import await_job
 from venn_admit.service.settings import get_settings
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.work import jobs
-
-CHUNKS = SCORED_ROWS // CHUNK_ROWS
 
 
 @pytest.fixture

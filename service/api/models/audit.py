@@ -13,15 +13,19 @@ class AuditEvent(Model):
 
     event: int = Field(examples=[120])
     created_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
-    origin: Literal["http", "command line"] = Field(examples=["http"])
+    origin: Literal["http", "command line", "schedule"] = Field(examples=["http"])
     key: int | None = Field(description="The key that was shown; null without a valid one.", examples=[2])
     key_name: str | None = Field(description="What the key is for.", examples=["checkout"])
     subject: str | None = Field(description="Subject of the token that was shown.", examples=[None])
     action: str = Field(
-        description="The operationId of the route, authenticate, create_key or revoke_key.", examples=["post_labels"]
+        description="The operationId of the route, authenticate, create_key, revoke_key, create_generation, "
+        "switch_generation, state_extractor, delete_job or prune_jobs.",
+        examples=["post_labels"],
     )
     route: str | None = Field(examples=["POST /v1/classifiers/{classifier}/labels"])
-    target: str | None = Field(description="The classifier or key that is named.", examples=["reviews"])
+    target: str | None = Field(
+        description="The classifier, generation, key or job that is named.", examples=["reviews"]
+    )
     status: int | None = Field(description="Of the answer.", examples=[200])
     is_replay: bool = Field(description="Whether an answer was given again, and nothing was done.", examples=[False])
     request_id: str | None = Field(

@@ -12,6 +12,7 @@ from venn_admit.service.api.models.common import (
     WHOLE,
     AnswerPage,
     Decimals,
+    Extractor,
     Finite,
     Given,
     Model,
@@ -44,10 +45,23 @@ class NewClassifier(Given):
     seed: Annotated[int, Field(ge=-(2**63), le=LARGEST_KEY), WHOLE] = Field(
         default=0, description="Of the split hash and of training.", examples=[0]
     )
+    extractor: Extractor | None = Field(
+        default=None,
+        description="Version of the extractor of its vectors; null: the one that the first data state, if any.",
+        examples=[None],
+    )
 
 
-class CreatedClassifier(Model):
-    """A classifier that was registered."""
+class GenerationFields(Model):
+    """What tells the generations of a classifier apart."""
+
+    generation: int = Field(description="Number among the generations of the classifier.", examples=[1])
+    is_current: bool = Field(description="Whether the classifier's name stands for it.", examples=[True])
+    extractor: str | None = Field(description="Version of the extractor of its vectors.", examples=["sha256:9f2c"])
+
+
+class CreatedClassifier(GenerationFields):
+    """A classifier, or a generation of it, that was registered."""
 
     classifier: str = Field(examples=["reviews"])
     classes: list[str] = Field(examples=[["negative", "positive"]])
@@ -88,7 +102,7 @@ class Setting(StandingSetting):
     )
 
 
-class ListedClassifierAnswer(Model):
+class ListedClassifierAnswer(GenerationFields):
     """A classifier at a glance."""
 
     classifier: str = Field(examples=["reviews"])
@@ -117,7 +131,50 @@ class Data(Model):
     documents: int = Field(description="Documents that they come from; 0 if they name none.", examples=[0])
 
 
-class ClassifierAnswer(Model):
+class Generations(Model):
+    """The generations of a classifier, in the order of their numbers."""
+
+    classifier: str = Field(description="The name that stands for the current one.", examples=["reviews"])
+    generations: list[ListedClassifierAnswer]
+
+
+class NewGeneration(Given):
+    """A generation to add to a classifier, for the vectors of another extractor."""
+
+    dimension: Annotated[int, Field(ge=1, le=16_000), WHOLE] | None = Field(
+        default=None, description="D, the length of a vector; null: that of the current generation.", examples=[768]
+    )
+    extractor: Extractor | None = Field(
+        default=None,
+        description="Version of the extractor of its vectors; null: the one that the first data state, if any.",
+        examples=["sha256:9f2c"],
+    )
+
+
+class CurrentGeneration(Given):
+    """The generation that the name of a classifier is to stand for."""
+
+    generation: Annotated[int, Field(ge=1, le=LARGEST_INTEGER), WHOLE] = Field(description="Its number.", examples=[2])
+    dry_run: bool = Field(default=False, description="Say what would change, and change nothing.", examples=[False])
+
+
+class SwitchAnswer(Model):
+    """What the name of a classifier stood for and stands for, each under the name that it has now."""
+
+    classifier: str = Field(examples=["reviews"])
+    before: ListedClassifierAnswer
+    after: ListedClassifierAnswer
+    changes: bool = Field(description="Whether they are not the same.", examples=[True])
+    is_made: bool = Field(description="Whether it was done, rather than only looked at.", examples=[True])
+
+
+class StatedExtractor(Given):
+    """Which extractor the exemplars of a classifier come from."""
+
+    extractor: Extractor = Field(description="Its version.", examples=["sha256:9f2c"])
+
+
+class ClassifierAnswer(GenerationFields):
     """A classifier in detail."""
 
     classifier: str = Field(examples=["reviews"])
@@ -129,6 +186,9 @@ class ClassifierAnswer(Model):
     knn_share: Finite = Field(description="Share of held-out data in split knn.", examples=[0.1])
     mc_share: Finite = Field(description="Share of held-out data in split mc.", examples=[0.45])
     data: dict[str, Data] = Field(description="Exemplars per split.")
+    training_waiting: int = Field(
+        description="Training exemplars that wait for jobs that are running, for ten minutes at most.", examples=[0]
+    )
     parameters: dict[str, Any] | None = Field(
         description="How well the KNN was fitted; null before the first fit.", examples=[{"eta": 0.5}]
     )

@@ -13,6 +13,7 @@ Key = Annotated[int, Field(ge=1, le=LARGEST_KEY)]
 # Without control characters: Postgres stores no NUL, and no terminal is to run what a text holds.
 PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=PRINTABLE)]
+Extractor = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)]
 ExternalId = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from venn_admit.service.api.models.common import AnswerPage, ExternalId, Finite, Given, Model, Number
+from venn_admit.service.api.models.common import AnswerPage, ExternalId, Extractor, Finite, Given, Model, Number
 
 MOST_POINTS = 1000
 
-_Vector = Annotated[list[Finite], Field(min_length=1, max_length=16_000)]
-_Logits = Annotated[list[Finite], Field(min_length=2, max_length=100_000)]
+_Vector = Annotated[list[Finite], Field(fail_fast=True, min_length=1, max_length=16_000)]
+_Logits = Annotated[list[Finite], Field(fail_fast=True, min_length=2, max_length=100_000)]
 
 
 class Point(Given):
@@ -37,6 +37,19 @@ class DecideRequest(Given):
         examples=[None],
     )
     require_full_match: bool = Field(default=False, description="Reject every prediction with q < K.", examples=[False])
+    extractor: Extractor | None = Field(
+        default=None, description="Version of the extractor that the vectors come from.", examples=[None]
+    )
+
+
+_Attributes = Annotated[
+    dict[str, Any],
+    Field(
+        description="Of the exemplar. If a memory layer made it of a document, `contributions` says which tokens carry "
+        "the network's logit.",
+        examples=[{"text": "A film to remember."}],
+    ),
+]
 
 
 class NearExemplar(Model):
@@ -134,6 +147,7 @@ class ShownDecisionAnswer(EvidenceAnswer):
     """A stored decision with its evidence."""
 
     decision_id: int = Field(examples=[4711])
+    classifier: str = Field(description="Of the generation that decided.", examples=["reviews@1"])
     external_id: str = Field(examples=["review-1"])
     calibration: int = Field(examples=[7])
     weighted: bool = Field(examples=[True])
@@ -144,15 +158,25 @@ class ShownDecisionAnswer(EvidenceAnswer):
     decided_class: str | None = Field(examples=["positive"])
     label: int | None = Field(description="Of the exemplar, as it is now.", examples=[1])
     label_class: str | None = Field(examples=["positive"])
+    attributes: _Attributes
     neighbours: list[NearExemplar] | None = Field(
         description="The nearest training exemplars; null if training data changed since, which a replay undoes."
     )
+
+
+class ForgottenAnswer(Model):
+    """How many exemplars that a decision saw were forgotten since."""
+
+    training: int = Field(description="Training exemplars of its time, among the nearest or not.", examples=[0])
+    mc: int = Field(description="Points of its calibration, of split mc.", examples=[0])
+    vp: int = Field(description="Points of its calibration, of split vp.", examples=[0])
 
 
 class ReplayedAnswer(Model):
     """A stored decision, computed again from its snapshot."""
 
     decision_id: int = Field(examples=[4711])
+    classifier: str = Field(description="Of the generation that decided.", examples=["reviews@1"])
     external_id: str = Field(examples=["review-1"])
     class_names: list[str] = Field(examples=[["negative", "positive"]])
     label: int | None = Field(examples=[1])
@@ -165,8 +189,16 @@ class ReplayedAnswer(Model):
     differing: list[str] = Field(
         description="Fields that are not the same, bit for bit; it should be empty.", examples=[[]]
     )
-    category_counts: list[int] = Field(examples=[[50, 850]])
+    forgotten: ForgottenAnswer
+    not_recomputed: list[str] = Field(
+        description="Fields that rest on exemplars that were forgotten since; they are null in `computed`.",
+        examples=[[]],
+    )
+    category_counts: list[int] | None = Field(
+        description="Points of each label in the category; null if some of it were forgotten.", examples=[[50, 850]]
+    )
     policy: Applied | None
+    attributes: _Attributes
     basis: dict[str, Any] | None = Field(
         description="Of venn-abers: the cell and the steps around the score.", examples=[None]
     )

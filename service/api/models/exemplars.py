@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from venn_admit.service.api.models.common import PRINTABLE, ClassNumber, ExternalId, Finite, Given, Model
+from venn_admit.service.api.models.common import PRINTABLE, ClassNumber, ExternalId, Extractor, Finite, Given, Model
 
 MOST_EXEMPLARS = 1000
 MOST_LABELS = 5000
@@ -21,15 +21,20 @@ class NewExemplar(Given):
         default=None, description="Its id; null for all or none: then ids follow from the content.", examples=["a-1"]
     )
     document_id: ExternalId | None = Field(default=None, description="The document it is from.", examples=[None])
-    vector: Annotated[list[Finite], Field(min_length=1, max_length=16_000)] | None = Field(
+    vector: Annotated[list[Finite], Field(fail_fast=True, min_length=1, max_length=16_000)] | None = Field(
         default=None, description="r, D numbers; null if the classifier has logits only.", examples=[[0.25, -1.5, 0.75]]
     )
-    logits: Annotated[list[Finite], Field(min_length=2, max_length=100_000)] = Field(
+    logits: Annotated[list[Finite], Field(fail_fast=True, min_length=2, max_length=100_000)] = Field(
         description="f(x), the network's, C numbers.", examples=[[2.5, -1.5]]
     )
     label: ClassNumber | _ClassName = Field(description="Its class, by number or name.", examples=["positive"])
     attributes: dict[_Text, _Scalar] = Field(
-        default_factory=dict, max_length=100, description="What else is known of it.", examples=[{"text": "A film."}]
+        default_factory=dict,
+        max_length=100,
+        description="What else is known of it.",
+        examples=[{"text": "A film."}],
+        # Without this, the document would allow any value under a name that the pattern refuses.
+        json_schema_extra={"additionalProperties": False},
     )
 
 
@@ -42,6 +47,9 @@ class NewExemplars(Given):
     source: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)] = Field(
         default="http", description="What is recorded as their source.", examples=["nightly"]
     )
+    extractor: Extractor | None = Field(
+        default=None, description="Version of the extractor that the vectors come from.", examples=[None]
+    )
     exemplars: list[NewExemplar] = Field(min_length=1, max_length=MOST_EXEMPLARS)
 
 
@@ -52,6 +60,14 @@ class IngestedAnswer(Model):
     new: int = Field(examples=[2])
     already_stored: int = Field(examples=[0])
     new_per_split: dict[str, int] = Field(examples=[{"mc": 1, "vp": 1}])
+    labels_carried: int = Field(
+        description="Exemplars whose labels were carried over from other generations.", examples=[0]
+    )
+    training_waiting: int = Field(
+        description="Training exemplars, earlier ones included, that wait for jobs that are running, for ten minutes "
+        "at most; a recalibration follows for them.",
+        examples=[0],
+    )
     recalibrations_due: int = Field(description="Settings that must be recalibrated for it.", examples=[1])
 
 
@@ -101,4 +117,7 @@ class Labelled(Model):
     left: int = Field(description="Exemplars no longer in use.", examples=[0])
     kept_for_evaluation: int = Field(examples=[0])
     selected_and_calibrating: int = Field(examples=[0])
+    in_other_generations: int = Field(
+        description="Labels recorded for the same exemplars of other generations.", examples=[0]
+    )
     recalibrations_due: int = Field(examples=[1])

@@ -13,7 +13,7 @@ class JobAnswer(Model):
 
     job: int = Field(examples=[12])
     classifier: str = Field(examples=["reviews"])
-    kind: str = Field(description="approximate or score.", examples=["score"])
+    kind: str = Field(description="approximate, score or fit.", examples=["score"])
     state: str = Field(description="running, done, failed or cancelled.", examples=["done"])
     calibration: int | None = Field(examples=[7])
     rows: int = Field(examples=[2000])
@@ -25,6 +25,9 @@ class JobAnswer(Model):
     rows_done: int = Field(examples=[2000])
     chunks_failed: int = Field(examples=[0])
     most_attempts: int | None = Field(examples=[1])
+    removed_at: datetime | None = Field(
+        description="When its rows, chunks and decisions were removed; null while they are kept.", examples=[None]
+    )
 
 
 class Jobs(AnswerPage):

@@ -3,30 +3,35 @@
 from collections.abc import Iterator
 from functools import partial
 from typing import IO, Annotated, Any
-from urllib.parse import quote
 
 from fastapi import Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.service.api.models.operation import ShownJobAnswer, SubmittedJob
+from venn_admit.service.api.paths import job_path
 from venn_admit.service.api.problems import Problem, Refused
 from venn_admit.service.api.routes.jobs import JobNumber
 from venn_admit.service.api.routes.parts import (
     CalibrationNumber,
     ClassifierName,
+    ExtractorQuery,
     Source,
     finite,
     problems,
     router,
     runtime_of,
 )
+from venn_admit.service.api.routes.sending import send_submitted
 from venn_admit.service.api.security.guard import needs
+from venn_admit.service.api.security.keeping import keeping
+from venn_admit.service.api.submitted import refusing_too_many_jobs, requester_of
 from venn_admit.service.api.uploads import ARROW_STREAM, EXEMPLAR_FILES, PARQUET, body_of, received, temporary_file
-from venn_admit.service.flows.decisions.score import request_score, require_finished_scores, write_scores
+from venn_admit.service.flows.decisions.score import ScoreRequest, request_score, require_finished_scores, write_scores
 from venn_admit.service.flows.exemplars.catalogue import find
 from venn_admit.service.flows.jobs.control import cancel
 from venn_admit.service.flows.jobs.listing import show_job
+from venn_admit.service.flows.jobs.submit import require_room
 from venn_admit.service.payloads.jobs import job_payload
 from venn_admit.service.store.access.keys import Scope
 
@@ -60,30 +65,41 @@ async def post_job(
     ] = False,
     calibration: CalibrationNumber = None,
     source: Source = "http",
+    extractor: ExtractorQuery = None,
 ) -> dict[str, Any]:
     """Store the exemplars of a file, Parquet or an Arrow stream, and have workers decide on each.
 
     The answer comes once they are stored; the job goes on without it.
     """
     runtime = runtime_of(request)
-    await run_in_threadpool(find, runtime.engine, classifier)
-    await run_in_threadpool(request.app.state.submitted.forget_finished, request.state.caller)
-    with request.app.state.submitted.one_more(request.state.caller) as note:
-        async with received(request, runtime, EXEMPLAR_FILES, source) as file:
+    found = await run_in_threadpool(find, runtime.engine, classifier)
+    requester = requester_of(runtime, request.state.caller)
+    with refusing_too_many_jobs():
+        await run_in_threadpool(require_room, runtime.engine, requester)
+        async with received(request, runtime, EXEMPLAR_FILES, source, extractor) as file:
             submit = partial(
                 request_score,
                 runtime.engine,
-                classifier,
+                found.address,
                 file,
                 weighted=weighted,
                 require_full_match=require_full_match,
                 calibration_id=calibration,
                 chunk_rows=runtime.settings.chunk_rows,
-                send=runtime.send,
+                requester=requester,
+                on_stored=keeping(request, _submitted_payload, partial(_location, classifier)),
             )
             submitted = await run_in_threadpool(submit)
-        note(submitted.job_id)
-    response.headers["Location"] = f"/v1/classifiers/{quote(classifier, safe='')}/jobs/{submitted.job_id}"
+        await run_in_threadpool(send_submitted, request, submitted.job_id)
+    response.headers["Location"] = _location(classifier, submitted)
+    return _submitted_payload(submitted)
+
+
+def _location(classifier: str, submitted: ScoreRequest) -> str:
+    return job_path(classifier, submitted.job_id)
+
+
+def _submitted_payload(submitted: ScoreRequest) -> dict[str, Any]:
     return {
         "job": submitted.job_id,
         "calibration": submitted.calibration_id,
@@ -132,7 +148,7 @@ def get_scores(
     responses=problems(404, 409),
 )
 def post_cancel(request: Request, classifier: ClassifierName, job: JobNumber) -> dict[str, Any]:
-    """End a running job: what is being computed is completed, and nothing else is begun."""
+    """End a running job: what is done stays, and chunks that are being computed do not count."""
     engine = runtime_of(request).engine
     show_job(engine, job, name=classifier)
     cancel(engine, job)

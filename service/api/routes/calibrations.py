@@ -2,7 +2,6 @@
 
 from decimal import Decimal
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from fastapi import Header, Path, Request, Response
 
@@ -15,6 +14,7 @@ from venn_admit.service.api.models.classifiers import (
 )
 from venn_admit.service.api.models.common import LARGEST_KEY
 from venn_admit.service.api.paging import key_before, page
+from venn_admit.service.api.paths import classifier_path
 from venn_admit.service.api.routes.parts import (
     FIRST_PAGE,
     CalibrationNumber,
@@ -139,7 +139,7 @@ def post_calibration(
 ) -> dict[str, Any]:
     """Compute a calibration from the held-out data and make it current.
 
-    Workers approximate points that arrived since the last one, so that one must be up if there are any.
+    Workers approximate points that arrived since the last one, so one must be up if there are any.
     """
     runtime = runtime_of(request)
     settings_of = settings_asked_for(
@@ -168,5 +168,5 @@ def post_calibration(
     )
     if isinstance(done, NearlyNothingUsable):
         raise NotReadyError(refusal(done))
-    response.headers["Location"] = f"/v1/classifiers/{quote(classifier, safe='')}/calibrations/{done.calibration_id}"
+    response.headers["Location"] = f"{classifier_path(classifier)}/calibrations/{done.calibration_id}"
     return finite(calibrated_payload(done))

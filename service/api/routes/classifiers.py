@@ -1,18 +1,20 @@
 """Classifiers: listing, showing and registering them."""
 
 from typing import Any
-from urllib.parse import quote
 
 from fastapi import Request, Response
 
 from venn_admit.service.api.models.classifiers import ClassifierAnswer, Classifiers, CreatedClassifier, NewClassifier
+from venn_admit.service.api.paths import classifier_path
 from venn_admit.service.api.routes.parts import ClassifierName, finite, problems, router, runtime_of
 from venn_admit.service.api.security.guard import needs
+from venn_admit.service.api.security.keeping import keeping
 from venn_admit.service.flows.access.keys import Caller
 from venn_admit.service.flows.exemplars.catalogue import list_classifiers, show
 from venn_admit.service.flows.exemplars.create import create
 from venn_admit.service.payloads.catalogue import classifiers_payload, created_payload, show_payload
 from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 routes = router("classifiers")
 
@@ -22,7 +24,7 @@ def get_classifiers(request: Request) -> dict[str, Any]:
     """List the classifiers that the key is for, by name."""
     caller: Caller = request.state.caller
     found = list_classifiers(runtime_of(request).engine)
-    own = [one for one in found if caller.classifier in (None, one.classifier.name)]
+    own = [one for one in found if caller.classifier in (None, one.classifier.shared_name)]
     return finite(classifiers_payload(own))
 
 
@@ -43,9 +45,16 @@ def post_classifier(request: Request, response: Response, given: NewClassifier) 
         neighbour_count=given.k,
         logits_only=given.logits_only,
         seed=given.seed,
+        extractor=given.extractor,
+        on_stored=keeping(request, created_payload, location_of),
     )
-    response.headers["Location"] = f"/v1/classifiers/{quote(created.name, safe='')}"
+    response.headers["Location"] = location_of(created)
     return created_payload(created)
+
+
+def location_of(created: Classifier) -> str:
+    """Return where a classifier, or a generation of it, is from now on."""
+    return classifier_path(created.name)
 
 
 @routes.get(

@@ -8,8 +8,9 @@ from starlette.concurrency import run_in_threadpool
 
 from venn_admit.service.api.incoming import exemplar_source, label_source
 from venn_admit.service.api.models.exemplars import IngestedAnswer, Labelled, NewExemplars, NewLabels
-from venn_admit.service.api.routes.parts import ClassifierName, Source, problems, router, runtime_of
+from venn_admit.service.api.routes.parts import ClassifierName, ExtractorQuery, Source, problems, router, runtime_of
 from venn_admit.service.api.security.guard import needs
+from venn_admit.service.api.security.keeping import keeping
 from venn_admit.service.api.uploads import EXEMPLAR_FILES, LABEL_FILES, body_of, received
 from venn_admit.service.flows.exemplars.catalogue import find
 from venn_admit.service.flows.exemplars.ingest import ingest
@@ -29,8 +30,10 @@ routes = router("exemplars and labels")
 def post_exemplars(request: Request, classifier: ClassifierName, given: NewExemplars) -> dict[str, Any]:
     """Store labelled exemplars: all of them, or none if one is refused. Sending them again is a no-op."""
     runtime = runtime_of(request)
-    source = exemplar_source(given, find(runtime.engine, classifier), runtime.memory_budget)
-    return ingested_payload(ingest(runtime.engine, classifier, source, given.split))
+    found = find(runtime.engine, classifier)
+    source = exemplar_source(given, found, runtime.memory_budget)
+    kept = keeping(request, ingested_payload)
+    return ingested_payload(ingest(runtime.engine, found.address, source, given.split, on_stored=kept))
 
 
 @routes.post(
@@ -48,15 +51,18 @@ async def post_exemplar_file(
         Query(description="held-out is divided by a hash into knn, mc and vp.", examples=["held-out"]),
     ],
     source: Source = "http",
+    extractor: ExtractorQuery = None,
 ) -> dict[str, Any]:
     """Store the labelled exemplars of a file, Parquet or an Arrow stream: all of them, or none if one is refused.
 
     The columns are those of the command line's files. Sending it again is a no-op.
     """
     runtime = runtime_of(request)
-    await run_in_threadpool(find, runtime.engine, classifier)
-    async with received(request, runtime, EXEMPLAR_FILES, source) as file:
-        return ingested_payload(await run_in_threadpool(ingest, runtime.engine, classifier, file, split))
+    found = await run_in_threadpool(find, runtime.engine, classifier)
+    async with received(request, runtime, EXEMPLAR_FILES, source, extractor) as file:
+        kept = keeping(request, ingested_payload)
+        stored = partial(ingest, runtime.engine, found.address, file, split, on_stored=kept)
+        return ingested_payload(await run_in_threadpool(stored))
 
 
 @routes.post(
@@ -75,6 +81,7 @@ def post_labels(request: Request, classifier: ClassifierName, given: NewLabels) 
         selection=given.selection,
         retract=given.retract,
         join_train=given.join_train,
+        on_stored=keeping(request, labelled_payload),
     )
     return labelled_payload(done)
 
@@ -103,17 +110,18 @@ async def post_label_file(
     ] = False,
     source: Source = "http",
 ) -> dict[str, Any]:
-    """Record the labels of a file, CSV or Parquet: all of them, or none if one is refused."""
+    """Record the labels of a file, CSV, Parquet or an Arrow stream: all of them, or none if one is refused."""
     runtime = runtime_of(request)
-    await run_in_threadpool(find, runtime.engine, classifier)
+    found = await run_in_threadpool(find, runtime.engine, classifier)
     async with received(request, runtime, LABEL_FILES, source) as file:
         recorded = partial(
             label,
             runtime.engine,
-            classifier,
+            found.address,
             file,
             selection=selection,
             retract=retract,
             join_train=join_train,
+            on_stored=keeping(request, labelled_payload),
         )
         return labelled_payload(await run_in_threadpool(recorded))

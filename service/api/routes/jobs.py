@@ -22,6 +22,7 @@ from venn_admit.service.api.routes.parts import (
 )
 from venn_admit.service.api.security.guard import needs
 from venn_admit.service.flows.jobs.listing import list_jobs, show_job
+from venn_admit.service.flows.jobs.removal import delete_job as remove_job
 from venn_admit.service.payloads.jobs import job_payload
 from venn_admit.service.payloads.rows import plain
 from venn_admit.service.store.access.keys import Scope
@@ -57,6 +58,24 @@ def get_job(
     """Show one job: its progress, and its chunks by state and one by one."""
     found = show_job(runtime_of(request).engine, job, with_chunks=True, name=classifier)
     return finite(job_payload(found))
+
+
+@routes.delete(
+    "/classifiers/{classifier}/jobs/{job}",
+    response_model=ShownJobAnswer,
+    dependencies=[needs(Scope.ADMIN)],
+    responses=problems(404, 409),
+)
+def delete_job(request: Request, classifier: ClassifierName, job: JobNumber) -> dict[str, Any]:
+    """Remove a job that is over: its rows, its chunks, and the decisions that no other job asks for.
+
+    Decisions on exemplars that have ever been labelled stay, and so does the job in the list, which says when it was
+    removed. It has no decisions to download from then on; workers delete what was stored.
+    """
+    runtime = runtime_of(request)
+    remove_job(runtime.engine, job, name=classifier, origin=None)
+    runtime.send_removal()
+    return finite(job_payload(show_job(runtime.engine, job, with_chunks=True, name=classifier)))
 
 
 _EVENT = {

@@ -1,5 +1,6 @@
 """Whether the service is up and ready, and its figures."""
 
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -7,13 +8,17 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from venn_admit.service import broker
-from venn_admit.service.api.metrics import MEDIA_TYPE
+from venn_admit.service.api.metrics import MEDIA_TYPE, Metrics
 from venn_admit.service.api.models.operation import Live, Ready
 from venn_admit.service.api.routes.parts import problems, runtime_of
 from venn_admit.service.api.security.guard import GuardedRoute, needs
 from venn_admit.service.errors import VennAdmitError
 from venn_admit.service.flows.jobs.listing import live_workers
+from venn_admit.service.flows.monitoring.standing import standing
+from venn_admit.service.runtime import Runtime
 from venn_admit.service.store.access.keys import Scope
+
+_WORDS = {True: "ready", False: "failed"}
 
 log = structlog.get_logger()
 
@@ -30,23 +35,32 @@ def get_live() -> dict[str, str]:
 def get_ready(request: Request) -> Response:
     """Say whether requests can be served: what of database, schema and broker is ready, and how many workers are up."""
     runtime = runtime_of(request)
-    found: dict[str, Any] = {
-        "database": _state("database", runtime.check_server),
-        "schema": _state("schema", runtime.check_schema),
-        "broker": _state("broker", lambda: broker.waiting(runtime.broker)),
+    found = _ready(runtime)
+    is_ready = all(found.values())
+    answer: dict[str, Any] = {
+        "status": _WORDS[is_ready],
+        **{what: _WORDS[state] for what, state in found.items()},
+        "workers": live_workers(runtime.engine) if is_ready else 0,
     }
-    is_ready = all(state == "ready" for state in found.values())
-    found["workers"] = live_workers(runtime.engine) if is_ready else 0
-    return JSONResponse({"status": "ready" if is_ready else "failed", **found}, 200 if is_ready else 503)
+    return JSONResponse(answer, 200 if is_ready else 503)
 
 
-def _state(what: str, check: Any) -> str:
+def _ready(runtime: Runtime) -> dict[str, bool]:
+    """Return what the service needs, each with whether it is ready."""
+    return {
+        "database": _is_ready("database", runtime.check_server),
+        "schema": _is_ready("schema", runtime.check_schema),
+        "broker": _is_ready("broker", lambda: broker.waiting(runtime.broker)),
+    }
+
+
+def _is_ready(what: str, check: Callable[[], object]) -> bool:
     try:
         check()
     except VennAdmitError as error:
         log.warning("not ready", what=what, reason=str(error))
-        return "failed"
-    return "ready"
+        return False
+    return True
 
 
 @routes.get(
@@ -59,6 +73,7 @@ def _state(what: str, check: Any) -> str:
     },
 )
 def get_metrics(request: Request) -> Response:
-    """Return the figures of this process as Prometheus reads them."""
-    workers = live_workers(runtime_of(request).engine)
-    return Response(request.app.state.metrics.text(workers), media_type=MEDIA_TYPE)
+    """Return the figures of this process, and what is watched of the service, as Prometheus reads them."""
+    runtime = runtime_of(request)
+    metrics: Metrics = request.app.state.metrics
+    return Response(metrics.text(standing(runtime.engine), _ready(runtime)), media_type=MEDIA_TYPE)

@@ -39,6 +39,16 @@ Source = Annotated[
         examples=["nightly"],
     ),
 ]
+ExtractorQuery = Annotated[
+    str | None,
+    Query(
+        min_length=1,
+        max_length=200,
+        pattern=PRINTABLE,
+        description="Version of the extractor that the vectors come from, if the file does not state it.",
+        examples=[None],
+    ),
+]
 FIRST_PAGE = DEFAULT_PAGE
 
 _DESCRIPTIONS = {

@@ -3,12 +3,12 @@
 import hashlib
 import json
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from fastapi import Header, Path, Request, Response
 
 from venn_admit.service.api.models.common import LARGEST_INTEGER
 from venn_admit.service.api.models.settings import NewName, SettingsAnswer
+from venn_admit.service.api.paths import classifier_path
 from venn_admit.service.api.problems import Problem, Refused
 from venn_admit.service.api.routes.parts import ClassifierName, finite, problems, router, runtime_of
 from venn_admit.service.api.security.guard import needs
@@ -56,7 +56,7 @@ def patch_settings(
 ) -> dict[str, Any]:
     """Rename a classifier. Everything stored refers to its number, and stays; keys for it are for it as before."""
     rename(runtime_of(request).engine, classifier, given.classifier, check=_unchanged_since(if_match))
-    response.headers["Location"] = f"/v1/classifiers/{quote(given.classifier, safe='')}/settings"
+    response.headers["Location"] = f"{classifier_path(given.classifier)}/settings"
     return _shown(request, response, given.classifier)
 
 

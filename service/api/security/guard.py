@@ -8,12 +8,12 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
-from venn_admit.service.api.limits import check_nesting
+from venn_admit.service.api.bodies import JsonRequest
 from venn_admit.service.api.problems import Problem, Refused
 from venn_admit.service.api.security.idempotency import answer_once
 from venn_admit.service.api.security.ledger import Asked, Ledger
 from venn_admit.service.api.security.rates import Rates
-from venn_admit.service.flows.access.keys import KEY_PREFIX, Caller, Refusal, authenticate
+from venn_admit.service.flows.access.keys import KEY_PREFIX, Caller, Refusal, authenticate, is_for
 from venn_admit.service.store.access.keys import Scope
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Guard:
         self.every_classifier = every_classifier
         self.stores = stores
 
-    def __call__(
+    async def __call__(
         self,
         request: Request,
         _: HTTPAuthorizationCredentials | None = Security(_SCHEME),  # noqa: B008 - as FastAPI has it, for the document
@@ -56,12 +56,16 @@ class Guard:
         caller: Caller = request.state.caller
         return caller
 
-    def check(self, request: Request, caller: Caller) -> None:
+    async def check(self, request: Request, caller: Caller) -> None:
         """Raise Refused unless a caller may ask for the route."""
         if not caller.scope.includes(self.scope):
             raise _forbidden(f"this needs a key with scope {self.scope}, got one with scope {caller.scope}")
         named = request.path_params.get("classifier")
-        if caller.classifier is not None and (self.every_classifier or named not in (None, caller.classifier)):
+        if caller.classifier is None or (named in (None, caller.classifier) and not self.every_classifier):
+            return
+        # It may be a generation of the classifier that the key is for.
+        engine = request.app.state.runtime.engine
+        if self.every_classifier or named is None or not await run_in_threadpool(is_for, engine, caller, named):
             raise _forbidden(f"the key is for classifier {caller.classifier!r} alone; use another")
 
 
@@ -100,7 +104,7 @@ def stores(route: APIRoute) -> bool:
 
 
 class GuardedRoute(APIRoute):
-    """A route that checks the key before the body is read, and how deep the body is nested before it is parsed."""
+    """A route that checks the key before the body is read, and the body before it is parsed."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""
@@ -108,9 +112,11 @@ class GuardedRoute(APIRoute):
         guard, named = guard_of(self), f"{'/'.join(sorted(self.methods or ()))} {self.path}"
 
         async def checked(request: Request) -> Response:
-            if self.body_field is not None:
-                check_nesting(await request.body())
-            return await answer(request)
+            if self.body_field is None:
+                return await answer(request)
+            asked = JsonRequest(request.scope, request.receive)
+            await asked.check()
+            return await answer(asked)
 
         async def guarded(request: Request) -> Response:
             if guard is None:
@@ -121,7 +127,7 @@ class GuardedRoute(APIRoute):
             try:
                 caller = request.state.caller = await run_in_threadpool(_caller, request)
                 rates.check(request, caller.identity)
-                guard.check(request, caller)
+                await guard.check(request, caller)
             except Refused as refusal:
                 await ledger.note_refusal(request, asked, refusal, stores=stores(self))
                 raise

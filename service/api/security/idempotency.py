@@ -15,6 +15,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Message
 
 from venn_admit.service.api.problems import Problem, Refused
+from venn_admit.service.api.security.keeping import Keeper, still_running
 from venn_admit.service.errors import VennAdmitError
 from venn_admit.service.flows.access import idempotency
 from venn_admit.service.runtime import Runtime
@@ -23,10 +24,8 @@ from venn_admit.service.store.access.idempotency import Attempt, KeptAnswer
 HEADER = "idempotency-key"
 REPLAYED = "Idempotent-Replayed"
 LONGEST_KEY = 200
-RETRY_SECONDS = 5
 # What else of a request makes another request of it.
 _TELLING_HEADERS = ("content-type", "content-encoding", "if-match")
-_KEPT_HEADERS = ("content-type", "location", "etag", "cache-control")
 # The draft of the IETF has it in quotes; most programs send it without.
 _KEY = re.compile(rf'"([!#-~]{{1,{LONGEST_KEY}}})"|([!#-~]{{1,{LONGEST_KEY}}})', re.ASCII)
 
@@ -81,16 +80,12 @@ async def answer_once(request: Request, route: str, caller: str, answer: Answer)
     kept_for = timedelta(hours=runtime.settings.idempotency_hours)
     began = await run_in_threadpool(idempotency.begin, runtime.engine, caller, name, route, kept_for=kept_for)
     if began is None:
-        raise Refused(
-            409,
-            Problem.STILL_RUNNING,
-            "an earlier request with this Idempotency-Key is still being answered; send it again later for its answer",
-            headers={"Retry-After": str(RETRY_SECONDS)},
-        )
+        raise still_running()
     attempt, kept = began
     digested = DigestedRequest(request)
     if kept is not None:
         return await _replayed(digested, kept)
+    keeper = request.state.keeper = Keeper(attempt, digested.digest, kept_for)
     try:
         async with _leased(runtime, attempt):
             given = await _whole(await answer(digested.request))
@@ -100,9 +95,9 @@ async def answer_once(request: Request, route: str, caller: str, answer: Answer)
     if given.status_code >= 300:
         await _release(runtime, attempt)
         return given
-    headers = {header: given.headers[header] for header in _KEPT_HEADERS if header in given.headers}
-    kept = KeptAnswer(digested.digest(), given.status_code, headers, bytes(given.body))
-    await run_in_threadpool(idempotency.record, runtime.engine, attempt, kept, kept_for=kept_for)
+    if keeper.given is not None:
+        return keeper.given
+    await run_in_threadpool(keeper.keep, runtime, given)
     return given
 
 

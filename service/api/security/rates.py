@@ -44,8 +44,8 @@ class Rates:
             raise Refused(
                 429,
                 Problem.TOO_MANY_REQUESTS,
-                f"expected at most {self._per_minute:,} requests a minute of one key, and {self._burst:,} at once, got "
-                "more; wait for as long as Retry-After says",
+                f"expected at most {self._per_minute:,} requests a minute from one key, and {self._burst:,} at once, "
+                "got more; wait for as long as Retry-After says",
                 headers={"Retry-After": str(math.ceil(seconds))},
             )
 

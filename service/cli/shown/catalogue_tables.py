@@ -10,8 +10,10 @@ from venn_admit.service.cli.shown.rows import cell, table
 from venn_admit.service.core.calibrators.venn_abers.settings import AUTO
 from venn_admit.service.core.types import HELD_OUT_SPLITS, CalibratorSettings, Split
 from venn_admit.service.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
+from venn_admit.service.report.calibration.wording import waiting_text
 from venn_admit.service.store.calibrations.calibrators import Calibrator
 from venn_admit.service.store.calibrations.setting_forms import MethodSettings, method_of
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 # A table of more classes is not read by people; --json has all.
 _MOST_CLASSES = 50
@@ -37,6 +39,25 @@ def classifiers_table(found: list[Listed]) -> RenderableType:
     return _with_certified(columns, rows, [one.in_use for one in found], title=None)
 
 
+def generations_table(found: list[Listed]) -> RenderableType:
+    """Return a table with a line per generation of a classifier."""
+    columns = ("generation", "name", "extractor", "D", "train", "held-out", "scored", "calibration")
+    rows = [
+        (
+            str(one.classifier.generation),
+            one.classifier.name,
+            one.classifier.extractor or "not stated",
+            None if one.classifier.knn is None else one.classifier.knn.dimension,
+            one.counts.exemplars[Split.TRAIN],
+            sum(one.counts.exemplars[split] for split in HELD_OUT_SPLITS),
+            one.counts.exemplars[Split.SCORED],
+            None if one.in_use is None else str(one.in_use.calibration_id),
+        )
+        for one in found
+    ]
+    return _with_certified(columns, rows, [one.in_use for one in found], title=None)
+
+
 def show_tables(found: Shown) -> Iterator[RenderableType]:
     classifier = found.classifier
     knn = classifier.knn
@@ -45,6 +66,8 @@ def show_tables(found: Shown) -> Iterator[RenderableType]:
         f"{classifier.name}: {classifier.class_count} classes, {size}, seed {classifier.seed}; created "
         f"{cell(classifier.created_at)}."
     )
+    if classifier.generation > 1 or not classifier.is_current or classifier.extractor is not None:
+        yield Text(_generation(classifier))
     yield from _data(found)
     yield Text(_parameters(found))
     yield from _settings(found)
@@ -83,6 +106,12 @@ def setting_text(settings: MethodSettings) -> str:
     return f"alpha {settings.alpha}, delta {settings.delta:g}, kappa {settings.kappa}"
 
 
+def _generation(classifier: Classifier) -> str:
+    standing = "current" if classifier.is_current else "not current"
+    origin = "not stated" if classifier.extractor is None else cell(classifier.extractor)
+    return f"Generation {classifier.generation}, {standing}; extractor {origin}."
+
+
 def _data(found: Shown) -> Iterator[RenderableType]:
     holdings, names = found.holdings, found.classifier.class_names
     split_rows = []
@@ -90,6 +119,8 @@ def _data(found: Shown) -> Iterator[RenderableType]:
         labelled = sum(holdings.labels[split])
         split_rows.append((split, labelled + holdings.unlabelled[split], labelled, holdings.documents[split]))
     yield table(("split", "exemplars", "labels", "documents"), split_rows, title="Data")
+    if found.waiting:
+        yield Text(waiting_text(found.waiting))
     class_rows = [
         (name, *(holdings.labels[split][number] for split in Split))
         for number, name in enumerate(names[:_MOST_CLASSES])

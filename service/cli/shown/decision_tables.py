@@ -6,8 +6,10 @@ from typing import Any
 from rich.table import Table
 
 from venn_admit.service.cli.output import cell, output
+from venn_admit.service.cli.shown.contributions import attributes_line, print_contributions
 from venn_admit.service.core.types import IntArray
 from venn_admit.service.flows.methods.method import AppliedPolicy
+from venn_admit.service.memory.contributions import own_contributions, without_contributions
 from venn_admit.service.payloads.decisions import Near
 
 _FIELDS = {
@@ -39,23 +41,32 @@ def print_decision(
     title: str,
     class_names: Sequence[str],
     fields: Mapping[str, Any],
-    category_counts: IntArray,
+    category_counts: IntArray | None,
     near: Sequence[Near],
     policy: AppliedPolicy | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    network_logits: Sequence[float] | None = None,
 ) -> None:
     """Print the tables.
 
-    fields: of `venn_admit.service.flows.methods.fields`. category_counts: (C,) int64. policy: None if no certificate
-    was asked for.
+    fields: of `venn_admit.service.flows.methods.fields`. category_counts: (C,) int64; None if unknown. policy:
+    None if no certificate was asked for. attributes: of the exemplar; None if it has none. network_logits: (C,) f of
+    the exemplar; None if it has no attributes.
     """
+    attributes = attributes or {}
+    carried = None if network_logits is None else own_contributions(attributes, class_names, network_logits)
     facts = Table(title=cell(title), title_justify="left", box=None, show_header=False)
     for field, words in _FIELDS.items():
         if field in fields and (field not in _LEFT_OUT_IF_NONE or fields[field] is not None):
             facts.add_row(words, cell(_fact(field, fields[field], class_names)))
     if policy is not None:
         facts.add_row("policy", cell(_policy_text(policy)))
+    for name, value in without_contributions(attributes, carried).items():
+        facts.add_row(cell(name), cell(value))
     output.print(facts)
 
+    if carried is not None:
+        print_contributions(carried)
     if "admit_set" in fields:
         _print_bands(class_names, fields, category_counts)
     if near:
@@ -67,10 +78,9 @@ def _print_nearest(class_names: Sequence[str], near: Sequence[Near]) -> None:
     for column in ("id", "distance", "label", "network", "attributes"):
         nearest.add_column(column)
     for neighbour, label, distance in near:
-        attributes = ", ".join(f"{key} {value}" for key, value in neighbour.attributes.items())
         predicted = class_names[neighbour.network_predicted]
-        cells = (neighbour.external_id, f"{distance:.6g}", class_names[label], predicted, attributes)
-        nearest.add_row(*map(cell, cells))
+        cells = (neighbour.external_id, f"{distance:.6g}", class_names[label], predicted)
+        nearest.add_row(*map(cell, cells), cell(attributes_line(neighbour.attributes, predicted)))
     output.print(nearest)
 
 
@@ -82,13 +92,14 @@ def _policy_text(policy: AppliedPolicy) -> str:
     return f"certified; admits this class from a lower probability of {policy.threshold:.6g}"
 
 
-def _print_bands(class_names: Sequence[str], fields: Mapping[str, Any], category_counts: IntArray) -> None:
+def _print_bands(class_names: Sequence[str], fields: Mapping[str, Any], category_counts: IntArray | None) -> None:
     """Print the evidence of bands, sets and categories, which one method has."""
     evidence = Table(title="Evidence per class", title_justify="left")
     for column in ("class", "in set", "points in band", "threshold", "KNN logit", "in category"):
         evidence.add_column(column, justify="left" if column == "class" else "right")
     columns = (fields["admit_set"], fields["band_size"], fields["threshold"], fields["logits"])
-    for name, bit, size, threshold, logit, count in zip(class_names, *columns, category_counts, strict=True):
+    counts = ["unknown"] * len(class_names) if category_counts is None else [f"{one:,}" for one in category_counts]
+    for name, bit, size, threshold, logit, count in zip(class_names, *columns, counts, strict=True):
         included = "yes" if bit == "1" else "no"
-        evidence.add_row(cell(name), included, f"{size:,}", f"{threshold:.6g}", f"{logit:.6g}", f"{count:,}")
+        evidence.add_row(cell(name), included, f"{size:,}", f"{threshold:.6g}", f"{logit:.6g}", count)
     output.print(evidence)

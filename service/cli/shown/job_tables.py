@@ -21,12 +21,16 @@ def times(summary: JobRow) -> str:
     asked = f"Asked for {cell(summary.created_at)}"
     if summary.finished_at is None:
         return f"{asked}; not finished."
-    return f"{asked}; finished {cell(summary.finished_at)}, after {duration(summary.seconds)}."
+    ended = f"{asked}; finished {cell(summary.finished_at)}, after {duration(summary.seconds)}."
+    if summary.removed_at is None:
+        return ended
+    return f"{ended} Its rows, chunks and decisions were removed {cell(summary.removed_at)}."
 
 
 def jobs_table(jobs: Sequence[JobRow]) -> Table:
-    """Return a table with a column of errors if there are any; `jobs show` says which chunks failed, and how often."""
+    """Return a table, with columns of errors and of removals if there are any; `jobs show` says which chunks failed."""
     columns = ["job", "classifier", "kind", "state", "rows done", "rows", "asked for", "finished", "took"]
+    further = [name for name in ("removed_at", "error") if any(getattr(job, name) for job in jobs)]
     rows = [
         [
             str(job.job),
@@ -38,13 +42,11 @@ def jobs_table(jobs: Sequence[JobRow]) -> Table:
             job.created_at,
             job.finished_at,
             duration(job.seconds),
-            job.error,
+            *(getattr(job, name) for name in further),
         ]
         for job in jobs
     ]
-    if any(job.error for job in jobs):
-        return table([*columns, "error"], rows)
-    return table(columns, [row[:-1] for row in rows])
+    return table([*columns, *({"removed_at": "removed"}.get(name, name) for name in further)], rows)
 
 
 def chunks_table(chunks: Sequence[ChunkRow], names: tuple[str, ...]) -> Table:

@@ -25,6 +25,7 @@ def lines(file: Path, done: LabelResult) -> list[str]:
             "take them out, run `venn-admit label NAME FILE --retract` with an empty label for each, then label "
             "them as selected.",
         ),
+        (done.in_other_generations, "Labels recorded for other generations of the classifier: {}."),
     ]
     return [
         f"{file.name}: {done.rows:,} labels, {', '.join(said_first)}.",

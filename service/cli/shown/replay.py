@@ -17,8 +17,29 @@ def print_replayed(replayed: Replayed) -> None:
         replayed.category_counts,
         near_replayed(replayed),
         replayed.policy,
+        replayed.attributes,
+        replayed.network_logits.tolist(),
     )
     if replayed.basis is not None:
         print_basis(replayed.basis)
+    for line in forgotten_lines(replayed):
+        output.print(line)
     if not replayed.differing:
-        output.print("Computed again from its snapshot, the decision is the same in every field.")
+        every = "every other field" if replayed.not_recomputed else "every field"
+        output.print(f"Computed again from its snapshot, the decision is the same in {every}.")
+
+
+def forgotten_lines(replayed: Replayed) -> list[str]:
+    """Say how many of the exemplars that a decision saw were forgotten since, and what cannot be computed again."""
+    gone = replayed.forgotten
+    if not gone.total:
+        return []
+    parts = [(gone.training, "training exemplars of its time"), (gone.points, "points of its calibration")]
+    said = " and ".join(f"{count:,} {what}" for count, what in parts if count)
+    fields = ", ".join(replayed.not_recomputed)
+    rest = (
+        f"These rest on some of them and cannot be computed again: {fields}."
+        if fields
+        else "None of its fields rests on them."
+    )
+    return [f"Since this decision, {said} have been forgotten. {rest}"]

@@ -9,6 +9,7 @@ import numpy as np
 from venn_admit.service.core.memory import tile_rows
 from venn_admit.service.core.types import (
     Approximation,
+    CalibrationPoints,
     Float32Array,
     FloatArray,
     IntArray,
@@ -114,6 +115,28 @@ def nonconformity(logits: FloatArray, labels: IntArray) -> FloatArray:
     _check_labels(labels, logits)
     own_class = np.take_along_axis(softmax(logits), labels[:, np.newaxis], axis=1)  # (n, 1)
     return 1.0 - own_class[:, 0]
+
+
+def calibration_points(view: Approximation, labels: IntArray) -> CalibrationPoints:
+    """Return labelled points as bands hold them, with their nonconformity.
+
+    Args:
+        view: The KNN's of n points.
+        labels: (n,) int64 in [0, C).
+
+    Returns:
+        The n points.
+
+    Raises:
+        InvalidInputError: The arrays have other shapes or values.
+    """
+    return CalibrationPoints(
+        label=labels,
+        predicted=view.predicted,
+        match_count=view.match_count,
+        distance=view.distance,
+        score=nonconformity(view.logits, labels),
+    )
 
 
 def neighbour_weights(distances: FloatArray, eta: float) -> FloatArray:

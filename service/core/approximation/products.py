@@ -24,3 +24,20 @@ def rows_are_alike(dtype: str, rows: int, inner: int, columns: int) -> bool:
     right = generator.standard_normal((inner, columns)).astype(dtype)
     product = np.tile(row, (rows, 1)) @ right
     return bool((product == product[0]).all())
+
+
+@cache
+def first_rows_are_alike(dtype: str, rows: int, fewer: int, inner: int, columns: int) -> bool:
+    """Return whether the first rows of a product come out the same without the others, by random numbers.
+
+    Args:
+        dtype: Of the factors, such as `float32`.
+        rows: Of the left factor.
+        fewer: How many of them make the other product.
+        inner: Columns of the left factor, rows of the right.
+        columns: Of the right factor.
+    """
+    generator = np.random.default_rng(0)
+    left = generator.standard_normal((rows, inner)).astype(dtype)
+    right = generator.standard_normal((inner, columns)).astype(dtype)
+    return bool(((left @ right)[:fewer] == left[:fewer] @ right).all())

@@ -2,17 +2,16 @@
 
 import numpy as np
 
-from venn_admit.service.core.approximation.knn import nonconformity
+from venn_admit.service.core.approximation.knn import calibration_points
 from venn_admit.service.core.calibrators.bands import band_radius
 from venn_admit.service.core.calibrators.venn_admit.decide import Localizer, decide
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
-from venn_admit.service.core.comparison.held_out import HeldOut, HeldOutPoints
+from venn_admit.service.core.comparison.held_out import HeldOut
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import (
     AdmitOutcome,
     Approximation,
-    CalibrationPoints,
     CalibratorSettings,
     Float32Array,
 )
@@ -44,7 +43,7 @@ def admit_rival(
         eta_loc: The localizer's parameter, > 0.
         memory_budget: In bytes.
     """
-    mc, vp = _calibration_points(held_out.mc), _calibration_points(held_out.vp)
+    mc, vp = (calibration_points(part.seen.knn, part.label) for part in (held_out.mc, held_out.vp))
     try:
         omega = band_radius(mc, settings.delta).omega
     except NotReadyError as error:
@@ -57,7 +56,7 @@ def admit_rival(
     view = held_out.vp.seen.knn
     sets = admit.sets(view.logits, view.predicted, view.match_count, view.distance, memory_budget=memory_budget)
     venn = VennIndex(vp, sets.singleton, class_count=class_count, settings=settings, omega=omega)
-    localizer = Localizer(eta_loc, vectors, vp_vectors[venn.order])
+    localizer = Localizer.over(vp_vectors[venn.order], eta_loc, vectors, memory_budget=memory_budget)
     plain, weighted = (
         decide(
             admit,
@@ -87,14 +86,3 @@ def admit_rival(
         admitted_plain=plain.selection.decision >= 0,
         admitted_weighted=weighted.selection.decision >= 0,
     ), words
-
-
-def _calibration_points(held_out: HeldOutPoints) -> CalibrationPoints:
-    view = held_out.seen.knn
-    return CalibrationPoints(
-        label=held_out.label,
-        predicted=view.predicted,
-        match_count=view.match_count,
-        distance=view.distance,
-        score=nonconformity(view.logits, held_out.label),
-    )

@@ -9,12 +9,12 @@ from math import ceil, inf, log2
 
 import numpy as np
 
+from venn_admit.service.core.calibrators.certified.certification import DEFAULT_CONFIDENCE
 from venn_admit.service.core.calibrators.certified.hypothesis_tests import binomial_tail
 from venn_admit.service.core.checks import check_lengths
 from venn_admit.service.core.types import BoolArray, FloatArray
 from venn_admit.service.errors import InvalidInputError
 
-DEFAULT_CONFIDENCE = Decimal("0.95")
 _HALVINGS = 60
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from venn_admit.service.core.approximation.localizer import QUERY_TILE, pairwise_distances
+from venn_admit.service.core.approximation.distance_tiles import QUERY_TILE, pairwise_distances
 from venn_admit.service.core.checks import check_lengths
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.service.core.types import Float32Array, FloatArray, IntArray

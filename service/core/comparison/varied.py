@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from venn_admit.service.core.approximation.knn import nonconformity
+from venn_admit.service.core.approximation.knn import calibration_points
 from venn_admit.service.core.calibrators.venn_abers.crossfit import choose_score, fold_of
 from venn_admit.service.core.calibrators.venn_abers.crossfit import crossfitted_lower as abers_lower
 from venn_admit.service.core.calibrators.venn_abers.decide import reaches_threshold
@@ -21,7 +21,7 @@ from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, V
 from venn_admit.service.core.calibrators.venn_admit.crossfit import crossfitted_lower as admit_lower
 from venn_admit.service.core.comparison.held_out import HeldOutPoints
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET, block_rows
-from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from venn_admit.service.core.types import BoolArray, CalibratorSettings, FloatArray, IntArray
 
 AnySettings: TypeAlias = CalibratorSettings | VennAbersSettings
 
@@ -77,25 +77,13 @@ def cross_fitted_settings(
     return [next(by_bands) if isinstance(one, CalibratorSettings) else cells.candidate(one) for one in settings]
 
 
-def _calibration_points(mc: HeldOutPoints) -> CalibrationPoints:
-    """The points of `mc` as Venn-ADMIT sees them."""
-    view = mc.seen.knn
-    return CalibrationPoints(
-        label=mc.label,
-        predicted=view.predicted,
-        match_count=view.match_count,
-        distance=view.distance,
-        score=nonconformity(view.logits, mc.label),
-    )
-
-
 def _by_bands(
     mc: HeldOutPoints, fold: IntArray, settings: Sequence[CalibratorSettings], class_count: int, memory_budget: int
 ) -> list[Candidate]:
     """Venn-ADMIT under settings; those that differ in kappa and thresholds alone share the folds."""
     if not settings:
         return []
-    points, predicted = _calibration_points(mc), mc.seen.knn.predicted
+    points, predicted = calibration_points(mc.seen.knn, mc.label), mc.seen.knn.predicted
     alike: dict[tuple[Decimal, float, tuple[int, ...]], list[int]] = defaultdict(list)
     for number, one in enumerate(settings):
         alike[one.alpha, one.delta, one.bin_edges].append(number)

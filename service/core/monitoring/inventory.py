@@ -44,8 +44,12 @@ class SnapshotChanges:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """The exemplars of each split, how many of them have a label, and how the labels were chosen."""
+    """The exemplars of each split, how many of them have a label, and how the labels were chosen.
+
+    training_waiting: those of split train that wait for jobs that are running, and train afterwards.
+    """
 
     exemplars: dict[Split, int]
     labelled: dict[Split, int]
     selections: tuple[LabelSelection, ...]
+    training_waiting: int

@@ -122,8 +122,9 @@ class DistanceBounds:
             centre: (D,) float32.
             sample: (S, D) float32 with S >= 1.
         """
-        _, _, errors = cls(precision, scale, centre, 0.0)._rounded(sample)
-        return cls(precision, scale, centre, float(np.quantile(errors, 0.99)))
+        unknown = cls(precision, scale, centre, 0.0)
+        _, _, errors = unknown._rounded(unknown._scaled(sample))
+        return cls(precision, scale, centre, float(np.quantile(errors.numpy(), 0.99)))
 
     @property
     def width(self) -> int:
@@ -141,13 +142,22 @@ class DistanceBounds:
         factor[len(vectors) :] = 0.0
         factor[len(vectors) :, dimension] = _BEYOND
         for part in slices(len(vectors), _BLOCK_NUMBERS // dimension):
-            rounded, norms, errors = self._rounded(vectors[part])
-            excess = np.maximum(0.0, errors - self.usual_error) * _ROUND_UP
-            block = factor[part]
-            block[:, :dimension] = rounded
-            _split(self._half_squares(norms) - excess * norms, block[:, dimension : dimension + 3])
-            block[:, dimension + 3 : dimension + 6] = 1.0
-            block[:, dimension + 6] = torch.from_numpy(excess * _ROUND_UP)
+            self.write_support(self._scaled(vectors[part]), factor[part])
+
+    def write_support(self, scaled: torch.Tensor, factor: torch.Tensor) -> None:
+        """Write rows of the right factor, transposed, on whatever device both are.
+
+        Args:
+            scaled: (P, D) float32, exemplars after scaling and less the centre.
+            factor: (P, D + 7), overwritten.
+        """
+        dimension = self.centre.size
+        rounded, norms, errors = self._rounded(scaled)
+        excess = (errors - self.usual_error).clamp_(min=0.0) * _ROUND_UP
+        factor[:, :dimension] = rounded
+        _split(self._half_squares(norms) - excess * norms, factor[:, dimension : dimension + 3])
+        factor[:, dimension + 3 : dimension + 6] = 1.0
+        factor[:, dimension + 6] = excess * _ROUND_UP
 
     def round_queries(self, vectors: Float32Array) -> RoundedQueries:
         """Return the left factor.
@@ -160,14 +170,14 @@ class DistanceBounds:
         all_errors, far = np.zeros(len(vectors)), np.zeros(len(vectors), dtype=np.bool_)
         for part in slices(len(vectors), _BLOCK_NUMBERS // dimension):
             with np.errstate(over="ignore"):
-                rounded, norms, errors = self._rounded(vectors[part])
-            far[part] = ~(np.square(norms) <= _FAR)
-            all_errors[part] = np.where(far[part], np.inf, errors)
+                rounded, norms, errors = self._rounded(self._scaled(vectors[part]))
+            far[part] = ~(norms.square() <= _FAR).numpy()
+            all_errors[part] = np.where(far[part], np.inf, errors.numpy())
             block = factor[part]
             torch.neg(rounded, out=block[:, :dimension])
             block[:, dimension : dimension + 3] = 1.0
             _split(self._half_squares(norms), block[:, dimension + 3 : dimension + 6])
-            block[:, dimension + 6] = torch.from_numpy(-norms * _ROUND_UP)
+            block[:, dimension + 6] = -norms * _ROUND_UP
         factor[torch.from_numpy(far)] = 0.0
         return RoundedQueries(factor, all_errors, far)
 
@@ -200,21 +210,23 @@ class DistanceBounds:
         nearest = scaled + self.usual_error + query_errors + self.centre.size * _UNDERFLOW
         return np.asarray(0.5 * np.square(nearest) * (1.0 + _FLOAT64_SLACK))
 
-    def _rounded(self, vectors: Float32Array) -> tuple[torch.Tensor, FloatArray, FloatArray]:
-        """Return the rounded vectors, (P, D); their norms, and how far rounding moved them at most, (P,) float64."""
+    def _scaled(self, vectors: Float32Array) -> torch.Tensor:
         scaled: Float32Array = np.multiply(vectors, self.scale)
         scaled -= self.centre
-        exact = torch.from_numpy(scaled)
-        rounded = exact.to(self.precision)
+        return torch.from_numpy(scaled)
+
+    def _rounded(self, scaled: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return the rounded vectors, (P, D); their norms, and how far rounding moved them at most, (P,) float64."""
+        rounded = scaled.to(self.precision)
         seen = rounded.to(torch.float32)
         norms = _norms(seen)
         # The difference is exact in float32; subtracting the centre was not.
-        errors = _norms(exact - seen) * _ROUND_UP + 2.0**-23 * norms
+        errors = _norms(scaled - seen) * _ROUND_UP + 2.0**-23 * norms
         return rounded, norms, errors
 
-    def _half_squares(self, norms: FloatArray) -> FloatArray:
-        rounding = (self.centre.size + 16) * _PRODUCT_UNIT
-        return 0.5 * (1.0 - 3.0 * rounding / (1.0 - rounding)) * np.square(norms)
+    def _half_squares(self, norms: torch.Tensor) -> torch.Tensor:
+        rounding = product_rounding(self.width)
+        return 0.5 * (1.0 - 3.0 * rounding / (1.0 - rounding)) * norms.square()
 
 
 def slices(count: int, size: int) -> list[slice]:
@@ -228,14 +240,23 @@ def slices(count: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
-def _norms(vectors: torch.Tensor) -> FloatArray:
-    norms: FloatArray = torch.linalg.vector_norm(vectors, dim=1).numpy().astype(np.float64)
+def product_rounding(width: int) -> float:
+    """Return n u, from which the relative error of a sum of so many products follows.
+
+    Args:
+        width: D + 7; n is 9 more.
+    """
+    return (width + 9) * _PRODUCT_UNIT
+
+
+def _norms(vectors: torch.Tensor) -> torch.Tensor:
+    norms: torch.Tensor = torch.linalg.vector_norm(vectors, dim=1).to(torch.float64)
     return norms
 
 
-def _split(values: FloatArray, columns: torch.Tensor) -> None:
+def _split(values: torch.Tensor, columns: torch.Tensor) -> None:
     """Write each value as a sum of three numbers of the columns' precision."""
-    rest = torch.from_numpy(values)
+    rest = values
     for column in columns.unbind(1):
         column.copy_(rest)
         rest = rest - column

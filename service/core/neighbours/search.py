@@ -5,18 +5,20 @@ the least bound of a discarded row certifies that no such row belongs among the 
 are scanned again. The result is therefore that of an exact search, whatever the batches, blocks, threads and processor.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.neighbours.bounds import slices
-from venn_admit.service.core.neighbours.candidates import ListSizes, list_candidates, ranks
+from venn_admit.service.core.neighbours.bounds import RoundedQueries, slices
+from venn_admit.service.core.neighbours.candidates import KEPT_BEYOND, Candidates, ListSizes, list_candidates, ranks
 from venn_admit.service.core.neighbours.index import NeighbourIndex, check_finite
 from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray, Neighbours
 from venn_admit.service.errors import InvalidInputError, NotReadyError
 
-# Candidates kept beyond K: enough for the gap behind the K-th distance to exceed the error of the bounds.
-_MARGIN = 16
+# Lists candidates of queries that are given rounded and as they are, by a sort of its own.
+ListCandidates = Callable[[RoundedQueries, Float32Array], Candidates]
 
 
 def exact_neighbours(
@@ -48,7 +50,7 @@ def exact_neighbours(
         >>> found.indices.tolist(), found.distances.tolist()
         ([[1, 0, 2]], [[0.0, 5.0, 5.0]])
     """
-    _check_arguments(queries, support, neighbour_count)
+    check_arguments(queries, support, neighbour_count)
     return search(queries, NeighbourIndex.of(support), neighbour_count, memory_budget=memory_budget)[0]
 
 
@@ -87,7 +89,12 @@ def merge_neighbours(first: Neighbours, second: Neighbours, *, neighbour_count: 
 
 
 def search(
-    queries: Float32Array, index: NeighbourIndex, neighbour_count: int, *, memory_budget: int
+    queries: Float32Array,
+    index: NeighbourIndex,
+    neighbour_count: int,
+    *,
+    memory_budget: int,
+    list_on_device: ListCandidates | None = None,
 ) -> tuple[Neighbours, int]:
     """Return the result of `exact_neighbours`, and the number of queries that were scanned again.
 
@@ -96,19 +103,25 @@ def search(
         index: The support.
         neighbour_count: K, 1 <= K <= N.
         memory_budget: Approximate size in bytes of temporaries.
+        list_on_device: What lists candidates; None: `list_candidates`. Whatever it lists, the result is the same as
+            long as its limits hold.
 
     Raises:
         InvalidInputError: A query is not finite.
     """
     check_finite("queries", queries)
     queries = np.asarray(queries)  # A plain view of a memory map.
-    sizes = ListSizes.within(memory_budget, index, neighbour_count + _MARGIN)
+    sizes = ListSizes.within(memory_budget, index, neighbour_count + KEPT_BEYOND)
     shape = (len(queries), neighbour_count)
     found = Neighbours(indices=np.empty(shape, dtype=np.int64), distances=np.empty(shape))
     rescanned = 0
     for part in slices(len(queries), sizes.query_rows):
         block = queries[part]
-        nearest, certified = _nearest_candidates(block, index, neighbour_count, sizes)
+        rounded = index.selecting.round_queries(block)
+        candidates = (
+            list_candidates(rounded, index, sizes) if list_on_device is None else list_on_device(rounded, block)
+        )
+        nearest, certified = _nearest_candidates(block, rounded, candidates, index, neighbour_count)
         again = np.flatnonzero(~certified)
         if again.size:
             exact = _nearest_in_reach(block[again], nearest.distances[again, -1], index, memory_budget, shape[1])
@@ -119,11 +132,13 @@ def search(
 
 
 def _nearest_candidates(
-    queries: Float32Array, index: NeighbourIndex, neighbour_count: int, sizes: ListSizes
+    queries: Float32Array,
+    rounded: RoundedQueries,
+    candidates: Candidates,
+    index: NeighbourIndex,
+    neighbour_count: int,
 ) -> tuple[Neighbours, BoolArray]:
     """The K nearest of the candidates, and (B,) whether these are certainly the K nearest of all."""
-    rounded = index.selecting.round_queries(queries)
-    candidates = list_candidates(rounded, index, sizes)
     first = candidates.ranks < neighbour_count
     distances = np.full(first.size, np.inf)
     distances[first] = index.distances(queries, candidates.owners[first], candidates.rows[first])
@@ -197,7 +212,18 @@ def _first_of_each(
     return rows[order].reshape(-1, neighbour_count), distances[order].reshape(-1, neighbour_count)
 
 
-def _check_arguments(queries: Float32Array, support: Float32Array, neighbour_count: int) -> None:
+def check_arguments(queries: Float32Array, support: Float32Array, neighbour_count: int) -> None:
+    """Raise an error unless a search can take these arrays.
+
+    Args:
+        queries: (n, D) float32.
+        support: (N, D) float32.
+        neighbour_count: K, 1 <= K <= N.
+
+    Raises:
+        NotReadyError: There are fewer than K training exemplars.
+        InvalidInputError: The arrays have other shapes or dtypes, or K is less than 1.
+    """
     for name, vectors in (("queries", queries), ("support", support)):
         if vectors.ndim != 2 or vectors.shape[1] < 1 or vectors.dtype != np.float32:
             raise InvalidInputError(

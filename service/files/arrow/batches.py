@@ -4,7 +4,8 @@ The columns are `logits` and, unless the classifier has logits only, `vector`, l
 floats of any width); optionally `external_id` and `document_id`, string or integer, null for an unknown document;
 `label`, class numbers as integers or whole floats, or class names, null or -1 if unknown; and `attributes`, a struct, a
 map with string keys, or a string that holds a JSON object, null if there are none. Any other column is kept as an
-attribute of that name; dates and times become ISO text, decimals their digits.
+attribute of that name; dates and times become ISO text, decimals their digits. The metadata of the schema may state the
+version of the extractor that the vectors come from, as `venn_admit.extractor`.
 """
 
 import json
@@ -28,9 +29,11 @@ from venn_admit.service.files.records import (
     input_error,
     make_batch,
     reading,
+    stating,
     unwanted_vectors,
 )
 
+EXTRACTOR_KEY = b"venn_admit.extractor"
 _BATCH_ROWS = 8192
 DAMAGE = (pa.ArrowException, KeyError, OverflowError, ValueError)  # KeyError: an unknown time zone
 
@@ -38,6 +41,7 @@ DAMAGE = (pa.ArrowException, KeyError, OverflowError, ValueError)  # KeyError: a
 def exemplar_batches(layout: Layout, schema: pa.Schema, parts: Iterable[pa.RecordBatch]) -> Iterator[ExemplarBatch]:
     """Yield the rows of record batches, checked; each has the schema. Raises InvalidInputError."""
     check_schema(layout, schema)
+    layout = with_extractor(layout, schema)
     limit = batch_bytes(layout.memory_budget)
     first_row = 0
     for part in parts:
@@ -70,6 +74,13 @@ def check_schema(layout: Layout, schema: pa.Schema) -> None:
         kind = schema.field(name).type
         if pa.types.is_fixed_size_list(kind) and kind.list_size != width:
             raise input_error(layout.place, f"column {name!r}", f"{width} values per row", kind.list_size)
+
+
+def with_extractor(layout: Layout, schema: pa.Schema) -> Layout:
+    """Return a layout with the extractor that the schema states, if it does. Raises InvalidInputError."""
+    stated = (schema.metadata or {}).get(EXTRACTOR_KEY)
+    where = f"metadata {EXTRACTOR_KEY.decode()}"
+    return stating(layout, where, None if stated is None else stated.decode(errors="replace"))
 
 
 def to_batch(layout: Layout, first_row: int, batch: pa.RecordBatch) -> ExemplarBatch:
@@ -125,9 +136,11 @@ def _texts(layout: Layout, column: pa.Array | None) -> list[str | None] | None:
     return [value if value is None else str(value) for value in _to_list(layout, column)]
 
 
-def _attributes(layout: Layout, first_row: int, columns: dict[str, pa.Array]) -> list[Attributes]:
-    """Return the values of `attributes` and of the columns of other names for each row."""
+def _attributes(layout: Layout, first_row: int, columns: dict[str, pa.Array]) -> list[Attributes] | None:
+    """Return the values of `attributes` and of the columns of other names for each row; None without such columns."""
     others = {name: _to_list(layout, column) for name, column in columns.items() if name not in TYPES}
+    if not others and "attributes" not in columns:
+        return None
     row_count = len(columns["logits"])
     rows: list[Attributes] = [{name: values[row] for name, values in others.items()} for row in range(row_count)]
     if "attributes" not in columns:

@@ -81,6 +81,10 @@ class StoredArray:
         start, self.row = self.row, self.row + row_count
         return self.whole[start : self.row]
 
+    def take_whole(self) -> npt.NDArray[Any]:
+        """Return the whole array, of which nothing was read yet, in its own type."""
+        return self._read(self.shape)
+
     def _read(self, shape: tuple[int, ...]) -> npt.NDArray[Any]:
         size = math.prod(shape) * self.dtype.itemsize
         with reading(self.path, "npz file", *DAMAGE):

@@ -3,7 +3,8 @@
 The arrays are `r` (n, D) float16, float32 or float64, the vectors, unless the classifier has logits only; `f` (n, C) of
 the same types, the logits; optionally `y` (n,), the labels, which are class numbers, as integers or whole floats, or
 class names, with -1, NaN or an empty text for an unknown label; and optionally `id` (n,) and `doc` (n,), texts or
-integers. Any other array of length n is kept as an attribute of that name; dates become ISO text.
+integers. Any other array of length n is kept as an attribute of that name; dates become ISO text. An array `extractor`
+that holds one text is the version of the extractor that the vectors come from.
 """
 
 import math
@@ -18,15 +19,19 @@ import numpy.typing as npt
 from venn_admit.service.files.budget import OBJECT_BYTES, Place, batch_bytes, too_large
 from venn_admit.service.files.npz.archive import DAMAGE, StoredArray, open_arrays
 from venn_admit.service.files.records import (
+    VERSION_RULE,
     Attributes,
     ExemplarBatch,
     Layout,
     input_error,
     make_batch,
     reading,
+    stating,
     unwanted_vectors,
 )
 
+EXTRACTOR = "extractor"
+_MOST_EXTRACTOR_BYTES = 1 << 12
 # The kinds of dtype that each array may have, and how a message names them.
 _TYPES = {
     "r": ("f", "float16, float32 or float64"),
@@ -46,6 +51,7 @@ def read_batches(path: Path, layout: Layout, batch_rows: int) -> Iterator[Exempl
     """
     layout = replace(layout, vector="vector r", logits="logits f", label="label y", external_id="id", document_id="doc")
     with open_arrays(path) as arrays:
+        layout = _with_extractor(layout, arrays)
         _check_arrays(layout, arrays)
         row_count = arrays["f"].shape[0]
         batch_rows = min(batch_rows, _affordable_rows(layout, arrays))
@@ -59,6 +65,19 @@ def count_rows(path: Path) -> int:
     with open_arrays(path) as arrays:
         _check_present(path, arrays, "f")
         return arrays["f"].shape[0] if arrays["f"].shape else 0
+
+
+def _with_extractor(layout: Layout, arrays: dict[str, StoredArray]) -> Layout:
+    """Read and remove the version of the extractor, and return a layout with it, if it is among the arrays."""
+    found = arrays.get(EXTRACTOR)
+    # Of another shape or type, it is an attribute like any other.
+    if found is None or found.dtype.kind != "U" or found.shape not in ((), (1,)):
+        return layout
+    if found.size > _MOST_EXTRACTOR_BYTES:
+        raise input_error(layout.place, f"array {EXTRACTOR!r}", VERSION_RULE, f"{found.size // 4:,} characters")
+    values = arrays.pop(EXTRACTOR).take_whole().reshape(1)
+    _check_code_points(layout, 0, EXTRACTOR, values)
+    return stating(layout, f"array {EXTRACTOR!r}", str(values[0]))
 
 
 def _check_present(place: Place, arrays: dict[str, StoredArray], *names: str) -> None:

@@ -1,6 +1,7 @@
 """Where files go. Each appears under its name once it is complete; until then, an existing file stays as it was."""
 
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -16,6 +17,7 @@ REPORT_ENDINGS = (".html", ".json", ".png")
 
 # The part of a name that its partial file keeps: short enough for any file system, even at four bytes a character.
 _NAME_PART = 40
+_PARTIAL = re.compile(r".*\.(?P<process>[0-9]+)-[0-9a-f]{8}\.partial")
 
 
 def check_output(path: Path, endings: Sequence[str], *inputs: Path) -> None:
@@ -80,6 +82,15 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
+def remove_partials(folder: Path) -> None:
+    """Remove the partial files of `replacing` that processes which were killed left in a folder."""
+    with writing(folder):
+        for path in folder.iterdir():
+            named = _PARTIAL.fullmatch(path.name)
+            if named and not _is_running(int(named["process"])):
+                path.unlink(missing_ok=True)
+
+
 @contextmanager
 def filling(folder: Path) -> Iterator[Path]:
     """Make a new folder inside `folder`; its files move up into `folder` if the context succeeds.
@@ -109,6 +120,16 @@ def writing(path: Path) -> Iterator[None]:
         raise InvalidInputError(
             f"{path}: expected a place to write to, got {error}; check the folder, its permissions and its free space"
         ) from error
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # it is another user's
+        pass
+    return True
 
 
 def _check_name(path: Path) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.files.arrow.batches import DAMAGE, check_schema, to_batch
+from venn_admit.service.files.arrow.batches import DAMAGE, check_schema, to_batch, with_extractor
 from venn_admit.service.files.arrow.sizes import affordable_batches
 from venn_admit.service.files.budget import batch_bytes, too_large
 from venn_admit.service.files.parquet.limits import (
@@ -39,6 +39,7 @@ def read_batches(path: Path, layout: Layout, batch_rows: int) -> Iterator[Exempl
         with reading(path, "parquet file", *DAMAGE):
             schema = file.schema_arrow
         check_schema(layout, schema)
+        layout = with_extractor(layout, schema)
         if not file.metadata.num_rows:
             raise input_error(path, "table", "at least one row", 0)
         row_bytes = ((layout.dimension or 0) + layout.class_count) * np.dtype(np.float64).itemsize * 2

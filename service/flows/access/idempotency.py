@@ -1,14 +1,17 @@
 """Answering a request once, however often it is sent.
 
-The effect of a request and the record of its answer are two transactions, because every flow has its own. A process may
-die between them; then the lease of its attempt ends, and the request is executed again when it is sent again. That is
-harmless:
+The answer to a request that registers a classifier, stores exemplars or labels, or submits a job is recorded in the
+transaction that does so: a process may die at any moment, and the request is executed once.
 
-- Exemplars, labels and retracted labels that are stored already are no-ops, and so is retiring a calibrator.
+The effect of the others and the record of their answer are two transactions. A process may die between them; then the
+lease of its attempt ends, and the request is executed again when it is sent again. That is harmless:
+
+- Retiring a calibrator that is retired already is a no-op.
 - Calibrating again from the same data under the same settings makes the same snapshot under another number, which
-  becomes current. Decisions are the same; the number of the first one is in the list of calibrations.
-- Registering a classifier again, or renaming it, is refused with the name that exists, or that no longer does: the
-  caller sees that it was done.
+  becomes current. Decisions are the same; the number of the first one is in the list of calibrations. A snapshot is
+  made from one view of the data, in a transaction that cannot write to what others have written since, such as the
+  lease of an attempt. Adopting given parameters is alike.
+- Renaming a classifier again is refused with the name that no longer exists: the caller sees that it was done.
 
 Only answers that report success are kept. A request that is refused has changed nothing, so that it may be sent again
 under the same name once the reason is removed.
@@ -17,13 +20,16 @@ under the same name once the reason is removed.
 from datetime import timedelta
 from uuid import uuid4
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from venn_admit.service.store.access import idempotency
 from venn_admit.service.store.access.idempotency import Attempt, KeptAnswer
 from venn_admit.service.store.database.engine import connect, transaction
 
-LEASE = timedelta(seconds=60)
+LEASE = timedelta(seconds=30)
+
+Transaction = Connection
+"""What the effect of a request is stored in."""
 
 
 def begin(
@@ -61,6 +67,21 @@ def record(engine: Engine, attempt: Attempt, answer: KeptAnswer, *, kept_for: ti
     """Keep the answer that an attempt led to, unless the attempt lost its lease and another one has begun."""
     with transaction(engine) as connection:
         idempotency.record(connection, attempt, answer, kept_for=kept_for)
+
+
+def record_with_effect(effect: Transaction, attempt: Attempt, answer: KeptAnswer, *, kept_for: timedelta) -> bool:
+    """Keep the answer in the transaction of the effect.
+
+    Returns:
+        False if the attempt lost its lease and another one has begun, upon which the effect must not be committed.
+    """
+    return idempotency.record(effect, attempt, answer, kept_for=kept_for)
+
+
+def forget(engine: Engine, attempt: Attempt) -> None:
+    """Delete the answer that an attempt led to, because what it had stored was taken back."""
+    with transaction(engine) as connection:
+        idempotency.forget(connection, attempt)
 
 
 def release(engine: Engine, attempt: Attempt) -> None:

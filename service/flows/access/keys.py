@@ -16,7 +16,7 @@ from venn_admit.service.errors import Code, InvalidInputError, NotFoundError
 from venn_admit.service.store.access import audit, keys
 from venn_admit.service.store.access.audit import Event, Origin
 from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.database.engine import at_once, connect, transaction
 from venn_admit.service.store.exemplars import classifiers
 
 SECRET_BYTES = 32
@@ -77,12 +77,12 @@ def create(
         engine: The database.
         name: What it is for.
         scope: `read`, `score`, `write` or `admin`; each includes those before it.
-        classifier: The name of the one classifier that it is for; None: for all.
+        classifier: The name of the one classifier that it is for, in all its generations; None: for all.
         days: After how many it expires; None: never.
         by: Who asks over HTTP; None: the command line.
 
     Raises:
-        InvalidInputError: A value is out of range.
+        InvalidInputError: A value is out of range, or a generation is named rather than a classifier.
         NotFoundError: There is no such classifier.
     """
     if not 1 <= len(name) <= _NAME_LENGTH or not name.isprintable():
@@ -93,15 +93,21 @@ def create(
         raise InvalidInputError(f"expires: expected 1 to {MOST_DAYS} days, got {days}")
     secret = secrets.token_hex(SECRET_BYTES)
     with transaction(engine) as connection:
+        found = None if classifier is None else classifiers.by_name(connection, classifier)
+        if found is not None and not found.name == found.shared_name == classifier:
+            raise InvalidInputError(
+                f"classifier: expected the name of a classifier, got {classifier!r}; a key for "
+                f"{found.shared_name!r} is for all its generations"
+            )
         key_id = keys.add(
             connection,
             name=name,
             digest=_digest(secret),
             scope=Scope(scope),
-            classifier=None if classifier is None else classifiers.by_name(connection, classifier),
+            classifier=found,
             lifetime=None if days is None else timedelta(days=days),
         )
-        _note(connection, "create_key", key_id, by)
+        note(connection, "create_key", f"key {key_id}", by)
     return NewKey(key_id, f"{KEY_PREFIX}{key_id}_{secret}")
 
 
@@ -125,7 +131,7 @@ def revoke(engine: Engine, key_id: int, *, by: Caller | None = None) -> None:
     with transaction(engine) as connection:
         if not keys.revoke(connection, key_id):
             raise NotFoundError(f"there is no key {key_id}", code=Code.UNKNOWN_KEY, key=key_id)
-        _note(connection, "revoke_key", key_id, by)
+        note(connection, "revoke_key", f"key {key_id}", by)
 
 
 def authenticate(engine: Engine, text: str) -> Caller | Refusal:
@@ -133,7 +139,7 @@ def authenticate(engine: Engine, text: str) -> Caller | Refusal:
     parts = _TEXT.fullmatch(text)
     if parts is None:
         return Refusal.UNKNOWN
-    with connect(engine) as connection:
+    with at_once(engine) as connection:
         found = keys.find(connection, int(parts[1]))
     if found is None or not hmac.compare_digest(found.digest, _digest(parts[2])):
         return Refusal.UNKNOWN
@@ -147,14 +153,28 @@ def authenticate(engine: Engine, text: str) -> Caller | Refusal:
     return Caller(found.id, found.name, found.scope, found.classifier)
 
 
+def is_for(engine: Engine, caller: Caller, name: str) -> bool:
+    """Return whether a caller may ask for a classifier, or for a generation of it; not if there is none."""
+    if caller.classifier in (None, name):
+        return True
+    with connect(engine) as connection:
+        try:
+            return classifiers.by_name(connection, name).shared_name == caller.classifier
+        except NotFoundError:
+            return False
+
+
 def _digest(secret: str) -> bytes:
     # Slow hashes protect passwords, which can be guessed. Nobody guesses 256 random bits, so that a fast one will do.
     return hashlib.sha256(bytes.fromhex(secret)).digest()
 
 
-def _note(connection: Connection, action: str, key_id: int, by: Caller | None) -> None:
-    """Tell the audit ledger what became of a key, in the same transaction."""
-    event = Event(Origin.COMMAND_LINE, action, target=f"key {key_id}")
+def note(connection: Connection, action: str, target: str, by: Caller | None) -> None:
+    """Tell the audit ledger what became of a key or a generation, in the same transaction.
+
+    by: who asks over HTTP; None: somebody else.
+    """
+    event = Event(Origin.COMMAND_LINE, action, target=target)
     if by is not None:
         event = replace(event, origin=Origin.HTTP, key_id=by.key_id, subject=by.subject)
     audit.add(connection, event)

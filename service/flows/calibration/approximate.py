@@ -7,18 +7,22 @@ is merged with them; a list that holds an exemplar that was removed is searched 
 from dataclasses import dataclass
 
 import numpy as np
+import structlog
 from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.approximation.knn import approximate
 from venn_admit.service.core.types import Approximation, BoolArray, Float32Array, IntArray, Neighbours, Split
-from venn_admit.service.errors import Code, NotReadyError
+from venn_admit.service.errors import Code, ConflictError, DatabaseError, NotFoundError, NotReadyError
 from venn_admit.service.flows.jobs.chunks import ChunkWork
-from venn_admit.service.store.database.engine import connect, consistent_view
-from venn_admit.service.store.exemplars import approximations, exemplars, support
+from venn_admit.service.store.database.engine import connect, consistent_view, transaction
+from venn_admit.service.store.exemplars import approximations, classifiers, exemplars, support
 from venn_admit.service.store.exemplars.approximations import StoredNeighbours, StoredParameters
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.exemplars.support import SupportChanges
 from venn_admit.service.store.search.array_cache import ArrayCache, CachedSupport
+from venn_admit.service.store.work import recalibrations
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,15 +60,39 @@ class Approximated:
 
 
 def require_support(connection: Connection, classifier: Classifier) -> None:
-    """Raise NotReadyError if there are fewer than K training exemplars."""
-    count = exemplars.split_counts(connection, classifier)[Split.TRAIN]
+    """Raise NotReadyError if there are fewer than K training exemplars, those that wait left out."""
+    count = support.size(connection, classifier)
     if count < classifier.neighbour_count:
         raise NotReadyError(
-            f"classifier {classifier.name!r} has {count} training exemplars, its KNN needs at least "
+            f"classifier {classifier.name!r} has {count} training exemplars, but its KNN needs at least "
             f"K = {classifier.neighbour_count}: ingest more",
             code=Code.TOO_FEW_TRAINING_EXEMPLARS,
             classifier=classifier.name,
         )
+
+
+def take_in_waiting(engine: Engine, name: str | None = None) -> None:
+    """Let the training exemplars that wait join, of one classifier or of all, if they may.
+
+    It is a transaction of its own, so that the rows that it locks are free at once. If it fails, the error is logged,
+    and they join at the next occasion: what the caller did is done, and what it does next needs none of them.
+    """
+    try:
+        with transaction(engine) as connection:
+            classifier = None if name is None else classifiers.by_name(connection, name)
+            recalibrations.take_in_waiting(connection, classifier)
+    except (ConflictError, DatabaseError, NotFoundError):
+        log.exception("training exemplars that wait could not join", classifier=name)
+
+
+def held_classifier(connection: Connection, classifier: Classifier) -> Classifier:
+    """Return a classifier as it is now; its training exemplars stay as they are until this transaction ends.
+
+    Those that arrive later wait for the job that the transaction records. Raises ConflictError if the classifier is
+    being deleted, and NotFoundError if it was.
+    """
+    support.lock(connection, classifier)
+    return classifiers.usable(connection, classifier)
 
 
 def points_to_approximate(
@@ -91,6 +119,7 @@ def approximate_points(
     parameters: StoredParameters | None,
     *,
     memory_budget: int,
+    device: str = "cpu",
 ) -> Approximated:
     """Return the neighbours of n points, and their approximation under the parameters if they are given.
 
@@ -101,6 +130,7 @@ def approximate_points(
         exemplar_ids: (n,) int64, distinct.
         parameters: Of the KNN; None: only neighbours.
         memory_budget: Bytes that temporary arrays of the search may take.
+        device: Where its products are computed, as for `neighbours_on`.
 
     Raises:
         SupportChangedError: The training exemplars have changed since `classifier` was read.
@@ -116,7 +146,7 @@ def approximate_points(
             if parameters is None
             else approximations.read_approximations(connection, classifier, exemplar_ids, parameters.id)
         )
-    search = _Search(engine, classifier, cache.support(engine, classifier), memory_budget)
+    search = _Search(engine, classifier, cache.support(engine, classifier), memory_budget, device)
     merged, changed_lists, changed_labels = search.bring_up_to_date(known, changes)
     lacking = exemplar_ids[~np.isin(exemplar_ids, merged.exemplar_ids)]
     found = search.among_all(lacking)
@@ -156,7 +186,13 @@ class ApproximateChunks:
             with connect(self.engine) as connection:
                 parameters = approximations.parameters_by_id(connection, work.job.knn_parameters_id)
         return approximate_points(
-            self.engine, self.cache, work.classifier, work.exemplar_ids, parameters, memory_budget=work.memory_budget
+            self.engine,
+            self.cache,
+            work.classifier,
+            work.exemplar_ids,
+            parameters,
+            memory_budget=work.memory_budget,
+            device=work.device,
         )
 
 
@@ -168,6 +204,7 @@ class _Search:
     classifier: Classifier
     support: CachedSupport
     memory_budget: int
+    device: str
 
     def among_all(self, exemplar_ids: IntArray) -> StoredNeighbours:
         """Return the neighbours of n points, (n, K)."""
@@ -217,12 +254,12 @@ class _Search:
         )
 
     def _nearest(self, exemplar_ids: IntArray, vectors: Float32Array) -> Neighbours:
-        from venn_admit.service.core.neighbours.search import exact_neighbours
+        from venn_admit.service.core.neighbours.on_device import neighbours_on
 
         with connect(self.engine) as connection:
             queries = exemplars.vectors(connection, self.classifier, exemplar_ids)
         count = min(self.classifier.neighbour_count, len(vectors))
-        return exact_neighbours(queries, vectors, count, memory_budget=self.memory_budget)
+        return neighbours_on(self.device, queries, vectors, count, memory_budget=self.memory_budget)
 
     def _stored(self, exemplar_ids: IntArray, found: Neighbours) -> StoredNeighbours:
         version = np.full(len(exemplar_ids), self.classifier.support_version)

@@ -8,7 +8,12 @@ from sqlalchemy import Connection, Engine
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import HELD_OUT_SPLITS, CalibratorSettings, IntArray, Split
 from venn_admit.service.errors import Code, NotReadyError, OutdatedError
-from venn_admit.service.flows.calibration.approximate import points_to_approximate, require_support
+from venn_admit.service.flows.calibration.approximate import (
+    held_classifier,
+    points_to_approximate,
+    require_support,
+    take_in_waiting,
+)
 from venn_admit.service.flows.jobs.submit import Send, Submission, submit_job
 from venn_admit.service.flows.methods.method import Made
 from venn_admit.service.flows.methods.registry import METHODS
@@ -71,9 +76,10 @@ def request_approximations(
     send: as for `submit_job`. Raises as `calibrate` does for settings, NotReadyError before the first fit, and
     InvalidInputError if the classifier has logits only, of which there is nothing to bring up to date.
     """
+    take_in_waiting(engine, name)
     with submit_job(engine, send) as submission:
         connection = submission.connection
-        classifier = classifiers.by_name(connection, name)
+        classifier = held_classifier(connection, classifiers.by_name(connection, name))
         settings_of(classifier)
         classifiers.require_vectors(classifier, "an approximation")
         lacking = lacking_points(connection, classifier)
@@ -131,7 +137,7 @@ def calibrate(
 ) -> Calibrated:
     """Compute a snapshot from one view of the data, make it current, and put its setting in use.
 
-    Readers use the previous snapshot until then.
+    Readers use the previous snapshot until then. Training exemplars that waited for it join afterwards.
 
     Args:
         engine: The database.
@@ -150,6 +156,7 @@ def calibrate(
         calibrations.lock_calibrator(guard, classifier, settings)
         calibrated = take_snapshot(guard, classifier, settings, reason=reason, keep=keep, memory_budget=memory_budget)
     vacuum_changed(engine, calibrated)
+    take_in_waiting(engine, classifier.address)
     return calibrated
 
 
@@ -192,6 +199,25 @@ def take_snapshot(
     if keep is not None:
         calibrations.delete_old(guard, calibrated.calibrator_id, keep)
     return calibrated
+
+
+def renewed_snapshot(
+    connection: Connection,
+    classifier: Classifier,
+    settings: MethodSettings,
+    calibrator_id: int,
+    reason: str,
+    *,
+    memory_budget: int,
+) -> Calibrated:
+    """Make a snapshot within a transaction that keeps everybody else from changing what it is made of.
+
+    The transaction holds the locks of ingestion, of the calibrator and of the classifier. Raises as `calibrate` does,
+    and OutdatedError if approximations are missing or out of date.
+    """
+    return _calibrate(
+        connection, classifier, settings, calibrator_id, reason, leave_out=False, memory_budget=memory_budget
+    )
 
 
 def vacuum_changed(engine: Engine, calibrated: Calibrated) -> None:

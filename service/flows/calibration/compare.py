@@ -13,7 +13,7 @@ from venn_admit.service.core.documents import documents_of
 from venn_admit.service.core.evaluation.measures import Admission, measure_admission
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import Split
-from venn_admit.service.flows.calibration.approximate import points_to_approximate
+from venn_admit.service.flows.calibration.approximate import held_classifier, points_to_approximate, take_in_waiting
 from venn_admit.service.flows.calibration.calibrate import (
     LackingPoints,
     add_approximation_job,
@@ -72,9 +72,10 @@ def request_mc(engine: Engine, name: str, alpha: Decimal, *, chunk_rows: int, se
     missing.
     """
     check_alpha(alpha)
+    take_in_waiting(engine, name)
     with submit_job(engine, send) as submission:
         connection = submission.connection
-        classifier = classifiers.by_name(connection, name)
+        classifier = held_classifier(connection, classifiers.by_name(connection, name))
         parameters = usable_parameters(connection, classifier)
         require_classes(connection, classifier, [Split.MC])
         if parameters is None:

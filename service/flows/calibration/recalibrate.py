@@ -8,7 +8,15 @@ from celery import Celery
 from sqlalchemy import Engine
 
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.errors import DatabaseError, JobError, NotReadyError, OutdatedError
+from venn_admit.service.errors import (
+    ConflictError,
+    DatabaseError,
+    JobError,
+    NotFoundError,
+    NotReadyError,
+    OutdatedError,
+)
+from venn_admit.service.flows.calibration.approximate import held_classifier, take_in_waiting
 from venn_admit.service.flows.calibration.calibrate import (
     Calibrated,
     add_approximation_job,
@@ -69,8 +77,9 @@ def recalibrate_due(
 ) -> list[Step]:
     """Take every request that is due one step further, and return the steps that changed something.
 
-    A calibrator that another process works on is left to it. If the database fails for one request, the error is
-    logged and the others go on.
+    A calibrator that another process works on is left to it. If the database fails for one request, or its classifier
+    is being deleted, the error is logged and the others go on. At last, training exemplars join that a process which
+    died left waiting.
 
     Args:
         engine: The database.
@@ -98,22 +107,38 @@ def recalibrate_due(
                 wait=False,
                 send=lambda job_id: relay(engine, app, job_id),
             )
-        except DatabaseError:
+        except (ConflictError, DatabaseError, NotFoundError):  # it may be being deleted
             request_log.exception("recalibration failed")
             continue
         if step is None or step.outcome == RecalibrationOutcome.RUNNING:
             continue
         _log(request_log, step)
         steps.append(step)
+    take_in_waiting(engine)
     return steps
 
 
 def retry_and_list(engine: Engine, name: str | None) -> list[RecalibrationRequest]:
-    """Return all requests of a classifier, or of all classifiers, as due now; those that failed are tried again."""
+    """Return all requests of a classifier, or of all classifiers, as due now; those that failed are tried again.
+
+    name: of a classifier, for all its generations, because labels reach each of them; or of one generation.
+    """
     with transaction(engine) as connection:
-        classifier_id = None if name is None else classifiers.by_name(connection, name).id
-        recalibrations.retry(connection, classifier_id)
-        return recalibrations.due(connection, quiet_seconds=0, wait_seconds=0, classifier_id=classifier_id)
+        ids: list[int | None] = [None]
+        if name is not None:
+            found = classifiers.by_name(connection, name)
+            is_shared = found.name == found.shared_name == name
+            ids = [one.id for one in (classifiers.generations(connection, found) if is_shared else [found])]
+        # Requests are locked after classifiers, as everywhere.
+        for classifier_id in ids:
+            recalibrations.take_in_waiting(
+                connection, None if classifier_id is None else classifiers.by_id(connection, classifier_id)
+            )
+        requests = []
+        for classifier_id in ids:
+            recalibrations.retry(connection, classifier_id)
+            requests += recalibrations.due(connection, quiet_seconds=0, wait_seconds=0, classifier_id=classifier_id)
+        return requests
 
 
 def recalibrate_step(
@@ -129,6 +154,8 @@ def recalibrate_step(
     send: Send | None = None,
 ) -> Step | None:
     """Take a request a step further: submit its job, or, once that is done, make the snapshot.
+
+    Training exemplars that wait join before the job is submitted, and those that arrived since, after the last step.
 
     wait: whether to wait for another process that calibrates under the same setting. send: as for `submit_job`. The
     result is None if the request has been served or is no longer due or, without waiting, if another process works on
@@ -148,6 +175,8 @@ def recalibrate_step(
         step = _next_step(submission, found[0], limits) if found else None
     if step is not None and step.calibrated is not None:
         vacuum_changed(engine, step.calibrated)
+    if step is not None and step.outcome not in (RecalibrationOutcome.STARTED, RecalibrationOutcome.RUNNING):
+        take_in_waiting(engine, request.classifier.address)
     return step
 
 
@@ -169,11 +198,16 @@ def _search_or_snapshot(submission: Submission, request: RecalibrationRequest, l
     guard = submission.connection
     match request.job_state:
         case None:
-            lacking = lacking_points(guard, request.classifier)
-            if lacking is not None and len(lacking.exemplar_ids):
-                job_id = add_approximation_job(submission, request.classifier, lacking, chunk_rows=limits.chunk_rows)
-                recalibrations.await_job(guard, request.calibrator_id, job_id)
-                return Step(request, RecalibrationOutcome.STARTED, job_id=job_id)
+            take_in_waiting(guard.engine, request.classifier.address)
+            with guard.begin_nested() as locked:
+                # What arrives from here on waits, because it finds the job.
+                classifier = held_classifier(guard, request.classifier)
+                lacking = lacking_points(guard, classifier)
+                if lacking is not None and len(lacking.exemplar_ids):
+                    job_id = add_approximation_job(submission, classifier, lacking, chunk_rows=limits.chunk_rows)
+                    recalibrations.await_job(guard, request.calibrator_id, job_id)
+                    return Step(request, RecalibrationOutcome.STARTED, job_id=job_id)
+                locked.rollback()  # the snapshot needs no lock, and may take long
         case "running":
             return Step(request, RecalibrationOutcome.RUNNING, job_id=request.job_id)
         case "failed" | "cancelled":

@@ -28,13 +28,13 @@ def retire(engine: Engine, name: str, calibrator_id: int, *, check: Check = lamb
         setting = calibrators.by_id(connection, classifier, calibrator_id)
         # A process that calibrates under it finishes first, and may have put it in use by then.
         calibrations.lock_calibrator(connection, classifier, setting.settings)
-        check(locked_settings(connection, name))
+        check(locked_settings(connection, classifier.address))
         if calibrators.by_id(connection, classifier, calibrator_id).is_in_use:
             raise ConflictError(
-                f"setting {calibrator_id} of {name!r} is in use, expected another one: put another in use by "
-                "calibrating under it, then retire this one",
+                f"setting {calibrator_id} of {classifier.name!r} is in use, expected another one: put another in use "
+                "by calibrating under it, then retire this one",
                 code=Code.SETTING_IN_USE,
-                classifier=name,
+                classifier=classifier.name,
                 setting=calibrator_id,
             )
         calibrators.retire(connection, calibrator_id)

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from venn_admit.service.core.approximation.knn import approximate
 from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.types import Approximation, Float32Array, FloatArray, Neighbours, Support
+from venn_admit.service.core.types import Approximation, Float32Array, FloatArray
 from venn_admit.service.errors import InvalidInputError, NotReadyError
 from venn_admit.service.flows.methods.venn_admit.snapshot import AdmitSnapshot, load_snapshot, require_own
 from venn_admit.service.store.calibrations import calibrations
@@ -77,6 +77,7 @@ def audit(
 
     Raises:
         NotReadyError: There is no calibration, no point or no HNSW index.
+        OutdatedError: Points of the calibration were forgotten.
     """
     if sample < 1:
         raise InvalidInputError(f"expected a sample of at least 1 point, got {sample}")
@@ -85,9 +86,10 @@ def audit(
         classifiers.require_vectors(classifier, "an HNSW index")
         calibration = calibrations.latest(connection, classifier)
         require_own(calibration)
+        calibrations.require_whole(connection, classifier, calibration)
         points = np.array(hnsw.sample(connection, classifier, sample), dtype=np.int64)
         if not len(points):
-            raise NotReadyError(f"classifier {name!r} has no points to sample: ingest held-out data")
+            raise NotReadyError(f"classifier {classifier.name!r} has no points to sample: ingest held-out data")
         queries = exemplars.vectors(connection, classifier, points)
         # Rolled back, so that the planner's preference for the index does not reach the exact search.
         with connection.begin_nested() as searches:
@@ -122,13 +124,7 @@ def _decided(
     classifier: Classifier, snapshot: AdmitSnapshot, queries: Float32Array, searched: _Searched, memory_budget: int
 ) -> tuple[Approximation, Decisions]:
     """Approximations of all points and decisions on them, from the neighbours found."""
-    distances = np.stack([near.distances for near in searched.found])  # (n, K)
-    support = Support(
-        logits=np.concatenate([near.logits for near in searched.found]),
-        labels=np.concatenate([near.labels for near in searched.found]),
-    )
-    neighbours = Neighbours(np.arange(distances.size).reshape(distances.shape), distances)
-    approximation = approximate(neighbours, support, snapshot.parameters.knn)
+    approximation = approximate(*nearest.as_neighbours(searched.found), snapshot.parameters.knn)
     decided = decide(
         snapshot.admit,
         snapshot.venn,
@@ -136,7 +132,9 @@ def _decided(
         snapshot.calibration.settings,
         neighbour_count=classifier.neighbour_count,
         require_full_match=False,
-        localizer=Localizer(snapshot.parameters.eta_loc, queries, snapshot.localizer_vectors),
+        localizer=Localizer.over(
+            snapshot.localizer_vectors, snapshot.parameters.eta_loc, queries, memory_budget=memory_budget
+        ),
         memory_budget=memory_budget,
     )
     return approximation, decided

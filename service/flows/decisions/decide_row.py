@@ -7,8 +7,9 @@ from sqlalchemy import Engine
 
 from venn_admit.service.core.types import Float32Array
 from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files.records import Attributes
 from venn_admit.service.files.sources import ExemplarSource
-from venn_admit.service.flows.decisions.score_one import GivenPoint, PointDecision, PointScorer
+from venn_admit.service.flows.decisions.score_one import GivenPoint, PointDecision, PointScorer, Stated
 from venn_admit.service.flows.exemplars.ingest import batches_of
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.exemplars import classifiers
@@ -38,9 +39,11 @@ class DecidedVector:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecidedRow:
-    """A row's id, and what was decided on it."""
+    """A row's id, attributes and logits, (C,) float32, and what was decided on it."""
 
     external_id: str
+    attributes: Attributes
+    network_logits: Float32Array
     decided: DecidedVector
 
 
@@ -73,9 +76,10 @@ def decide_points(
     *,
     weighted: bool | None,
     require_full_match: bool,
+    stated: Stated | None = None,
 ) -> list[DecidedVector]:
-    """Decide on each of some points by one snapshot, the current one; errors are those of `PointScorer.score_each`."""
-    decisions = scorer.score_each(name, points, weighted=weighted, require_full_match=require_full_match)
+    """Decide on each of some points by one snapshot, the current one; the rest is as for `PointScorer.score_each`."""
+    decisions = scorer.score_each(name, points, weighted=weighted, require_full_match=require_full_match, stated=stated)
     return [DecidedVector(decision) for decision in decisions]
 
 
@@ -100,29 +104,29 @@ def decide_row(
         raise _no_such_row(source, count, row)
     with connect(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-    external_id, vector, logits = _read_row(classifier, source, row)
+    external_id, vector, logits, attributes = _read_row(classifier, source, row)
     decided = decide_vector(
         scorer,
-        name,
+        classifier.address,
         vector,
         logits=logits,
         weighted=weighted,
         require_full_match=require_full_match,
         hnsw_ef_search=hnsw_ef_search,
     )
-    return DecidedRow(external_id, decided)
+    return DecidedRow(external_id, attributes, logits, decided)
 
 
 def _read_row(
     classifier: Classifier, source: ExemplarSource, row: int
-) -> tuple[str, Float32Array | None, Float32Array]:
+) -> tuple[str, Float32Array | None, Float32Array, Attributes]:
     count = 0
     for batch in batches_of(source, classifier):
         count = batch.first_row + len(batch.logits)
         if row < count:
             place = row - batch.first_row
             vector = None if batch.vectors is None else batch.vectors[place]
-            return batch.external_ids[place], vector, batch.logits[place]
+            return batch.external_ids[place], vector, batch.logits[place], batch.attributes[place]
     raise _no_such_row(source, count, row)
 
 

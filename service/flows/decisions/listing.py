@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Engine, Row
 
+from venn_admit.service.core.types import Float32Array
 from venn_admit.service.errors import Code, NotFoundError
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.database.engine import consistent_view
@@ -22,12 +23,16 @@ from venn_admit.service.store.search import nearest
 class ShownDecision:
     """A stored decision.
 
-    stored: as its row has it, with the evidence. near: the K nearest training exemplars, each with its label and its
-    distance, nearest first; none with logits only; None if training data changed since, so that these may be others.
+    stored: as its row has it, with the evidence. attributes: of the exemplar. network_logits: (C,) float32, f of it.
+    near: the K nearest training exemplars,
+    each with its label and its distance, nearest first; none with logits only; None if training data changed since, so
+    that these may be others.
     """
 
     classifier: Classifier
     stored: Row[Any]
+    attributes: dict[str, Any]
+    network_logits: Float32Array
     near: list[tuple[DescribedExemplar, int, float]] | None
 
 
@@ -44,31 +49,40 @@ def list_decisions(engine: Engine, name: str, wanted: Wanted, *, limit: int) -> 
 
 
 def show_decision(engine: Engine, name: str, decision_id: int) -> ShownDecision:
-    """Return a decision of a classifier. Raises NotFoundError."""
+    """Return a decision of a classifier, by any of its generations. Raises NotFoundError."""
     with consistent_view(engine) as connection:
         classifier, row = _find(connection, name, decision_id)
-        if classifier.knn is None:
-            return ShownDecision(classifier, row, [])
-        if classifier.support_version != row.support_version:
-            return ShownDecision(classifier, row, None)
-        (vector,) = exemplars.vectors(connection, classifier, np.array([row.exemplar_id]))
-        found = nearest.exact_nearest(connection, classifier, vector)
-        described = exemplars.described(connection, found.ids)
-        return ShownDecision(
-            classifier, row, list(zip(described, found.labels.tolist(), found.distances.tolist(), strict=True))
-        )
+        key = np.array([row.exemplar_id])
+        (own,) = exemplars.described(connection, key)
+        (logits,) = exemplars.network_logits(connection, classifier, key)
+        near = _near(connection, classifier, row)
+        return ShownDecision(classifier, row, own.attributes, logits, near)
 
 
 def find_decision(engine: Engine, name: str, decision_id: int) -> Row[Any]:
-    """Return the row of a decision of a classifier. Raises NotFoundError."""
+    """Return the row of a decision of a classifier, by any of its generations. Raises NotFoundError."""
     with consistent_view(engine) as connection:
         return _find(connection, name, decision_id)[1]
 
 
+def _near(
+    connection: Connection, classifier: Classifier, row: Row[Any]
+) -> list[tuple[DescribedExemplar, int, float]] | None:
+    if classifier.knn is None:
+        return []
+    if classifier.support_version != row.support_version:
+        return None
+    (vector,) = exemplars.vectors(connection, classifier, np.array([row.exemplar_id]))
+    found = nearest.exact_nearest(connection, classifier, vector)
+    described = exemplars.described(connection, found.ids)
+    return list(zip(described, found.labels.tolist(), found.distances.tolist(), strict=True))
+
+
 def _find(connection: Connection, name: str, decision_id: int) -> tuple[Classifier, Row[Any]]:
-    classifier = classifiers.by_name(connection, name)
+    classifiers.by_name(connection, name)  # which is named first if neither is there
     row = decisions.by_id(connection, decision_id)
-    if row.classifier_id != classifier.id:
+    classifier = classifiers.having(connection, name, row.classifier_id)
+    if classifier is None:
         raise NotFoundError(
             f"classifier {name!r} has made no decision {decision_id}",
             code=Code.UNKNOWN_DECISION,

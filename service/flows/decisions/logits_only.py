@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from venn_admit.service.core.types import Float32Array, IntArray
 from venn_admit.service.errors import Code, InvalidInputError
-from venn_admit.service.flows.methods.method import Decided, PointsToDecide, Snapshot
-from venn_admit.service.store.database.engine import connect
+from venn_admit.service.flows.methods.method import Decided, PointsToDecide
+from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.decisions import decisions
-from venn_admit.service.store.exemplars import exemplars, support
+from venn_admit.service.store.exemplars import support
 from venn_admit.service.store.exemplars.classifiers import Classifier, require_vectors
 from venn_admit.service.store.work.jobs import Job
 
@@ -25,8 +25,9 @@ class ScoredLogits:
     decided: Decided
 
     def apply(self, connection: Connection) -> None:
-        """Store the decisions."""
+        """Store the decisions; OutdatedError if points of the snapshot were forgotten since the job was recorded."""
         support.lock_for_results(connection, self.classifier)
+        require_whole(connection, self.classifier, self.job)
         decisions.write(
             connection,
             self.job,
@@ -38,27 +39,10 @@ class ScoredLogits:
         )
 
 
-def score_logits(
-    engine: Engine,
-    classifier: Classifier,
-    job: Job,
-    snapshot: Snapshot,
-    exemplar_ids: IntArray,
-    *,
-    memory_budget: int,
-) -> ScoredLogits:
-    """Decide on those of the exemplars that the job's snapshot has not decided on yet."""
-    with connect(engine) as connection:
-        wanted = decisions.undecided(
-            connection,
-            exemplar_ids,
-            calibration_id=snapshot.calibration.id,
-            weighted=job.weighted,
-            require_full_match=job.require_full_match,
-        )
-        logits = exemplars.network_logits(connection, classifier, wanted)
-    decided = snapshot.decide(PointsToDecide(None, None, logits), require_full_match=False, memory_budget=memory_budget)
-    return ScoredLogits(job, classifier, wanted, decided)
+def require_whole(connection: Connection, classifier: Classifier, job: Job) -> None:
+    """Raise OutdatedError if points of the snapshot that a job decides by were forgotten."""
+    assert job.calibration_id is not None, "a job that scores names a calibration"
+    calibrations.require_whole(connection, classifier, calibrations.by_id(connection, classifier, job.calibration_id))
 
 
 def point_of_logits(classifier: Classifier, vector: Float32Array | None, logits: Float32Array | None) -> PointsToDecide:

@@ -14,15 +14,20 @@ from venn_admit.service.errors import InvalidInputError, NotReadyError
 from venn_admit.service.files.output.exports import SCORES_SCHEMA, classes_of
 from venn_admit.service.files.output.tables import TableWriter
 from venn_admit.service.files.sources import ExemplarSource
-from venn_admit.service.flows.calibration.approximate import Approximated, approximate_points, require_support
-from venn_admit.service.flows.decisions.logits_only import ScoredLogits, require_decidable, score_logits
+from venn_admit.service.flows.calibration.approximate import (
+    Approximated,
+    approximate_points,
+    require_support,
+    take_in_waiting,
+)
+from venn_admit.service.flows.decisions.logits_only import ScoredLogits, require_decidable, require_whole
 from venn_admit.service.flows.exemplars.ingest import store_scored
 from venn_admit.service.flows.jobs.chunks import ChunkWork
-from venn_admit.service.flows.jobs.submit import Send, submit_job
+from venn_admit.service.flows.jobs.submit import Requester, Send, submit_job
 from venn_admit.service.flows.methods import registry
 from venn_admit.service.flows.methods.method import Decided, PointsToDecide, Snapshot
 from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.database.engine import connect, consistent_view
 from venn_admit.service.store.decisions import decisions
 from venn_admit.service.store.exemplars import classifiers, exemplars
 from venn_admit.service.store.exemplars.classifiers import Classifier
@@ -50,8 +55,12 @@ class Scored:
     decided: Decided
 
     def apply(self, connection: Connection) -> None:
-        """Store the decisions, and of the approximations what is new."""
+        """Store the decisions, and of the approximations what is new.
+
+        Raises OutdatedError if points of the snapshot were forgotten since the job was recorded.
+        """
         self.approximated.apply(connection)
+        require_whole(connection, self.approximated.classifier, self.job)
         decisions.write(
             connection,
             self.job,
@@ -74,6 +83,8 @@ def request_score(
     chunk_rows: int,
     on_rows: Callable[[int], None] = lambda _: None,
     send: Send | None = None,
+    requester: Requester | None = None,
+    on_stored: Callable[[Connection, ScoreRequest], object] = lambda *_: None,
 ) -> ScoreRequest:
     """Store a source's exemplars and submit the job that scores them, recorded in the same transaction.
 
@@ -87,16 +98,21 @@ def request_score(
         chunk_rows: Rows of a chunk of the job.
         on_rows: Is told the rows of each batch that is stored.
         send: As for `submit_job`.
+        requester: As for `submit_job`.
+        on_stored: Is called with the job in the transaction that records it.
 
     Raises:
         InvalidInputError: The source is not as it must be, or what is asked for needs vectors that the classifier does
             not have, or a certified calibration is asked for weights; nothing is stored then.
         NotReadyError: There is no calibration yet.
+        TooManyJobsError: The requester has as many unfinished jobs as it may have.
     """
-    with submit_job(engine, send) as submission:
+    take_in_waiting(engine, name)
+    with submit_job(engine, send, requester=requester) as submission:
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
+        calibrations.require_whole(connection, classifier, calibration)
         weighted = registry.settled_weights(calibration, weighted)
         require_decidable(classifier, weighted=weighted, require_full_match=require_full_match)
         if classifier.knn is not None:
@@ -112,7 +128,9 @@ def request_score(
             weighted=weighted,
             require_full_match=require_full_match,
         )
-    return ScoreRequest(job_id=job_id, calibration_id=calibration.id, rows=len(exemplar_ids), weighted=weighted)
+        request = ScoreRequest(job_id, calibration.id, rows=len(exemplar_ids), weighted=weighted)
+        on_stored(connection, request)
+    return request
 
 
 def score_points(
@@ -124,10 +142,9 @@ def score_points(
     exemplar_ids: IntArray,
     *,
     memory_budget: int,
+    device: str = "cpu",
 ) -> Scored | ScoredLogits:
     """Decide on those of the exemplars that the job's snapshot and options have not decided on yet."""
-    if classifier.knn is None:
-        return score_logits(engine, classifier, job, snapshot, exemplar_ids, memory_budget=memory_budget)
     with connect(engine) as connection:
         wanted = decisions.undecided(
             connection,
@@ -138,8 +155,13 @@ def score_points(
         )
         queries = exemplars.vectors(connection, classifier, wanted) if job.weighted else None
         logits = exemplars.network_logits(connection, classifier, wanted) if snapshot.needs_logits else None
+    if classifier.knn is None:
+        points = PointsToDecide(None, None, logits)
+        return ScoredLogits(
+            job, classifier, wanted, snapshot.decide(points, require_full_match=False, memory_budget=memory_budget)
+        )
     approximated = approximate_points(
-        engine, cache, classifier, wanted, snapshot.parameters, memory_budget=memory_budget
+        engine, cache, classifier, wanted, snapshot.parameters, memory_budget=memory_budget, device=device
     )
     assert approximated.approximation is not None
 
@@ -170,6 +192,7 @@ class ScoreChunks:
             self._snapshot(work.classifier.id, work.job.calibration_id),
             work.exemplar_ids,
             memory_budget=work.memory_budget,
+            device=work.device,
         )
 
     def _load_snapshot(self, classifier_id: int, calibration_id: int) -> Snapshot:
@@ -179,9 +202,9 @@ class ScoreChunks:
 
 
 def require_scores(engine: Engine, job_id: int) -> None:
-    """Raise InvalidInputError unless the job scores; NotFoundError where there is none."""
+    """Raise InvalidInputError unless the job scores; NotFoundError where there is none, or it was removed."""
     with connect(engine) as connection:
-        job = jobs.by_id(connection, job_id)
+        job = jobs.kept(connection, job_id)
     if job.kind != "score":
         raise InvalidInputError(f"job {job_id} is of kind {job.kind}, expected score: it has no decisions to write")
 
@@ -204,16 +227,16 @@ class ScoreCounts:
 
 
 def count_scores(engine: Engine, job_id: int) -> ScoreCounts:
-    """Count what a job decided. Raises NotFoundError if there is no such job."""
-    with connect(engine) as connection:
-        classifier = classifiers.by_id(connection, jobs.by_id(connection, job_id).classifier_id)
+    """Count what a job decided. Raises NotFoundError if there is no such job, or it was removed."""
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_id(connection, jobs.kept(connection, job_id).classifier_id)
         return ScoreCounts(classifier.class_names, decisions.counts(connection, job_id))
 
 
 def write_scores(engine: Engine, job_id: int, out: Path) -> None:
     """Write a finished job's decisions, one row for each row of its file, in its order; .parquet, .csv or .arrows."""
-    with connect(engine) as connection:
-        class_names = classifiers.by_id(connection, jobs.by_id(connection, job_id).classifier_id).class_names
+    with consistent_view(engine) as connection:
+        class_names = classifiers.by_id(connection, jobs.kept(connection, job_id).classifier_id).class_names
         with TableWriter(out, SCORES_SCHEMA) as writer:
             for rows in decisions.job_rows(connection, job_id):
                 writer.write(_score_columns(rows, class_names))
@@ -221,8 +244,8 @@ def write_scores(engine: Engine, job_id: int, out: Path) -> None:
 
 def read_scores(engine: Engine, job_id: int) -> pa.Table:
     """Return a finished job's decisions as `write_scores` writes them, with the columns of `SCORES_SCHEMA`."""
-    with connect(engine) as connection:
-        class_names = classifiers.by_id(connection, jobs.by_id(connection, job_id).classifier_id).class_names
+    with consistent_view(engine) as connection:
+        class_names = classifiers.by_id(connection, jobs.kept(connection, job_id).classifier_id).class_names
         batches = [
             pa.RecordBatch.from_pydict(_score_columns(rows, class_names), schema=SCORES_SCHEMA)
             for rows in decisions.job_rows(connection, job_id)

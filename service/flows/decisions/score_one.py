@@ -13,9 +13,10 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.approximation.knn import approximate
 from venn_admit.service.core.types import Float32Array, IntArray
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.errors import Code, InvalidInputError, NotFoundError
 from venn_admit.service.flows.decisions.logits_only import point_of_logits, require_decidable
-from venn_admit.service.flows.methods.method import AppliedPolicy, DecideOne, PointsToDecide
+from venn_admit.service.flows.exemplars.ingest import require_extractor
+from venn_admit.service.flows.methods.method import AppliedPolicy, Explained, PointsToDecide
 from venn_admit.service.flows.methods.recent import Recent
 from venn_admit.service.flows.methods.registry import METHODS, settled_weights
 from venn_admit.service.store.calibrations import calibrations
@@ -40,6 +41,13 @@ class GivenPoint:
 
     vector: Float32Array | None
     logits: Float32Array | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What is said of the extractor that points come from: its version, or None if nothing is said of it."""
+
+    extractor: str | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,32 +83,22 @@ class _Current:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _LookedUp:
-    """What was read of a point, by which to decide without the database."""
+class _Found:
+    """The nearest exemplars of one point, as in `PointDecision`."""
 
-    decision_of: DecideOne
     near: NearestExemplars | None
     neighbours: Sequence[DescribedExemplar]
 
-    def decide(self, current: _Current, *, require_full_match: bool) -> PointDecision:
-        explained = self.decision_of(require_full_match=require_full_match)
-        return PointDecision(
-            classifier=current.classifier,
-            calibration_id=current.calibration.id,
-            fields=explained.fields,
-            category_counts=explained.category_counts,
-            nearest=self.near,
-            neighbours=self.neighbours,
-            policy=explained.policy,
-        )
-
 
 class PointScorer:
-    """Decides on vectors one at a time, by the method of the current snapshot; keeps what it read of snapshots."""
+    """Decides on some points at a time, by the method of the current snapshot; keeps what it read of snapshots.
+
+    Threads may share it.
+    """
 
     def __init__(self, engine: Engine, cache: ArrayCache) -> None:
         self._engine = engine
-        self._snapshots: Recent[tuple[str, int, UUID], _Current] = Recent()
+        self._snapshots: Recent[tuple[str, int, UUID, str, str | None], _Current] = Recent()
         self._deciders = {name: method.point_decider(engine, cache) for name, method in METHODS.items()}
 
     def score(
@@ -131,51 +129,48 @@ class PointScorer:
         weighted: bool | None = None,
         require_full_match: bool = False,
         hnsw_ef_search: int | None = None,
+        stated: Stated | None = None,
     ) -> list[PointDecision]:
         """Decide on each of some points by the current snapshot, the same one for all, as if each were alone.
 
         weighted: by the localizer, or plain; None: as is usual for the method. require_full_match: reject q < K.
         hnsw_ef_search: search by the HNSW index, which may miss neighbours, with so many candidates; None: exactly.
-        Raises NotReadyError before the first calibration, or where there is no such index; InvalidInputError if the
-        method needs logits, if something needs vectors and there are none, or if weights are asked for of a certified
-        calibration.
+        stated: what is said of the extractor that the points come from; None: that was checked before.
+        Raises NotReadyError before the first calibration, or where there is no such index; ConflictError if the points
+        come from another extractor than the classifier's; InvalidInputError if the method needs logits, if something
+        needs vectors and there are none, or if weights are asked for of a certified calibration.
         """
-        with consistent_view(self._engine) as connection:
-            current = self._current(connection, name)
-            weights = settled_weights(current.calibration, weighted)
-            looked_up = [
-                self._look_up(connection, current, point, weights, require_full_match, hnsw_ef_search)
-                for point in points
-            ]
-        return [found.decide(current, require_full_match=require_full_match) for found in looked_up]
+        while True:
+            with consistent_view(self._engine) as connection:
+                current = self._current(connection, name)
+                if stated is not None:
+                    require_extractor(current.classifier, stated.extractor, "the request")
+                weights = settled_weights(current.calibration, weighted)
+                _require_decidable(current, points, weighted=weights, require_full_match=require_full_match)
+                found = [self._look_up(connection, current, point, hnsw_ef_search) for point in points]
+                decide = self._deciders[current.calibration.method].look_up(
+                    connection, current.classifier, current.calibration, _to_decide(current, points, found, weights)
+                )
+            try:
+                explained = decide(require_full_match=require_full_match)
+            except NotFoundError as error:
+                if error.code is not Code.UNKNOWN_CALIBRATION:
+                    raise
+                continue  # the snapshot was retired and deleted in between, so there is a newer one
+            return [_decision(current, one, of_point) for one, of_point in zip(explained, found, strict=True)]
 
     def _look_up(
-        self,
-        connection: Connection,
-        current: _Current,
-        point: GivenPoint,
-        weighted: bool,
-        require_full_match: bool,
-        hnsw_ef_search: int | None,
-    ) -> _LookedUp:
-        classifier, calibration = current.classifier, current.calibration
-        near = None
+        self, connection: Connection, current: _Current, point: GivenPoint, hnsw_ef_search: int | None
+    ) -> _Found:
+        classifier = current.classifier
         if current.parameters is None:
-            require_decidable(classifier, weighted=weighted, require_full_match=require_full_match)
             if hnsw_ef_search is not None:
                 classifiers.require_vectors(classifier, "a search")
-            to_decide = point_of_logits(classifier, point.vector, point.logits)
-        else:
-            if point.vector is None:
-                raise InvalidInputError(f"expected a vector, which classifier {classifier.name!r} decides on, got none")
-            near = _search(connection, classifier, point.vector, hnsw_ef_search)
-            to_decide = PointsToDecide(
-                approximate(*near.as_neighbours(), current.parameters.knn),
-                point.vector[np.newaxis] if weighted else None,
-                None if point.logits is None else point.logits[np.newaxis],
-            )
-        decide = self._deciders[calibration.method].look_up(connection, classifier, calibration, to_decide)
-        return _LookedUp(decide, near, () if near is None else exemplars.described(connection, near.ids))
+            return _Found(None, ())
+        if point.vector is None:
+            raise InvalidInputError(f"expected a vector, which classifier {classifier.name!r} decides on, got none")
+        near = _search(connection, classifier, point.vector, hnsw_ef_search)
+        return _Found(near, exemplars.described(connection, near.ids))
 
     def _current(self, connection: Connection, name: str) -> _Current:
         """The current snapshot of the classifier of this name, or an error that says what is missing."""
@@ -183,6 +178,7 @@ class PointScorer:
         def read() -> _Current:
             classifier = classifiers.by_name(connection, name)
             calibration = calibrations.latest(connection, classifier)
+            calibrations.require_whole(connection, classifier, calibration)
             parameters = approximations.parameters_of(connection, calibration.knn_parameters_id)
             return _Current(classifier, calibration, parameters)
 
@@ -196,3 +192,52 @@ def _search(
     if hnsw_ef_search is None:
         return nearest.exact_nearest(connection, classifier, vector)
     return nearest.hnsw_nearest(connection, classifier, vector, hnsw_ef_search)
+
+
+def _require_decidable(
+    current: _Current, points: Sequence[GivenPoint], *, weighted: bool, require_full_match: bool
+) -> None:
+    """Raise InvalidInputError unless points are as their classifier and what is asked for need them."""
+    classifier = current.classifier
+    if current.parameters is None:
+        require_decidable(classifier, weighted=weighted, require_full_match=require_full_match)
+    for row, point in enumerate(points):
+        place = f"points[{row}]." if len(points) > 1 else ""
+        if point.vector is not None and classifier.knn is not None:
+            _require_length(f"{place}vector", point.vector, classifier.dimension)
+        if point.logits is not None:
+            _require_length(f"{place}logits", point.logits, classifier.class_count)
+
+
+def _require_length(where: str, values: Float32Array, length: int) -> None:
+    if len(values) != length:
+        raise InvalidInputError(f"{where}: expected {length} numbers, got {len(values)}")
+
+
+def _to_decide(
+    current: _Current, points: Sequence[GivenPoint], found: Sequence[_Found], weighted: bool
+) -> PointsToDecide:
+    """All points at once, each with the bits that it has alone."""
+    if current.parameters is None:
+        alone = [point_of_logits(current.classifier, point.vector, point.logits) for point in points]
+        return PointsToDecide(None, None, np.concatenate([point.require_logits() for point in alone]))
+    near = nearest.as_neighbours([one.near for one in found if one.near is not None])
+    vectors = [point.vector for point in points if point.vector is not None]
+    logits = [point.logits for point in points if point.logits is not None]
+    return PointsToDecide(
+        approximate(*near, current.parameters.knn),
+        np.stack(vectors) if weighted else None,
+        np.stack(logits) if len(logits) == len(points) else None,
+    )
+
+
+def _decision(current: _Current, explained: Explained, found: _Found) -> PointDecision:
+    return PointDecision(
+        classifier=current.classifier,
+        calibration_id=current.calibration.id,
+        fields=explained.fields,
+        category_counts=explained.category_counts,
+        nearest=found.near,
+        neighbours=found.neighbours,
+        policy=explained.policy,
+    )

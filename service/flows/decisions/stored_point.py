@@ -16,9 +16,9 @@ def stored_point(engine: Engine, name: str, external_id: str) -> GivenPoint:
         found = labels.by_external_id(connection, classifier, [external_id]).get(external_id)
         if found is None:
             raise NotFoundError(
-                f"classifier {name!r} has no exemplar {external_id!r}",
+                f"classifier {classifier.name!r} has no exemplar {external_id!r}",
                 code=Code.UNKNOWN_EXEMPLAR,
-                classifier=name,
+                classifier=classifier.name,
                 exemplar=external_id,
             )
         ids = np.array([found.id])

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Engine, Row
+from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.service.store.calibrations import calibrations, calibrators
 from venn_admit.service.store.calibrations.calibrators import Calibrator
 from venn_admit.service.store.database.engine import connect, consistent_view
 from venn_admit.service.store.decisions import catalogue
 from venn_admit.service.store.decisions.catalogue import Counts, Holdings
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars import classifiers, support
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.work import jobs
 
@@ -33,13 +33,14 @@ class Listed:
 class Shown:
     """A classifier in detail.
 
-    parameters: None before the first fit. settings: retired ones too, the one in use first. jobs: the newest first.
-    decisions: the last few of the newest score job, newest first. outcomes: how many of its last rows were
-    admitted (None) or rejected, by reason.
+    waiting: training exemplars that wait for jobs that are running. parameters: None before the first fit. settings:
+    retired ones too, the one in use first. jobs: the newest first. decisions: the last few of the newest score job,
+    newest first. outcomes: how many of its last rows were admitted (None) or rejected, by reason.
     """
 
     classifier: Classifier
     holdings: Holdings
+    waiting: int
     parameters: Row[Any] | None
     settings: list[Calibrator]
     jobs: Sequence[Row[Any]]
@@ -56,23 +57,34 @@ class ListedCalibrations:
 
 
 def list_classifiers(engine: Engine) -> list[Listed]:
-    """Return every classifier, by name."""
+    """Return every classifier and every generation of it, by name."""
     with consistent_view(engine) as connection:
-        counts = catalogue.counts(connection)
-        return [
-            Listed(
-                classifier,
-                counts.get(classifier.id, Counts()),
-                next(iter(calibrators.of_classifier(connection, classifier)), None),
-            )
-            for classifier in classifiers.every(connection)
-        ]
+        return listed(connection, classifiers.every(connection))
+
+
+def listed(connection: Connection, found: Sequence[Classifier]) -> list[Listed]:
+    """Return some classifiers at a glance."""
+    counts = catalogue.counts(connection)
+    return [
+        Listed(
+            classifier,
+            counts.get(classifier.id, Counts()),
+            next(iter(calibrators.of_classifier(connection, classifier)), None),
+        )
+        for classifier in found
+    ]
 
 
 def find(engine: Engine, name: str) -> Classifier:
     """Return the classifier of a name. Raises NotFoundError."""
     with connect(engine) as connection:
         return classifiers.by_name(connection, name)
+
+
+def count_waiting(engine: Engine, name: str) -> int:
+    """Return how many training exemplars wait for jobs that are running. Raises NotFoundError."""
+    with connect(engine) as connection:
+        return support.waiting(connection, classifiers.by_name(connection, name))
 
 
 def show(engine: Engine, name: str) -> Shown:
@@ -83,6 +95,7 @@ def show(engine: Engine, name: str) -> Shown:
         return Shown(
             classifier=classifier,
             holdings=catalogue.holdings(connection, classifier),
+            waiting=support.waiting(connection, classifier),
             parameters=catalogue.parameters(connection, classifier),
             settings=calibrators.of_classifier(connection, classifier),
             jobs=jobs.summaries(connection, limit=_JOBS, classifier=classifier.name),
@@ -92,13 +105,17 @@ def show(engine: Engine, name: str) -> Shown:
 
 
 def show_calibration(engine: Engine, name: str, calibration_id: int | None) -> tuple[Row[Any], Calibrator]:
-    """Return a snapshot, or the current one, and its setting.
+    """Return a snapshot, of any generation of the classifier, or the current one, and its setting.
 
     Raises NotFoundError, and NotReadyError if there is no snapshot yet.
     """
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
-        found = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+        if calibration_id is None:
+            found = calibrations.latest(connection, classifier)
+        else:
+            found = calibrations.of_any_generation(connection, classifier, calibration_id)
+            classifier = classifiers.by_id(connection, found.classifier_id)
         (row,) = calibrations.summaries(connection, classifier, limit=1, calibration_id=found.id)
         settings = {setting.id: setting for setting in calibrators.of_classifier(connection, classifier)}
         return row, settings[row.setting]

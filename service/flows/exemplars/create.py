@@ -1,19 +1,21 @@
 """Registering a classifier."""
 
+from collections.abc import Callable
 from decimal import Decimal
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.splits import DEFAULT_KNN_SHARE, DEFAULT_MC_SHARE, LOGITS_ONLY_MC_SHARE
 from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.files.label_values import check_class_names
+from venn_admit.service.files.records import VERSION_RULE, is_version
 from venn_admit.service.store.database.engine import transaction
 from venn_admit.service.store.exemplars import classifiers
-from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.classifiers import LONGEST_NAME, Classifier
 
 LONGEST_VECTOR = 16_000  # pgvector's own limit
 MOST_NEIGHBOURS = 10_000  # stored for every exemplar
 DEFAULT_NEIGHBOURS = 25
-_NAME_LENGTH = 100
 
 
 def create(
@@ -25,8 +27,10 @@ def create(
     dimension: int | None = None,
     neighbour_count: int | None = None,
     logits_only: bool = False,
+    extractor: str | None = None,
     knn_share: Decimal = DEFAULT_KNN_SHARE,
     mc_share: Decimal = DEFAULT_MC_SHARE,
+    on_stored: Callable[[Connection, Classifier], object] = lambda *_: None,
 ) -> Classifier:
     """Register a classifier.
 
@@ -38,8 +42,10 @@ def create(
         dimension: D, unless it has logits only.
         neighbour_count: K; None for the default.
         logits_only: Whether it has no vectors. Nothing is fitted then, so that held-out data are mc and vp, half each.
+        extractor: The version of what its vectors come from; None: that which the first data state, if any.
         knn_share: Share of held-out data in split knn.
         mc_share: Share in split mc.
+        on_stored: Is called with the classifier in the transaction that stores it.
 
     Raises:
         InvalidInputError: A value is out of range, or is given although there are no vectors.
@@ -55,20 +61,13 @@ def create(
         neighbour_count = DEFAULT_NEIGHBOURS if neighbour_count is None else neighbour_count
         _check_knn(dimension, neighbour_count)
     check_name(name)
-    if len(class_names) < 2 or not all(class_names):
-        raise InvalidInputError(
-            f"classes: expected at least two names, got {len([known for known in class_names if known])}"
-        )
-    unprintable = [known for known in class_names if not known.isprintable()]
-    if unprintable:
-        raise InvalidInputError(f"classes: expected printable characters, got {unprintable[0]!a}")
-    repeated = sorted({known for known in class_names if class_names.count(known) > 1})
-    if repeated:
-        raise InvalidInputError(f"classes: expected each name once, got {', '.join(repeated)} more than once")
+    if extractor is not None:
+        check_extractor(extractor)
+    check_class_names(class_names)
     if not -(2**63) <= seed < 2**63:
         raise InvalidInputError(f"seed: expected an integer of 64 bits, got {seed}")
     with transaction(engine) as connection:
-        return classifiers.create(
+        created = classifiers.create(
             connection,
             name=name,
             class_names=class_names,
@@ -77,19 +76,35 @@ def create(
             knn_share=knn_share,
             mc_share=mc_share,
             seed=seed,
+            extractor=extractor,
         )
+        on_stored(connection, created)
+    return created
 
 
 def _check_knn(dimension: int | None, neighbour_count: int) -> None:
     if dimension is None:
         raise InvalidInputError("expected the length of the vectors, or a classifier with logits only, got neither")
-    if not 1 <= dimension <= LONGEST_VECTOR:
-        raise InvalidInputError(f"dim: expected 1 to {LONGEST_VECTOR}, pgvector's limit, got {dimension}")
+    check_dimension(dimension)
     if not 1 <= neighbour_count <= MOST_NEIGHBOURS:
         raise InvalidInputError(f"k: expected 1 to {MOST_NEIGHBOURS} neighbours, got {neighbour_count}")
 
 
+def check_dimension(dimension: int) -> None:
+    """Raise InvalidInputError unless vectors of this length can be stored."""
+    if not 1 <= dimension <= LONGEST_VECTOR:
+        raise InvalidInputError(f"dim: expected 1 to {LONGEST_VECTOR}, pgvector's limit, got {dimension}")
+
+
+def check_extractor(extractor: str) -> None:
+    """Raise InvalidInputError unless a version of an extractor may be this text."""
+    if not is_version(extractor):
+        raise InvalidInputError(f"extractor: expected {VERSION_RULE}, got {extractor!a}")
+
+
 def check_name(name: str) -> None:
     """Raise InvalidInputError unless a classifier may have this name."""
-    if not 1 <= len(name) <= _NAME_LENGTH or not name.isprintable() or name != name.strip():
-        raise InvalidInputError(f"name: expected 1 to {_NAME_LENGTH} printable characters, got {name!a}")
+    if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
+        raise InvalidInputError(f"name: expected 1 to {LONGEST_NAME} printable characters, got {name!a}")
+    if classifiers.addressed(name)["generation"] is not None:
+        raise InvalidInputError(f"name: expected no @ with a number at the end, which names a generation, got {name!a}")

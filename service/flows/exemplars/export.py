@@ -1,6 +1,7 @@
 """Writing what is stored to files that other programs can read."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.engine import consistent_view
 from venn_admit.service.store.decisions import reports
-from venn_admit.service.store.exemplars import approximations, classifiers, exemplars
+from venn_admit.service.store.exemplars import approximations, classifiers, exemplars, forgotten
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
@@ -42,6 +43,15 @@ class Export(StrEnum):
     UNLABELLED = "unlabelled"
 
 
+def show_parameters(engine: Engine, name: str, calibration_id: int | None) -> dict[str, Any]:
+    """Return the parameters of a calibration as they are exported; before the first, those of the last fit.
+
+    calibration_id: None for the current one. Raises NotFoundError and NotReadyError.
+    """
+    with consistent_view(engine) as connection:
+        return _parameters(connection, classifiers.by_name(connection, name), calibration_id)
+
+
 def check_export(what: str, out: Path) -> Export:
     """Return what is to be exported; InvalidInputError if there is no such thing, or it cannot be written to `out`."""
     if what not in list(Export):
@@ -53,8 +63,16 @@ def check_export(what: str, out: Path) -> Export:
     return Export(what)
 
 
-def export(engine: Engine, name: str, what: Export, out: Path, *, calibration_id: int | None = None) -> int:
-    """Write one kind of what is stored for a classifier to `out`, and return how many rows.
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written. forgotten: how many points of a snapshot lack among the rows, as they were forgotten since."""
+
+    rows: int
+    forgotten: int = 0
+
+
+def export(engine: Engine, name: str, what: Export, out: Path, *, calibration_id: int | None = None) -> Exported:
+    """Write one kind of what is stored for a classifier to `out`.
 
     Args:
         engine: The database.
@@ -71,17 +89,20 @@ def export(engine: Engine, name: str, what: Export, out: Path, *, calibration_id
         classifier = classifiers.by_name(connection, name)
         if what is Export.PARAMETERS:
             write_json(out, _parameters(connection, classifier, calibration_id))
-            return 1
+            return Exported(1)
         if what is Export.POLICY:
             write_json(out, policy_document(connection, classifier, calibration_id))
-            return 1
+            return Exported(1)
         schema, rows, columns = _table(connection, classifier, what, calibration_id)
         count = 0
         with TableWriter(out, schema) as writer:
             for block in rows:
                 writer.write({name: [value(row) for row in block] for name, value in columns.items()})
                 count += len(block)
-    return count
+        if what is not Export.CALIBRATION:
+            return Exported(count)
+        calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+        return Exported(count, forgotten.lost_points(connection, calibration.id).total)
 
 
 Columns = dict[str, Callable[[Row[Any]], Any]]

@@ -1,9 +1,10 @@
 """Labels as they arrive, for exemplars that are stored: events in a ledger, and what follows from them."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.splits import assign_splits
 from venn_admit.service.core.types import HELD_OUT_SPLITS, Split
@@ -27,8 +28,9 @@ class LabelResult:
     is recorded. These five add up to the rows.
     joined, left: exemplars that train the KNN or calibrate from now on, by split, and that no longer do. kept: those
     with a label new or corrected that do neither. still_calibrating: those labelled as selected that calibrate,
-    because they were drawn at random earlier. recalibrations: calibrators that must be recalibrated. ignored: columns
-    of the file that were not read.
+    because they were drawn at random earlier. All of these are about one exemplar a row: that of the generation that
+    was named, or if it has none, of the newest that has one. in_other_generations: what was recorded for the others.
+    recalibrations: calibrators that must be recalibrated. ignored: columns of the file that were not read.
     """
 
     rows: int
@@ -41,6 +43,7 @@ class LabelResult:
     left: int
     kept: int
     still_calibrating: int
+    in_other_generations: int
     recalibrations: int
     ignored: list[str]
 
@@ -53,12 +56,16 @@ def label(
     selection: str,
     retract: bool,
     join_train: bool = False,
+    on_stored: Callable[[Connection, LabelResult], object] = lambda *_: None,
 ) -> LabelResult:
     """Record labels: all of them, or none if one of them is refused.
 
     A random label makes an exemplar that was stored to be scored calibrate, in the split that its hash gives, as
     if it had been ingested; a selected one is kept and never calibrates. The latest label counts. Once an exemplar
     calibrates or trains, a correction of any selection changes its label alone; a label taken back ends it.
+
+    A label is of an exemplar, however it is seen: it is recorded for each generation of the classifier that has one of
+    this id, and each puts it to use by itself.
 
     Args:
         engine: The database.
@@ -67,10 +74,11 @@ def label(
         selection: Of rows for which the source names none.
         retract: Whether an empty label takes the stored one back.
         join_train: Whether selected exemplars become training exemplars of the KNN.
+        on_stored: Is called with what became of the labels, in the transaction that stores them.
 
     Raises:
         InvalidInputError: The source is not as it must be, or exemplars are to train where there are no vectors.
-        NotFoundError: An id is not stored.
+        NotFoundError: An id is stored for no generation of the classifier.
         ConflictError: An exemplar calibrates and would train.
     """
     with transaction(engine) as connection:
@@ -79,35 +87,64 @@ def label(
             classifiers.require_vectors(classifier, "training")
         rows = source.read(class_names=classifier.class_names, selection=selection, retract=retract)
         # As ingestion does: who is stored, and in which split, stays so until this is done.
-        exemplars.lock_ingestion(connection, classifier)
-        stored = labels.by_external_id(connection, classifier, rows.external_ids)
-        before, events = _events(classifier, rows, stored, source, join_train=join_train)
-        if events:
-            labels.record(connection, events, source=source.name)
-        changes = _support_changes(before, events)
-        if changes:
-            support.change(connection, classifier, changes)
-        touched = {was.split for was in before} | {event.split for event in events}
-        is_outdated = bool(touched & recalibrations.CALIBRATION_SPLITS)
-        requests = recalibrations.request(connection, classifier, "labels") if is_outdated else 0
-    return _counts(rows, stored, before, events, requests)
+        every = exemplars.lock_ingestion_of_all(connection, classifier)
+        classifier = classifiers.usable(connection, classifier)
+        every = [one for one in every if one.deleting_since is None]
+        changes = [
+            _changes(
+                one, rows, labels.by_external_id(connection, one, rows.external_ids), source, join_train=join_train
+            )
+            for one in every
+        ]
+        primary = _primary(classifier, changes, rows, source)
+        requests = sum(_record(connection, one, source) for one in changes)
+        counts = _counts(rows, primary, requests, sum(len(one.events) for one in changes))
+        on_stored(connection, counts)
+    return counts
 
 
-def _events(
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """What labels change in one generation, by external id. stored: those of their exemplars that it has."""
+
+    classifier: Classifier
+    stored: dict[str, LabelledExemplar]
+    events: dict[str, LabelEvent]
+
+
+def _changes(
     classifier: Classifier,
     rows: LabelRows,
     stored: dict[str, LabelledExemplar],
     source: LabelSource,
     *,
     join_train: bool,
-) -> tuple[list[LabelledExemplar], list[LabelEvent]]:
-    """The exemplars that change, and how."""
-    before, events = [], []
+) -> _Changes:
+    """What labels change in a generation that has these exemplars."""
+    events = {}
     for row, (external_id, number, selection) in enumerate(
         zip(rows.external_ids, rows.labels.tolist(), rows.selections, strict=True)
     ):
         exemplar = stored.get(external_id)
         if exemplar is None:
+            continue
+        wanted = None if number < 0 else number
+        if join_train:
+            where = f"{source}: row {row}, id {external_id!r}"
+            _check_may_train(classifier, exemplar, wanted, selection, where)
+        split = Split.TRAIN if join_train else _split(classifier, exemplar, wanted, selection)
+        if (wanted, split) != (exemplar.label, exemplar.split):
+            events[external_id] = LabelEvent(exemplar.id, wanted, selection, split)
+    return _Changes(classifier, stored, events)
+
+
+def _primary(classifier: Classifier, changes: list[_Changes], rows: LabelRows, source: LabelSource) -> _Changes:
+    """What changes of one exemplar a row: that of the classifier, or else of the newest generation that has it."""
+    preferred = sorted(changes, key=lambda one: (one.classifier.id != classifier.id, -one.classifier.generation))
+    primary = _Changes(classifier, {}, {})
+    for row, external_id in enumerate(rows.external_ids):
+        found = next((one for one in preferred if external_id in one.stored), None)
+        if found is None:
             raise NotFoundError(
                 f"{source}: row {row}, external_id: classifier {classifier.name!r} has no exemplar {external_id!r}; "
                 "ingest or score it first",
@@ -115,19 +152,33 @@ def _events(
                 classifier=classifier.name,
                 exemplar=external_id,
             )
-        wanted = None if number < 0 else number
-        if join_train:
-            _check_may_train(exemplar, wanted, selection, f"{source}: row {row}, id {external_id!r}")
-        split = Split.TRAIN if join_train else _split(classifier, exemplar, wanted, selection)
-        if (wanted, split) != (exemplar.label, exemplar.split):
-            before.append(exemplar)
-            events.append(LabelEvent(exemplar.id, wanted, selection, split))
-    return before, events
+        primary.stored[external_id] = found.stored[external_id]
+        if external_id in found.events:
+            primary.events[external_id] = found.events[external_id]
+    return primary
 
 
-def _check_may_train(exemplar: LabelledExemplar, wanted: int | None, selection: str, where: str) -> None:
+def _record(connection: Connection, changes: _Changes, source: LabelSource) -> int:
+    """Store what changes in one generation; return how many calibrators must be recalibrated."""
+    events = list(changes.events.values())
+    before = [changes.stored[external_id] for external_id in changes.events]
+    if events:
+        labels.record(connection, events, source=source.name)
+    of_support = _support_changes(before, events)
+    if of_support:
+        support.change(connection, changes.classifier, of_support)
+    touched = {was.split for was in before} | {event.split for event in events}
+    is_outdated = bool(touched & recalibrations.CALIBRATION_SPLITS)
+    return recalibrations.request(connection, changes.classifier, "labels") if is_outdated else 0
+
+
+def _check_may_train(
+    classifier: Classifier, exemplar: LabelledExemplar, wanted: int | None, selection: str, where: str
+) -> None:
     if exemplar.split in HELD_OUT_SPLITS:
-        raise ConflictError(f"{where}: it calibrates, in split {exemplar.split}, and cannot train too; leave it out")
+        raise ConflictError(
+            f"{where}: it calibrates {classifier.name!r}, in split {exemplar.split}, and cannot train too; leave it out"
+        )
     if wanted is None or selection != "selected":
         got = "none" if wanted is None else f"one that is {selection}"
         raise InvalidInputError(
@@ -162,14 +213,8 @@ def _support_changes(before: list[LabelledExemplar], events: list[LabelEvent]) -
     return changes
 
 
-def _counts(
-    rows: LabelRows,
-    stored: dict[str, LabelledExemplar],
-    before: list[LabelledExemplar],
-    events: list[LabelEvent],
-    requests: int,
-) -> LabelResult:
-    pairs = list(zip(before, events, strict=True))
+def _counts(rows: LabelRows, primary: _Changes, requests: int, recorded: int) -> LabelResult:
+    pairs = [(primary.stored[external_id], event) for external_id, event in primary.events.items()]
     joined: Counter[Split] = Counter(
         event.split for was, event in pairs if was.split == Split.SCORED and event.split != Split.SCORED
     )
@@ -179,16 +224,17 @@ def _counts(
         corrected=sum(None not in (was.label, event.label) and was.label != event.label for was, event in pairs),
         retracted=sum(event.label is None for _, event in pairs),
         put_to_use=sum(event.label is not None and was.label == event.label for was, event in pairs),
-        unchanged=len(rows.external_ids) - len(events),
+        unchanged=len(rows.external_ids) - len(pairs),
         joined=dict(joined),
         left=sum(was.split != Split.SCORED and event.split == Split.SCORED for was, event in pairs),
-        kept=sum(event.label is not None and event.split == Split.SCORED for event in events),
+        kept=sum(event.label is not None and event.split == Split.SCORED for event in primary.events.values()),
         still_calibrating=sum(
-            selection == "selected" and number >= 0 and stored[external_id].split in HELD_OUT_SPLITS
+            selection == "selected" and number >= 0 and primary.stored[external_id].split in HELD_OUT_SPLITS
             for external_id, number, selection in zip(
                 rows.external_ids, rows.labels.tolist(), rows.selections, strict=True
             )
         ),
+        in_other_generations=recorded - len(pairs),
         recalibrations=requests,
         ignored=rows.ignored,
     )

@@ -2,14 +2,17 @@
 
 from sqlalchemy import Engine
 
+from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.flows.exemplars.create import check_name
 from venn_admit.service.flows.exemplars.settings import Check, locked_settings
 from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars import classifiers, exemplars
 
 
 def rename(engine: Engine, name: str, new: str, *, check: Check = lambda _: None) -> None:
     """Give a classifier the name `new`; jobs, caches and decisions refer to it by its key and are not affected.
+
+    Its generations are called by the new name too.
 
     Args:
         engine: The database.
@@ -19,11 +22,17 @@ def rename(engine: Engine, name: str, new: str, *, check: Check = lambda _: None
 
     Raises:
         NotFoundError: No classifier is called `name`.
-        InvalidInputError: `new` is not a valid name.
+        InvalidInputError: `new` is not a valid name, or `name` is that of a generation that is not current.
         ConflictError: Another classifier is called `new`.
     """
     check_name(new)
     with transaction(engine) as connection:
+        exemplars.lock_ingestion_of_all(connection, classifiers.by_name(connection, name))
         found = locked_settings(connection, name)
         check(found)
+        if not found.classifier.is_current:
+            raise InvalidInputError(
+                f"expected the name of a classifier, got that of a generation, {name!r}; rename "
+                f"{found.classifier.shared_name!r}, and its generations are called by the new name too"
+            )
         classifiers.rename(connection, found.classifier, new)

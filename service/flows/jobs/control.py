@@ -6,19 +6,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from celery import Celery
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from venn_admit.service import broker
 from venn_admit.service.errors import BrokerError, Code, JobError
+from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.database.engine import at_once, connect, transaction
+from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.work import jobs
 
-# A message that has led to no claim after this time counts as lost, and is sent again.
+# If fewer messages wait than chunks that were sent this long ago, the difference counts as lost, and is sent again.
 RESEND_SECONDS = 60.0
 # How often progress is read while waiting, which is a look-up of the chunks of one job,
 POLL_SECONDS = 0.2
-# and how often lost messages are sent again and workers are checked, which reads all jobs and sessions.
+# how often first messages are sent and workers are checked, which reads all sessions,
 CARE_SECONDS = 1.0
+# and how often lost messages are sent again, which reads all jobs, and asks the broker if some have waited for long.
+COUNT_SECONDS = 30.0
 # How long a job waits for a broker that was reached before.
 BROKER_PATIENCE_SECONDS = 120.0
 
@@ -28,13 +32,26 @@ OnWait = Callable[[str | None], None]
 
 
 def relay(engine: Engine, app: Celery, job_id: int | None = None, resend_seconds: float = RESEND_SECONDS) -> int:
-    """Send a message for each open chunk that has none under way, and return how many were sent.
+    """Send the messages that `take_due` names, and return how many were sent. Raises BrokerError.
 
-    The chunks are marked as sent first: a crash in between leaves a message to be sent again, and a message
-    sent twice does nothing the second time. Raises BrokerError; the chunks count as not sent then.
+    The chunks are marked as sent first: a crash in between leaves a message to be sent again, and one message too many
+    does nothing. If the broker cannot be reached, they count as not sent.
+    """
+    return _send(engine, app, take_due(engine, app, job_id, resend_seconds))
+
+
+def relay_unsent(engine: Engine, app: Celery, job_id: int) -> int:
+    """Send the messages that `relay` sends without counting those that wait, which the broker need not be asked for.
+
+    The chunks are those of the job that never had a message, or whose claim has expired since. Return how many were
+    sent. Raises BrokerError.
     """
     with at_once(engine) as connection:
-        chunks = jobs.take_unsent(connection, job_id, resend_seconds)
+        chunks = jobs.take_unsent(connection, job_id)
+    return _send(engine, app, chunks)
+
+
+def _send(engine: Engine, app: Celery, chunks: list[tuple[int, int]]) -> int:
     if not chunks:
         return 0
     try:
@@ -46,8 +63,30 @@ def relay(engine: Engine, app: Celery, job_id: int | None = None, resend_seconds
     return len(chunks)
 
 
+def take_due(engine: Engine, app: Celery, job_id: int | None, resend_seconds: float) -> list[tuple[int, int]]:
+    """Return the chunks (job, ordinal) that a message must be sent for, and mark them as sent. Raises BrokerError.
+
+    A message wakes a worker for whichever chunk is next, so that what counts is how many there are: of chunks that were
+    sent long ago, of all jobs, as many are sent again as messages are missing in the queue.
+
+    Args:
+        engine: The database.
+        app: The Celery application that counts the messages that wait.
+        job_id: The job whose chunks may lack a first message; None for all.
+        resend_seconds: How long ago.
+    """
+    with at_once(engine) as connection:
+        overdue = jobs.overdue(connection, resend_seconds)
+    missing = overdue - broker.waiting_chunks(app) if overdue else 0
+    with at_once(engine) as connection:
+        chunks = jobs.take_unsent(connection, job_id)
+        if missing > 0:
+            chunks += jobs.take_overdue(connection, resend_seconds, missing)
+    return chunks
+
+
 def cancel(engine: Engine, job_id: int) -> None:
-    """End a running job: no further chunk of it is claimed.
+    """End a running job: no further chunk of it is claimed, and what is still computed of it does not count.
 
     Raises:
         NotFoundError: There is no such job.
@@ -66,11 +105,27 @@ def cancel(engine: Engine, job_id: int) -> None:
 def reopen(engine: Engine, job_id: int) -> None:
     """Let a job that failed or was cancelled continue; one that is running or done stays as it is.
 
-    Failed chunks are tried as if for the first time. Raises NotFoundError.
+    Failed chunks are tried as if for the first time.
+
+    Raises:
+        NotFoundError: There is no such job, or it was removed.
+        ConflictError: The classifier is being deleted.
+        OutdatedError: Points of the calibration that the job decides by were forgotten.
     """
     with transaction(engine) as connection:
-        jobs.by_id(connection, job_id)
+        job = jobs.kept(connection, job_id)
+        if job.state in ("failed", "cancelled"):
+            _require_resumable(connection, job)
         jobs.reopen(connection, job_id)
+
+
+def _require_resumable(connection: Connection, job: jobs.Job) -> None:
+    """Raise before a job goes on that could not be completed."""
+    classifier = classifiers.by_id(connection, job.classifier_id)
+    classifiers.require_usable(classifier)
+    if job.kind == "score" and job.calibration_id is not None:
+        calibration = calibrations.by_id(connection, classifier, job.calibration_id)
+        calibrations.require_whole(connection, classifier, calibration)
 
 
 @contextmanager
@@ -116,11 +171,16 @@ def await_job(
     with cancelled_if_unsent(engine, job_id):
         relay(engine, app, job_id)
     waits_for, cared_at, reached_at = None, -math.inf, time.monotonic()
+    counted_at = reached_at
     while True:
         if time.monotonic() - cared_at >= CARE_SECONDS:
             cared_at = time.monotonic()
             try:
-                relay(engine, app, job_id)
+                if cared_at - counted_at >= COUNT_SECONDS:
+                    relay(engine, app, job_id)
+                    counted_at = cared_at  # not if it fails, or a broker that is away would count as reached next time
+                else:
+                    relay_unsent(engine, app, job_id)
                 waits_for = check_workers()
                 reached_at = time.monotonic()
             except BrokerError as error:
@@ -136,5 +196,10 @@ def await_job(
             waits_for = waits_for or "waiting for a chunk whose worker died"
         on_wait(waits_for)
         time.sleep(POLL_SECONDS)
+    require_done(job_id, progress)
+
+
+def require_done(job_id: int, progress: jobs.Progress) -> None:
+    """Raise JobError unless a job that is over is complete."""
     if progress.state != "done":
         raise JobError(f"job {job_id} {progress.state}: {progress.error or 'no reason was given'}")

@@ -4,13 +4,11 @@ import time
 
 from sqlalchemy import Engine
 
-from venn_admit.service.errors import JobError
 from venn_admit.service.flows.jobs.chunks import ChunkRunner
+from venn_admit.service.flows.jobs.control import POLL_SECONDS, require_done
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.work import jobs
 
-# How long to wait before looking again for a chunk that nobody has.
-POLL_SECONDS = 0.2
 _OVER = ("done", "failed")
 
 
@@ -31,7 +29,7 @@ def compute_job(engine: Engine, runner: ChunkRunner, job_id: int) -> None:
             open_chunks = [row.chunk for row in jobs.chunks(connection, job_id) if row.state not in _OVER]
         if progress.state != "running":
             break
-        if not sum(runner.run(job_id, ordinal) for ordinal in open_chunks):
+        claims = (runner.claim(job_id, ordinal) for ordinal in open_chunks)
+        if not sum(runner.compute(claim) for claim in claims if claim is not None):
             time.sleep(POLL_SECONDS)
-    if progress.state != "done":
-        raise JobError(f"job {job_id} {progress.state}: {progress.error or 'no reason was given'}")
+    require_done(job_id, progress)

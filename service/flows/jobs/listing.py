@@ -1,6 +1,6 @@
 """The jobs, their progress, and the workers that compute them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.work import jobs
 
-# A job, or a chunk of one, with the columns of `jobs.sql`.
+# A job, or a chunk of one, with the columns of `jobs.sql` and `job_chunks.sql`.
 JobRow = Row[Any]
 ChunkRow = Row[Any]
 
@@ -29,34 +29,27 @@ def list_jobs(engine: Engine, name: str | None, *, limit: int, before: int | Non
     """Return the newest jobs of a classifier, or of all; before: only those older than a job. Raises NotFoundError."""
     with connect(engine) as connection:
         if name is not None:
-            classifiers.by_name(connection, name)
+            name = classifiers.by_name(connection, name).name
         return jobs.summaries(connection, limit=limit, classifier=name, before=before)
 
 
 def show_job(engine: Engine, job_id: int, *, with_chunks: bool = False, name: str | None = None) -> ShownJob:
     """Return one job, its progress and its chunks. Raises NotFoundError.
 
-    name: of the classifier that it must be of; None: of any.
+    name: of the classifier that it must be of, in any of its generations; None: of any.
     """
     with connect(engine) as connection:
         if name is not None:
-            classifiers.by_name(connection, name)
-        jobs.by_id(connection, job_id)
-        found = jobs.summaries(connection, limit=1, job_id=job_id, classifier=name)
-        if not found:
+            classifiers.by_name(connection, name)  # which is named first if neither is there
+        job = jobs.by_id(connection, job_id)
+        if name is not None and classifiers.having(connection, name, job.classifier_id) is None:
             raise NotFoundError(f"classifier {name!r} has no job {job_id}", code=Code.UNKNOWN_JOB, job=job_id)
-        (summary,) = found
+        (summary,) = jobs.summaries(connection, limit=1, job_id=job_id)
         return ShownJob(
             summary,
             jobs.chunk_states(connection, job_id),
             jobs.chunks(connection, job_id) if with_chunks else [],
         )
-
-
-def running_jobs(engine: Engine, job_ids: Collection[int]) -> set[int]:
-    """Return which of the jobs are running."""
-    with connect(engine) as connection:
-        return jobs.running(connection, job_ids)
 
 
 def progress(engine: Engine, job_id: int) -> jobs.Progress:

@@ -11,23 +11,23 @@ from venn_admit.service.store.decisions.decisions import Verdicts
 
 
 def decision_fields(
-    approximation: Approximation | None, verdicts: Verdicts, evidence: Mapping[str, Any]
+    approximation: Approximation | None, verdicts: Verdicts, evidence: Mapping[str, Any], row: int
 ) -> dict[str, Any]:
     """Return what is stored of the decision on one point, by the names of the columns.
 
-    approximation: the KNN's view of the point; None without vectors. verdicts: of the point. evidence: what its method
-    keeps besides.
+    approximation: the KNN's view of all points; None without vectors. verdicts: of all points. evidence: what the
+    method keeps of the one point besides. row: its number among all.
     """
-    decision, reason = int(verdicts.selection.decision[0]), int(verdicts.selection.reason[0])
+    decision, reason = int(verdicts.selection.decision[row]), int(verdicts.selection.reason[row])
     return {
-        "predicted": int(verdicts.predicted[0]),
-        "match_count": None if approximation is None else int(approximation.match_count[0]),
-        "distance": None if approximation is None else float(approximation.distance[0]),
-        "logits": None if approximation is None else approximation.logits[0].tolist(),
+        "predicted": int(verdicts.predicted[row]),
+        "match_count": None if approximation is None else int(approximation.match_count[row]),
+        "distance": None if approximation is None else float(approximation.distance[row]),
+        "logits": None if approximation is None else approximation.logits[row].tolist(),
         **evidence,
-        "upweight": _null_if_nan(verdicts.upweight[0]),
-        "lower": _null_if_nan(verdicts.lower[0]),
-        "upper": _null_if_nan(verdicts.upper[0]),
+        "upweight": _null_if_nan(verdicts.upweight[row]),
+        "lower": _null_if_nan(verdicts.lower[row]),
+        "upper": _null_if_nan(verdicts.upper[row]),
         "decision": None if decision < 0 else decision,
         "reason": None if reason < 0 else str(tuple(Reason)[reason]),
     }

@@ -1,6 +1,6 @@
 """What the flows ask of a method of calibration, as a calibrator names it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -164,23 +164,26 @@ class Snapshot(Protocol):
 
 
 class PointDecider(Protocol):
-    """Decides on one point by the current snapshot, from what SQL finds; keeps what it read of snapshots."""
+    """Decides on some points by the current snapshot, from what SQL finds; keeps what it read of snapshots."""
 
     def look_up(
         self, connection: Connection, classifier: Classifier, calibration: Calibration, points: PointsToDecide
-    ) -> "DecideOne":
-        """Read what the decision on one point rests on; what is returned decides as a job would, bit for bit.
+    ) -> "DecideEach":
+        """Read what the decisions on m points rest on; what is returned decides as a job would, bit for bit.
 
-        connection: a consistent view, in which the calibration is the current one. It may be closed by the time of the
-        decision.
+        connection: a consistent view, in which the calibration is the current one. It must be closed by the time of the
+        decisions, which may need another one.
         """
         ...
 
 
-class DecideOne(Protocol):
-    """Decides on the point that was looked up."""
+class DecideEach(Protocol):
+    """Decides on the points that were looked up.
 
-    def __call__(self, *, require_full_match: bool) -> Explained: ...
+    Raises NotFoundError if the snapshot was deleted meanwhile, so that another one is current.
+    """
+
+    def __call__(self, *, require_full_match: bool) -> Sequence[Explained]: ...
 
 
 class Method(Protocol):

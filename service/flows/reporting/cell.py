@@ -22,7 +22,8 @@ class OpenedCell:
     """A cell of the map of a calibration.
 
     match_counts: its values of q. distances: from which d, up to which, not included. classes: its points by split and
-    true class. points: at most `SHOWN_POINTS` of them, those that are wrong first.
+    true class; none on later pages of its points. points: at most `SHOWN_POINTS` of them, those that are wrong first.
+    has_more: whether more follow.
     """
 
     calibration: int
@@ -31,12 +32,30 @@ class OpenedCell:
     distances: tuple[float, float]
     classes: Sequence[Row[Any]]
     points: Sequence[Row[Any]]
+    has_more: bool
 
 
-def open_cell(engine: Engine, name: str, calibration_id: int, row: int, column: int) -> OpenedCell:
-    """Return a cell. row, column: its group of q and of d, each from 0, as in the map.
+def open_cell(
+    engine: Engine,
+    name: str,
+    calibration_id: int,
+    row: int,
+    column: int,
+    *,
+    after: tuple[bool, int] | None = None,
+) -> OpenedCell:
+    """Return a cell.
 
-    Raises NotFoundError if there is no such classifier, calibration or cell.
+    Args:
+        engine: The database.
+        name: The classifier's name.
+        calibration_id: The snapshot.
+        row: Its group of q, from 0, as in the map.
+        column: Its group of d, from 0, as in the map.
+        after: Whether the last point of the page before is right, and its exemplar; None for the first page.
+
+    Raises:
+        NotFoundError: There is no such classifier, calibration or cell.
     """
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
@@ -52,11 +71,13 @@ def open_cell(engine: Engine, name: str, calibration_id: int, row: int, column: 
             raise NotFoundError(f"the map has {len(edges) - 1} by {QUARTILES} cells, and none at {row}, {column}")
         match_counts = range(edges[row], edges[row + 1])
         bounds = (0.0, *quartiles.tolist(), float("inf"))
+        points = cells.points(connection, calibration, match_counts, column, after=after, limit=SHOWN_POINTS + 1)
         return OpenedCell(
             calibration=calibration.id,
             class_names=classifier.class_names,
             match_counts=match_counts,
             distances=(bounds[column], bounds[column + 1]),
-            classes=cells.classes(connection, calibration, match_counts, column),
-            points=cells.points(connection, calibration, match_counts, column, limit=SHOWN_POINTS),
+            classes=cells.classes(connection, calibration, match_counts, column) if after is None else (),
+            points=points[:SHOWN_POINTS],
+            has_more=len(points) > SHOWN_POINTS,
         )

@@ -71,6 +71,7 @@ def request_evaluation_of_source(
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
+        calibrations.require_whole(connection, classifier, calibration)
         exemplar_ids = store_scored(connection, classifier, source, on_rows)
         labelled = evaluations.labelled(connection, calibration, exemplar_ids)
         if not labelled.ids.size and not labelled.seen_count:
@@ -90,11 +91,12 @@ def request_evaluation_of_decisions(
         connection = submission.connection
         classifier = classifiers.by_name(connection, name)
         calibration = calibrations.held(connection, classifier, calibration_id)
+        calibrations.require_whole(connection, classifier, calibration)
         labelled = evaluations.labelled(connection, calibration, evaluations.decided(connection, calibration))
         if not labelled.ids.size and not labelled.seen_count:
             raise InvalidInputError(
-                f"calibration {calibration.id} of {name!r} has decided on no labelled exemplar: score a file that has "
-                "labels, or name one to evaluate"
+                f"calibration {calibration.id} of {classifier.name!r} has decided on no labelled exemplar: score a "
+                "file that has labels, or name one to evaluate"
             )
         return _request(submission, classifier, calibration, labelled, f"calibration {calibration.id}", chunk_rows)
 

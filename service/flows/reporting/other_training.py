@@ -14,7 +14,7 @@ from venn_admit.service.core.approximation.knn import approximate
 from venn_admit.service.core.memory import block_rows
 from venn_admit.service.core.neighbours.left_out import neighbours_without
 from venn_admit.service.core.types import Approximation, IntArray, Neighbours, Split, Support, join_approximations
-from venn_admit.service.errors import Code, InvalidInputError, NotFoundError, OutdatedError
+from venn_admit.service.errors import Code, InvalidInputError, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.service.files.label_values import ClassNumbers
 from venn_admit.service.flows.calibration.approximate import neighbours_in_order, positions
 from venn_admit.service.flows.calibration.calibrate import require_parameters
@@ -112,14 +112,19 @@ def other_training(
         exemplar = stored.get(external_id)
         if exemplar is None:
             raise NotFoundError(
-                f"classifier {name!r} has no exemplar {external_id!r}",
+                f"classifier {classifier.name!r} has no exemplar {external_id!r}",
                 code=Code.UNKNOWN_EXEMPLAR,
-                classifier=name,
+                classifier=classifier.name,
                 exemplar=external_id,
             )
         if exemplar.split != Split.TRAIN or exemplar.label is None:
             raise InvalidInputError(
                 f"exemplar {external_id!r} is in split {exemplar.split}, expected a training exemplar"
+            )
+        if exemplar.id > classifier.support_version:
+            raise NotReadyError(
+                f"training exemplar {external_id!r} waits for jobs that are running, and has no effect yet: ask "
+                "again once they are done"
             )
         becomes = new_labels.get(external_id)
         changes.append(

@@ -16,8 +16,8 @@ from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.engine import consistent_view
 from venn_admit.service.store.decisions import reports
 from venn_admit.service.store.decisions.offered import offered_queries
-from venn_admit.service.store.decisions.reports import SnapshotOrigin
-from venn_admit.service.store.exemplars import classifiers, exemplars
+from venn_admit.service.store.decisions.reports import ReportStanding, SnapshotOrigin
+from venn_admit.service.store.exemplars import classifiers, exemplars, forgotten
 
 
 def report(
@@ -42,10 +42,11 @@ def report(
         changes = reports.snapshot_changes(connection, calibration)
         watch = read_monitor(connection, classifier, calibration)
         history = reports.history(connection, calibration)
+        lost = forgotten.lost_points(connection, calibration.id)
     return CalibrationReport(
         classifier=classifier.name,
         class_names=classifier.class_names,
-        snapshot=_facts(calibration, origin),
+        snapshot=_facts(calibration, origin, lost.total),
         inventory=inventory,
         changes=changes,
         agreement=agreement,
@@ -69,7 +70,14 @@ def report(
     )
 
 
-def _facts(calibration: Calibration, origin: SnapshotOrigin) -> SnapshotFacts:
+def report_standing(engine: Engine, name: str, calibration_id: int | None) -> ReportStanding:
+    """Return what tells whether `report` would say something else now than it said before; errors are the same."""
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        return reports.standing(connection, calibrations.latest_or_by_id(connection, classifier, calibration_id))
+
+
+def _facts(calibration: Calibration, origin: SnapshotOrigin, lost: int) -> SnapshotFacts:
     return SnapshotFacts(
         id=calibration.id,
         created_at=origin.created_at,
@@ -80,6 +88,7 @@ def _facts(calibration: Calibration, origin: SnapshotOrigin) -> SnapshotFacts:
         alpha=calibration.method_settings.alpha,
         mc_count=calibration.mc_count,
         vp_count=calibration.vp_count,
+        forgotten=lost,
     )
 
 

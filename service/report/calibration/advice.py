@@ -23,7 +23,7 @@ def advice(report: CalibrationReport, steps: NextSteps) -> list[str]:
         steps: How users of the shell that shows it take the steps that are advised.
     """
     if not report.snapshot.is_current:
-        return [f"This calibration is retired: `{steps.report(report.classifier)}` shows the current one."]
+        return [f"This calibration has been replaced: `{steps.report(report.classifier)}` shows the current one."]
     findings = [*_errors(report, steps), *_rejections(report, steps), *_unlike(report)]
     return [*_with_sample(findings, _label_sample(report, steps)), *_upkeep(report, steps)]
 
@@ -110,27 +110,27 @@ def _upkeep(report: CalibrationReport, steps: NextSteps) -> Iterator[str]:
     elif report.agreement.grown(report.agreement.held_out):
         yield (
             "KNN and network differ more often on mc and vp than at the fit, by more than chance: "
-            f"`{steps.fit(name)}`, then calibrate."
+            f"`{steps.fit(name)}` fits them again; calibrate afterwards."
         )
     elif report.agreement.grown(report.agreement.scored):
         yield (
             "KNN and network differ more often on scored exemplars than at the fit, by more than chance: label a "
-            f"random sample of them, then `{steps.fit(name)}` and calibrate."
+            f"random sample of them, which `{steps.fit(name)}` uses; calibrate afterwards."
         )
 
 
 def _label_sample(report: CalibrationReport, steps: NextSteps) -> str:
     """Return how to label recent traffic so that it calibrates."""
     name = report.classifier
-    taken_up = f"`{steps.label(name)}` and `{steps.recalibrate(name)}`."
+    taken_up = f"`{steps.label(name)}` records the labels, and `{steps.recalibrate(name)}` uses them."
     if report.traffic is not None and not report.traffic.unlabelled:
         return (
             "every point of recent traffic has a label already, so score newer traffic; or, if the labels came with "
-            f"the scored file and do not calibrate yet, record those of a random sample again with {taken_up}"
+            f"the scored file and do not calibrate yet, take those of a random sample again: {taken_up}"
         )
     return (
         "label a random sample of recent traffic "
-        f"(`{steps.list_unlabelled(name)}` lists it in random order: take the first rows), then run {taken_up}"
+        f"(`{steps.list_unlabelled(name)}` lists it in random order: take the first rows); {taken_up}"
     )
 
 

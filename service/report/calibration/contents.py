@@ -13,7 +13,7 @@ from venn_admit.service.core.monitoring.partition_map import PartitionMap
 from venn_admit.service.core.monitoring.traffic import Traffic
 from venn_admit.service.core.types import Reason, Split
 from venn_admit.service.report.calibration.common.watch import Watch
-from venn_admit.service.report.calibration.sections import Finding, Picture, Section, TextTable
+from venn_admit.service.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.service.report.calibration.steps import NextSteps
 from venn_admit.service.report.evaluation.class_coverage import ClassCoverage
 
@@ -69,6 +69,10 @@ class MethodPart(Protocol):
         """Return the labels that are lacking."""
         ...
 
+    def unlocks(self, report: "CalibrationReport") -> list[Unlock]:
+        """Return what further labels would unlock, fewest labels first."""
+        ...
+
     def rejections(self, report: "CalibrationReport", steps: NextSteps) -> Iterator[Finding]:
         """Yield why too little can be admitted, if so."""
         ...
@@ -94,7 +98,8 @@ class MethodPart(Protocol):
 class SnapshotFacts:
     """A snapshot: its number, when, why and how it was made, and whether it is current.
 
-    parameters_are_current: whether its KNN parameters are; None if the classifier has logits only.
+    parameters_are_current: whether its KNN parameters are; None if the classifier has logits only. mc_count, vp_count:
+    the points that it was made of, of which some, forgotten, were forgotten since.
     """
 
     id: int
@@ -106,6 +111,7 @@ class SnapshotFacts:
     alpha: Decimal
     mc_count: int
     vp_count: int
+    forgotten: int
 
 
 @dataclass(frozen=True, slots=True)

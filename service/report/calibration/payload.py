@@ -31,6 +31,7 @@ def calibration_payload(report: CalibrationReport, steps: NextSteps) -> dict[str
         "stored": {
             "exemplars": {str(split): inventory.exemplars[split] for split in Split},
             "labelled": {str(split): inventory.labelled[split] for split in Split},
+            "training_waiting": inventory.training_waiting,
             "labels": {
                 chosen.selection: {
                     "exemplars": chosen.exemplars,
@@ -70,6 +71,7 @@ def _snapshot(report: CalibrationReport) -> dict[str, Any]:
         **report.part.settings_payload(),
         "mc": snapshot.mc_count,
         "vp": snapshot.vp_count,
+        "forgotten": snapshot.forgotten,
     }
 
 

@@ -49,6 +49,23 @@ class Picture:
     draw: "Callable[[], Figure]"
 
 
+@dataclass(frozen=True, slots=True)
+class Unlock:
+    """What further random labels would let a calibration admit.
+
+    where: the partition or class, as the report names it. match_counts: its values of q; None without vectors, or for
+    any. predicted: its predicted class; None for any. points: its points, which cannot be admitted now. lacking: in
+    words. labels: the number of random labels that it takes, in expectation; inf if it is unknown.
+    """
+
+    where: str
+    match_counts: range | None
+    predicted: int | None
+    points: int
+    lacking: str
+    labels: float
+
+
 class Finding(NamedTuple):
     """What was found, and whether labels of recent traffic are the remedy, which is said behind it then."""
 

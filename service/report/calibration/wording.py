@@ -19,7 +19,7 @@ from venn_admit.service.report.evaluation.wording import share_text
 
 def heading(report: CalibrationReport) -> str:
     snapshot = report.snapshot
-    state = "current" if snapshot.is_current else "retired"
+    state = "current" if snapshot.is_current else "replaced"
     return f"{report.classifier}: calibration {snapshot.id}, {state}, of {time_text(snapshot.created_at)}"
 
 
@@ -34,7 +34,11 @@ def settings_text(report: CalibrationReport) -> str:
         )
         if count
     )
-    return f"method {snapshot.method}, {report.part.settings_text()}; {counts}; reason: {snapshot.reason}."
+    made = f"method {snapshot.method}, {report.part.settings_text()}; {counts}; reason: {snapshot.reason}."
+    if not snapshot.forgotten:
+        return made
+    gone = f"{snapshot.forgotten:,} points of the calibration have since been forgotten"
+    return f"{made} {gone}; the figures below are of the others."
 
 
 def sections(report: CalibrationReport, steps: NextSteps) -> list[Section]:
@@ -90,6 +94,16 @@ def time_text(time: datetime) -> str:
     return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
+def waiting_text(waiting: int) -> str:
+    """Return what is said of training exemplars that wait.
+
+    >>> waiting_text(1)
+    '1 training exemplar waits for jobs that are running, for ten minutes at most.'
+    """
+    they_wait = "1 training exemplar waits" if waiting == 1 else f"{waiting:,} training exemplars wait"
+    return f"{they_wait} for jobs that are running, for ten minutes at most."
+
+
 def _stored(report: CalibrationReport) -> Section:
     inventory, changes = report.inventory, report.changes
     rows = tuple(
@@ -112,6 +126,7 @@ def _stored(report: CalibrationReport) -> Section:
         "What is stored",
         (
             TextTable(("split", "exemplars", "with a label"), rows, query="stored"),
+            *([waiting_text(inventory.training_waiting)] if inventory.training_waiting else []),
             TextTable(("labels outside train", "exemplars", "first", "newest"), chosen, query="labels"),
             since,
         ),

@@ -25,6 +25,8 @@ CLOSEST = 1e-6
 """Scores are drawn on a logistic axis, on which 0 and 1 have no place; they are drawn this close to it at most."""
 
 BARS = 40
+LEVELS = 600
+"""At most this many steps of a bound are drawn across a panel, fewer than it has pixels on the screen."""
 
 
 def cells_figure(
@@ -97,6 +99,7 @@ def _draw_bounds(
         rows = steps.take(np.flatnonzero(steps.cell == state.q_bin * class_count + state.predicted))
         if not len(rows.cell):
             continue
+        rows = _visible(rows, limits)
         at = np.append(np.maximum(_logit(rows.score), limits[0]), limits[1])
         lower, upper = (np.append(values, values[-1:]) for values in (rows.lower, rows.upper_above))
         axes.fill_between(at, lower, upper, step="post", color=colour, alpha=0.25, linewidth=0)
@@ -110,6 +113,13 @@ def _draw_bounds(
     axes.set(xlim=limits, ylim=(-0.02, 1.02))
     axes.tick_params(labelbottom=False)
     axes.grid(alpha=0.25)
+
+
+def _visible(rows: Steps, limits: tuple[float, float]) -> Steps:
+    """The last step within each of `LEVELS` stretches of a panel: others could not be told apart from it."""
+    place = LEVELS * (_logit(rows.score) - limits[0]) / (limits[1] - limits[0])
+    stretch = np.clip(np.floor(place), -1, LEVELS)
+    return rows.take(np.flatnonzero(np.diff(stretch, append=np.inf)))
 
 
 def _draw_counts(axes: Axes, place: FloatArray, limits: tuple[float, float]) -> None:

@@ -14,6 +14,7 @@ from venn_admit.service.report.evaluation.wording import (
     PREDICTED,
     SIDE_BY_SIDE,
     TRUE,
+    counts_text,
     few_text,
     interval_note,
     kind_tallies,
@@ -102,7 +103,7 @@ def glance_table(report: DatasetReport) -> EvaluationTable:
         measured = row.singletons
         return (
             Cell(str(promise_of(row.name))),
-            Cell(share_text(measured.overall.portion), hint=_counts(measured.overall)),
+            Cell(share_text(measured.overall.portion), hint=counts_text(measured.overall)),
             _share(measured.overall, report),
             *of_kind(measured, TRUE),
             *of_kind(measured, PREDICTED),
@@ -168,8 +169,8 @@ def _holds(every: EveryClass) -> Cell:
 def _share(tally: Tally, report: DatasetReport) -> Cell:
     verdict = tally.verdict(report.alpha)
     if not tally.count:
-        return Cell(verdict=verdict, few=True, hint=_counts(tally))
-    return Cell(share_text(tally.share), verdict=verdict, few=tally.is_few, hint=_counts(tally))
+        return Cell(verdict=verdict, few=True, hint=counts_text(tally))
+    return Cell(share_text(tally.share), verdict=verdict, few=tally.is_few, hint=counts_text(tally))
 
 
 def _worst(tallies: tuple[Tally, ...], report: DatasetReport) -> Cell:
@@ -189,10 +190,5 @@ def _worst(tallies: tuple[Tally, ...], report: DatasetReport) -> Cell:
         f"({shorten(name, NAME_WIDTH)})",
         verdict=tally.verdict(report.alpha),
         few=tally.is_few,
-        hint=f"{name}: {_counts(tally)}",
+        hint=f"{name}: {counts_text(tally)}",
     )
-
-
-def _counts(tally: Tally) -> str:
-    documents = "" if tally.documents is None else f" of {tally.documents} documents"
-    return f"{tally.correct} of {tally.count} points{documents}; N = {tally.total}"

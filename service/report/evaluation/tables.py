@@ -23,6 +23,7 @@ from venn_admit.service.report.evaluation.wording import (
     SIDE_BY_SIDE,
     TRUE,
     accuracy_note,
+    counts_text,
     few_text,
     hidden_classes,
     interval_note,
@@ -169,7 +170,7 @@ def _partitions(report: DatasetReport, partitions: PartitionTable) -> Evaluation
             return Cell(few=True)
         portion = f"({share_text(tally.portion)})"
         return Cell(
-            share_text(tally.share), portion, share_text(measured.threshold), few=tally.is_few, hint=_counts(tally)
+            share_text(tally.share), portion, share_text(measured.threshold), few=tally.is_few, hint=counts_text(tally)
         )
 
     return EvaluationTable(
@@ -210,10 +211,10 @@ def _judged(tally: Tally, report: DatasetReport, *, portion: bool = True) -> Cel
     """Share, n/N if asked for, and interval."""
     verdict = tally.verdict(report.alpha)
     if tally.count == 0:
-        return Cell(verdict=verdict, few=True, hint=_counts(tally))
+        return Cell(verdict=verdict, few=True, hint=counts_text(tally))
     beside = f"({share_text(tally.portion)})" if portion else ""
     return Cell(
-        share_text(tally.share), beside, interval_text(tally.interval), verdict, tally.is_few, hint=_counts(tally)
+        share_text(tally.share), beside, interval_text(tally.interval), verdict, tally.is_few, hint=counts_text(tally)
     )
 
 
@@ -222,11 +223,6 @@ def _plain(share: float, interval: tuple[float, float], few: bool) -> Cell:
     if isnan(share):
         return Cell(few=True)
     return Cell(share_text(share), "", interval_text(interval), few=few)
-
-
-def _counts(tally: Tally) -> str:
-    documents = "" if tally.documents is None else f" of {tally.documents} documents"
-    return f"{tally.correct} of {tally.count} points{documents}; N = {tally.total}"
 
 
 def _legend(report: DatasetReport, what: str) -> Note:

@@ -48,6 +48,12 @@ def interval_text(interval: tuple[float, float]) -> str:
     return "-".join("1.00" if end >= 0.9995 else f"{end:.3f}".removeprefix("0") for end in interval)
 
 
+def counts_text(tally: Tally) -> str:
+    """The counts behind a share, such as `190 of 200 points; N = 488`."""
+    documents = "" if tally.documents is None else f" of {tally.documents} documents"
+    return f"{tally.correct} of {tally.count} points{documents}; N = {tally.total}"
+
+
 def note_text(part: str | Verdict) -> str:
     """A part of a note as text: of a verdict, its mark and its words."""
     return f"{MARKS[part]} {part.words}" if isinstance(part, Verdict) else part

@@ -16,7 +16,7 @@ from venn_admit.service.report.pages.environment import page_environment
 
 
 def calibration_view(report: CalibrationReport, steps: NextSteps, draw: Callable[[Picture], Markup]) -> dict[str, Any]:
-    """Return what the templates of a report show. draw: makes the element that shows a picture."""
+    """Return what the templates of a report show, in which steps are commands. draw: makes the element of a picture."""
     return {
         "heading": heading(report),
         "settings": settings_text(report),
@@ -26,6 +26,7 @@ def calibration_view(report: CalibrationReport, steps: NextSteps, draw: Callable
         "verdict": verdict(report),
         "figures": key_figures(report),
         "queries": report.queries,
+        "steps_are_words": False,
     }
 
 

@@ -57,6 +57,7 @@ def settings_figure(found: SettingsTried) -> Figure:
             axes.set_xticks(
                 list(places), [f"{one.value}\nin use" if one.is_current else one.value for one in found.tried]
             )
+            axes.tick_params(axis="x", labelrotation=90 if len(found.tried) > MOST_LEVEL_TICKS else 0)
             axes.set_xlabel(NAMES[found.varied])
             axes.grid(alpha=0.25)
         names = drawable_class_names(found.class_names)

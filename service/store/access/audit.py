@@ -15,14 +15,16 @@ class Origin(StrEnum):
 
     HTTP = "http"
     COMMAND_LINE = "command line"
+    SCHEDULE = "schedule"
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something that was done, or refused; without what the request held, which may be secret.
 
-    action: the operationId of the route, authenticate, create_key or revoke_key. route: method and path template.
-    target: the classifier or key that the path or command names.
+    action: the operationId of the route, authenticate, or create_key, revoke_key, create_generation, switch_generation,
+    state_extractor, delete_job, prune_jobs, forget_exemplars, delete_classifier or delete_generation. route: method
+    and path template. target: the classifier, key or job that the path or command names.
     """
 
     origin: Origin

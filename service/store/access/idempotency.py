@@ -56,9 +56,9 @@ def extend(connection: Connection, attempt: Attempt, *, lease: timedelta) -> Non
     connection.execute(statement("idempotency.extend"), {**attempt.parameters, "lease": lease})
 
 
-def record(connection: Connection, attempt: Attempt, answer: KeptAnswer, *, kept_for: timedelta) -> None:
-    """Keep an answer, unless another attempt has begun since."""
-    connection.execute(
+def record(connection: Connection, attempt: Attempt, answer: KeptAnswer, *, kept_for: timedelta) -> bool:
+    """Keep an answer; return False if there is one already, or another attempt has begun since."""
+    recorded = connection.execute(
         statement("idempotency.record"),
         {
             **attempt.parameters,
@@ -69,6 +69,12 @@ def record(connection: Connection, attempt: Attempt, answer: KeptAnswer, *, kept
             "kept_for": kept_for,
         },
     )
+    return recorded.one_or_none() is not None
+
+
+def forget(connection: Connection, attempt: Attempt) -> None:
+    """Delete the answer that an attempt led to, because what it had stored was taken back."""
+    connection.execute(statement("idempotency.forget"), attempt.parameters)
 
 
 def release(connection: Connection, attempt: Attempt) -> None:

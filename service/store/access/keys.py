@@ -103,6 +103,12 @@ def revoke(connection: Connection, key_id: int) -> bool:
     return connection.execute(statement("keys.revoke_key"), {"key_id": key_id}).one_or_none() is not None
 
 
+def move(connection: Connection, before: Classifier, after: Classifier) -> None:
+    """Have the keys for a classifier go with its name, from one generation to another."""
+    parameters = {"before_id": before.id, "after_id": after.id}
+    connection.execute(statement("keys.move_keys"), parameters)
+
+
 def note_use(connection: Connection, key_id: int) -> None:
     """Note that a key is used; this writes at most once a minute."""
     connection.execute(statement("keys.note_use"), {"key_id": key_id})

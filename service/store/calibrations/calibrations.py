@@ -15,7 +15,7 @@ from venn_admit.service.core.calibrators.certified.tallies import ClassKind
 from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows
 from venn_admit.service.core.calibrators.venn_abers.settings import VennAbersSettings
 from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
-from venn_admit.service.errors import Code, NotFoundError, NotReadyError
+from venn_admit.service.errors import Code, NotFoundError, NotReadyError, OutdatedError
 from venn_admit.service.store.calibrations.calibration_points import ChangedRows, delete_unheld, write_changes
 from venn_admit.service.store.calibrations.setting_forms import (
     MethodSettings,
@@ -33,7 +33,8 @@ from venn_admit.service.store.database.binary_copy import (
     driver_cursor,
 )
 from venn_admit.service.store.database.statements import copy_query, statement, stream
-from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars import forgotten
+from venn_admit.service.store.exemplars.classifiers import Classifier, addressed, having
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,28 +230,41 @@ def latest(connection: Connection, classifier: Classifier) -> Calibration:
         # It was retired and deleted in between, so there is a newer one.
 
 
-def latest_key(connection: Connection, name: str) -> tuple[int, UUID] | None:
+def latest_key(connection: Connection, name: str) -> tuple[int, UUID, str, str | None] | None:
     """Return id and revision of the snapshot that `latest` returns for the classifier of this name; None without one.
 
-    A snapshot never changes, so that what was read of it before can be used by these.
+    With them come the classifier's name, which a switch of generations changes, and its extractor, which may be stated
+    after the snapshot was made. A snapshot never changes, so that what was read of it before can be used by these.
     """
     if not name.isprintable():  # as for `classifiers.by_name`
         return None
-    row = connection.execute(statement("calibrations.latest_key"), {"name": name}).one_or_none()
-    return None if row is None else (row.id, row.revision)
+    row = connection.execute(statement("calibrations.latest_key"), addressed(name)).one_or_none()
+    return None if row is None else (row.id, row.revision, row.name, row.extractor)
 
 
 def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -> Calibration:
     """Return a snapshot of a classifier; NotFoundError if it has none with this id."""
     found = _read(connection, calibration_id)
     if found is None or found.classifier_id != classifier.id:
-        raise NotFoundError(
-            f"classifier {classifier.name!r} has no calibration {calibration_id}",
-            code=Code.UNKNOWN_CALIBRATION,
-            classifier=classifier.name,
-            calibration=calibration_id,
-        )
+        raise _unknown(classifier, calibration_id)
     return found
+
+
+def of_any_generation(connection: Connection, classifier: Classifier, calibration_id: int) -> Calibration:
+    """Return a snapshot of a classifier or of another generation of it; NotFoundError if none has this id."""
+    found = _read(connection, calibration_id)
+    if found is None or having(connection, classifier.address, found.classifier_id) is None:
+        raise _unknown(classifier, calibration_id)
+    return found
+
+
+def _unknown(classifier: Classifier, calibration_id: int) -> NotFoundError:
+    return NotFoundError(
+        f"classifier {classifier.name!r} has no calibration {calibration_id}",
+        code=Code.UNKNOWN_CALIBRATION,
+        classifier=classifier.name,
+        calibration=calibration_id,
+    )
 
 
 def summaries(
@@ -356,6 +370,20 @@ def held(connection: Connection, classifier: Classifier, calibration_id: int | N
         if kept.one_or_none() is not None:
             return found
         # It was retired and deleted meanwhile, so there is a newer one, or the next attempt raises NotFoundError.
+
+
+def require_whole(connection: Connection, classifier: Classifier, calibration: Calibration) -> None:
+    """Raise OutdatedError if points of a snapshot were forgotten, so that what it decides would be something else."""
+    lost = forgotten.lost_points(connection, calibration.id).total
+    if lost:
+        raise OutdatedError(
+            f"{lost} of the {calibration.mc_count + calibration.vp_count:,} points of calibration {calibration.id} of "
+            f"{classifier.name!r} have since been forgotten, so nothing is decided by it any more: recalibrate, or use "
+            "a newer one",
+            code=Code.POINTS_FORGOTTEN,
+            classifier=classifier.name,
+            calibration=calibration.id,
+        )
 
 
 def export_rows(connection: Connection, calibration: Calibration) -> Iterator[Sequence[Row[Any]]]:

@@ -156,9 +156,15 @@ def _encode(
     """The payload of one column as bytes (n, width), and the number of bytes that count, -1 for a null (n,)."""
     n = len(values)
     if isinstance(column, Bytes):
-        lengths = np.array([-1 if value is None else len(value) for value in values], dtype=np.int64)
-        padded = np.array([value or b"" for value in values], dtype=np.bytes_)
-        return padded.view(np.uint8).reshape(n, padded.dtype.itemsize), lengths
+        given = [value or b"" for value in values]
+        lengths = np.fromiter(map(len, given), dtype=np.int64, count=n)
+        # Values of one length, such as digests, need no padding.
+        if (lengths == lengths[0]).all():
+            payload = np.frombuffer(b"".join(given), dtype=np.uint8).reshape(n, lengths[0])
+        else:
+            padded = np.array(given, dtype=np.bytes_)
+            payload = padded.view(np.uint8).reshape(n, padded.dtype.itemsize)
+        return payload, np.where([value is None for value in values], -1, lengths) if None in values else lengths
     wire = np.zeros(n, dtype=column.wire)
     column.fill(wire, np.asarray(values))
     lengths = np.full(n, column.wire.itemsize, dtype=np.int64)

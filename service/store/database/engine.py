@@ -2,15 +2,18 @@
 
 import os
 import re
+import select
+import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 import psycopg
 import sqlalchemy
-from sqlalchemy import URL, Connection, Engine, exc, make_url
+from sqlalchemy import URL, Connection, Engine, event, exc, make_url
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from venn_admit.service.errors import Code, DatabaseError, InvalidInputError
 from venn_admit.service.secrets import MASK, mask
@@ -45,6 +48,9 @@ _ADVICE = {
 }
 _ADVICE_ELSE = "look at the server's log"
 _UNREACHABLE = ("08", "57P")
+# A connection that was idle for longer may have been forgotten on the way, where nothing tells of it.
+_PING_SECONDS = 30.0
+_RETURNED = "returned"
 # The options of an address that a message shows; any other may be a secret, even a misspelt one.
 _SHOWN_OPTIONS = ("host", "hostaddr", "port", "user", "sslmode")
 
@@ -140,9 +146,48 @@ def create_engine(
     ]
     defaults = {"application_name": application_name, "connect_timeout": "10"}
     address = address.set(query={**defaults, **address.query, "options": " ".join(options)})
-    engine = sqlalchemy.create_engine(address, pool_pre_ping=True, pool_size=pool_size, max_overflow=4)
+    engine = sqlalchemy.create_engine(address, pool_size=pool_size, max_overflow=4)
+    event.listen(engine, "checkin", _note_return)
+    event.listen(engine, "checkout", _require_open(engine))
     _engines.add(engine)
     return engine
+
+
+def _note_return(connection: object, entry: ConnectionPoolEntry) -> None:
+    """Leave it to the server whether the next transaction may write, and note when the connection came back.
+
+    After a read-only transaction, SQLAlchemy has the next one ask for write access, which a standby refuses.
+    """
+    entry.info[_RETURNED] = time.monotonic()
+    if isinstance(connection, psycopg.Connection) and not connection.closed:
+        connection.read_only = None
+
+
+def _require_open(engine: Engine) -> Callable[[object, ConnectionPoolEntry, object], None]:
+    """Have the pool replace a connection that the server closed, mostly without a question to the server.
+
+    A server that ends a session says so: there is something to be read. Only then, or if the connection was idle for
+    long, is the server asked.
+    """
+
+    def check(connection: object, entry: ConnectionPoolEntry, _: object) -> None:
+        assert isinstance(connection, psycopg.Connection)
+        if connection.closed:
+            raise exc.DisconnectionError
+        idle_seconds = time.monotonic() - entry.info.get(_RETURNED, time.monotonic())
+        if idle_seconds > _PING_SECONDS or _has_something_to_read(connection):
+            try:
+                engine.dialect.do_ping(connection)  # type: ignore[arg-type]
+            except psycopg.OperationalError as error:
+                raise exc.DisconnectionError from error
+
+    return check
+
+
+def _has_something_to_read(connection: psycopg.Connection[object]) -> bool:
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _parse(url: str) -> URL:
@@ -191,8 +236,9 @@ def connect(engine: Engine) -> Iterator[Connection]:
 def at_once(engine: Engine) -> Iterator[Connection]:
     """Open a connection on which the server commits each statement as it ends.
 
-    This is for single statements that lock rows which others skip or wait for. A process that is stopped after such a
-    statement holds no lock, whereas one stopped between statement and commit would.
+    This is for single statements: those that lock rows which others skip or wait for, because a process that is
+    stopped after such a statement holds no lock, whereas one stopped between statement and commit would; and short ones
+    that are asked often, because beginning and ending a transaction takes as long again.
 
     Raises:
         DatabaseError: As in `transaction`.
@@ -209,10 +255,8 @@ def consistent_view(engine: Engine) -> Iterator[Connection]:
         DatabaseError: As in `transaction`.
     """
     with connect(engine) as connection:
-        connection.execution_options(isolation_level="REPEATABLE READ")
+        connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         with connection.begin():
-            # Not as an option of the connection: given back to the pool, it would ask for write access the next time.
-            connection.exec_driver_sql("SET TRANSACTION READ ONLY")
             yield connection
 
 
@@ -222,7 +266,11 @@ def wrap_driver_errors(engine: Engine) -> Iterator[None]:
     try:
         yield
     except exc.TimeoutError as error:
-        raise DatabaseError(f"all connections to {_name(engine)} are in use; try again") from error
+        raise DatabaseError(
+            f"all connections of this process to {_name(engine)} are in use; try again, or raise "
+            "VENN_ADMIT_DATABASE_POOL_SIZE",
+            code=Code.DATABASE_BUSY,
+        ) from error
     except exc.DBAPIError as error:
         raise _database_error(engine, error.orig or error) from error
     except psycopg.Error as error:

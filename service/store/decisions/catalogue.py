@@ -40,9 +40,19 @@ def counts(connection: Connection) -> dict[int, Counts]:
     for row in connection.execute(statement("catalogue.exemplar_counts")):
         found[row.classifier_id].exemplars[Split(row.split)] = row.exemplars
         found[row.classifier_id].labelled[Split(row.split)] = row.labelled
-    for row in connection.execute(statement("catalogue.running_jobs")):
-        found[row.classifier_id].running_jobs = row.jobs
+    for classifier_id, jobs in running_jobs(connection).items():
+        found[classifier_id].running_jobs = jobs
     return found
+
+
+def running_jobs(connection: Connection) -> dict[int, int]:
+    """Return the number of running jobs of each classifier that has any, by its key."""
+    return {row.classifier_id: row.jobs for row in connection.execute(statement("catalogue.running_jobs"))}
+
+
+def newest_requests(connection: Connection) -> dict[int, Row[Any]]:
+    """Return the newest score job of each classifier that has any, by its key."""
+    return {row.classifier_id: row for row in connection.execute(statement("catalogue.newest_requests"))}
 
 
 def holdings(connection: Connection, classifier: Classifier) -> Holdings:

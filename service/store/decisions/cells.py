@@ -15,10 +15,24 @@ def classes(connection: Connection, calibration: Calibration, match_counts: rang
 
 
 def points(
-    connection: Connection, calibration: Calibration, match_counts: range, quartile: int, *, limit: int
+    connection: Connection,
+    calibration: Calibration,
+    match_counts: range,
+    quartile: int,
+    *,
+    after: tuple[bool, int] | None,
+    limit: int,
 ) -> Sequence[Row[Any]]:
-    """Return at most so many points of a cell, those that are wrong first."""
-    parameters = _place(calibration, match_counts, quartile) | {"row_limit": limit}
+    """Return at most so many points of a cell, those that are wrong first.
+
+    after: whether the last one before them is right, and its exemplar; None for the first ones.
+    """
+    is_right, exemplar_id = after or (False, 0)
+    parameters = _place(calibration, match_counts, quartile) | {
+        "after_right": is_right,
+        "after_exemplar": exemplar_id,
+        "row_limit": limit,
+    }
     return connection.execute(statement("cells.cell_points"), parameters).all()
 
 

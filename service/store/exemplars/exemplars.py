@@ -2,15 +2,14 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Row
 
-from venn_admit.service.core.content import content_digest
 from venn_admit.service.core.types import Float32Array, IntArray, Split
-from venn_admit.service.errors import ConflictError, InvalidInputError
+from venn_admit.service.errors import Code, ConflictError, InvalidInputError
 from venn_admit.service.store.database.binary_copy import (
     BOOL,
     BYTEA,
@@ -29,11 +28,14 @@ from venn_admit.service.store.database.binary_copy import (
     unpacked_ids,
 )
 from venn_admit.service.store.database.statements import copy_query, statement, stream
-from venn_admit.service.store.exemplars.classifiers import Classifier
-from venn_admit.service.store.exemplars.labels import LabelEvent, append_events, record
+from venn_admit.service.store.exemplars import forgotten
+from venn_admit.service.store.exemplars.classifiers import Classifier, generations, left_of
+from venn_admit.service.store.exemplars.labels import LabelEvent, append_events, carry_events, record
 
 # What `described` returns of an exemplar: external_id, network_predicted, attributes.
 DescribedExemplar = Row[Any]
+
+_SPLITS = {split: split.encode() for split in Split}
 
 # Postgres accepts up to 256 MB of JSON, in another form; that much is not an attribute of an exemplar.
 ATTRIBUTES_BYTES = 16 << 20
@@ -45,7 +47,9 @@ class IncomingExemplars:
 
     first_row: position of the first row in its source, for messages. vectors: (n, D) float32, r; None if the
     classifier has logits only. logits: (n, C) float32, f. predicted: (n,) int64, argmax f. labels: (n,) int64, -1 if
-    unknown.
+    unknown. digests: of the content, as `content_digests` makes them. ledgers: of new exemplars that another generation
+    knows, by external id, its exemplar there, whose label events they take over; their labels are those that follow
+    from these.
     """
 
     first_row: int
@@ -57,11 +61,8 @@ class IncomingExemplars:
     predicted: IntArray
     labels: IntArray
     attributes: Sequence[Mapping[str, Any]]
-
-    def digests(self) -> list[bytes]:
-        """Return the digest of each row's content."""
-        vectors = [None] * len(self.logits) if self.vectors is None else self.vectors
-        return list(map(content_digest, vectors, self.logits, self.document_ids))
+    digests: Sequence[bytes]
+    ledgers: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,16 +102,13 @@ def under_former_ids(
     Rows of a file without ids were once named by the file's name and their number. Rows that are stored in that way
     keep their ids, and are recognised when the file is ingested again.
     """
-    parameters = {"classifier_id": classifier.id, "external_ids": list(former_ids)}
-    stored = {
-        row.external_id: bytes(row.content_digest)
-        for row in connection.execute(statement("exemplars.known_exemplars"), parameters)
-    }
+    known = _known(connection, classifier, former_ids)
+    stored = {external_id: bytes(row.content_digest) for external_id, row in known.items()}
     if not stored:
         return incoming
     external_ids = [
         former_id if stored.get(former_id) == digest else external_id
-        for external_id, former_id, digest in zip(incoming.external_ids, former_ids, incoming.digests(), strict=True)
+        for external_id, former_id, digest in zip(incoming.external_ids, former_ids, incoming.digests, strict=True)
     ]
     return replace(incoming, external_ids=external_ids)
 
@@ -129,14 +127,14 @@ def store(
     arrives for a scored exemplar stored without one becomes its first label event. Raises ConflictError naming the row,
     and what differs.
     """
-    digests = incoming.digests()
-    known = {
-        row.external_id: row
-        for row in connection.execute(
-            statement("exemplars.known_exemplars"),
-            {"classifier_id": classifier.id, "external_ids": list(incoming.external_ids)},
+    digests = incoming.digests
+    known = _known(connection, classifier, incoming.external_ids)
+    n = len(incoming.external_ids)
+    if not known and len(set(incoming.external_ids)) == n:
+        every = np.arange(n)
+        return StoredExemplars(
+            ids=_append(connection, classifier, incoming, every, selection=selection, source=source), new_rows=every
         )
-    }
     first_at: dict[str, int] = {}
     first_label_at: dict[str, int] = {}
     for position, external_id in enumerate(incoming.external_ids):
@@ -154,7 +152,7 @@ def store(
                 f"{external_id!r}, with different content; an id names one exemplar"
             )
     new = np.fromiter(first_at.values(), dtype=np.int64, count=len(first_at))
-    new_ids = _append(connection, classifier, incoming, digests, new, selection=selection, source=source)
+    new_ids = _append(connection, classifier, incoming, new, selection=selection, source=source)
     id_of = {external_id: row.id for external_id, row in known.items()}
     id_of |= dict(zip(first_at, new_ids.tolist(), strict=True))
     ids = np.array([id_of[external_id] for external_id in incoming.external_ids], dtype=np.int64)
@@ -165,6 +163,13 @@ def store(
         ]
         record(connection, first_labels, source=source)
     return StoredExemplars(ids=ids, new_rows=new)
+
+
+def _known(connection: Connection, classifier: Classifier, external_ids: Sequence[str]) -> dict[str, Row[Any]]:
+    """Return what is stored under some ids, by id."""
+    parameters = {"classifier_id": classifier.id, "external_ids": json.dumps(list(external_ids))}
+    rows = connection.execute(statement("exemplars.known_exemplars"), parameters)
+    return {row.external_id: row for row in rows}
 
 
 # A row that trains must not calibrate too, so another id is the remedy only for another exemplar.
@@ -192,17 +197,41 @@ def _check_same(
     raise ConflictError(f"{where}: {problem}")
 
 
+def _require_unforgotten(
+    connection: Connection, classifier: Classifier, incoming: IncomingExemplars, rows: Sequence[int], source: str
+) -> None:
+    """Raise ConflictError if a new row, by its id or its document, is one that was forgotten."""
+    marks = forgotten.tombstones_of(connection, classifier)
+    if marks.are_none:
+        return
+    places = {marks.of_exemplar(incoming.external_ids[row]): (row, "it") for row in rows}
+    for row in rows:
+        document_id = incoming.document_ids[row]
+        if document_id is not None:
+            places.setdefault(marks.of_document(document_id), (row, f"its document {document_id!r}"))
+    for digest, since in forgotten.forgotten_since(connection, places).items():
+        row, what = places[digest]
+        external_id = incoming.external_ids[row]
+        raise ConflictError(
+            f"{source}: row {incoming.first_row + row}, id {external_id!r}: {what} was forgotten on "
+            f"{since:%Y-%m-%d} and is not stored again; leave the row out",
+            code=Code.FORGOTTEN,
+            classifier=classifier.name,
+            exemplar=external_id,
+        )
+
+
 def _append(
     connection: Connection,
     classifier: Classifier,
     incoming: IncomingExemplars,
-    digests: Sequence[bytes],
     rows: IntArray,
     *,
     selection: str,
     source: str,
 ) -> IntArray:
     """Store the chosen rows; return their new ids, ascending."""
+    _require_unforgotten(connection, classifier, incoming, rows.tolist(), source)
     packed = connection.execute(statement("exemplars.allocate_exemplar_ids"), {"count": len(rows)}).scalar_one()
     ids = unpacked_ids(packed)
     if not len(rows):
@@ -230,12 +259,12 @@ def _append(
             "classifier_id": np.full(n, classifier.id),
             "external_id": [incoming.external_ids[row].encode() for row in chosen],
             "document_id": [None if document is None else document.encode() for document in documents],
-            "split": [incoming.splits[row].encode() for row in chosen],
+            "split": [_SPLITS[incoming.splits[row]] for row in chosen],
             "network_logits": incoming.logits[rows],
             "network_predicted": incoming.predicted[rows],
             "label": incoming.labels[rows],
             "attributes": [_json(incoming, row, source) for row in chosen],
-            "content_digest": [digests[row] for row in chosen],
+            "content_digest": [incoming.digests[row] for row in chosen],
         },
         nulls={"label": incoming.labels[rows] < 0},
     )
@@ -252,8 +281,14 @@ def _append(
             },
         )
     labelled = incoming.labels[rows] >= 0
+    taken: dict[int, int] = {}
+    if incoming.ledgers:
+        ledgers = [incoming.ledgers.get(incoming.external_ids[row]) for row in chosen]
+        labelled &= np.array([ledger is None for ledger in ledgers])
+        taken = {key: ledger for key, ledger in zip(ids.tolist(), ledgers, strict=True) if ledger is not None}
     given = incoming.labels[rows][labelled]
     append_events(connection, ids[labelled], given, [selection] * len(given), source=source)
+    carry_events(connection, list(taken), list(taken.values()))
     return ids
 
 
@@ -270,7 +305,30 @@ def _json(incoming: IncomingExemplars, row: int, source: str) -> bytes:
 
 
 def lock_ingestion(connection: Connection, classifier: Classifier) -> None:
+    """Wait until nobody else stores exemplars or labels of a generation; keep others out until this transaction ends.
+
+    Whoever locks the classifier as well, by `classifiers.lock`, does so after this, as ingestion does.
+    """
     connection.execute(statement("classifiers.lock_ingestion"), {"classifier_id": classifier.id})
+
+
+def lock_ingestion_of_all(connection: Connection, classifier: Classifier) -> list[Classifier]:
+    """Do what `lock_ingestion` does for each generation of a classifier; return them in the order of their numbers.
+
+    They are as they were once all were locked. Raises NotFoundError if the classifier was deleted meanwhile.
+    """
+    locked: set[int] = set()
+    while True:
+        found = generations(connection, classifier)
+        if not found:
+            classifier = left_of(connection, classifier, locked | {classifier.id})
+        others = [one for one in found if one.id not in locked]
+        if found and not others:
+            return found
+        # Once more afterwards: one may be added, or deleted, while we wait.
+        for one in others:
+            lock_ingestion(connection, one)
+            locked.add(one.id)
 
 
 def split_counts(connection: Connection, classifier: Classifier) -> dict[Split, int]:
@@ -281,8 +339,8 @@ def split_counts(connection: Connection, classifier: Classifier) -> dict[Split, 
 
 
 def split_classes(connection: Connection, classifier: Classifier, split: Split) -> list[int]:
-    """Return the labels that occur in a split, ascending."""
-    parameters = {"classifier_id": classifier.id, "split": split}
+    """Return the labels that occur in a split, ascending, without those of training exemplars that wait."""
+    parameters = {"classifier_id": classifier.id, "split": split, "support_version": classifier.support_version}
     return list(connection.execute(statement("exemplars.split_classes"), parameters).scalars())
 
 
@@ -302,9 +360,17 @@ def keys(connection: Connection, exemplar_ids: IntArray) -> ExemplarKeys:
     return ExemplarKeys(exemplar_ids, [row.document_key for row in rows], [row.external_id for row in rows])
 
 
+def count_stored(connection: Connection, exemplar_ids: IntArray) -> int:
+    """Return how many of some exemplars, which are distinct, are stored."""
+    parameters = {"exemplar_ids": exemplar_ids.tolist()}
+    count: int = connection.execute(statement("exemplars.count_stored"), parameters).scalar_one()
+    return count
+
+
 def support_ids(connection: Connection, classifier: Classifier) -> IntArray:
-    """Return the training exemplars in order of ingestion, (N,) int64."""
-    packed = connection.execute(statement("exemplars.support_ids"), {"classifier_id": classifier.id}).scalar_one()
+    """Return the training exemplars in order of ingestion, without those that wait, (N,) int64."""
+    parameters = {"classifier_id": classifier.id, "support_version": classifier.support_version}
+    packed = connection.execute(statement("exemplars.support_ids"), parameters).scalar_one()
     return unpacked_ids(packed)
 
 

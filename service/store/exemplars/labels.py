@@ -2,14 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from venn_admit.service.core.types import IntArray, Split
 from venn_admit.service.store.database.binary_copy import INT4, INT8, TEXT, copy_in, driver_cursor
 from venn_admit.service.store.database.statements import statement
 from venn_admit.service.store.exemplars.classifiers import Classifier
+
+LOOKED_AT = 10_000
+"""Whoever asks for the newest labels of a classifier looks at so many events of all classifiers at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,60 @@ def by_external_id(
     parameters = {"classifier_id": classifier.id, "external_ids": list(external_ids)}
     rows = connection.execute(statement("labels.labelled_exemplars"), parameters)
     return {row.external_id: LabelledExemplar(row.id, Split(row.split), row.label, row.document_key) for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedLabel:
+    """What another generation of a classifier knows of an exemplar by its ledger.
+
+    label: the current one; None if it was taken back. labels: all that it ever had. is_random: whether one that counts
+    was random. generation: the name of the generation.
+    """
+
+    exemplar_id: int
+    label: int | None
+    labels: frozenset[int]
+    is_random: bool
+    generation: str
+
+
+def of_other_generations(
+    connection: Connection, classifier: Classifier, external_ids: Sequence[str]
+) -> dict[str, CarriedLabel]:
+    """Return, of exemplars that a classifier does not have, what its other generations know, by external id.
+
+    If several know an exemplar, the one that a label came for last counts.
+    """
+    parameters = {
+        "classifier_id": classifier.id,
+        "first_id": classifier.first_id,
+        "external_ids": list(external_ids),
+    }
+    rows = connection.execute(statement("labels.labels_of_other_generations"), parameters)
+    return {
+        row.external_id: CarriedLabel(
+            row.exemplar_id, row.label, frozenset(row.labels or ()), row.is_random, row.generation
+        )
+        for row in rows
+    }
+
+
+def carry_events(connection: Connection, exemplar_ids: Sequence[int], of_ids: Sequence[int]) -> None:
+    """Append the ledgers of the exemplars `of_ids` to those of others, which are as many and new."""
+    if exemplar_ids:
+        parameters = {"exemplar_ids": list(exemplar_ids), "of_ids": list(of_ids)}
+        connection.execute(statement("labels.carry_events"), parameters)
+
+
+def newest(connection: Connection, classifier: Classifier, *, limit: int) -> Sequence[Row[Any]]:
+    """Return the labels of a classifier that came last and still hold, among the newest `LOOKED_AT` events of all."""
+    parameters = {"classifier_id": classifier.id, "row_limit": limit, "looked_at": LOOKED_AT}
+    return connection.execute(statement("labels.newest_labels"), parameters).all()
+
+
+def newest_event(connection: Connection, exemplar: LabelledExemplar) -> Row[Any]:
+    """Return the event that gave an exemplar its label."""
+    return connection.execute(statement("labels.newest_event_of_exemplar"), {"exemplar_id": exemplar.id}).one()
 
 
 def record(connection: Connection, events: Sequence[LabelEvent], *, source: str) -> None:

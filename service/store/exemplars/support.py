@@ -1,7 +1,8 @@
 """Versions of the training exemplars: how they changed, and which version a result was computed from.
 
 A version is a number from the sequence of exemplar ids, so that after an ingestion of training exemplars it is the id
-of the newest; other changes are kept in `support_change`.
+of the newest; other changes are kept in `support_change`. Exemplars of split train with an id above the version wait:
+they arrived while a job that computes from those before them was under way, and train from the next version on.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,11 @@ from sqlalchemy import Connection
 from venn_admit.service.core.types import IntArray
 from venn_admit.service.errors import ConflictError
 from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.database.tables import SCHEMA
 from venn_admit.service.store.exemplars.classifiers import Classifier
+
+# Autovacuum's own thresholds.
+_ANALYZED_ROWS, _ANALYZED_SHARE = 50, 0.1
 
 
 class SupportChangedError(ConflictError):
@@ -48,9 +53,60 @@ class SupportChanges:
         return ids
 
 
+def next_version(connection: Connection) -> int:
+    """Return a version above all versions and all exemplar ids before it."""
+    version: int = connection.execute(statement("support.next_version")).scalar_one()
+    return version
+
+
 def renew(connection: Connection, classifier: Classifier, version: int) -> None:
     """Give the training exemplars, which changed in this transaction, a new version."""
     connection.execute(statement("support.renew"), {"classifier_id": classifier.id, "version": version})
+
+
+def join_waiting(connection: Connection, classifier: Classifier | None, *, wait: bool = False) -> list[int]:
+    """Let training exemplars that wait train from now on, and return the ids of the classifiers that have such.
+
+    They wait on while a job that computes from them is under way, ten minutes at most. No lock of ingestion is needed:
+    what it has not committed is invisible here, and has higher ids than all that is visible. A job that is being
+    recorded, under `lock`, is seen once the lock is free, because the transaction is READ COMMITTED.
+
+    classifier: None for all. wait: whether to wait for the lock, for as long as it takes; otherwise a classifier that
+    somebody else has locked is left to whoever looks next.
+    """
+    parameters: dict[str, object] = {"classifier_id": None if classifier is None else classifier.id}
+    having = {"classifier_ids": list(connection.execute(statement("support.having_waiting"), parameters).scalars())}
+    if not having["classifier_ids"]:
+        return []
+    if wait:
+        connection.execute(statement("support.await_locks"))
+    lock_them = statement("support.lock_waiting" if wait else "support.lock_waiting_if_free")
+    locked = {"classifier_ids": list(connection.execute(lock_them, having).scalars())}
+    return list(connection.execute(statement("support.join_waiting"), locked).scalars())
+
+
+def waiting(connection: Connection, classifier: Classifier) -> int:
+    """Return how many training exemplars wait."""
+    count: int = connection.execute(statement("support.waiting"), _of(classifier)).scalar_one()
+    return count
+
+
+def size(connection: Connection, classifier: Classifier) -> int:
+    """Return how many training exemplars there are, without those that wait."""
+    count: int = connection.execute(statement("support.size"), _of(classifier)).scalar_one()
+    return count
+
+
+def analyze(connection: Connection, classifier: Classifier, added: int) -> None:
+    """Count the vectors for the planner, if those that were added in this transaction change the picture.
+
+    Autovacuum does the same later, but an embedded server seldom runs that long. Without statistics, the exact search
+    for one point reads the vectors by their key, which takes twice as long. Skipped if somebody does it already.
+    """
+    partition = f"{SCHEMA}.exemplar_vector_{classifier.id}_support"
+    known = connection.execute(statement("support.estimated_rows"), {"partition": partition}).scalar_one()
+    if added > _ANALYZED_ROWS + _ANALYZED_SHARE * max(known, 0):
+        connection.exec_driver_sql(f"ANALYZE (SKIP_LOCKED) {partition} (classifier_id, support, exemplar_id)")
 
 
 def change(connection: Connection, classifier: Classifier, changes: Sequence[SupportChange]) -> None:
@@ -58,7 +114,7 @@ def change(connection: Connection, classifier: Classifier, changes: Sequence[Sup
 
     The caller holds the ingestion lock, and changes splits and labels.
     """
-    version = connection.execute(statement("support.next_version")).scalar_one()
+    version = next_version(connection)
     ids = {kind: [one.exemplar_id for one in changes if one.kind == kind] for kind in ("added", "removed")}
     connection.execute(
         statement("support.record_changes"),
@@ -90,10 +146,9 @@ def changes_after(connection: Connection, classifier: Classifier, version: int) 
 
 
 def grew_after(connection: Connection, classifier: Classifier, version: int) -> bool:
-    """Return whether any training exemplars arrived after a version."""
-    grew: bool = connection.execute(
-        statement("support.grew"), {"classifier_id": classifier.id, "version": version}
-    ).scalar_one()
+    """Return whether any training exemplars arrived after a version, without those that wait."""
+    parameters = _of(classifier) | {"version": version, "support_version": classifier.support_version}
+    grew: bool = connection.execute(statement("support.grew"), parameters).scalar_one()
     return grew
 
 
@@ -105,6 +160,11 @@ def require_version(connection: Connection, classifier: Classifier) -> None:
 def lock_for_results(connection: Connection, classifier: Classifier) -> None:
     """Do what `require_version` does, and keep other results and changes out until this transaction ends."""
     _check_version(classifier, connection.execute(statement("support.lock_for_results"), _of(classifier)).scalar_one())
+
+
+def lock(connection: Connection, classifier: Classifier) -> None:
+    """Keep other results, changes and arrivals out until this transaction ends, whatever changed before."""
+    connection.execute(statement("support.lock_for_results"), _of(classifier))
 
 
 def _of(classifier: Classifier) -> dict[str, int]:
@@ -120,5 +180,5 @@ def _check_version(classifier: Classifier, version: int) -> None:
 
 
 def complete_neighbours(connection: Connection, job_id: int) -> None:
-    """If a job that brings all neighbour lists up to date is done, record what they are complete to."""
+    """If a job that brings all neighbour lists up to date has done so, record what they are complete to."""
     connection.execute(statement("support.complete_neighbours"), {"job_id": job_id})

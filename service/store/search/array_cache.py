@@ -6,10 +6,11 @@ absent. It appears complete, by a rename.
 """
 
 import os
+import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -24,7 +25,7 @@ from venn_admit.service.core.types import Float32Array, IntArray, Support
 from venn_admit.service.errors import DatabaseError, NotReadyError
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.engine import connect, consistent_view
-from venn_admit.service.store.exemplars import exemplars, support
+from venn_admit.service.store.exemplars import exemplars, forgotten, support
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
 # The bytes of rows that the server packs into one value; beyond this, it requests memory anew for each value.
@@ -32,6 +33,7 @@ _PACKED_BYTES = 1 << 16
 # Two, because while workers move on to the newest, some still read the one before.
 _KEPT = 2
 _TRIES = 5
+_REVISION = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ABANDONED_NS = 24 * 3600 * 10**9
 
 _Read = TypeVar("_Read")
@@ -49,15 +51,15 @@ class CachedSupport:
 class ArrayCache:
     """The cache in one folder. The most recently used entries of each owner are kept, the others deleted.
 
-    memory_budget: bytes; a share of it is copied at a time.
+    memory_budget: bytes, of which a share is copied at a time; what is computed from the entries has the same budget.
     """
 
     def __init__(self, folder: Path, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> None:
         self._folder = folder
-        self._memory_budget = memory_budget
+        self.memory_budget = memory_budget
 
     def support(self, engine: Engine, classifier: Classifier) -> CachedSupport:
-        """Return the training exemplars as they were when `classifier` was read.
+        """Return the training exemplars as they were when `classifier` was read, without those that wait.
 
         Raises SupportChangedError if they changed since, unless they are kept here.
         """
@@ -68,15 +70,19 @@ class ArrayCache:
                 _write_support(connection, classifier, folder)
 
         def read(folder: Path) -> CachedSupport:
+            ids = np.load(folder / "ids.npy")
+            # A version of the program before 0046 adds those that wait to an entry that it makes.
+            known = slice(int(np.searchsorted(ids, classifier.support_version, side="right")))
             return CachedSupport(
-                ids=np.load(folder / "ids.npy"),
-                vectors=np.load(folder / "vectors.npy", mmap_mode="r"),
+                ids=ids[known],
+                vectors=np.load(folder / "vectors.npy", mmap_mode="r")[known],
                 support=Support(
-                    logits=np.load(folder / "logits.npy", mmap_mode="r"), labels=np.load(folder / "labels.npy")
+                    logits=np.load(folder / "logits.npy", mmap_mode="r")[known],
+                    labels=np.load(folder / "labels.npy")[known],
                 ),
             )
 
-        return self._open(f"support-{classifier.id}", str(classifier.support_revision), fill, read)
+        return self._open(engine, f"support-{classifier.id}", str(classifier.support_revision), fill, read)
 
     def localizer_vectors(
         self, engine: Engine, classifier: Classifier, calibration: Calibration, exemplar_ids: IntArray
@@ -84,7 +90,7 @@ class ArrayCache:
         """Return the vectors of a snapshot's vp points in the given order, (n_vp, D) float32, mapped read-only."""
 
         def fill(folder: Path) -> None:
-            rows = block_rows(self._memory_budget, 4 * classifier.dimension)
+            rows = block_rows(self.memory_budget, 4 * classifier.dimension)
             with (
                 connect(engine) as connection,
                 _float_rows(folder / "vectors.npy", len(exemplar_ids), classifier.dimension) as append,
@@ -98,15 +104,44 @@ class ArrayCache:
 
         # The order of the rows is that of the program's index of vp, and another version may use another order.
         order = blake2b(exemplar_ids.tobytes(), digest_size=8).hexdigest()
-        return self._open(f"localizer-{calibration.calibrator_id}", f"{calibration.revision}-{order}", fill, read)
+        return self._open(
+            engine, f"localizer-{calibration.calibrator_id}", f"{calibration.revision}-{order}", fill, read
+        )
 
-    def _open(self, owner: str, revision: str, fill: Callable[[Path], None], read: Callable[[Path], _Read]) -> _Read:
+    def delete_outdated(self, engine: Engine) -> int:
+        """Delete the entries of revisions that are no more, which may hold what was removed; return how many.
+
+        A process that has one open keeps its data until it closes it; the next look makes a new entry.
+        """
+        return self._delete_outdated(engine, self._folder.glob("*-*"))
+
+    def _delete_outdated(self, engine: Engine, entries: Iterable[Path]) -> int:
+        found = [entry for entry in entries if _REVISION.search(entry.name)]
+        with connect(engine) as connection:
+            kept = {str(revision) for revision in forgotten.kept_revisions(connection)}
+        outdated = [entry for entry in found if not kept.intersection(_REVISION.findall(entry.name))]
+        for entry in outdated:
+            shutil.rmtree(entry, ignore_errors=True)
+        return len(outdated)
+
+    def _open(
+        self,
+        engine: Engine,
+        owner: str,
+        revision: str,
+        fill: Callable[[Path], None],
+        read: Callable[[Path], _Read],
+    ) -> _Read:
         for _ in range(_TRIES):
+            is_new = not (self._folder / f"{owner}-{revision}").is_dir()
             folder = self._entry(owner, revision, fill)
             try:
-                return read(folder)
+                found = read(folder)
             except FileNotFoundError:  # another process deleted it in favour of newer ones
                 continue
+            if is_new:  # what it holds may have been removed while it was written, unseen by whoever removed that
+                self._delete_outdated(engine, [folder])
+            return found
         raise NotReadyError(f"{self._folder}: other processes replace {owner} faster than it can be read; try again")
 
     def _entry(self, owner: str, revision: str, fill: Callable[[Path], None]) -> Path:

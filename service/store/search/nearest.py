@@ -3,8 +3,9 @@
 In both cases pgvector proposes candidates by float32 arithmetic, and the distances of the core rank them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ from venn_admit.service.store.search import hnsw
 MARGIN = 8
 _BLOCK_ROWS = 1024
 
-# Candidates, column by column: exemplar_id, float32_distance, vector, label, network_logits.
+# Candidates, column by column: exemplar_id, float32_distance, vector, label, network_logits; `nearest` has waits, too.
 _Block = Mapping[str, npt.NDArray[Any]]
 
 
@@ -52,26 +53,34 @@ class NearestExemplars:
     labels: IntArray
     logits: Float32Array
 
-    def as_neighbours(self) -> tuple[Neighbours, Support]:
-        """Return the same as the neighbours of one point in a support of K rows."""
-        rows = np.arange(len(self.ids))
-        return Neighbours(rows[np.newaxis], self.distances[np.newaxis]), Support(self.logits, self.labels)
+
+def as_neighbours(found: Sequence[NearestExemplars]) -> tuple[Neighbours, Support]:
+    """Return what was found of m points, m >= 1, as their neighbours in a support of m K rows."""
+    distances = np.stack([near.distances for near in found])  # (m, K)
+    support = Support(
+        np.concatenate([near.logits for near in found]),  # (m K, C)
+        np.concatenate([near.labels for near in found]),  # (m K,)
+    )
+    return Neighbours(np.arange(distances.size).reshape(distances.shape), distances), support
 
 
 def exact_nearest(connection: Connection, classifier: Classifier, vector: Float32Array) -> NearestExemplars:
     """Return the K nearest: ids and distances as `core.neighbours.search.exact_neighbours` has them, bit for bit.
 
-    vector: (D,) float32, finite. The transaction should be REPEATABLE READ, because this may take two statements.
+    vector: (D,) float32, finite. The transaction should be REPEATABLE READ, because this may take three statements.
     Raises InvalidInputError for another vector, and NotReadyError if there are fewer than K training exemplars.
     """
     _check_vector(classifier, vector)
     k, asked = classifier.neighbour_count, classifier.neighbour_count + MARGIN
     parameters = _parameters(classifier, vector)
-    candidates = _few(connection, "nearest.nearest", classifier, {**parameters, "count": asked})
+    search = partial(_few, connection, "nearest.nearest", classifier)
+    candidates = search({**parameters, "count": asked, "with_waiting": True})
+    if candidates["waits"].any():
+        candidates = search({**parameters, "count": asked, "with_waiting": False})
     count = len(candidates["exemplar_id"])
     if count < k:
         raise NotReadyError(
-            f"classifier {classifier.name!r} has {count} training exemplars, its KNN needs at least K = {k}: "
+            f"classifier {classifier.name!r} has {count} training exemplars, but its KNN needs at least K = {k}: "
             "ingest more",
             code=Code.TOO_FEW_TRAINING_EXEMPLARS,
             classifier=classifier.name,
@@ -102,7 +111,8 @@ def hnsw_nearest(
     if len(near.ids) < k:
         raise NotReadyError(
             f"the HNSW index of classifier {classifier.name!r} proposed {len(near.ids)} exemplars, expected K = {k} at "
-            "least; search exactly, or raise ef_search, or vacuum the table if many training exemplars were removed"
+            "least; search exactly, or raise ef_search, or vacuum the table if many training exemplars were removed, "
+            "or wait for the jobs that are running if many arrived since they began"
         )
     return near
 
@@ -129,7 +139,9 @@ def _few(connection: Connection, query: str, classifier: Classifier, parameters:
     cursor.adapters.register_dumper(pgvector.Vector, _BinaryDumper)
     # The statement is not prepared, because a plan for any dimension would not match the index.
     cursor.execute(copy_query(query).encode(), parameters, prepare=False, binary=True)
-    ids, distances, vectors, labels, logits = zip(*cursor.fetchall(), strict=True) if cursor.rowcount else [()] * 5
+    ids, distances, vectors, labels, logits, *waits = (
+        zip(*cursor.fetchall(), strict=True) if cursor.rowcount else [()] * len(cursor.description or ())
+    )
     wire = Vector(classifier.dimension)
     return {
         "exemplar_id": np.array(ids, np.int64),
@@ -137,6 +149,7 @@ def _few(connection: Connection, query: str, classifier: Classifier, parameters:
         "vector": wire.take(np.frombuffer(b"".join(vectors), wire.wire)),
         "label": np.array(labels, np.int64),
         "network_logits": np.array(logits, np.float32).reshape(len(logits), classifier.class_count),
+        "waits": np.array(waits, bool).reshape(-1),
     }
 
 

@@ -179,6 +179,22 @@ SELECT
 FROM knn_parameters
 WHERE id = :knn_parameters_id;
 
+-- name: fit_of_job
+-- The parameters that a job made, with the record of the fit.
+SELECT
+    parameters.id AS knn_parameters,
+    parameters.fit_count,
+    parameters.dev_count,
+    parameters.dev_discrepancies,
+    parameters.eta,
+    parameters.eta_loc
+FROM job
+INNER JOIN knn_parameters AS parameters ON job.knn_parameters_id = parameters.id
+WHERE
+    job.id = :job_id
+    AND job.kind = 'fit'
+    AND job.state = 'done';
+
 -- name: export_neighbours
 -- The rows that `export --what neighbours` writes.
 SELECT

@@ -109,15 +109,32 @@ FROM calibration_in_use_v1
 WHERE classifier_id = :classifier_id;
 
 -- name: latest_key
--- What the current snapshot of the calibrator in use is known by; no row if there is none, or no such classifier.
+-- What the current snapshot of the calibrator in use is known by, with the classifier's name and extractor, which may
+-- change later; no row if there is none, or no such classifier.
 SELECT
     calibration.id,
-    calibration.revision
+    calibration.revision,
+    classifier.name,
+    classifier.extractor
 FROM classifier
 INNER JOIN calibrator ON classifier.id = calibrator.classifier_id
 INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
 WHERE
-    classifier.name = :name
+    -- As `classifiers.classifier_by_name` finds it.
+    classifier.id = (
+        SELECT named.id
+        FROM classifier AS named
+        WHERE
+            named.name = :name
+            OR (
+                named.is_current
+                AND named.name = :shared_name
+                AND named.generation = :generation
+            )
+        ORDER BY (named.name = :name) DESC
+        LIMIT 1
+    )
+    AND classifier.deleting_since IS NULL
     AND calibration.state = 'current'
 ORDER BY calibrator.chosen_at DESC, calibrator.id DESC
 LIMIT 1;
@@ -227,7 +244,7 @@ ORDER BY id
 FOR UPDATE SKIP LOCKED;
 
 -- name: delete_calibrations
--- Delete those of the given snapshots that no decision and no job refers to.
+-- Delete those of the given snapshots that no decision and no job refers to, except for jobs that were removed.
 DELETE FROM calibration
 WHERE
     id = ANY(:calibration_ids ::bigint[])
@@ -239,5 +256,7 @@ WHERE
     AND NOT EXISTS (
         SELECT 1
         FROM job
-        WHERE job.calibration_id = calibration.id
+        WHERE
+            job.calibration_id = calibration.id
+            AND job.removed_at IS NULL
     );

@@ -17,6 +17,29 @@ FROM job
 WHERE state = 'running'
 GROUP BY classifier_id;
 
+-- name: newest_requests
+-- The newest score job of each classifier that has one.
+SELECT
+    newest.classifier_id,
+    newest.id AS job,
+    newest.row_count,
+    newest.created_at
+FROM classifier
+CROSS JOIN
+    LATERAL (
+        SELECT
+            job.classifier_id,
+            job.id,
+            job.row_count,
+            job.created_at
+        FROM job
+        WHERE
+            job.classifier_id = classifier.id
+            AND job.kind = 'score'
+        ORDER BY job.id DESC
+        LIMIT 1
+    ) AS newest;
+
 -- name: label_counts
 -- The number of exemplars of each split with each label; null for exemplars without one.
 SELECT
@@ -67,6 +90,7 @@ FROM job
 WHERE
     job.classifier_id = :classifier_id
     AND job.kind = 'score'
+    AND job.removed_at IS NULL
     AND EXISTS (
         SELECT 1
         FROM job_chunk

@@ -21,10 +21,13 @@ GROUP BY point.split, point.label, point.alpha
 ORDER BY point.split, point.label;
 
 -- name: cell_points
--- Some calibration points of a cell of the partition map, those that are wrong first, then by their ids.
+-- Some calibration points of a cell of the partition map, those that are wrong first, then by their ids, after a given
+-- one.
 SELECT
+    point.exemplar_id,
     exemplar.external_id,
     exemplar.attributes,
+    exemplar.network_predicted,
     point.split,
     point.label,
     point.predicted,
@@ -38,5 +41,6 @@ WHERE
     point.calibration = :calibration_id
     AND point.q BETWEEN :least_q AND :greatest_q
     AND width_bucket(point.d, spread.quartiles) = :quartile
-ORDER BY (point.label = point.predicted) ASC, exemplar.id ASC
+    AND (point.label = point.predicted, point.exemplar_id) > (:after_right, :after_exemplar)
+ORDER BY (point.label = point.predicted) ASC, point.exemplar_id ASC
 LIMIT :row_limit;

@@ -1,7 +1,10 @@
+-- All columns are asked for by `*` of a view alone: those of a versioned view do not change.
+-- noqa: disable=AM04
+
 -- name: create_classifier
 -- Insert a classifier; no row if the name is taken.
-INSERT INTO classifier (name, class_names, dimension, neighbour_count, knn_share, mc_share, seed)
-VALUES (:name, :class_names, :dimension, :neighbour_count, :knn_share, :mc_share, :seed)
+INSERT INTO classifier (name, class_names, dimension, neighbour_count, knn_share, mc_share, seed, extractor)
+VALUES (:name, :class_names, :dimension, :neighbour_count, :knn_share, :mc_share, :seed, :extractor)
 ON CONFLICT (name) DO NOTHING
 RETURNING id;
 
@@ -10,57 +13,30 @@ RETURNING id;
 SELECT create_vector_partitions_v2(:classifier_id, :dimension);
 
 -- name: classifier_by_name
--- A classifier, by its name.
-SELECT
-    id,
-    name,
-    class_names,
-    dimension,
-    neighbour_count,
-    knn_share,
-    mc_share,
-    seed,
-    support_revision,
-    support_version,
-    neighbours_support_version,
-    created_at
-FROM classifier
-WHERE name = :name;
+-- A classifier, by its name; or a generation of it, by NAME@NUMBER, also if it is the one that the name stands for.
+SELECT *
+FROM classifier_row_v1
+WHERE
+    name = :name
+    OR (
+        is_current
+        AND name = :shared_name
+        AND generation = :generation
+    )
+-- Names of this form may be older than generations.
+ORDER BY (name = :name) DESC
+LIMIT 1;
 
 -- name: classifier_by_id
 -- A classifier, by its key.
-SELECT
-    id,
-    name,
-    class_names,
-    dimension,
-    neighbour_count,
-    knn_share,
-    mc_share,
-    seed,
-    support_revision,
-    support_version,
-    neighbours_support_version,
-    created_at
-FROM classifier
+SELECT *
+FROM classifier_row_v1
 WHERE id = :classifier_id;
 
 -- name: classifiers
--- Every classifier.
-SELECT
-    id,
-    name,
-    class_names,
-    dimension,
-    neighbour_count,
-    knn_share,
-    mc_share,
-    seed,
-    support_revision,
-    support_version,
-    neighbours_support_version,
-    created_at
-FROM classifier
+-- Every classifier, and every generation of it.
+SELECT *
+FROM classifier_row_v1
 ORDER BY name;
 
 -- name: classifier_names
@@ -70,16 +46,96 @@ FROM classifier
 ORDER BY name;
 
 -- name: lock_classifier
--- Keep others from changing the row; what refers to it can be written all the same.
+-- Keep others from changing the generations of a classifier; what refers to them can be written all the same.
 SELECT id
 FROM classifier
-WHERE id = :classifier_id
+WHERE coalesce(original_id, id) = :first_id
+ORDER BY id
 FOR NO KEY UPDATE;
 
 -- name: rename_classifier
--- Rename a classifier; everything stored refers to its key.
+-- Rename a classifier with all its generations; everything stored refers to their keys.
 UPDATE classifier
-SET name = :name
+SET name = CASE WHEN is_current THEN :name ELSE :name || '@' || generation END
+WHERE coalesce(original_id, id) = :first_id;
+
+-- name: generations
+-- The generations of a classifier, in the order of their numbers.
+SELECT *
+FROM classifier_row_v1
+WHERE first_id = :first_id
+ORDER BY generation;
+
+-- name: has_several_generations
+-- Whether a classifier has more than one generation.
+SELECT count(*) > 1
+FROM classifier
+WHERE coalesce(original_id, id) = :first_id;
+
+-- name: names_of_others
+-- Which of the names other classifiers have.
+SELECT name
+FROM classifier
+WHERE
+    name = ANY(:names)
+    AND coalesce(original_id, id) <> :first_id
+ORDER BY name;
+
+-- name: add_generation
+-- Insert a generation of a classifier, which is not current; it divides held-out data as the others do.
+INSERT INTO classifier (
+    name,
+    class_names,
+    dimension,
+    neighbour_count,
+    knn_share,
+    mc_share,
+    seed,
+    extractor,
+    generation,
+    is_current,
+    original_id,
+    salt
+)
+SELECT
+    :name,
+    class_names,
+    :dimension,
+    neighbour_count,
+    knn_share,
+    mc_share,
+    seed,
+    :extractor,
+    :generation,
+    FALSE,
+    id,
+    salt
+FROM classifier
+WHERE id = :first_id
+RETURNING id;
+
+-- name: take_name
+-- Have the name of a classifier no longer stand for its current generation, which is then addressed by its number.
+UPDATE classifier
+SET
+    name = name || '@' || generation,
+    is_current = FALSE
+WHERE
+    id = :classifier_id
+    AND is_current;
+
+-- name: give_name
+-- Have the name of a classifier stand for one of its generations.
+UPDATE classifier
+SET
+    name = :name,
+    is_current = TRUE
+WHERE id = :classifier_id;
+
+-- name: set_extractor
+-- State which extractor the vectors of a generation come from.
+UPDATE classifier
+SET extractor = :extractor
 WHERE id = :classifier_id;
 
 -- name: lock_ingestion

@@ -205,26 +205,127 @@ LEFT JOIN abers_evidence ON decision.id = abers_evidence.decision_id
 WHERE decision.id = :decision_id;
 
 -- name: page_of_decisions
--- The newest decisions of a classifier, or the newest before a given one. Nulls ask for any.
+-- The newest decisions of a classifier before a given one; the outcomes wanted: admitted, rejected or both. Those of a
+-- snapshot and an outcome are next to one another in an index, which is read from the end as far as is needed. A
+-- condition on its leading columns would let the planner walk through the decisions of all classifiers instead.
+WITH newest AS (
+    -- As many as there are rows on a page are enough, because each has one that is newer than all of the others'.
+    SELECT
+        found.calibration_id,
+        found.is_admitted,
+        found.id
+    FROM calibrator
+    INNER JOIN calibration ON calibrator.id = calibration.calibrator_id
+    CROSS JOIN unnest(:outcomes ::boolean[]) AS outcome (is_admitted)
+    CROSS JOIN
+        LATERAL (
+            SELECT
+                decision.calibration_id,
+                decision.decision IS NOT NULL AS is_admitted,
+                decision.id
+            FROM decision
+            WHERE
+                (decision.calibration_id, decision.decision IS NOT NULL, decision.id)
+                < (calibration.id, outcome.is_admitted, :before ::bigint)
+            ORDER BY decision.calibration_id DESC, decision.decision IS NOT NULL DESC, decision.id DESC
+            LIMIT 1
+        ) AS found
+    WHERE
+        calibrator.classifier_id = :classifier_id
+        AND (CAST(:calibration_id AS bigint) IS NULL OR calibration.id = :calibration_id)
+        AND found.calibration_id = calibration.id
+        AND found.is_admitted = outcome.is_admitted
+    ORDER BY found.id DESC
+    LIMIT :row_limit
+)
+
 SELECT
-    decision.id AS decision,
+    listed.id AS decision,
     exemplar.external_id,
-    decision.calibration_id AS calibration,
-    decision.weighted,
-    decision.require_full_match,
-    decision.predicted,
-    decision.lower,
-    decision.upper,
-    decision.decision AS decided,
-    decision.reason,
-    decision.created_at
-FROM decision
-INNER JOIN exemplar ON decision.exemplar_id = exemplar.id
+    listed.calibration_id AS calibration,
+    listed.weighted,
+    listed.require_full_match,
+    listed.predicted,
+    listed.lower,
+    listed.upper,
+    listed.decision AS decided,
+    listed.reason,
+    listed.created_at
+FROM newest
+CROSS JOIN
+    LATERAL (
+        SELECT
+            decision.id,
+            decision.exemplar_id,
+            decision.calibration_id,
+            decision.weighted,
+            decision.require_full_match,
+            decision.predicted,
+            decision.lower,
+            decision.upper,
+            decision.decision,
+            decision.reason,
+            decision.created_at
+        FROM decision
+        WHERE
+            (decision.calibration_id, decision.decision IS NOT NULL, decision.id)
+            <= (newest.calibration_id, newest.is_admitted, newest.id)
+        ORDER BY decision.calibration_id DESC, decision.decision IS NOT NULL DESC, decision.id DESC
+        LIMIT :row_limit
+    ) AS listed
+CROSS JOIN
+    LATERAL (
+        SELECT decided.external_id
+        FROM exemplar AS decided
+        WHERE decided.id = listed.exemplar_id
+        ORDER BY decided.id
+        LIMIT 1
+    ) AS exemplar
 WHERE
-    exemplar.classifier_id = :classifier_id
-    AND (CAST(:before AS bigint) IS NULL OR decision.id < :before)
-    AND (CAST(:calibration_id AS bigint) IS NULL OR decision.calibration_id = :calibration_id)
-    AND (CAST(:external_id AS text) IS NULL OR exemplar.external_id = :external_id)
-    AND (CAST(:admitted AS boolean) IS NULL OR (decision.decision IS NOT NULL) = :admitted)
-ORDER BY decision.id DESC
+    listed.calibration_id = newest.calibration_id
+    AND (listed.decision IS NOT NULL) = newest.is_admitted
+ORDER BY listed.id DESC
+LIMIT :row_limit;
+
+-- name: page_of_exemplar
+-- The newest decisions on one exemplar of a classifier before a given one. There are at most four by each snapshot; as
+-- they are read first, this cannot become a walk through all decisions before the given one.
+WITH made AS MATERIALIZED (
+    SELECT
+        decision.id,
+        exemplar.external_id,
+        decision.calibration_id,
+        decision.weighted,
+        decision.require_full_match,
+        decision.predicted,
+        decision.lower,
+        decision.upper,
+        decision.decision,
+        decision.reason,
+        decision.created_at
+    FROM exemplar
+    INNER JOIN decision ON exemplar.id = decision.exemplar_id
+    WHERE
+        exemplar.classifier_id = :classifier_id
+        AND exemplar.external_id = :external_id
+)
+
+SELECT
+    id AS decision,
+    external_id,
+    calibration_id AS calibration,
+    weighted,
+    require_full_match,
+    predicted,
+    lower,
+    upper,
+    decision AS decided,
+    reason,
+    created_at
+FROM made
+WHERE
+    id < :before
+    AND (CAST(:calibration_id AS bigint) IS NULL OR calibration_id = :calibration_id)
+    AND (decision IS NOT NULL) = any(:outcomes ::boolean[])
+ORDER BY id DESC
 LIMIT :row_limit;

@@ -49,7 +49,7 @@ WHERE
     AND status IS NULL;
 
 -- name: record
--- Keep the answer, unless another attempt has begun since.
+-- Keep the answer; no row if there is one already, or another attempt has begun since.
 UPDATE idempotent_request
 SET
     digest = :digest,
@@ -62,7 +62,16 @@ WHERE
     caller = :caller
     AND idempotency_key = :idempotency_key
     AND attempt = :attempt
-    AND status IS NULL;
+    AND status IS NULL
+RETURNING attempt;
+
+-- name: forget
+-- Delete the answer that an attempt led to, so that the request can be sent again.
+DELETE FROM idempotent_request
+WHERE
+    caller = :caller
+    AND idempotency_key = :idempotency_key
+    AND attempt = :attempt;
 
 -- name: release
 -- End an attempt that changed nothing, so that the request can be sent again.

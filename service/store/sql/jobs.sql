@@ -10,7 +10,8 @@ INSERT INTO job (
     require_full_match,
     support_version,
     row_count,
-    finished_at
+    finished_at,
+    requested_by
 )
 VALUES (
     :classifier_id,
@@ -22,90 +23,10 @@ VALUES (
     :require_full_match,
     :support_version,
     :row_count,
-    CASE WHEN :row_count > 0 THEN NULL ELSE now() END
+    CASE WHEN :row_count > 0 THEN NULL ELSE now() END,
+    :requested_by
 )
 RETURNING id;
-
--- name: add_chunks
--- Cut the rows of a job into runs of at most chunk_rows.
-INSERT INTO job_chunk (job_id, ordinal, first_row, end_row)
-SELECT
-    :job_id,
-    first_row / :chunk_rows,
-    first_row,
-    least(first_row + :chunk_rows, :row_count)
-FROM generate_series(0, :row_count - 1, :chunk_rows) AS first_row;
-
--- name: take_unsent
--- Mark as sent the open chunks that no message is under way for, which the caller sends after commit. No message was
--- ever sent for them, or their claim has expired since, or the message was sent long ago while nothing moved or a later
--- message arrived.
-WITH claimed AS (
-    SELECT
-        max(chunk.sent_at) AS newest_sent_at,
-        coalesce(
-            bool_or(
-                chunk.finished_at > now() - make_interval(secs => :resend_seconds)
-                OR chunk.lease_until > now()
-            ),
-            FALSE
-        ) AS is_moving
-    FROM job_chunk AS chunk
-    INNER JOIN job ON chunk.job_id = job.id
-    WHERE
-        job.state = 'running'
-        AND chunk.state IN ('running', 'done')
-),
-
-due AS (
-    SELECT
-        chunk.job_id,
-        chunk.ordinal
-    FROM job_chunk AS chunk
-    INNER JOIN job ON chunk.job_id = job.id
-    CROSS JOIN claimed
-    WHERE
-        job.state = 'running'
-        AND (CAST(:job_id AS bigint) IS NULL OR job.id = :job_id)
-        AND chunk.state IN ('pending', 'running')
-        AND (chunk.not_before IS NULL OR chunk.not_before <= now())
-        AND (
-            chunk.sent_at IS NULL
-            -- No message was sent since the claim expired.
-            OR (chunk.lease_until < now() AND chunk.sent_at <= chunk.lease_until)
-            OR (
-                chunk.sent_at < now() - make_interval(secs => :resend_seconds)
-                AND (
-                    chunk.lease_until < now()
-                    -- As long as other chunks move, this one waits in the queue, which is in the order of sending.
-                    OR (
-                        chunk.state = 'pending'
-                        AND (NOT claimed.is_moving OR chunk.sent_at < claimed.newest_sent_at)
-                    )
-                )
-            )
-        )
-    ORDER BY chunk.job_id, chunk.ordinal
-    FOR UPDATE OF chunk SKIP LOCKED
-)
-
-UPDATE job_chunk
-SET sent_at = now()
-FROM due
-WHERE
-    job_chunk.job_id = due.job_id
-    AND job_chunk.ordinal = due.ordinal
-RETURNING job_chunk.job_id, job_chunk.ordinal;
-
--- name: unsend
--- Undo the mark of chunks whose messages could not be sent.
-UPDATE job_chunk
-SET sent_at = NULL
-FROM unnest(CAST(:job_ids AS bigint[]), CAST(:ordinals AS integer[])) AS unsent (job_id, ordinal)
-WHERE
-    job_chunk.job_id = unsent.job_id
-    AND job_chunk.ordinal = unsent.ordinal
-    AND job_chunk.state = 'pending';
 
 -- name: cancel_unsent
 -- Cancel a job, with the reason, if no message is under way for it and no chunk is being computed; no row otherwise.
@@ -127,85 +48,65 @@ WHERE
     )
 RETURNING id;
 
--- name: renew_lease
--- Extend the claim of a live worker; no row if another worker holds the claim by now, or the chunk is done.
-UPDATE job_chunk
-SET lease_until = now() + make_interval(secs => :lease_seconds)
-WHERE
-    job_id = :job_id
-    AND ordinal = :ordinal
-    AND lease_token = :lease_token
-RETURNING ordinal;
-
--- name: release_chunks
--- End the claims of a process that is dead.
-UPDATE job_chunk
-SET lease_until = now()
-FROM job
-WHERE
-    job_chunk.job_id = job.id
-    AND job.state = 'running'
-    AND job_chunk.state = 'running'
-    AND job_chunk.worker = :worker
-    AND job_chunk.lease_until > now();
-
--- name: begin_writing
--- Record for which claim this transaction writes, and wait for the results before it as long as that takes. A writer
--- that stands still is ended with its lease, or by the server once it has been idle for as long as a lease.
-SELECT
-    set_config('application_name', format('venn-admit chunk %s', CAST(:lease_token AS text)), TRUE),
-    set_config('lock_timeout', '0', TRUE),
-    set_config('idle_in_transaction_session_timeout', format('%ss', CAST(:lease_seconds AS integer)), TRUE);
-
--- name: end_lost_writers
--- End the sessions that write for a claim that has expired. They can no longer finish, and they hold locks that others
--- wait for.
-SELECT pg_terminate_backend(activity.pid)
-FROM job_chunk AS chunk
-INNER JOIN job ON chunk.job_id = job.id
-INNER JOIN pg_stat_activity AS activity ON activity.application_name = format('venn-admit chunk %s', chunk.lease_token)
-WHERE
-    job.state = 'running'
-    AND chunk.state = 'running'
-    AND chunk.lease_until < now()
-    AND activity.usename = current_user
-    AND activity.datname = current_database();
-
--- name: claim_chunk
--- Lease a chunk that is free; no row if another worker holds it, it is finished, or it must wait.
-WITH free AS (
+-- name: jobs_in_turn
+-- The running jobs that have a chunk to claim, in the order in which one of theirs is to be claimed: what calibrates
+-- and fits before scoring, or after it if that is owed a chunk; among these, by turns of their classifiers, of which
+-- the one that was served longest ago is next; of one classifier, in order of arrival.
+WITH waiting AS (
     SELECT
-        chunk.job_id,
-        chunk.ordinal,
-        classifier.name AS classifier
-    FROM job_chunk AS chunk
-    INNER JOIN job ON chunk.job_id = job.id
-    INNER JOIN classifier ON job.classifier_id = classifier.id
-    WHERE
-        chunk.job_id = :job_id
-        AND chunk.ordinal = :ordinal
-        AND job.state = 'running'
-        AND (chunk.not_before IS NULL OR chunk.not_before <= now())
-        AND (
-            chunk.state = 'pending'
-            OR (chunk.state = 'running' AND chunk.lease_until < now())
-        )
-    FOR UPDATE OF chunk SKIP LOCKED
+        job.id,
+        job.classifier_id,
+        job.kind = 'score' AS is_bulk,
+        (
+            SELECT max(chunk.claimed_at)
+            FROM job_chunk AS chunk
+            WHERE
+                chunk.job_id = job.id
+                AND chunk.claimed_at IS NOT NULL
+        ) AS claimed_at
+    FROM job
+    WHERE job.state = 'running'
+),
+
+turn AS (
+    SELECT
+        waiting.classifier_id,
+        waiting.is_bulk,
+        -- Jobs that are over count too, or whoever has many small ones would always be next.
+        greatest(
+            max(waiting.claimed_at),
+            (
+                SELECT max(ended.finished_at)
+                FROM job AS ended
+                WHERE
+                    ended.classifier_id = waiting.classifier_id
+                    AND (ended.kind = 'score') = waiting.is_bulk
+                    AND ended.finished_at IS NOT NULL
+            )
+        ) AS served_at
+    FROM waiting
+    GROUP BY waiting.classifier_id, waiting.is_bulk
 )
 
-UPDATE job_chunk
-SET
-    state = 'running',
-    attempts = attempts + 1,
-    lease_token = gen_random_uuid(),
-    lease_until = now() + make_interval(secs => :lease_seconds),
-    not_before = NULL,
-    worker = :worker
-FROM free
+SELECT waiting.id
+FROM waiting
+INNER JOIN turn
+    ON
+        waiting.classifier_id = turn.classifier_id
+        AND waiting.is_bulk = turn.is_bulk
 WHERE
-    job_chunk.job_id = free.job_id
-    AND job_chunk.ordinal = free.ordinal
-RETURNING job_chunk.lease_token, job_chunk.attempts, job_chunk.first_row, job_chunk.end_row, free.classifier;
+    EXISTS (
+        SELECT
+        FROM job_chunk AS chunk
+        WHERE
+            chunk.job_id = waiting.id
+            AND is_chunk_free_v1(chunk.state, chunk.not_before, chunk.lease_until)
+    )
+ORDER BY
+    waiting.is_bulk = :bulk_first DESC,
+    turn.served_at ASC NULLS FIRST,
+    waiting.classifier_id ASC,
+    waiting.id ASC;
 
 -- name: job
 -- The request of a job and its state.
@@ -219,62 +120,18 @@ SELECT
     weighted,
     require_full_match,
     row_count,
-    error
+    error,
+    removed_at
 FROM job
 WHERE id = :job_id;
 
--- name: chunk_exemplars
--- The exemplars of a chunk, in the order of the request.
-SELECT exemplar_id
-FROM job_row
-WHERE
-    job_id = :job_id
-    AND row_number >= :first_row
-    AND row_number < :end_row
-ORDER BY row_number;
-
--- name: finish_chunk
--- Mark a chunk as done; no row if the lease was lost to another worker, whose result then counts.
-UPDATE job_chunk
-SET
-    state = 'done',
-    lease_token = NULL,
-    lease_until = NULL,
-    error = NULL,
-    finished_at = now()
-WHERE
-    job_id = :job_id
-    AND ordinal = :ordinal
-    AND lease_token = :lease_token
-RETURNING ordinal;
-
--- name: fail_chunk
--- Record a failed attempt. The chunk is pending again, to wait twice as long after each attempt, or fails for good
--- after the last.
-UPDATE job_chunk
-SET
-    state = CASE WHEN attempts < :max_attempts THEN 'pending' ELSE 'failed' END,
-    not_before
-    = CASE
-        WHEN attempts < :max_attempts
-            THEN now() + make_interval(secs => least(:retry_seconds * 2.0 ^ least(attempts - 1, 30), :most_seconds))
-    END,
-    sent_at = NULL,
-    lease_token = NULL,
-    lease_until = NULL,
-    error = :error,
-    finished_at = CASE WHEN attempts < :max_attempts THEN NULL ELSE now() END
-WHERE
-    job_id = :job_id
-    AND ordinal = :ordinal
-    AND lease_token = :lease_token
-RETURNING state;
-
 -- name: settle_job
--- Once no chunk is open, mark the job as done, or as failed with the error of one of its failed chunks.
+-- Once no chunk is open, mark the job as done, or as failed with the error of one of its failed chunks. A last chunk
+-- is not awaited if another has failed.
 WITH settled AS (
     SELECT
-        count(*) FILTER (WHERE state IN ('pending', 'running')) AS open_count,
+        count(*) FILTER (WHERE NOT is_last AND state IN ('pending', 'running')) AS open_count,
+        count(*) FILTER (WHERE is_last AND state IN ('pending', 'running')) AS last_count,
         count(*) FILTER (WHERE state = 'failed') AS failed_count,
         min(error) FILTER (WHERE state = 'failed') AS error
     FROM job_chunk
@@ -291,7 +148,14 @@ WHERE
     job.id = :job_id
     AND job.state = 'running'
     AND settled.open_count = 0
+    AND (settled.last_count = 0 OR settled.failed_count > 0)
 RETURNING job.state;
+
+-- name: name_parameters
+-- Record the parameters that a fit made.
+UPDATE job
+SET knn_parameters_id = :knn_parameters_id
+WHERE id = :job_id;
 
 -- name: job_progress
 -- The progress of a job, and the number of its chunks whose worker renews its claim, and whose worker has not renewed
@@ -300,7 +164,11 @@ SELECT
     job.state,
     job.error,
     job.row_count,
-    coalesce(sum(chunk.end_row - chunk.first_row) FILTER (WHERE chunk.state = 'done'), 0) AS rows_done,
+    coalesce(
+        job.rows_done,
+        sum(chunk.end_row - chunk.first_row) FILTER (WHERE chunk.state = 'done'),
+        0
+    ) AS rows_done,
     count(*) FILTER (
         WHERE chunk.state = 'running' AND chunk.lease_until >= now() + make_interval(secs => :least_seconds)
     ) AS chunks_alive,
@@ -312,13 +180,17 @@ LEFT JOIN job_chunk AS chunk ON job.id = chunk.job_id
 WHERE job.id = :job_id
 GROUP BY job.id;
 
--- name: running_jobs
--- Those of some jobs that are running.
-SELECT id
+-- name: lock_requester
+-- Keep others from recording a job for the same requester until this transaction ends.
+SELECT pg_advisory_xact_lock(hashtextextended(format('venn-admit jobs of %s', CAST(:requested_by AS text)), 0));
+
+-- name: running_jobs_of
+-- How many running jobs a requester has.
+SELECT count(*) AS running
 FROM job
 WHERE
-    id = any(CAST(:job_ids AS bigint[]))
-    AND state = 'running';
+    state = 'running'
+    AND requested_by = :requested_by;
 
 -- name: announce_change
 -- Tell whoever listens, on commit, that a job has advanced or ended.
@@ -396,7 +268,8 @@ SELECT
     seconds,
     rows_done,
     chunks_failed,
-    most_attempts
+    most_attempts,
+    removed_at
 FROM job_summary_v1
 WHERE
     (CAST(:job_id AS bigint) IS NULL OR job = :job_id)
@@ -405,39 +278,8 @@ WHERE
 ORDER BY job DESC
 LIMIT :row_limit;
 
--- name: chunk_states
--- The number of chunks of a job by state, with the error of the first chunk that has one.
-SELECT
-    state,
-    count(*) AS chunks,
-    sum(end_row - first_row)::bigint AS rows,
-    sum(attempts) AS attempts,
-    min(not_before) AS not_before,
-    (array_agg(error ORDER BY ordinal) FILTER (WHERE error IS NOT NULL))[1] AS error
-FROM job_chunk
-WHERE job_id = :job_id
-GROUP BY state
-ORDER BY array_position('{done,running,pending,failed}'::text[], state);
-
--- name: job_chunks
--- The chunks of a job: the worker that has or had each, the number of attempts, and the last error.
-SELECT
-    ordinal AS chunk,
-    first_row,
-    end_row,
-    state,
-    attempts,
-    worker,
-    lease_until,
-    not_before,
-    error,
-    finished_at
-FROM job_chunk
-WHERE job_id = :job_id
-ORDER BY ordinal;
-
 -- name: cancel_job
--- Cancel a job, so that no further chunk of it can be claimed; no row if the job is over.
+-- Cancel a job, so that no further chunk of it can be claimed; no row if the job is ended.
 UPDATE job
 SET
     state = 'cancelled',
@@ -448,7 +290,7 @@ WHERE
 RETURNING id;
 
 -- name: reopen_job
--- Run a failed or cancelled job again.
+-- Run a failed or cancelled job again, unless it was removed.
 UPDATE job
 SET
     state = 'running',
@@ -457,17 +299,5 @@ SET
 WHERE
     id = :job_id
     AND state IN ('failed', 'cancelled')
+    AND removed_at IS NULL
 RETURNING id;
-
--- name: reopen_chunks
--- Reset the failed chunks of a job as if they had never been tried, and let the others that are not done be sent again.
-UPDATE job_chunk
-SET
-    state = CASE state WHEN 'failed' THEN 'pending' ELSE state END,
-    attempts = CASE state WHEN 'failed' THEN 0 ELSE attempts END,
-    sent_at = NULL,
-    not_before = NULL,
-    finished_at = NULL
-WHERE
-    job_id = :job_id
-    AND state <> 'done';

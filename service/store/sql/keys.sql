@@ -64,3 +64,9 @@ SET last_used_at = now()
 WHERE
     id = :key_id
     AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute');
+
+-- name: move_keys
+-- Have the keys for a classifier go with its name, from one generation to another.
+UPDATE api_key
+SET classifier_id = :after_id
+WHERE classifier_id = :before_id;

@@ -19,3 +19,108 @@ SET
     split = changed.split
 FROM unnest(:exemplar_ids ::bigint[], :labels ::integer[], :splits ::text[]) AS changed (id, label, split)
 WHERE exemplar.id = changed.id;
+
+-- name: labels_of_other_generations
+-- The ledgers that exemplars of other generations of a classifier have, of those that it does not have itself.
+SELECT DISTINCT ON (exemplar.external_id)
+    exemplar.external_id,
+    exemplar.id AS exemplar_id,
+    exemplar.label,
+    generation.name AS generation,
+    ledger.labels,
+    ledger.is_random
+FROM classifier AS generation
+INNER JOIN exemplar
+    ON
+        generation.id = exemplar.classifier_id
+        AND exemplar.external_id = ANY(:external_ids)
+CROSS JOIN
+    LATERAL (
+        SELECT coalesce(max(event.id), 0) AS event_id
+        FROM label_event AS event
+        WHERE
+            event.exemplar_id = exemplar.id
+            AND event.label IS NULL
+    ) AS retraction
+CROSS JOIN
+    LATERAL (
+        SELECT
+            array_agg(DISTINCT event.label) FILTER (WHERE event.label IS NOT NULL) AS labels,
+            -- Whether a random label came since the last retraction: then it calibrates.
+            bool_or(event.selection = 'random' AND event.id > retraction.event_id) AS is_random,
+            max(coalesce(event.first_arrived_at, event.created_at)) AS newest
+        FROM label_event AS event
+        WHERE event.exemplar_id = exemplar.id
+    ) AS ledger
+WHERE
+    coalesce(generation.original_id, generation.id) = :first_id
+    AND generation.id <> :classifier_id
+    AND ledger.newest IS NOT NULL
+    AND NOT EXISTS (
+        SELECT 1
+        FROM exemplar AS own
+        WHERE
+            own.classifier_id = :classifier_id
+            AND own.external_id = exemplar.external_id
+    )
+-- All generations that have an exemplar have its newest label, unless that came with a file of one of them.
+ORDER BY exemplar.external_id ASC, ledger.newest DESC, generation.generation DESC;
+
+-- name: carry_events
+-- Append the ledgers of some exemplars to those of others, with the times at which the labels arrived.
+INSERT INTO label_event (exemplar_id, label, selection, source, first_arrived_at)
+SELECT
+    carried.exemplar_id,
+    event.label,
+    event.selection,
+    event.source,
+    coalesce(event.first_arrived_at, event.created_at)
+FROM unnest(:exemplar_ids ::bigint[], :of_ids ::bigint[]) AS carried (exemplar_id, of_id)
+INNER JOIN label_event AS event ON carried.of_id = event.exemplar_id
+ORDER BY event.id;
+
+-- name: newest_labels
+-- The labels of a classifier that came last and still hold, the newest first, among the newest events of all
+-- classifiers.
+SELECT
+    exemplar.external_id,
+    exemplar.label,
+    exemplar.split,
+    event.selection,
+    event.source,
+    event.created_at
+FROM (
+    SELECT
+        newest.id,
+        newest.exemplar_id,
+        newest.selection,
+        newest.source,
+        newest.created_at
+    FROM label_event AS newest
+    ORDER BY newest.id DESC
+    LIMIT :looked_at
+) AS event
+INNER JOIN exemplar ON event.exemplar_id = exemplar.id
+WHERE
+    exemplar.classifier_id = :classifier_id
+    AND exemplar.label IS NOT NULL
+    AND NOT EXISTS (
+        SELECT 1
+        FROM label_event AS later
+        WHERE
+            later.exemplar_id = event.exemplar_id
+            AND later.id > event.id
+    )
+ORDER BY event.id DESC
+LIMIT :row_limit;
+
+-- name: newest_event_of_exemplar
+-- The event that gave an exemplar its label.
+SELECT
+    selection,
+    source,
+    created_at
+FROM label_event
+WHERE exemplar_id = :exemplar_id
+ORDER BY id DESC
+LIMIT 1;

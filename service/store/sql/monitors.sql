@@ -437,20 +437,23 @@ LEFT JOIN
     ) AS newest
     ON TRUE
 WHERE
-    newest.settled_event IS NULL
-    OR newest.settled_event < (
-        SELECT max(event.id)
-        FROM label_event AS event
-    )
-    OR (
-        CAST(:unsent AS boolean)
-        AND EXISTS (
-            SELECT 1
-            FROM monitor_alarm AS alarm
-            WHERE
-                alarm.monitor_id = newest.id
-                AND alarm.ended_at IS NULL
-                AND alarm.notified_at IS NULL
+    classifier.deleting_since IS NULL
+    AND (
+        newest.settled_event IS NULL
+        OR newest.settled_event < (
+            SELECT max(event.id)
+            FROM label_event AS event
+        )
+        OR (
+            CAST(:unsent AS boolean)
+            AND EXISTS (
+                SELECT 1
+                FROM monitor_alarm AS alarm
+                WHERE
+                    alarm.monitor_id = newest.id
+                    AND alarm.ended_at IS NULL
+                    AND alarm.notified_at IS NULL
+            )
         )
     )
 ORDER BY classifier.name;

@@ -1,7 +1,8 @@
 -- name: nearest
 -- The training exemplars nearest to a vector, with what an approximation needs of them, by a scan of all. Only
 -- identifiers are sorted; the vectors of the few that remain are read by key. No index of pgvector can serve this: the
--- column has no fixed dimension, and each index is on an expression that has one.
+-- column has no fixed dimension, and each index is on an expression that has one. Those that wait are among them if
+-- :with_waiting; planned anew for each call, the statement then has no condition to check on every row.
 WITH nearest AS MATERIALIZED (
     SELECT
         exemplar_id,
@@ -10,6 +11,15 @@ WITH nearest AS MATERIALIZED (
     WHERE
         classifier_id = :classifier_id
         AND support
+        AND (
+            :with_waiting
+            -- The sum keeps this from becoming a search by the key, which takes twice as long.
+            OR exemplar_id + 0 <= (
+                SELECT classifier.support_version
+                FROM classifier
+                WHERE classifier.id = :classifier_id
+            )
+        )
     ORDER BY vector <-> :vector ::vector
     LIMIT :count
 )
@@ -19,8 +29,10 @@ SELECT
     nearest.float32_distance,
     known.vector,
     known.label,
-    known.network_logits
+    known.network_logits,
+    nearest.exemplar_id > classifier.support_version AS waits
 FROM nearest
+INNER JOIN classifier ON classifier.id = :classifier_id
 CROSS JOIN
     LATERAL (
         SELECT
@@ -51,6 +63,11 @@ INNER JOIN exemplar ON stored.exemplar_id = exemplar.id
 WHERE
     stored.classifier_id = :classifier_id
     AND stored.support
+    AND stored.exemplar_id + 0 <= (
+        SELECT classifier.support_version
+        FROM classifier
+        WHERE classifier.id = :classifier_id
+    )
     AND stored.vector <-> :vector ::vector <= :reach ::float8;
 
 -- name: nearest_by_hnsw
@@ -65,6 +82,12 @@ WITH nearest AS MATERIALIZED (
     WHERE
         classifier_id = :classifier_id
         AND support
+        -- Without those that wait; about the sum, see `nearest`.
+        AND exemplar_id + 0 <= (
+            SELECT classifier.support_version
+            FROM classifier
+            WHERE classifier.id = :classifier_id
+        )
     ORDER BY vector(vector, :dimension, TRUE) <-> :vector ::vector
     LIMIT :count
 )

@@ -34,7 +34,7 @@ SELECT
     request.calibrator_id,
     request.last_requested_at,
     request.reason,
-    request.job_id,
+    job.id AS job_id,
     job.state AS job_state,
     job.error AS job_error,
     calibrator.classifier_id,
@@ -50,13 +50,19 @@ SELECT
     calibrator.document_test
 FROM recalibration_request AS request
 INNER JOIN calibrator ON request.calibrator_id = calibrator.id
-LEFT JOIN job ON request.job_id = job.id
+INNER JOIN classifier ON calibrator.classifier_id = classifier.id
+LEFT JOIN job
+    ON
+        request.job_id = job.id
+        -- What made a job fail may be what was requested after it: another is tried.
+        AND NOT (job.state IN ('failed', 'cancelled') AND request.last_requested_at > job.created_at)
 WHERE
     request.error IS NULL
+    AND classifier.deleting_since IS NULL
     -- A request that arrived while the setting was being retired may remain.
     AND calibrator.retired_at IS NULL
     AND (
-        request.job_id IS NOT NULL
+        job.id IS NOT NULL
         OR request.last_requested_at <= now() - make_interval(secs => :quiet_seconds)
         OR request.first_requested_at <= now() - make_interval(secs => :wait_seconds)
     )

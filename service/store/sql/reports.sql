@@ -165,6 +165,7 @@ WITH request AS (
             job.classifier_id = :classifier_id
             AND job.kind = 'score'
             AND job.row_count > 0
+            AND job.removed_at IS NULL
         ORDER BY job.id DESC
         -- Each request has a row, so no more requests are needed.
         LIMIT :row_limit
@@ -288,3 +289,72 @@ FROM unnest(:exemplar_ids ::bigint[]) AS recent (exemplar_id)
 INNER JOIN exemplar ON recent.exemplar_id = exemplar.id
 WHERE exemplar.label IS NULL
 ORDER BY md5(exemplar.external_id);
+
+-- name: work_rows
+-- Those of some exemplars that neither calibrate nor train, in the same order, each with the number of all.
+SELECT
+    exemplar.external_id,
+    exemplar.document_id,
+    exemplar.network_predicted,
+    exemplar.label,
+    exemplar.attributes,
+    count(*) OVER () AS waiting
+FROM unnest(:exemplar_ids ::bigint[]) AS recent (exemplar_id)
+INNER JOIN exemplar ON recent.exemplar_id = exemplar.id
+WHERE
+    exemplar.split = 'scored'
+    AND (:with_labelled OR exemplar.label IS NULL)
+ORDER BY md5(exemplar.external_id)
+LIMIT :row_limit;
+
+-- name: standing
+-- What tells whether a report on a snapshot would be another one now, except for traffic; and the newest request of it.
+SELECT
+    calibration.id AS calibration,
+    calibration.revision,
+    calibration.state,
+    in_use.calibration_id AS in_use,
+    (
+        SELECT parameters.id
+        FROM knn_parameters AS parameters
+        WHERE
+            parameters.classifier_id = classifier.id
+            AND parameters.is_current
+    ) AS knn_parameters,
+    classifier.support_version,
+    -- Of all classifiers, because this is the last entry of an index.
+    (
+        SELECT max(event.id)
+        FROM label_event AS event
+    ) AS label_event,
+    watching.id AS monitor,
+    watching.seen_event,
+    (
+        SELECT max(alarm.id)
+        FROM monitor_alarm AS alarm
+    ) AS alarm,
+    (
+        SELECT request.id
+        FROM job AS request
+        WHERE
+            request.classifier_id = classifier.id
+            AND request.kind = 'score'
+        ORDER BY request.id DESC
+        LIMIT 1
+    ) AS newest_request
+FROM calibration
+INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
+INNER JOIN classifier ON calibrator.classifier_id = classifier.id
+LEFT JOIN calibration_in_use_v1 AS in_use ON classifier.id = in_use.classifier_id
+LEFT JOIN
+    LATERAL (
+        SELECT
+            monitor.id,
+            monitor.seen_event
+        FROM monitor
+        WHERE monitor.calibrator_id = calibrator.id
+        ORDER BY monitor.id DESC
+        LIMIT 1
+    ) AS watching
+    ON TRUE
+WHERE calibration.id = :calibration_id;

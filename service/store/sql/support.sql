@@ -10,6 +10,160 @@ SET
     support_version = :version
 WHERE id = :classifier_id;
 
+-- name: having_waiting
+-- The classifiers, one or all, that have training exemplars that wait.
+SELECT classifier.id
+FROM classifier
+WHERE
+    (CAST(:classifier_id AS integer) IS NULL OR classifier.id = :classifier_id)
+    AND classifier.deleting_since IS NULL
+    AND EXISTS (
+        SELECT 1
+        FROM exemplar AS waiting
+        WHERE
+            waiting.classifier_id = classifier.id
+            AND waiting.split = 'train'
+            AND waiting.id > classifier.support_version
+    );
+
+-- name: await_locks
+-- Wait for locks as long as it takes, in this transaction.
+SELECT set_config('lock_timeout', '0', TRUE);
+
+-- name: lock_waiting
+-- Lock classifiers before training exemplars join. Whoever records a job for a calibration or a fit locks its
+-- classifier too, so that each sees what the other did.
+SELECT id
+FROM classifier
+WHERE id = ANY(:classifier_ids ::integer[])
+ORDER BY id
+FOR NO KEY UPDATE;
+
+-- name: lock_waiting_if_free
+-- Do the same with those of them that nobody else has locked.
+SELECT id
+FROM classifier
+WHERE id = ANY(:classifier_ids ::integer[])
+ORDER BY id
+FOR NO KEY UPDATE
+SKIP LOCKED;
+
+-- name: join_waiting
+-- Let the training exemplars that wait train from now on, of some classifiers, unless they must wait on, for ten
+-- minutes at most.
+WITH holding AS (
+    -- Recalibrations that have a job or, once that is done, are about to make a snapshot.
+    SELECT calibrator.classifier_id
+    FROM recalibration_request AS request
+    INNER JOIN calibrator ON request.calibrator_id = calibrator.id
+    INNER JOIN job ON request.job_id = job.id
+    WHERE
+        calibrator.retired_at IS NULL
+        AND request.error IS NULL
+        AND job.state IN ('running', 'done')
+        AND job.removed_at IS NULL
+    UNION ALL
+    -- Jobs that bring neighbours up to date or fit, unless nobody computes them; and chunks that score, if they are
+    -- being computed again, mostly because what arrived disturbed them. Others do not put a recalibration off.
+    SELECT job.classifier_id
+    FROM job
+    WHERE
+        job.classifier_id = ANY(:classifier_ids ::integer[])
+        AND job.state = 'running'
+        AND (
+            (job.kind <> 'score' AND job.created_at > now() - interval '10 minutes')
+            OR EXISTS (
+                SELECT
+                FROM job_chunk AS chunk
+                WHERE
+                    chunk.job_id = job.id
+                    AND chunk.state = 'running'
+                    AND chunk.lease_until > now()
+                    AND (job.kind <> 'score' OR chunk.error IS NOT NULL)
+            )
+        )
+    UNION ALL
+    -- Jobs that brought all neighbours up to date for somebody who is about to calibrate or to fit.
+    SELECT job.classifier_id
+    FROM job
+    WHERE
+        job.classifier_id = ANY(:classifier_ids ::integer[])
+        AND job.state = 'done'
+        AND job.kind = 'approximate'
+        AND job.support_version IS NOT NULL
+        AND job.removed_at IS NULL
+        AND job.finished_at > now() - interval '10 minutes'
+        AND NOT EXISTS (
+            SELECT
+            FROM calibration
+            INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
+            WHERE
+                calibrator.classifier_id = job.classifier_id
+                AND calibration.created_at >= job.finished_at
+        )
+        AND NOT EXISTS (
+            SELECT
+            FROM knn_parameters AS parameters
+            WHERE
+                parameters.classifier_id = job.classifier_id
+                AND parameters.created_at >= job.finished_at
+        )
+)
+
+UPDATE classifier
+SET
+    support_revision = gen_random_uuid(),
+    support_version = (
+        SELECT max(exemplar.id)
+        FROM exemplar
+        WHERE
+            exemplar.classifier_id = classifier.id
+            AND exemplar.split = 'train'
+    )
+WHERE
+    classifier.id = ANY(:classifier_ids ::integer[])
+    AND (
+        classifier.id NOT IN (SELECT holding.classifier_id FROM holding)
+        -- Jobs that overlap would keep them waiting for ever.
+        OR (
+            SELECT longest.created_at
+            FROM exemplar AS longest
+            WHERE
+                longest.classifier_id = classifier.id
+                AND longest.split = 'train'
+                AND longest.id > classifier.support_version
+            ORDER BY longest.id
+            LIMIT 1
+        ) < now() - interval '10 minutes'
+    )
+RETURNING classifier.id;
+
+-- name: waiting
+-- How many training exemplars of a classifier wait, which came after its support version.
+SELECT count(*) AS waiting
+FROM classifier
+INNER JOIN exemplar ON classifier.id = exemplar.classifier_id
+WHERE
+    classifier.id = :classifier_id
+    AND exemplar.split = 'train'
+    AND exemplar.id > classifier.support_version;
+
+-- name: size
+-- How many training exemplars a classifier has, without those that wait.
+SELECT count(*) AS training
+FROM classifier
+INNER JOIN exemplar ON classifier.id = exemplar.classifier_id
+WHERE
+    classifier.id = :classifier_id
+    AND exemplar.split = 'train'
+    AND exemplar.id <= classifier.support_version;
+
+-- name: estimated_rows
+-- How many rows the planner believes a table to have; -1 if they were never counted.
+SELECT reltuples
+FROM pg_class
+WHERE oid = CAST(:partition AS regclass);
+
 -- name: record_changes
 -- Record training exemplars that were added, removed or relabelled together.
 INSERT INTO support_change (classifier_id, version, exemplar_id, kind, label_before)
@@ -36,7 +190,7 @@ WHERE
 ORDER BY version DESC, exemplar_id ASC;
 
 -- name: grew
--- Whether training exemplars arrived after a version.
+-- Whether training exemplars arrived after a version, without those that wait.
 SELECT
     EXISTS (
         SELECT 1
@@ -45,6 +199,7 @@ SELECT
             classifier_id = :classifier_id
             AND split = 'train'
             AND id > :version
+            AND id <= :support_version
     )
     OR EXISTS (
         SELECT 1
@@ -79,12 +234,20 @@ WHERE id = :classifier_id
 FOR NO KEY UPDATE;
 
 -- name: complete_neighbours
--- Record that a job brought all neighbour lists up to its support version.
+-- Record that a job brought all neighbour lists up to its support version, as it has once all but its last chunk, if
+-- it has one, are done.
 UPDATE classifier
 SET neighbours_support_version = job.support_version
 FROM job
 WHERE
     job.id = :job_id
-    AND job.state = 'done'
     AND classifier.id = job.classifier_id
-    AND job.support_version > classifier.neighbours_support_version;
+    AND job.support_version > classifier.neighbours_support_version
+    AND NOT EXISTS (
+        SELECT
+        FROM job_chunk AS chunk
+        WHERE
+            chunk.job_id = :job_id
+            AND NOT chunk.is_last
+            AND chunk.state <> 'done'
+    );

@@ -8,11 +8,13 @@ from sqlalchemy import Connection
 from venn_admit.service.core.types import Split
 from venn_admit.service.store.calibrations.setting_forms import MethodSettings, settings_digest, settings_of
 from venn_admit.service.store.database.statements import statement
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars import classifiers, support
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
 # The foundations of a snapshot: a change in one of these makes it out of date.
 CALIBRATION_SPLITS = frozenset({Split.TRAIN, Split.MC, Split.VP})
+TRAINING_DATA = "training data"
+"""The reason of requests for training exemplars that were ingested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,8 @@ class RecalibrationRequest:
     """A request that waits to be served.
 
     requested_at: when it was last made. job_id: the job that brings approximations up to date, None before there is
-    one; job_state and job_error are those of that job.
+    one, and if one that was recorded before `requested_at` has failed or was cancelled; job_state and job_error are
+    those of that job.
     """
 
     calibrator_id: int
@@ -37,6 +40,21 @@ def request(connection: Connection, classifier: Classifier, reason: str) -> int:
     """Request a recalibration under every setting that has a snapshot and is not retired; return their number."""
     parameters = {"classifier_id": classifier.id, "reason": reason}
     return len(connection.execute(statement("recalibrations.request_recalibration"), parameters).all())
+
+
+def take_in_waiting(connection: Connection, classifier: Classifier | None = None) -> int:
+    """Let the training exemplars that wait train from now on, unless what they wait for is under way.
+
+    A recalibration is requested for them. It may be called at any time and by several processes at once: whoever ends
+    what they wait for does so, and because that process may die in between, so does whoever begins such a thing, and
+    beat. A classifier that somebody else has locked is left to the next of these.
+
+    classifier: None for all. Returns the number of classifiers that have new training exemplars.
+    """
+    joined = support.join_waiting(connection, classifier)
+    for classifier_id in joined:
+        request(connection, classifiers.by_id(connection, classifier_id), TRAINING_DATA)
+    return len(joined)
 
 
 def due(

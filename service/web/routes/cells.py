@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Path, Request, Response
+from fastapi import Path, Query, Request, Response
 
 from venn_admit.service.api.models.common import LARGEST_INTEGER, LARGEST_KEY
 from venn_admit.service.api.routes.parts import ClassifierName
@@ -27,9 +27,15 @@ def get_cell(
     calibration: Annotated[int, Path(ge=1, le=LARGEST_KEY)],
     row: _Place,
     column: _Place,
+    after: Annotated[int | None, Query(ge=1, le=LARGEST_KEY)] = None,
+    right: bool = False,
 ) -> Response:
-    """Show the counts, the thresholds, the accuracy and some exemplars of a cell."""
-    found = open_cell(runtime_of(request).engine, classifier, calibration, row, column)
+    """Show the counts, the thresholds, the accuracy and some exemplars of a cell.
+
+    after, right: the last exemplar of the page before, and whether its prediction is right.
+    """
+    following = None if after is None else (right, after)
+    found = open_cell(runtime_of(request).engine, classifier, calibration, row, column, after=following)
     return page(
         request,
         "cell",
@@ -37,4 +43,5 @@ def get_cell(
         classifier=classifier,
         cell=found,
         tally=Tally,
+        is_first=following is None,
     )

@@ -13,6 +13,7 @@ from venn_admit.service.api.security.guard import needs
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.flows.decisions.listing import find_decision, list_decisions, show_decision
 from venn_admit.service.flows.decisions.replay import replay
+from venn_admit.service.memory.contributions import own_contributions
 from venn_admit.service.payloads.decisions import listed_payload, replay_payload, shown_payload
 from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.store.decisions.decisions import Wanted
@@ -54,7 +55,8 @@ def get_decisions(
 @routes.get("/classifiers/{classifier}/decisions/{decision}", dependencies=[needs(Scope.READ)])
 def get_decision(request: Request, classifier: ClassifierName, decision: DecisionNumber) -> Response:
     """Show what was decided, why, and the nearest training exemplars as they are now."""
-    shown = shown_payload(show_decision(runtime_of(request).engine, classifier, decision))
+    found = show_decision(runtime_of(request).engine, classifier, decision)
+    shown = shown_payload(found)
     return page(
         request,
         "decision",
@@ -63,6 +65,8 @@ def get_decision(request: Request, classifier: ClassifierName, decision: Decisio
         shown=shown,
         steps=steps(shown, shown["class_names"], None),
         evidence=evidence(shown, shown["class_names"], None),
+        exemplar=found.attributes,
+        carried=own_contributions(found.attributes, found.classifier.class_names, found.network_logits.tolist()),
         neighbours=shown["neighbours"],
     )
 
@@ -72,15 +76,19 @@ def get_replay(request: Request, classifier: ClassifierName, decision: DecisionN
     """Compute a decision again from its snapshot, and show what it rests on; nothing is stored."""
     runtime = runtime_of(request)
     find_decision(runtime.engine, classifier, decision)
-    again = replay_payload(replay(runtime.engine, runtime.cache, decision, memory_budget=runtime.memory_budget))
+    found = replay(runtime.engine, runtime.cache, decision, memory_budget=runtime.memory_budget)
+    again = replay_payload(found)
+    fields = again["stored"] if again["not_recomputed"] else again["computed"]
     return page(
         request,
         "replay",
         title=f"{classifier}: decision {decision}, again",
         classifier=classifier,
         again=again,
-        steps=steps(again["computed"], again["class_names"], again["policy"]),
-        evidence=evidence(again["computed"], again["class_names"], again["category_counts"]),
+        steps=steps(fields, again["class_names"], again["policy"]),
+        evidence=evidence(fields, again["class_names"], again["category_counts"]),
+        exemplar=found.attributes,
+        carried=own_contributions(found.attributes, found.classifier.class_names, found.network_logits.tolist()),
         neighbours=again["neighbours"],
     )
 

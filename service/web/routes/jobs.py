@@ -1,9 +1,13 @@
 """The jobs of a classifier, which show their progress as long as the page is open."""
 
-from fastapi import Request, Response
+from typing import Annotated
+
+from fastapi import Header, Request, Response
 
 from venn_admit.service.api.paging import key_before
 from venn_admit.service.api.paging import page as page_of
+from venn_admit.service.api.routes.jobs import JobNumber
+from venn_admit.service.api.routes.jobs import get_job_events as job_events
 from venn_admit.service.api.routes.parts import ClassifierName, Cursor
 from venn_admit.service.api.security.guard import needs
 from venn_admit.service.flows.jobs.listing import list_jobs
@@ -24,3 +28,14 @@ def get_jobs(request: Request, classifier: ClassifierName, cursor: Cursor = None
     return page(
         request, "jobs", title=f"{classifier}: jobs", classifier=classifier, rows=rows, follows=follows, cursor=cursor
     )
+
+
+@routes.get("/classifiers/{classifier}/jobs/{job}/events", dependencies=[needs(Scope.READ)])
+async def get_job_events(
+    request: Request,
+    classifier: ClassifierName,
+    job: JobNumber,
+    last_event_id: Annotated[str | None, Header(max_length=100)] = None,
+) -> Response:
+    """Report the progress of a job as the API does, to whoever is signed in."""
+    return await job_events(request, classifier, job, last_event_id)

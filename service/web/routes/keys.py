@@ -10,7 +10,7 @@ from venn_admit.service.api.models.common import LARGEST_KEY
 from venn_admit.service.api.security.guard import needs
 from venn_admit.service.errors import InvalidInputError, VennAdmitError
 from venn_admit.service.flows.access.keys import NewKey, create, list_keys, revoke
-from venn_admit.service.flows.exemplars.catalogue import list_classifiers
+from venn_admit.service.flows.exemplars.glance import every_classifier
 from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.web.access import router
 from venn_admit.service.web.forms import form_of, required
@@ -70,6 +70,6 @@ def _keys(request: Request, *, status: int = 200, **shown: Any) -> Response:
         title="Keys",
         rows=list_keys(engine),
         scopes=list(Scope),
-        classifiers=[one.classifier.name for one in list_classifiers(engine)],
+        classifiers=[one.name for one in every_classifier(engine) if one.is_current],
         **{"made": None, "refusal": None, "form": {}, **shown},
     )

@@ -3,7 +3,7 @@
 from fastapi import Request, Response
 
 from venn_admit.service.api.security.guard import needs
-from venn_admit.service.flows.exemplars.catalogue import list_classifiers
+from venn_admit.service.flows.exemplars.glance import glance_at_classifiers
 from venn_admit.service.flows.monitoring.lamps import lit_lamps
 from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.web.access import router
@@ -16,5 +16,5 @@ routes = router()
 def get_overview(request: Request) -> Response:
     """List the classifiers that the key is for."""
     engine, own = runtime_of(request).engine, request.state.caller.classifier
-    found = [one for one in list_classifiers(engine) if own in (None, one.classifier.name)]
+    found = [one for one in glance_at_classifiers(engine) if own in (None, one.classifier.shared_name)]
     return page(request, "overview", title="Classifiers", listed=found, lit=lit_lamps(engine))

@@ -7,8 +7,8 @@ from typing import Any
 from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
 
+from venn_admit.service.api.bodies import check_json
 from venn_admit.service.api.incoming import given_points
-from venn_admit.service.api.limits import check_nesting
 from venn_admit.service.api.models.decisions import Point
 from venn_admit.service.api.problems import answer_to_error
 from venn_admit.service.api.routes.parts import ClassifierName
@@ -45,15 +45,13 @@ async def post_try(request: Request, classifier: ClassifierName) -> Response:
 def _decided(request: Request, classifier: str, form: Mapping[str, str]) -> Response:
     runtime = runtime_of(request)
     try:
-        point = _point(runtime, classifier, form)
-        (found,) = decide_points(
-            runtime.point_scorer, classifier, [point], weighted=None, require_full_match="full" in form
-        )
+        name = find(runtime.engine, classifier).address  # for both steps
+        point = _point(runtime, name, form)
+        (found,) = decide_points(runtime.point_scorer, name, [point], weighted=None, require_full_match="full" in form)
     except VennAdmitError as error:
         status = answer_to_error(error).status_code
         return _page(request, classifier, form, status=status, refusal=str(error))
-    is_admitted = found.decision.fields["decision"] is not None
-    request.app.state.metrics.count_decided(int(is_admitted), int(not is_admitted))
+    request.app.state.metrics.count_decided([found.decision.fields["reason"]])
     decided = decided_payload(form.get("external_id") or None, found)
     names = decided["class_names"]
     return _page(
@@ -76,7 +74,7 @@ def _point(runtime: Runtime, classifier: str, form: Mapping[str, str]) -> GivenP
     if not vector and not logits:
         raise InvalidInputError("expected a stored exemplar, or a vector and logits; fill one of them in")
     given = checked(Point, vector=_numbers("vector", vector), logits=_numbers("logits", logits))
-    (point,) = given_points([given], find(runtime.engine, classifier))
+    (point,) = given_points([given])
     return point
 
 
@@ -91,7 +89,7 @@ def _numbers(field: str, text: str) -> list[float] | None:
     try:
         if not text.startswith("["):
             return [float(part) for part in text.replace(",", " ").split()]
-        check_nesting(text.encode())
+        check_json(text.encode())
         return [float(value) for value in json.loads(text)]
     except (ValueError, TypeError) as error:
         raise InvalidInputError(f"{field}: expected numbers such as 2.5, -1.5 or [2.5, -1.5], got others") from error

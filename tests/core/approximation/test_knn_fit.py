@@ -9,9 +9,10 @@ import torch
 
 from venn_admit.service.core.approximation import localizer_fit as localizer_training
 from venn_admit.service.core.approximation import training
+from venn_admit.service.core.approximation.distance_tiles import pairwise_distances
 from venn_admit.service.core.approximation.knn import knn_logits
 from venn_admit.service.core.approximation.knn_fit import KnnFit, fit_knn
-from venn_admit.service.core.approximation.localizer import localizer_logits, pairwise_distances
+from venn_admit.service.core.approximation.localizer import localizer_logits
 from venn_admit.service.core.approximation.localizer_fit import LocalizerFit, fit_localizer, localizer_rows
 from venn_admit.service.core.neighbours.search import exact_neighbours
 from venn_admit.service.core.splits import assign_splits, hash_keys

@@ -14,12 +14,8 @@ from hypothesis import strategies as st
 
 from venn_admit.service.core import memory
 from venn_admit.service.core.approximation import localizer
-from venn_admit.service.core.approximation.localizer import (
-    FLOAT64_SUPPORT,
-    category_weight,
-    localizer_logits,
-    pairwise_distances,
-)
+from venn_admit.service.core.approximation.distance_tiles import SupportTiles, pairwise_distances
+from venn_admit.service.core.approximation.localizer import FLOAT64_SUPPORT, category_weight, localizer_logits
 from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray
 from venn_admit.service.errors import InvalidInputError
 
@@ -31,7 +27,9 @@ LENGTHS = [1, 2, 7, 128, 384, 1000]
 # threads or other kernels.
 DIGEST_PROGRAM = """
 import hashlib
+import numpy as np
 from venn_admit.service.core.approximation import localizer
+from venn_admit.service.core.approximation.distance_tiles import SupportTiles
 from tests.core.approximation.test_localizer import all_results, make_points, make_windows
 forwards, backwards = hashlib.sha256(), hashlib.sha256()
 for localizer.FLOAT64_SUPPORT in (2**15, 0):
@@ -41,6 +39,11 @@ for localizer.FLOAT64_SUPPORT in (2**15, 0):
         for digest, step in ((forwards, 1), (backwards, -1)):
             for result in all_results(queries[::step], support, tuple(bounds[::step] for bounds in windows)):
                 digest.update(result[::step].tobytes())
+        few = localizer.LocalizerSupport(support, 0.7, keep_tiles=True)
+        for digest, size in ((forwards, 5), (backwards, 150)):
+            cuts = range(size, 150, size)
+            parts = zip(*(np.split(array, cuts) for array in (queries, *windows)))
+            digest.update(np.concatenate([few.category_weight(*part) for part in parts]).tobytes())
 print(forwards.hexdigest(), backwards.hexdigest())
 """
 
@@ -244,6 +247,37 @@ def test_a_product_that_rounds_by_place_is_noticed(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(localizer, "FLOAT64_SUPPORT", 0)
     monkeypatch.setattr(localizer, "rows_are_alike", lambda dtype, *_: dtype == "float64")
     np.testing.assert_array_equal(category_weight(queries, support, low, high, 0.7), expected)
+
+
+@pytest.mark.usefixtures("_precision")
+@pytest.mark.parametrize("length", LENGTHS)
+def test_bits_do_not_depend_on_what_is_kept(length: int) -> None:
+    queries, support = make_points(length)
+    low, high = make_windows(len(queries), len(support))
+    expected = category_weight(queries, support, low, high, 0.7)
+    for budget in (1, 1 << 30):
+        kept = localizer.LocalizerSupport(support, 0.7, keep_tiles=True, memory_budget=budget)
+        for rows in (slice(0, 150), slice(0, 1), slice(7, 19), slice(60, 100)):
+            np.testing.assert_array_equal(kept.category_weight(queries[rows], low[rows], high[rows]), expected[rows])
+
+
+@pytest.mark.parametrize(("budget", "is_kept"), [(3 * 2048 * 10 * 8, True), (3 * 2048 * 10 * 8 - 1, False)])
+def test_tiles_are_kept_within_a_third_of_the_budget(
+    budget: int, is_kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queries, support = make_points(7)
+    prepared: list[int] = []
+    prepare = SupportTiles._prepare
+
+    def counted(tiles: SupportTiles, start: int, room: Any) -> Any:
+        prepared.append(start)
+        return prepare(tiles, start, room)
+
+    monkeypatch.setattr(SupportTiles, "_prepare", counted)
+    kept = localizer.LocalizerSupport(support, 0.7, keep_tiles=True, memory_budget=budget)
+    for _ in range(3):
+        kept.category_weight(queries, *make_windows(len(queries), len(support)))
+    assert prepared == [0, 1024] * (1 if is_kept else 3)
 
 
 @pytest.mark.usefixtures("_precision")

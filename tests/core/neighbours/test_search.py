@@ -1,10 +1,10 @@
 """The neighbour search is exact, and the same bit for bit however it is cut up."""
 
 import math
-import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.core.neighbours.lists import assert_same, vectors
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.neighbours import bounds as neighbour_bounds
 from venn_admit.service.core.neighbours import index as neighbour_index
@@ -39,15 +40,6 @@ def pair_by_pair(queries: Float32Array, support: Float32Array, neighbour_count: 
 def sort_all(distances: np.ndarray, neighbour_count: int) -> Neighbours:
     indices = np.argsort(distances, axis=1, kind="stable")[:, :neighbour_count]
     return Neighbours(indices=indices, distances=np.take_along_axis(distances, indices, axis=1))
-
-
-def assert_same(found: Neighbours, expected: Neighbours) -> None:
-    np.testing.assert_array_equal(found.indices, expected.indices)
-    np.testing.assert_array_equal(found.distances, expected.distances)
-
-
-def vectors(count: int, dimension: int, seed: int = 0) -> Float32Array:
-    return np.random.default_rng(seed).normal(size=(count, dimension)).astype(np.float32)
 
 
 @pytest.fixture(
@@ -280,7 +272,6 @@ def test_a_far_query_does_not_send_its_block_to_a_second_scan() -> None:
     assert_same(found, exact_neighbours(queries, support, 5, memory_budget=1))
 
 
-@pytest.mark.usefixtures("restored_torch")
 @pytest.mark.parametrize(
     ("has_unit", "slow", "expected"),
     [
@@ -292,15 +283,20 @@ def test_a_far_query_does_not_send_its_block_to_a_second_scan() -> None:
 def test_the_faster_precision_is_found_by_trial(
     has_unit: bool, slow: torch.dtype, expected: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def product(queries: torch.Tensor, _exemplars: torch.Tensor, out: torch.Tensor) -> None:
-        assert queries.dtype == out.dtype
-        time.sleep(0.01 if queries.dtype == slow else 0.0)
+    now = 0.0
 
+    def product(queries: torch.Tensor, _exemplars: torch.Tensor, out: torch.Tensor) -> None:
+        nonlocal now
+        assert queries.dtype == out.dtype
+        now += 2.0 if queries.dtype == slow else 1.0
+
+    monkeypatch.setattr(neighbour_bounds, "time", SimpleNamespace(perf_counter=lambda: now))
     monkeypatch.setattr(neighbour_bounds, "multiplies_bfloat16", lambda: has_unit)
     monkeypatch.setattr(DistanceBounds, "product", product)
     assert faster_precision.__wrapped__() == expected
 
 
+@pytest.mark.usefixtures("restored_torch")
 def test_a_lower_product_precision_changes_nothing() -> None:
     queries, support = vectors(50, 128, 1), vectors(400, 128, 2)
     expected = exact_neighbours(queries, support, 5)

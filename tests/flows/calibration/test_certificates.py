@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 
 from tests.flows.recalibration import EDGE, Due, age, give
-from tests.running import Arrays, Bench
-from venn_admit.service.core.calibrators.certified.certificate import Certificate
+from tests.running import Arrays, Bench, certificate_of
 from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.service.core.types import KnnParameters
 from venn_admit.service.errors import Code, NotReadyError
 from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.calibration.calibrate import Calibrated
 from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
 
 NAME, CLASSES, DIMENSION, K = "shapes", 3, 2, 4
 BOTH = ("predicted", "true")
@@ -53,12 +50,6 @@ def shapes(bench: Bench) -> Bench:
 def hold(bench: Bench, *, mc: Arrays, vp: Arrays) -> None:
     for split, arrays in (("mc", mc), ("vp", vp)):
         bench.ingest(NAME, bench.write(f"{split}.npz", arrays), split)
-
-
-def certificate_of(made: Calibrated) -> Certificate:
-    assert isinstance(made.made, MadeByAbers)
-    assert made.made.certificate is not None
-    return made.made.certificate
 
 
 def assert_refused(bench: Bench, message: str, code: Code, **asked: Any) -> None:

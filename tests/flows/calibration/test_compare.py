@@ -17,7 +17,6 @@ from venn_admit.service.flows.calibration.compare import ComparedSettings, compa
 from venn_admit.service.store.database.engine import transaction
 
 ALPHA = Decimal("0.1")
-OF_VP = "SELECT id FROM exemplar WHERE split = 'vp'"
 IN_SPLIT = "SELECT count(*) FROM exemplar INNER JOIN approximation ON exemplar.id = exemplar_id WHERE split = :split"
 
 

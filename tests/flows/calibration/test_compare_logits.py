@@ -1,29 +1,16 @@
 """Settings of a classifier with logits only, compared and varied on mc: what they admit with vectors too."""
 
-from collections.abc import Iterator
 from decimal import Decimal
 
 import pytest
 
 from tests.cli.program import contents
-from tests.conftest import fresh_database
-from tests.flows.logits import ALPHA, NAME, WITH_VECTORS, exemplars, make, make_both
+from tests.flows.logits import ALPHA, NAME, WITH_VECTORS, exemplars, make
 from tests.running import Bench
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.service.errors import InvalidInputError, NotReadyError
 from venn_admit.service.flows.calibration.compare import compare, request_mc
 from venn_admit.service.flows.reporting.what_if_settings import what_if_settings
-from venn_admit.service.store.database.engine import create_engine
-
-
-@pytest.fixture(scope="module")
-def both(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
-        bench = Bench(engine, tmp_path_factory.mktemp("both"))
-        make_both(bench)
-        yield bench
-        engine.dispose()
 
 
 def test_its_one_setting_admits_what_it_does_with_vectors(both: Bench) -> None:

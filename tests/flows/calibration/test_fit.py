@@ -10,7 +10,10 @@ from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Arrays, Bench, Golden
 from venn_admit.service.core.types import KnnParameters, TrainingEpoch
 from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.service.files.label_sources import LabelFile
 from venn_admit.service.flows.calibration.fit import Fitted, fit, request_neighbours
+from venn_admit.service.flows.exemplars.catalogue import show
+from venn_admit.service.flows.exemplars.label import label
 from venn_admit.service.store.database.engine import connect, create_engine
 from venn_admit.service.store.exemplars import approximations
 
@@ -138,15 +141,24 @@ def test_work_on_other_parameters_is_not_taken_over(bench: Bench) -> None:
     assert bench.value("SELECT id FROM knn_parameters WHERE is_current") == second
 
 
-class TestRefusals:
-    @pytest.fixture
-    def edge(self, bench: Bench) -> Bench:
-        """300 training exemplars, and held-out data in every split."""
-        golden = Golden("edge")
-        golden.prepare(bench, "edge", slice(300))
-        bench.ingest("edge", bench.write("score.npz", golden.exemplars("score")), "knn")
-        return bench
+@pytest.fixture
+def edge(bench: Bench) -> Bench:
+    """300 training exemplars, and held-out data in every split."""
+    golden = Golden("edge")
+    golden.prepare(bench, "edge", slice(300))
+    bench.ingest("edge", bench.write("score.npz", golden.exemplars("score")), "knn")
+    return bench
 
+
+def test_training_exemplars_that_arrive_meanwhile_wait_for_it(edge: Bench) -> None:
+    edge.run(request_neighbours(edge.engine, "edge", chunk_rows=400))
+    rest = Golden("edge").exemplars("train", slice(300, None))
+    assert edge.ingest("edge", edge.write("rest.npz", rest), "train").waiting == len(rest["y"])
+    assert fit(edge.engine, edge.cache, "edge", on_epoch=lambda _model, _line: None).record.fit_count == 80
+    assert show(edge.engine, "edge").waiting == 0
+
+
+class TestRefusals:
     def test_without_training_exemplars(self, bench: Bench) -> None:
         bench.create("empty", dimension=8)
         with pytest.raises(NotReadyError, match=r"has 0 training exemplars.*at least K = 25"):
@@ -161,10 +173,12 @@ class TestRefusals:
         with pytest.raises(NotReadyError, match="in split knn are out of date: run the fit again"):
             fit(edge.engine, edge.cache, "edge", on_epoch=lambda _model, _line: None)
 
-    def test_while_training_exemplars_arrive(self, edge: Bench) -> None:
+    def test_after_a_training_label_is_corrected(self, edge: Bench) -> None:
         edge.run(request_neighbours(edge.engine, "edge", chunk_rows=400))
-        rest = Golden("edge").exemplars("train", slice(300, None))
-        edge.ingest("edge", edge.write("rest.npz", rest), "train")
+        corrected = (int(Golden("edge")["train_y"][0]) + 1) % 3
+        path = edge.folder / "correction.csv"
+        path.write_text(f"external_id,label\ntrain-0,{corrected}\n")
+        label(edge.engine, "edge", LabelFile(path), selection="selected", retract=False)
         with pytest.raises(NotReadyError, match="run the fit again"):
             fit(edge.engine, edge.cache, "edge", on_epoch=lambda _model, _line: None)
         assert edge.fit("edge").record.fit_count == 80

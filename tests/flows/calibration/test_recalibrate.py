@@ -170,7 +170,12 @@ class TestNewPoints:
         (started,) = due()
         assert started.job_id is not None
         edge.run(started.job_id)
-        more(edge, "training", "train")
+        with transaction(edge.engine) as connection:  # or they would wait
+            connection.exec_driver_sql("UPDATE recalibration_request SET job_id = NULL")
+            connection.exec_driver_sql("UPDATE job SET finished_at = finished_at - interval '1 day'")
+        assert more(edge, "training", "train") > 0
+        with transaction(edge.engine) as connection:
+            connection.exec_driver_sql(f"UPDATE recalibration_request SET job_id = {started.job_id}")
         assert outcomes(due()) == [RecalibrationOutcome.OUTDATED]
         assert only_request(edge).job_id is None
         age(edge, QUIET)

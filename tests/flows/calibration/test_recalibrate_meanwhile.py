@@ -23,7 +23,7 @@ from tests.flows.recalibration import (
     outcomes,
     snapshots,
 )
-from tests.running import Bench, ChunkLimits
+from tests.running import Bench, ChunkLimits, run_chunk
 from venn_admit.service.core.calibrators.bands import band_radius
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.types import Split
@@ -92,11 +92,11 @@ class TestMeanwhile:
                     "UPDATE recalibration_request SET last_requested_at = last_requested_at + interval '1 microsecond'"
                 )
                 asked.set()
-                assert committed.wait(30)
+                assert committed.wait(300)
 
         with ThreadPoolExecutor(1) as pool:
             other = pool.submit(late)
-            assert asked.wait(30)
+            assert asked.wait(300)
             with during_snapshots(committed.set, monkeypatch):
                 assert outcomes(due()) == [RecalibrationOutcome.RECALIBRATED]
             other.result()
@@ -153,7 +153,7 @@ class TestMeanwhile:
                     )
                     connection.exec_driver_sql(f"UPDATE exemplar SET split = 'scored' WHERE id = {moving[number]}")
                 calibrate(edge.engine, "edge", lambda _: make_settings(3, 5, **EDGE.settings), reason="test", keep=1)
-            reader.result(60)
+            reader.result(300)
 
 
 class TestFailures:
@@ -161,7 +161,7 @@ class TestFailures:
         (folder / "file").touch()
         broken = chunk_runner(bench.engine, ArrayCache(folder / "file"), ChunkLimits(max_attempts=1), worker="broken")
         for ordinal in range(2):
-            broken.run(job_id, ordinal)
+            run_chunk(broken, job_id, ordinal)
 
     def test_a_failed_job_lets_the_request_rest_until_the_next(self, edge: Bench, due: Due, tmp_path: Path) -> None:
         more(edge)
@@ -191,6 +191,26 @@ class TestFailures:
         assert started.job_id is not None
         cancel(edge.engine, started.job_id)
         assert [step.error for step in due()] == [f"job {started.job_id} cancelled"]
+
+    def test_what_was_requested_after_such_a_job_has_another(self, edge: Bench, due: Due) -> None:
+        """It may be what made the job fail, so that another one succeeds."""
+        more(edge)
+        age(edge, QUIET)
+        (started,) = due()
+        assert started.job_id is not None
+        give(edge)
+        cancel(edge.engine, started.job_id)
+        assert due() == [], "more may be requested"
+        with transaction(edge.engine) as connection:
+            connection.exec_driver_sql("UPDATE job SET created_at = created_at - interval '1 hour'")
+        age(edge, QUIET)
+        (again,) = due()
+        assert (again.outcome, again.error) == (RecalibrationOutcome.STARTED, None)
+        assert again.job_id is not None
+        assert again.job_id > started.job_id
+        edge.run(again.job_id)
+        assert outcomes(due()) == [RecalibrationOutcome.RECALIBRATED]
+        assert edge.rows(REQUEST) == []
 
     def test_data_that_cannot_calibrate_leave_the_snapshot_and_a_person_may_retry(self, edge: Bench, due: Due) -> None:
         give(edge)

@@ -9,8 +9,7 @@ import pytest
 from sqlalchemy import Row
 
 from tests.flows.decisions.abers import STORED, with_reviews
-from tests.running import EXAMPLES, Bench
-from venn_admit.service.core.calibrators.certified.certificate import Certificate
+from tests.running import EXAMPLES, Bench, certificate_of
 from venn_admit.service.core.calibrators.certified.certify import certify
 from venn_admit.service.core.calibrators.certified.points import CertificatePoints
 from venn_admit.service.core.calibrators.certified.policies import admit
@@ -21,7 +20,6 @@ from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.flows.calibration.calibrate import Calibrated
 from venn_admit.service.flows.decisions.replay import replay
 from venn_admit.service.flows.decisions.score_one import PointScorer
-from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
 from venn_admit.service.store.calibrations import calibrations, certificates
 from venn_admit.service.store.database.engine import connect, transaction
 from venn_admit.service.store.exemplars import classifiers
@@ -54,12 +52,6 @@ def certified(reviews: Bench) -> Calibrated:
 def uncertified(reviews: Bench) -> Calibrated:
     """More is asked for than so few labels can show."""
     return reviews.calibrate_abers("reviews", score="network", alpha=Decimal("0.01"), certify=BOTH)
-
-
-def certificate_of(made: Calibrated) -> Certificate:
-    assert isinstance(made.made, MadeByAbers)
-    assert made.made.certificate is not None
-    return made.made.certificate
 
 
 def of_split(rows: list[Row[Any]], split: str) -> tuple[CellPoints, np.ndarray[Any, Any], list[str]]:

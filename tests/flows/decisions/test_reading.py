@@ -53,7 +53,7 @@ def test_reports_and_decisions_need_no_right_to_write(edge: Bench, reader: Engin
 
     assert replay(reader, edge.cache, edge.value("SELECT min(id) FROM decision")).differing == ()
     out = edge.folder / "calibration.parquet"
-    assert export(reader, "edge", Export.CALIBRATION, out, calibration_id=None) == edge.value(
+    assert export(reader, "edge", Export.CALIBRATION, out, calibration_id=None).rows == edge.value(
         "SELECT count(*) FROM calibration_point"
     )
 

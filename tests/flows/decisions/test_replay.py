@@ -23,6 +23,7 @@ def assert_replayed(bench: Bench, ids: list[int]) -> None:
         found = replay(bench.engine, bench.cache, decision_id)
         assert found.differing == (), (decision_id, found.stored, found.computed)
         assert found.stored == found.computed
+        assert found.category_counts is not None
         assert found.category_counts.sum() == found.stored["category_size"]
 
 

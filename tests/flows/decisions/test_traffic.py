@@ -3,8 +3,7 @@
 import numpy as np
 
 from tests.counting import Traffic, traffic
-from tests.running import Arrays, Bench, ChunkLimits, Golden
-from venn_admit.service.flows.computing import chunk_runner
+from tests.running import Arrays, Bench, Golden, run_chunk
 from venn_admit.service.store.exemplars import classifiers
 
 D, C, K = 16, 2, 3
@@ -30,12 +29,12 @@ def ingested(bench: Bench, count: int, *, with_ids: bool = True) -> Traffic:
 
 
 def test_of_ingestion(bench: Bench) -> None:
-    """A row goes once to each of three tables; two statements a batch, and four a file."""
+    """A row goes once to each of three tables; three statements a batch, eleven a file, one that counts many rows."""
     bench.create("one", dimension=D, class_count=C, neighbour_count=K)
     vector_bytes = 2 + (4 + 4) + (4 + 1) + (4 + 8) + (4 + 4 + 4 * D)
-    for count, batches in ((10, 1), (8192, 1), (8193, 2)):
+    for count, batches, analyzed in ((10, 1, 0), (8192, 1, 1), (8193, 2, 1)):
         counted = ingested(bench, count)
-        assert counted.statements == 4 + 2 * batches
+        assert counted.statements == 11 + 3 * batches + analyzed
         assert counted.copied_in == dict.fromkeys(("exemplar", "exemplar_vector", "label_event"), count)
         assert counted.bytes_in["exemplar_vector"] == count * vector_bytes + batches * COPY_FRAME
         assert counted.copied_out == 0
@@ -44,20 +43,23 @@ def test_of_ingestion(bench: Bench) -> None:
 def test_of_a_file_without_ids(bench: Bench) -> None:
     """A batch takes one statement more, which looks for rows under the ids that they had in former versions."""
     bench.create("one", dimension=D, class_count=C, neighbour_count=K)
-    assert ingested(bench, 100, with_ids=False).statements == 4 + 3
+    assert ingested(bench, 100, with_ids=False).statements == 11 + 4 + 1
     again = ingested(bench, 100, with_ids=False)
-    assert (again.statements, again.copied_in, again.copied_out) == (5, {}, 0)
+    assert (again.statements, again.copied_in, again.copied_out) == (9, {}, 0)
 
 
 def test_of_a_file_that_is_known(bench: Bench) -> None:
     bench.create("one", dimension=D, class_count=C, neighbour_count=K)
     ingested(bench, 100)
     again = ingested(bench, 100)
-    assert (again.statements, again.copied_in, again.copied_out) == (4, {}, 0)
+    assert (again.statements, again.copied_in, again.copied_out) == (8, {}, 0)
 
 
 def test_of_reading_the_support(bench: Bench) -> None:
-    """Some dozens of vectors a row: what the driver hands over singly is what takes its time."""
+    """Some dozens of vectors a row: what the driver hands over singly is what takes its time.
+
+    The last of the three statements says which caches are of nothing any more.
+    """
     count = 10_000
     classifier = bench.create("one", dimension=D, class_count=C, neighbour_count=K)
     ingested(bench, count)
@@ -74,12 +76,12 @@ def test_of_a_scored_chunk(edge: Bench) -> None:
     k = int(Golden("edge")["K"])
     list_bytes = 2 + 2 * (4 + 8) + 2 * (4 + 20 + k * (4 + 8))
     request = edge.request_score("edge", edge.folder / "score.npz", chunk_rows=60)
-    runner = chunk_runner(edge.engine, edge.cache, ChunkLimits(), worker="here")
-    runner.run(request.job_id, 0)  # which also reads the support and the snapshot
-    for ordinal, count in ((1, 60), (2, 40)):
+    runner = edge.runner()
+    run_chunk(runner, request.job_id, 0)  # which also reads the support and the snapshot
+    for ordinal, count, at_the_end in ((1, 60, 0), (2, 40, 2)):  # when training exemplars that waited join
         with traffic(edge.engine) as counted:
-            assert runner.run(request.job_id, ordinal) == count
-        assert counted.statements == 19
+            assert run_chunk(runner, request.job_id, ordinal) == count
+        assert counted.statements == 21 + at_the_end
         assert counted.copied_in == dict.fromkeys(("neighbours", "approximation", "decision", "admit_evidence"), count)
         assert counted.bytes_in["neighbours"] == count * list_bytes + COPY_FRAME
         assert counted.copied_out == 2 * count

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.running import EXAMPLES, Arrays, Bench
-from venn_admit.service.core.content import content_digest
+from venn_admit.service.core.content import content_digests
 from venn_admit.service.core.splits import assign_splits
 from venn_admit.service.errors import ConflictError, DatabaseError, InvalidInputError, NotFoundError
 from venn_admit.service.files.sources import FileSource
@@ -78,8 +78,8 @@ class TestSplits:
         arrays = sample()
         del arrays["doc"], arrays["id"]
         bench.ingest("small", bench.write("held-out.npz", arrays), "held-out")
-        contents = zip(arrays["r"].astype(np.float32), arrays["f"].astype(np.float32), strict=True)
-        ids = [f"content:{content_digest(vector, logits, None).hex()}" for vector, logits in contents]
+        digests = content_digests(arrays["r"].astype(np.float32), arrays["f"].astype(np.float32), [None] * ROWS)
+        ids = [f"content:{digest.hex()}" for digest in digests]
         assert splits(bench) == dict(zip(ids, assign_splits(ids, seed=11), strict=True))
 
     def test_do_not_depend_on_the_order_of_rows_or_files(self, bench: Bench) -> None:
@@ -304,3 +304,17 @@ def test_attributes_beyond_what_the_database_keeps_are_refused(bench: Bench) -> 
     ):
         bench.ingest("small", bench.write("big.npz", arrays), "held-out")
     assert bench.value("SELECT count(*) FROM exemplar") == 0
+
+
+def test_the_planner_learns_of_many_new_training_exemplars(bench: Bench) -> None:
+    """An embedded server seldom runs long enough for autovacuum."""
+
+    def known() -> Any:
+        return bench.value("SELECT reltuples FROM pg_class WHERE relname LIKE 'exemplar_vector_%_support'")
+
+    bench.ingest("small", bench.write("few.npz", sample(0, rows=40)), "train")
+    assert known() == -1
+    bench.ingest("small", bench.write("many.npz", sample(1)), "train")
+    assert known() == 40 + ROWS
+    bench.ingest("small", bench.write("a tenth more.npz", sample(2, rows=50)), "train")
+    assert known() == 40 + ROWS

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from tests.running import EXAMPLES, Bench, ChunkLimits, chunk_ordinals
+from tests.running import EXAMPLES, Bench, chunk_ordinals, run_chunk
 from venn_admit.service.errors import ConflictError, InvalidInputError
 from venn_admit.service.files.label_sources import LabelFile
 from venn_admit.service.flows.calibration.approximate import Approximated, approximate_points
-from venn_admit.service.flows.calibration.calibrate import request_approximations
-from venn_admit.service.flows.computing import chunk_runner
 from venn_admit.service.flows.decisions.replay import replay
 from venn_admit.service.flows.exemplars.label import LabelResult, label
 from venn_admit.service.store.database.engine import connect, transaction
@@ -179,7 +177,7 @@ class TestRefusals:
 
     def test_what_calibrates_does_not_train(self, scored: Bench) -> None:
         external_id = scored.value("SELECT external_id FROM exemplar WHERE split = 'mc' LIMIT 1")
-        with pytest.raises(ConflictError, match="it calibrates, in split mc, and cannot train too"):
+        with pytest.raises(ConflictError, match=r"it calibrates .reviews., in split mc, and cannot train too"):
             give(scored, [(external_id, 1)], join_train=True)
         assert scored.value("SELECT count(*) FROM support_change") == 0
 
@@ -216,8 +214,8 @@ def test_a_result_from_older_training_exemplars_is_refused(scored: Bench) -> Non
 
 def test_a_chunk_they_interrupt_is_computed_again(reviews: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training exemplars arrive between its computation and its transaction; no attempt is lost by it."""
-    reviews.ingest("reviews", reviews.write("more.npz", tweets(slice(20))), "train")
-    job_id = request_approximations(reviews.engine, "reviews", lambda _: None, chunk_rows=4000)  # type: ignore[arg-type,return-value]
+    scored = reviews.write("scored.npz", tweets(slice(100, 200)))
+    job_id = reviews.request_score("reviews", scored, chunk_rows=50).job_id
     apply, arrivals = Approximated.apply, [slice(20, 30)]
 
     def interrupted(self: Approximated, connection: object) -> None:
@@ -226,8 +224,8 @@ def test_a_chunk_they_interrupt_is_computed_again(reviews: Bench, monkeypatch: p
         apply(self, connection)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Approximated, "apply", interrupted)
-    runner = chunk_runner(reviews.engine, reviews.cache, ChunkLimits(), worker="here")
+    runner = reviews.runner()
     for ordinal in chunk_ordinals(reviews.engine, job_id):
-        assert runner.run(job_id, ordinal) > 0
+        assert run_chunk(runner, job_id, ordinal) > 0
     assert reviews.rows("SELECT DISTINCT attempts, error FROM job_chunk WHERE job_id = :job", job=job_id) == [(1, None)]
     assert not arrivals

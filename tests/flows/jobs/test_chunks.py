@@ -15,7 +15,7 @@ import pytest
 import structlog
 from sqlalchemy import Engine, Row
 
-from tests.running import EXAMPLES, Bench, ChunkLimits, Golden, chunk_ordinals
+from tests.running import EXAMPLES, Bench, ChunkLimits, Golden, chunk_ordinals, run_chunk
 from tests.workers.processes import wait_until
 from venn_admit.service import broker
 from venn_admit.service.core.calibrators.settings import make_settings
@@ -38,10 +38,6 @@ def request(bench: Bench, **asked: Any) -> int:
     return bench.request_score("edge", bench.folder / "score.npz", chunk_rows=60, **asked).job_id
 
 
-def runner(bench: Bench, worker: str = "here", limits: ChunkLimits | None = None) -> ChunkRunner:
-    return chunk_runner(bench.engine, bench.cache, limits or ChunkLimits(), worker=worker)
-
-
 def chunk(bench: Bench, job_id: int, ordinal: int = 0) -> Row[Any]:
     (row,) = bench.rows(
         "SELECT * FROM job_chunk WHERE job_id = :job_id AND ordinal = :ordinal", job_id=job_id, ordinal=ordinal
@@ -58,7 +54,7 @@ def unsent(bench: Bench) -> list[int]:
     """The chunks that are given a message now, whenever they had one last."""
     with transaction(bench.engine) as connection:
         connection.exec_driver_sql("UPDATE job_chunk SET sent_at = NULL")
-        return [ordinal for _, ordinal in jobs.take_unsent(connection, None, 60.0)]
+        return [ordinal for _, ordinal in jobs.take_unsent(connection, None)]
 
 
 def decisions(bench: Bench) -> list[tuple[Any, ...]]:
@@ -80,22 +76,22 @@ def counts(bench: Bench) -> tuple[int, ...]:
 
 class TestDelivery:
     def test_twice_computes_once(self, edge: Bench) -> None:
-        job_id, worker = request(edge), runner(edge)
-        assert worker.run(job_id, 0) == 60
+        job_id, worker = request(edge), edge.runner()
+        assert run_chunk(worker, job_id, 0) == 60
         before, kept = chunk(edge, job_id), decisions(edge)
-        assert worker.run(job_id, 0) == 0
-        assert runner(edge, "another").run(job_id, 0) == 0
+        assert run_chunk(worker, job_id, 0) == 0
+        assert run_chunk(edge.runner(worker="another"), job_id, 0) == 0
         assert chunk(edge, job_id) == before
         assert (before.state, before.attempts, before.worker) == ("done", 1, "here")
         assert decisions(edge) == kept
         assert len(kept) == 60
 
     def test_a_job_is_done_with_its_last_chunk(self, edge: Bench) -> None:
-        job_id, worker = request(edge), runner(edge)
+        job_id, worker = request(edge), edge.runner()
         for ordinal in (2, 0):
-            worker.run(job_id, ordinal)
+            run_chunk(worker, job_id, ordinal)
             assert job(edge, job_id).state == "running"
-        assert worker.run(job_id, 1) == 60
+        assert run_chunk(worker, job_id, 1) == 60
         assert job(edge, job_id).state == "done"
         assert job(edge, job_id).finished_at is not None
 
@@ -108,8 +104,8 @@ class TestDelivery:
         assert cancelled == []
 
     def test_a_chunk_that_is_not_there_is_left(self, edge: Bench) -> None:
-        assert runner(edge).run(request(edge), 3) == 0
-        assert runner(edge).run(10**9, 0) == 0
+        assert run_chunk(edge.runner(), request(edge), 3) == 0
+        assert run_chunk(edge.runner(), 10**9, 0) == 0
 
 
 def test_two_jobs_on_the_same_rows_at_once(edge: Bench) -> None:
@@ -119,8 +115,8 @@ def test_two_jobs_on_the_same_rows_at_once(edge: Bench) -> None:
 
     def work(job_id: int) -> list[int]:
         begun.wait()
-        worker = runner(edge, f"job {job_id}")
-        return [worker.run(job_id, ordinal) for _ in range(2) for ordinal in range(3)]
+        worker = edge.runner(worker=f"job {job_id}")
+        return [run_chunk(worker, job_id, ordinal) for _ in range(2) for ordinal in range(3)]
 
     with ThreadPoolExecutor(2) as pool:
         settled = list(pool.map(work, job_ids))
@@ -137,7 +133,7 @@ class TestLease:
             claim = jobs.claim(connection, job_id, 0, worker="another", lease_seconds=600)
         assert claim is not None
         before = counts(edge)
-        assert runner(edge).run(job_id, 0) == 0
+        assert run_chunk(edge.runner(), job_id, 0) == 0
         assert counts(edge) == before
         assert chunk(edge, job_id).worker == "another"
         assert chunk(edge, job_id).lease_token == claim.lease_token
@@ -149,7 +145,7 @@ class TestLease:
         with transaction(edge.engine) as connection:
             claim = jobs.claim(connection, job_id, 0, worker="dead", lease_seconds=0)
         assert claim is not None
-        assert runner(edge).run(job_id, 0) == 60
+        assert run_chunk(edge.runner(), job_id, 0) == 60
         assert (chunk(edge, job_id).worker, chunk(edge, job_id).attempts) == ("here", 2)
         with transaction(edge.engine) as connection:
             assert not jobs.finish(connection, claim)
@@ -164,11 +160,11 @@ class TestLease:
         # As of a process that stands still.
         monkeypatch.setattr(chunks, "renewed_lease", lambda *_: nullcontext())
         job_id = request(edge) if kind == "score" else request_more_approximations(edge)
-        rival = runner(edge, "rival")
+        rival = edge.runner(worker="rival")
 
         def take_over() -> None:
             if rival_finishes:
-                assert rival.run(job_id, 0) > 0
+                assert run_chunk(rival, job_id, 0) > 0
             else:
                 with transaction(edge.engine) as connection:
                     assert jobs.claim(connection, job_id, 0, worker="rival", lease_seconds=600) is not None
@@ -176,7 +172,7 @@ class TestLease:
 
         after_rival: list[tuple[int, ...]] = []
         late = chunk_runner(edge.engine, Interrupted(edge.folder / "cache", take_over), EXPIRED, worker="late")
-        assert late.run(job_id, 0) == 0
+        assert run_chunk(late, job_id, 0) == 0
         assert after_rival == [counts(edge)]
         found = chunk(edge, job_id)
         assert (found.worker, found.attempts, found.error) == ("rival", 2, None)
@@ -215,7 +211,7 @@ class TestErrors:
 
     def test_is_recorded_and_tried_again(self, edge: Bench, broken: ChunkRunner) -> None:
         job_id = request(edge)
-        assert broken.run(job_id, 0) == 0
+        assert run_chunk(broken, job_id, 0) == 0
         found = chunk(edge, job_id)
         assert (found.state, found.attempts, found.lease_token, found.sent_at) == ("pending", 1, None, None)
         assert found.error.startswith("DatabaseError: the cache folder")
@@ -231,14 +227,14 @@ class TestErrors:
         job_id = request(edge)
         states = []
         for _ in range(3):
-            assert broken.run(job_id, 1) == 0
+            assert run_chunk(broken, job_id, 1) == 0
             states.append(chunk(edge, job_id, 1).state)
         assert states == ["pending", "pending", "failed"]
         assert job(edge, job_id).state == "running"
-        assert broken.run(job_id, 1) == 0
+        assert run_chunk(broken, job_id, 1) == 0
         assert chunk(edge, job_id, 1).attempts == 3
 
-        assert [runner(edge).run(job_id, ordinal) for ordinal in (0, 1, 2)] == [60, 0, 40]
+        assert [run_chunk(edge.runner(), job_id, ordinal) for ordinal in (0, 1, 2)] == [60, 0, 40]
         assert job(edge, job_id).state == "failed"
         assert job(edge, job_id).error.startswith("DatabaseError: the cache folder")
         assert len(decisions(edge)) == 100
@@ -253,10 +249,10 @@ class TestErrors:
         job_id = request(edge)
         waits = []
         for attempt in range(1, 5):
-            assert poisoned.run(job_id, 1) == 0
+            assert run_chunk(poisoned, job_id, 1) == 0
             waits.append(edge.value("SELECT extract(epoch FROM not_before - now()) FROM job_chunk WHERE ordinal = 1"))
             assert 1 not in unsent(edge)
-            assert poisoned.run(job_id, 1) == 0
+            assert run_chunk(poisoned, job_id, 1) == 0
             assert (chunk(edge, job_id, 1).state, chunk(edge, job_id, 1).attempts) == ("pending", attempt)
             with transaction(edge.engine) as connection:
                 connection.exec_driver_sql("UPDATE job_chunk SET not_before = now() WHERE ordinal = 1")
@@ -264,9 +260,9 @@ class TestErrors:
         for wait, expected in zip(waits, (8, 16, 32, 60), strict=True):
             assert expected - 5 < wait <= expected
 
-        assert [runner(edge).run(job_id, ordinal) for ordinal in (0, 2)] == [60, 40]
+        assert [run_chunk(edge.runner(), job_id, ordinal) for ordinal in (0, 2)] == [60, 40]
         assert job(edge, job_id).state == "running"
-        assert poisoned.run(job_id, 1) == 0
+        assert run_chunk(poisoned, job_id, 1) == 0
         found = chunk(edge, job_id, 1)
         assert (found.state, found.attempts, found.not_before) == ("failed", 5, None)
         assert [chunk(edge, job_id, ordinal).state for ordinal in (0, 2)] == ["done", "done"]
@@ -281,7 +277,7 @@ class TestErrors:
 
     def test_a_job_that_is_reopened_does_not_wait(self, edge: Bench, broken: ChunkRunner) -> None:
         job_id = request(edge)
-        broken.run(job_id, 0)
+        run_chunk(broken, job_id, 0)
         with transaction(edge.engine) as connection:
             connection.exec_driver_sql("UPDATE job_chunk SET not_before = now() + interval '1 hour' WHERE ordinal = 0")
         control.cancel(edge.engine, job_id)
@@ -296,14 +292,14 @@ class TestErrors:
                 claim = jobs.claim(connection, job_id, 0, worker="killed", lease_seconds=0)
             assert claim is not None
             assert claim.attempts == attempt
-        assert runner(edge).run(job_id, 0) == 0
+        assert run_chunk(edge.runner(), job_id, 0) == 0
         assert chunk(edge, job_id).state == "failed"
         assert "3 attempts" in chunk(edge, job_id).error
 
     @pytest.mark.usefixtures("refused_decisions")
     def test_nothing_of_a_chunk_that_went_wrong_is_stored(self, edge: Bench) -> None:
         job_id, before = request(edge), counts(edge)
-        assert runner(edge).run(job_id, 0) == 0
+        assert run_chunk(edge.runner(), job_id, 0) == 0
         assert "no decision today" in chunk(edge, job_id).error
         assert counts(edge) == before
 
@@ -423,9 +419,9 @@ class TestLaterTrainingExemplars:
         bench.calibrate("edge", **golden.settings)
         bench.write("score.npz", golden.exemplars("score"))
         job_id = request(bench)
-        assert runner(bench).run(job_id, 0) == 60
+        assert run_chunk(bench.runner(), job_id, 0) == 60
         bench.ingest("edge", bench.write("rest.npz", golden.exemplars("train", slice(300, None))), "train")
-        assert [runner(bench).run(job_id, ordinal) for ordinal in (1, 2)] == [60, 40]
+        assert [run_chunk(bench.runner(), job_id, ordinal) for ordinal in (1, 2)] == [60, 40]
         rows = bench.rows("SELECT support_version FROM decision ORDER BY exemplar_id")
         versions = [row.support_version for row in rows]
         assert versions[:60] == [versions[0]] * 60
@@ -460,7 +456,7 @@ class TestAProcessThatIsStopped:
         monkeypatch.setattr(jobs, touch, stopped_afterwards)
         match touch:
             case "claim":
-                runner(edge).run(job_id, 0)
+                run_chunk(edge.runner(), job_id, 0)
             case "renew":
                 with at_once(edge.engine) as connection:
                     claim = jobs.claim(connection, job_id, 0, worker="slow", lease_seconds=1)

@@ -32,9 +32,16 @@ def add_job(engine: Engine) -> int:
         )
 
 
-def unsent(engine: Engine, resend_seconds: float = 60.0) -> list[int]:
+def unsent(engine: Engine) -> list[int]:
     with transaction(engine) as connection:
-        return [ordinal for _, ordinal in jobs.take_unsent(connection, None, resend_seconds)]
+        return [ordinal for _, ordinal in jobs.take_unsent(connection, None)]
+
+
+def overdue(engine: Engine, missing: int | None = None) -> list[int]:
+    """The chunks that are sent again if so many messages lack; by default, all."""
+    with transaction(engine) as connection:
+        count = jobs.overdue(connection, 60.0)
+        return [ordinal for _, ordinal in jobs.take_overdue(connection, 60.0, count if missing is None else missing)]
 
 
 def claim(engine: Engine, job_id: int, ordinal: int, lease_seconds: float = 600.0) -> jobs.Claim:
@@ -50,7 +57,7 @@ def age(engine: Engine, job_id: int) -> None:
         connection.execute(
             text("""
                 UPDATE job_chunk
-                SET sent_at = sent_at - interval '2 minutes', finished_at = finished_at - interval '2 minutes'
+                SET sent_at = sent_at - interval '2 minutes', lease_until = lease_until - interval '2 minutes'
                 WHERE job_id = :job_id
             """),
             {"job_id": job_id},
@@ -65,38 +72,38 @@ def test_every_chunk_is_sent_once(engine: Engine, job: int) -> None:
 
 def test_what_led_to_nothing_is_sent_again(engine: Engine, job: int) -> None:
     unsent(engine)
+    assert overdue(engine) == []
     age(engine, job)
-    assert unsent(engine) == CHUNKS
+    assert overdue(engine) == CHUNKS
+    assert overdue(engine) == []
 
 
-def test_chunks_wait_in_the_queue_while_another_is_computed(engine: Engine, job: int) -> None:
+def test_no_more_is_sent_again_than_messages_lack(engine: Engine, job: int) -> None:
+    unsent(engine)
+    age(engine, job)
+    assert overdue(engine, missing=2) == [0, 1]
+    assert overdue(engine) == [2]
+
+
+def test_a_chunk_that_is_computed_or_done_lacks_no_message(engine: Engine, job: int) -> None:
     unsent(engine)
     age(engine, job)
     claimed = claim(engine, job, 1)
-    assert unsent(engine) == []
     with transaction(engine) as connection:
+        assert jobs.overdue(connection, 60.0) == 2
         assert jobs.finish(connection, claimed)
-    assert unsent(engine) == []
-    age(engine, job)
-    assert unsent(engine) == [0, 2]
+        assert jobs.overdue(connection, 60.0) == 2
+    assert overdue(engine) == [0, 2]
 
 
-def test_a_job_waits_behind_another(engine: Engine, job: int) -> None:
-    later = add_job(engine)
-    assert unsent(engine) == CHUNKS * 2
-    age(engine, job)
-    age(engine, later)
-    claim(engine, job, 0)
-    assert unsent(engine) == []
-
-
-def test_what_a_later_message_overtook_is_sent_again(engine: Engine, job: int) -> None:
+def test_a_claim_that_ran_out_lacks_a_message_if_the_second_was_lost_too(engine: Engine, job: int) -> None:
     unsent(engine)
     age(engine, job)
-    later = add_job(engine)
-    unsent(engine, resend_seconds=600)
-    claim(engine, later, 0)
-    assert unsent(engine) == CHUNKS, "those of the first job"
+    claim(engine, job, 0, lease_seconds=-1.0)
+    assert unsent(engine) == [0]
+    age(engine, job)
+    assert unsent(engine) == []
+    assert overdue(engine) == CHUNKS
 
 
 def test_a_chunk_whose_claim_ran_out_is_sent_again_at_once(engine: Engine, job: int) -> None:

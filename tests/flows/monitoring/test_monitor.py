@@ -374,7 +374,7 @@ def test_an_update_that_is_killed_in_the_middle_leaves_the_state_as_before(score
         holder.exec_driver_sql("LOCK TABLE monitor_alarm IN EXCLUSIVE MODE")
         with subprocess.Popen([sys.executable, "-W", "error", "-c", UPDATE, url], cwd=REPOSITORY) as updating:
             try:
-                deadline = time.monotonic() + 60
+                deadline = time.monotonic() + 300
                 while not scored.rows(WAITING_TO_WRITE_ALARMS):
                     assert updating.poll() is None, "it did not wait"
                     assert time.monotonic() < deadline, "it did not come so far"

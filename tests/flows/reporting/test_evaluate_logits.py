@@ -1,15 +1,12 @@
 """Evaluation of a classifier with logits only: the methods on the network are those of a classifier with vectors."""
 
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from tests.conftest import fresh_database
 from tests.counting import traffic
-from tests.flows.logits import NAME, WITH_VECTORS, calibrated, exemplars, make_both, with_vectors
+from tests.flows.logits import NAME, WITH_VECTORS, calibrated, exemplars, with_vectors
 from tests.running import Bench
 from venn_admit.service.files.output.exports import finite_json
 from venn_admit.service.files.sources import FileSource
@@ -21,7 +18,6 @@ from venn_admit.service.flows.reporting.evaluate import (
 )
 from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.payload import report_payload
-from venn_admit.service.store.database.engine import create_engine
 from venn_admit.service.store.search.array_cache import ArrayCache
 
 POINTS = 300
@@ -35,17 +31,6 @@ OF_NETWORK = (
     "Venn-Abers network",
     "certified",
 )
-
-
-@pytest.fixture(scope="module")
-def both(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """Classifiers with and without vectors, calibrated by the same points of mc and vp; none is in knn."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
-        bench = Bench(engine, tmp_path_factory.mktemp("both"))
-        make_both(bench)
-        yield bench
-        engine.dispose()
 
 
 def request(bench: Bench, name: str, path: Path) -> EvaluationRequest:

@@ -113,7 +113,9 @@ def test_labels_that_came_since_are_counted_until_they_calibrate(scored: Bench) 
     old = report(scored, calibration_id=1)
     assert not old.snapshot.is_current
     assert old.changes == changes
-    assert advice(old, COMMANDS) == ["This calibration is retired: `venn-admit report reviews` shows the current one."]
+    assert advice(old, COMMANDS) == [
+        "This calibration has been replaced: `venn-admit report reviews` shows the current one."
+    ]
 
 
 def test_corrections_and_labels_taken_back(reviews: Bench) -> None:
@@ -345,7 +347,7 @@ class TestDiscrepancies:
         reviews.score("reviews", reviews.write("tweets.npz", tweets() | {"y": np.full(COUNT, -1)}))
         _, found_advice = advice(report(reviews), COMMANDS)
         assert "on scored exemplars" in found_advice
-        assert "label a random sample of them, then `venn-admit fit reviews`" in found_advice
+        assert "label a random sample of them, which `venn-admit fit reviews` uses" in found_advice
 
 
 def test_before_the_first_calibration(bench: Bench) -> None:

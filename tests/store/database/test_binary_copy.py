@@ -150,7 +150,9 @@ def assert_bits_equal(found: npt.NDArray[Any], expected: npt.NDArray[Any]) -> No
     assert found.tobytes() == expected.tobytes()
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 @given(fixed_columns())
 def test_fixed_columns_come_back(
     cursor: Cursor, column: tuple[str, npt.NDArray[Any], npt.NDArray[np.bool_], int]
@@ -186,7 +188,9 @@ def test_packed_bits_are_the_same_bits(cursor: Cursor, length: int) -> None:
         assert_bits_equal(block["bits"], expected)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 @given(
     st.lists(st.tuples(st.none() | texts, st.none() | st.binary(max_size=40), st.none() | documents), max_size=9),
     st.integers(1, 10),

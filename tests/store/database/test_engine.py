@@ -1,5 +1,6 @@
 """Engine, transactions and what becomes of the driver's errors."""
 
+import math
 import re
 import subprocess
 import sys
@@ -7,12 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 from sqlalchemy import Connection, Engine, make_url, text
 
 from venn_admit.service.errors import ConflictError, DatabaseError, InvalidInputError
+from venn_admit.service.store.database import engine as database_engine
 from venn_admit.service.store.database.engine import (
     _problem_of_server,
     check_server,
@@ -164,9 +167,29 @@ def test_a_connection_that_broke_is_replaced(engine: Engine) -> None:
     with transaction(engine) as connection:
         process = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
     with engine_on(engine.url.render_as_string(hide_password=False)) as other, transaction(other) as connection:
-        connection.execute(text("SELECT pg_terminate_backend(:process, 10000)"), {"process": process})
+        connection.execute(text("SELECT pg_terminate_backend(:process, 60000)"), {"process": process})
     with transaction(engine) as connection:
         assert connection.execute(text("SELECT 1")).scalar_one() == 1
+
+
+def test_a_connection_is_only_tested_if_there_is_reason_to(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    tested: list[object] = []
+    ping = engine.dialect.do_ping
+
+    def noted(connection: Any) -> bool:
+        tested.append(connection)
+        return ping(connection)
+
+    def use() -> object:
+        with connect(engine) as connection:
+            return connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+
+    monkeypatch.setattr(engine.dialect, "do_ping", noted)
+    monkeypatch.setattr(database_engine, "_PING_SECONDS", math.inf)
+    process = use()
+    assert (use(), tested) == (process, [])
+    monkeypatch.setattr(database_engine, "_PING_SECONDS", -1.0)  # as if it had been idle for long
+    assert (use(), len(tested)) == (process, 1)
 
 
 def test_a_connection_lost_in_the_middle_is_told(engine: Engine) -> None:

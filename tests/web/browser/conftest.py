@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
+from tests.cli import samples
 from tests.cli.conftest import calibrated, copied, files, ingested
 from tests.cli.program import Program
+from tests.files.samples import Columns
 from tests.web.conftest import scored
 from venn_admit.service.flows.access.keys import create
 from venn_admit.service.runtime import Runtime
@@ -26,14 +29,16 @@ __all__ = ["calibrated", "files", "ingested", "scored"]
 CHROMIUM = "VENN_ADMIT_TEST_CHROMIUM"
 WIDE: ViewportSize = {"width": 1280, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
+LOGITS_ONLY = "colours without vectors"
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The service at its address, and a key for everything."""
+    """The service at its address, a key for everything, and the address of its database."""
 
     url: str
     key: str
+    database_url: str
 
 
 @dataclass(slots=True)
@@ -45,21 +50,53 @@ class Visit:
     said: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
-    def open(self, path: str) -> None:
-        """Open a page, and wait until nothing of it is missing."""
-        self.page.goto(self.url + path)
+    def open(self, path: str) -> int:
+        """Open a page, wait until nothing of it is missing, and return its status."""
+        answer = self.page.goto(self.url + path)
         self.settle()
+        assert answer is not None
+        return answer.status
 
     def settle(self) -> None:
         """Wait until htmx has loaded what it loads at once."""
         self.page.wait_for_function("() => !document.querySelector('.htmx-request, [hx-trigger=load]')", timeout=60_000)
 
+    def barriers(self) -> dict[str, list[object]]:
+        """What axe-core finds that keeps people out of the page as it is now: each rule, and what breaks it."""
+        found = Axe().run(self.page).response["violations"]
+        return {violation["id"]: [node["target"] for node in violation["nodes"]] for violation in found}
+
+    def check(self) -> None:
+        """See that everyone can use the page as it is now."""
+        self.settle()
+        assert self.barriers() == {}, self.page.url
+
 
 @pytest.fixture(scope="session")
 def site(scored: Program, server_url: str, session_folder: Path) -> Iterator[Site]:
-    """The service with decisions, in a thread of its own."""
-    with copied(scored, server_url, session_folder / "site") as program, served(program) as made:
-        yield made
+    """The service with decisions by two classifiers, one of which has logits only, in a thread of its own."""
+    with copied(scored, server_url, session_folder / "site") as program:
+        add_logits_only(program, session_folder)
+        with served(program) as made:
+            yield made
+
+
+def add_logits_only(program: Program, folder: Path) -> None:
+    """Make a classifier without vectors, calibrate it, and decide on a few points."""
+
+    def without_vectors(name: str, columns: Columns) -> Path:
+        return samples.save(folder, name, {key: values for key, values in columns.items() if key != "vector"})
+
+    held_out = without_vectors("bare-held-out.npz", samples.held_out())
+    scored = without_vectors("bare-scored.npz", samples.take(samples.scored(), slice(10)))
+    for words in (
+        ("create", LOGITS_ONLY, "--classes", ",".join(samples.CLASS_NAMES), "--logits-only"),
+        ("ingest", LOGITS_ONLY, held_out, "--split", "held-out"),
+        ("calibrate", LOGITS_ONLY, "--method", "venn-abers", "--alpha", "0.2"),
+        ("score", LOGITS_ONLY, scored, "--out", folder / "bare-scores.parquet"),
+    ):
+        done = program(*words)
+        assert done.code == 0, done
 
 
 @contextmanager
@@ -75,7 +112,7 @@ def served(program: Program) -> Iterator[Site]:
             thread.join(0.05)
             assert thread.is_alive(), "the server ended"
         port = server.servers[0].sockets[0].getsockname()[1]
-        yield Site(f"http://127.0.0.1:{port}", key)
+        yield Site(f"http://127.0.0.1:{port}", key, program.url)
     finally:
         server.should_exit = True
         thread.join()
@@ -85,6 +122,7 @@ def served(program: Program) -> Iterator[Site]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium, which must be installed for these tests."""
+    expect.set_options(timeout=60_000)
     path = os.environ.get(CHROMIUM) or shutil.which("chromium")
     assert path, f"install chromium, or have {CHROMIUM} name it"
     with sync_playwright() as playwright:

@@ -9,7 +9,18 @@ from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, print_result, shown, warn
 from venn_admit.service.cli.waiting import Waiting
 
-Name = Annotated[str, typer.Argument(help="The classifier's name.")]
+Name = Annotated[str, typer.Argument(help="The classifier's name, or NAME@NUMBER for a generation of it.")]
+Extractor = Annotated[
+    str | None,
+    typer.Option(help="Version of the extractor that the vectors come from, if the file does not state it."),
+]
+OwnExtractor = Annotated[
+    str | None,
+    typer.Option(
+        "--extractor",
+        help="Version of the extractor that its vectors come from. Default: the one that the first data state.",
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -37,6 +48,7 @@ def create(
         ),
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the split hash and of training.")] = 0,
+    extractor: OwnExtractor = None,
     as_json: Json = False,
 ) -> None:
     """Register a classifier."""
@@ -53,6 +65,7 @@ def create(
         neighbour_count=k,
         logits_only=logits_only,
         seed=seed,
+        extractor=extractor,
     )
     knn = created.knn
     size = "logits only" if knn is None else f"D = {knn.dimension}, K = {knn.neighbour_count}"
@@ -72,6 +85,7 @@ def ingest(
             help="train; held-out, which a hash divides into knn, mc and vp; or one of these if your data are divided."
         ),
     ],
+    extractor: Extractor = None,
     as_json: Json = False,
 ) -> None:
     """Store labelled exemplars from a file: all of them, or none if one is refused.
@@ -81,10 +95,11 @@ def ingest(
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.flows.awaited import ingest as flow
     from venn_admit.service.payloads.exemplars import ingested_payload
+    from venn_admit.service.report.calibration.wording import waiting_text
 
     session = open_session()
     with Waiting(session) as shell:
-        done = flow(session.engine, name, session.exemplars_in(file), split, shell=shell)
+        done = flow(session.engine, name, session.exemplars_in(file, extractor), split, shell=shell)
     payload = ingested_payload(done)
     per_split, known = payload["new_per_split"], payload["already_stored"]
     print_result(
@@ -93,6 +108,12 @@ def ingest(
         f"{file.name}: {done.rows:,} rows, {done.new:,} new"
         + (f" ({', '.join(f'{key} {value:,}' for key, value in per_split.items())})" if per_split else "")
         + (f", {known:,} already stored." if known else "."),
+        *(
+            [f"Labels carried over from other generations: {done.labels_carried:,} exemplars."]
+            if done.labels_carried
+            else []
+        ),
+        *([waiting_text(done.waiting)] if done.waiting else []),
         *_due(name, done.recalibrations),
     )
 
@@ -164,18 +185,27 @@ def fit(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Fit the KNN approximation, the localizer and the reliability score on split knn."""
+    """Fit the KNN approximation, the localizer and the reliability score on split knn.
+
+    Calibrations are out of date then, until `recalibrate` or beat renews them under the new parameters.
+    """
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.core.types import TrainingEpoch
     from venn_admit.service.files.parameters import read_parameters
     from venn_admit.service.flows.awaited import fit as flow
     from venn_admit.service.flows.calibration.fit import adopt_parameters
+    from venn_admit.service.payloads.calibrated import fitted_payload
 
     session = open_session()
     if parameters is not None:
         given = read_parameters(parameters)
-        stored = adopt_parameters(session.engine, name, given.knn, given.eta_loc, given.reliability)
-        print_result(as_json, {"knn_parameters": stored.id}, f"Took the parameters in {parameters.name}.")
+        adopted = adopt_parameters(session.engine, name, given.knn, given.eta_loc, given.reliability)
+        print_result(
+            as_json,
+            {"knn_parameters": adopted.parameters.id, "recalibrations_due": adopted.recalibrations},
+            f"Took the parameters in {parameters.name}.",
+            *_due(name, adopted.recalibrations),
+        )
         return
     session.require_home()
     with Waiting(session) as shell:
@@ -192,20 +222,14 @@ def fit(
             on_epoch=show,
             memory_budget=session.memory_budget,
         )
-    record, knn = done.record, done.parameters.knn
+    figures = done.figures
     print_result(
         as_json,
-        {
-            "knn_parameters": done.parameters.id,
-            "fit": record.fit_count,
-            "dev": record.dev_count,
-            "dev_discrepancies": record.dev_discrepancies,
-            "eta": knn.eta,
-            "eta_loc": done.parameters.eta_loc,
-        },
-        f"KNN and network differ on {record.dev_discrepancies:,} of {record.dev_count:,} dev points "
-        f"({record.dev_discrepancies / record.dev_count:.1%}); eta {knn.eta:.4g}, "
-        f"localizer's eta {done.parameters.eta_loc:.4g}.",
+        {**fitted_payload(figures), "recalibrations_due": done.recalibrations},
+        f"KNN and network differ on {figures.dev_discrepancies:,} of {figures.dev_count:,} dev points "
+        f"({figures.dev_discrepancies / figures.dev_count:.1%}); eta {figures.eta:.4g}, "
+        f"localizer's eta {figures.eta_loc:.4g}.",
+        *_due(name, done.recalibrations),
     )
 
 
@@ -230,10 +254,11 @@ def export(
     from venn_admit.service.flows.exemplars.export import export as flow
 
     kind = check_export(what, out)
-    rows = flow(open_session().engine, name, kind, out, calibration_id=calibration)
-    nothing = (
-        ["Every exemplar of the newest score requests has a label already: score newer traffic."]
-        if kind is Export.UNLABELLED and not rows
-        else []
-    )
-    print_result(as_json, {"rows": rows, "out": str(out)}, f"Wrote {what} to {out}: {rows:,} rows.", *nothing)
+    done = flow(open_session().engine, name, kind, out, calibration_id=calibration)
+    notes = []
+    if kind is Export.UNLABELLED and not done.rows:
+        notes.append("Every exemplar of the newest score requests has a label already: score newer traffic.")
+    if done.forgotten:
+        notes.append(f"{done.forgotten:,} points of the calibration were forgotten since, and are not among them.")
+    payload = {"rows": done.rows, "forgotten": done.forgotten, "out": str(out)}
+    print_result(as_json, payload, f"Wrote {what} to {out}: {done.rows:,} rows.", *notes)

@@ -10,7 +10,6 @@ from venn_admit.service.cli.waiting import Waiting
 from venn_admit.service.errors import NotReadyError
 
 if TYPE_CHECKING:
-    from venn_admit.service.flows.calibration.recalibrate import Step
     from venn_admit.service.store.work.recalibrations import RecalibrationRequest
 
 
@@ -25,6 +24,7 @@ def recalibrate(
     """Recalibrate now, under every setting that is not retired, if labels or data have arrived."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.flows.awaited import recalibrate as flow
+    from venn_admit.service.payloads.calibrated import recalibrated_payload
 
     session = open_session()
     with Waiting(session) as shell:
@@ -36,7 +36,7 @@ def recalibrate(
             keep=session.settings.keep_calibrations,
             memory_budget=session.memory_budget,
         )
-    results = [_result(request, step) for request, step in served]
+    results = [recalibrated_payload(request, step) for request, step in served]
     print_result(
         as_json,
         {"recalibrations": results},
@@ -50,24 +50,6 @@ def recalibrate(
         raise NotReadyError(
             f"{len(failed)} of {len(results)} recalibrations failed: {failed[0]['classifier']}: {failed[0]['error']}"
         )
-
-
-def _result(request: "RecalibrationRequest", step: "Step | None") -> dict[str, Any]:
-    from venn_admit.service.payloads.catalogue import asked_payload
-
-    done = None if step is None else step.calibrated
-    return {
-        "classifier": request.classifier.name,
-        **asked_payload(request.settings),
-        "reason": request.reason,
-        "calibration": None if done is None else done.calibration_id,
-        "mc": None if done is None else done.mc_count,
-        "vp": None if done is None else done.vp_count,
-        "rows_closed": None if done is None else done.changed.closed,
-        "rows_opened": None if done is None else done.changed.opened,
-        "error": None if step is None else step.error,
-        "is_certified": None if done is None else done.is_certified,
-    }
 
 
 _CERTIFIED = {None: "", True: "; certified", False: "; not certified, so that everything is rejected"}

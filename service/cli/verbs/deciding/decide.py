@@ -8,8 +8,8 @@ import typer
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, print_result
 from venn_admit.service.cli.renamed import MODE_OPTIONS
-from venn_admit.service.cli.verbs.calibrating.classifier import Name
-from venn_admit.service.cli.verbs.deciding.scoring import chosen_weights
+from venn_admit.service.cli.verbs.calibrating.classifier import Extractor, Name
+from venn_admit.service.cli.verbs.deciding.scoring import RequireFullMatch, Unweighted, Weighted, chosen_weights
 from venn_admit.service.errors import InvalidInputError
 
 
@@ -26,19 +26,14 @@ def decide(
         str | None,
         typer.Option(help="In place of a file, for a classifier with logits only: its logits, such as 2.5,-1.5."),
     ] = None,
-    weighted: Annotated[
-        bool, typer.Option("--weighted", help="Weight probabilities by the localizer, the default of venn-admit.")
-    ] = False,
-    unweighted: Annotated[
-        bool, typer.Option("--unweighted", help="Use plain Venn probabilities, the default of venn-abers.")
-    ] = False,
-    require_full_match: Annotated[
-        bool, typer.Option("--require-full-match", help="Reject a prediction with q < K.")
-    ] = False,
+    weighted: Weighted = False,
+    unweighted: Unweighted = False,
+    require_full_match: RequireFullMatch = False,
     ef_search: Annotated[
         int | None,
         typer.Option(help="Search by the HNSW index with this many candidates, K to 1000; default: search exactly."),
     ] = None,
+    extractor: Extractor = None,
     as_json: Json = False,
 ) -> None:
     """Decide on one row of a file, or on logits alone, by the current calibration, and show why; nothing is stored."""
@@ -57,21 +52,30 @@ def decide(
         "require_full_match": require_full_match,
         "hnsw_ef_search": ef_search,
     }
-    external_id = None
+    external_id, attributes, network_logits = None, dict[str, Any](), None
     if file is None:
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, which is refused
             given = np.array(_numbers("logits", logits or ""), dtype=np.float32)
         found = decide_vector(session.point_scorer, name, None, logits=given, **how)
     else:
-        of_row = decide_row(session.engine, session.point_scorer, name, session.exemplars_in(file), row, **how)
-        external_id, found = of_row.external_id, of_row.decided
+        source = session.exemplars_in(file, extractor)
+        of_row = decide_row(session.engine, session.point_scorer, name, source, row, **how)
+        external_id, attributes, found = of_row.external_id, of_row.attributes, of_row.decided
+        network_logits = of_row.network_logits.tolist()
     decided = found.decision
     if as_json:
-        print_result(True, decided_payload(external_id, found))
+        print_result(True, {**decided_payload(external_id, found), "attributes": attributes})
     else:
         title = f"{external_id or f'logits {logits}'}, calibration {decided.calibration_id}"
         print_decision(
-            title, decided.classifier.class_names, decided.fields, decided.category_counts, found.near, decided.policy
+            title,
+            decided.classifier.class_names,
+            decided.fields,
+            decided.category_counts,
+            found.near,
+            decided.policy,
+            attributes,
+            network_logits,
         )
 
 

@@ -8,7 +8,7 @@ import typer
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, make_report_folder, output, print_result, shown
 from venn_admit.service.cli.renamed import MODE_OPTIONS, accepting
-from venn_admit.service.cli.verbs.calibrating.classifier import Name
+from venn_admit.service.cli.verbs.calibrating.classifier import Extractor, Name
 from venn_admit.service.cli.waiting import Waiting
 from venn_admit.service.errors import InvalidInputError, VennAdmitError
 
@@ -21,6 +21,13 @@ class ReplayDiffersError(VennAdmitError):
     """A decision did not come out as it is stored."""
 
 
+Weighted = Annotated[
+    bool, typer.Option("--weighted", help="Weight probabilities by the localizer, the default of venn-admit.")
+]
+Unweighted = Annotated[
+    bool, typer.Option("--unweighted", help="Use plain Venn probabilities, the default of venn-abers.")
+]
+RequireFullMatch = Annotated[bool, typer.Option("--require-full-match", help="Reject every prediction with q < K.")]
 Calibration = Annotated[int | None, typer.Option(help="Id of a calibration; default: the current one.")]
 
 
@@ -35,16 +42,11 @@ def score(
     name: Name,
     file: Annotated[Path, typer.Argument(help="Exemplars to score, .npz or .parquet.")],
     out: Annotated[Path, typer.Option(help="Where the decisions go, .parquet or .csv, a row for each of the file's.")],
-    weighted: Annotated[
-        bool, typer.Option("--weighted", help="Weight probabilities by the localizer, the default of venn-admit.")
-    ] = False,
-    unweighted: Annotated[
-        bool, typer.Option("--unweighted", help="Use plain Venn probabilities, the default of venn-abers.")
-    ] = False,
-    require_full_match: Annotated[
-        bool, typer.Option("--require-full-match", help="Reject every prediction with q < K.")
-    ] = False,
+    weighted: Weighted = False,
+    unweighted: Unweighted = False,
+    require_full_match: RequireFullMatch = False,
     calibration: Calibration = None,
+    extractor: Extractor = None,
     as_json: Json = False,
 ) -> None:
     """Admit or reject every row of a file."""
@@ -60,7 +62,7 @@ def score(
         scored = flow(
             session.engine,
             name,
-            session.exemplars_in(file),
+            session.exemplars_in(file, extractor),
             weighted=chosen_weights(weighted, unweighted),
             require_full_match=require_full_match,
             calibration_id=calibration,
@@ -94,7 +96,12 @@ def chosen_weights(weighted: bool, unweighted: bool) -> bool | None:
 
 
 def evaluate_data(
-    session: "Session", name: str, file: Path | None, title: str | None, calibration: int | None
+    session: "Session",
+    name: str,
+    file: Path | None,
+    title: str | None,
+    calibration: int | None,
+    extractor: str | None = None,
 ) -> "DatasetReport":
     """Compare the methods on the labelled rows of a file, or on all that the calibration has decided on."""
     from venn_admit.service.flows.awaited import evaluate as flow
@@ -105,7 +112,7 @@ def evaluate_data(
             session.engine,
             session.cache,
             name,
-            None if file is None else session.exemplars_in(file),
+            None if file is None else session.exemplars_in(file, extractor),
             title=title,
             calibration_id=calibration,
             chunk_rows=session.settings.chunk_rows,
@@ -124,6 +131,7 @@ def evaluate(
         Path | None, typer.Option(help="Folder for the report: an HTML page, its charts as PNG, and JSON.")
     ] = None,
     calibration: Calibration = None,
+    extractor: Extractor = None,
     details: Annotated[
         bool,
         typer.Option(
@@ -141,7 +149,8 @@ def evaluate(
     if out is not None:
         make_report_folder(out, *([] if file is None else [file]))
     session = open_session()
-    result = evaluate_data(session, name, file, None if file is None else shown(file.stem), calibration)
+    title = None if file is None else shown(file.stem)
+    result = evaluate_data(session, name, file, title, calibration, extractor)
     if as_json:
         print_result(True, report_payload(result))
     else:

@@ -1,4 +1,4 @@
-"""Verbs on jobs: list, show, cancel, resume."""
+"""Verbs on jobs: list, show, cancel, resume, delete, prune."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from venn_admit.service.cli import panels
-from venn_admit.service.cli.output import LARGEST_LIMIT, Json, output, print_result
+from venn_admit.service.cli.output import LARGEST_LIMIT, Json, output, print_result, progress
 from venn_admit.service.cli.renamed import LIMIT_OPTION
 from venn_admit.service.cli.waiting import Waiting
 
@@ -15,9 +15,9 @@ JobId = Annotated[int, typer.Argument(help="Id of a job, from `venn-admit jobs l
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program, as `jobs`."""
-    jobs = typer.Typer(no_args_is_help=True, help="List, show, cancel and resume jobs.")
+    jobs = typer.Typer(no_args_is_help=True, help="List, show, cancel, resume and delete jobs.")
     jobs.command(name="list", context_settings=LIMIT_OPTION)(list_jobs)
-    for verb in (show, cancel, resume):
+    for verb in (show, cancel, resume, delete, prune):
         jobs.command()(verb)
     app.add_typer(jobs, name="jobs", rich_help_panel=panels.STORED)
 
@@ -66,7 +66,7 @@ def show(
 
 
 def cancel(job: JobId, as_json: Json = False) -> None:
-    """Cancel a running job; a chunk that is being computed is finished, and what is done stays."""
+    """Cancel a running job; what is done stays, and chunks that are being computed do not count."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.flows.jobs.control import cancel as flow
 
@@ -99,4 +99,76 @@ def resume(
         {**plain(summary), **({} if out is None else {"out": str(out)})},
         headline(summary),
         *([] if out is None else [f"Decisions are in {out}."]),
+    )
+
+
+def delete(job: JobId, as_json: Json = False) -> None:
+    """Delete the rows, chunks and decisions of a job that is over, except decisions that another job asks for.
+
+    Decisions on exemplars that have ever been labelled stay, because monitors and measured accuracies rest on them. The
+    job stays in the list, which says that it was removed.
+    """
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.flows.jobs.listing import show_job
+    from venn_admit.service.flows.jobs.removal import delete_job, empty_job, vacuum
+    from venn_admit.service.store.access.audit import Origin
+
+    engine = open_session().engine
+    delete_job(engine, job, origin=Origin.COMMAND_LINE)
+    with progress(f"Removing job {job}", show_job(engine, job).summary.rows) as advance:
+        removed = empty_job(engine, job, on_rows=advance)
+    vacuum(engine)
+    print_result(
+        as_json,
+        {"job": job, "rows": removed.rows, "decisions": removed.decisions},
+        f"Job {job} is removed: {removed.rows:,} rows and {removed.decisions:,} decisions.",
+    )
+
+
+def prune(
+    older_than: Annotated[
+        str | None,
+        typer.Option(help="Days since a job ended, such as 90d; default: VENN_ADMIT_KEEP_DECISIONS."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would be removed.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Delete the rows, chunks and decisions of all jobs that ended long ago, as `jobs delete` does of one.
+
+    What an interrupted command left is deleted first. Workers and other commands go on meanwhile.
+    """
+    from venn_admit.service.cli.session import open_session
+    from venn_admit.service.errors import InvalidInputError
+    from venn_admit.service.flows.jobs.removal import old_jobs, vacuum
+    from venn_admit.service.flows.jobs.removal import prune as flow
+    from venn_admit.service.settings import days
+    from venn_admit.service.store.access.audit import Origin
+
+    session = open_session()
+    kept_for = session.settings.decisions_kept_for if older_than is None else days(older_than)
+    if kept_for is None:
+        raise InvalidInputError(
+            "expected for how long jobs are kept, got nothing; give --older-than, such as 90d, or set "
+            "VENN_ADMIT_KEEP_DECISIONS"
+        )
+    ended_before, old = old_jobs(session.engine, kept_for)
+    counted = f"{old.jobs:,} jobs, of {old.rows:,} rows, that ended before {ended_before:%Y-%m-%d %H:%M %Z}"
+    if dry_run:
+        payload = {"ended_before": ended_before.isoformat(), "jobs": old.jobs, "rows": old.rows}
+        print_result(as_json, payload, f"To be removed: {counted}.")
+        return
+    with progress(f"Removing {old.jobs:,} jobs", old.rows) as advance:
+        removed = flow(session.engine, kept_for, origin=Origin.COMMAND_LINE, on_rows=advance)
+    if removed.rows:
+        vacuum(session.engine)
+    print_result(
+        as_json,
+        {
+            "ended_before": ended_before.isoformat(),
+            "jobs": removed.jobs,
+            "rows": removed.rows,
+            "decisions": removed.decisions,
+        },
+        f"Removed {removed.jobs:,} jobs that ended before {ended_before:%Y-%m-%d %H:%M %Z}: "
+        f"{removed.rows:,} rows and {removed.decisions:,} decisions.",
     )

@@ -24,14 +24,17 @@ def create_key(
     scope: Annotated[
         str,
         typer.Option(
-            help="read: see what is stored; score: also decide; write: also store labels and data, and calibrate; "
-            "admin: also create classifiers. Each includes those before it."
+            help="read: see what is stored; score: also decide, and have files scored; write: also store labels and "
+            "data, and calibrate; admin: also create, rename and delete classifiers, and all else. Each includes those "
+            "before it."
         ),
     ],
     classifier: Annotated[
         str | None, typer.Option(help="The one classifier that the key is for; default: all.")
     ] = None,
-    expires: Annotated[int | None, typer.Option(help="Days after which the key is refused; default: never.")] = None,
+    expires: Annotated[
+        int | None, typer.Option(help="Number of days after which the key expires; default: never.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Make a key for the HTTP service, and show it once: it is not stored, and cannot be shown again."""

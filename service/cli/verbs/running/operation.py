@@ -1,4 +1,4 @@
-"""Verbs that run the service: worker, beat, db upgrade, db status, db grant-reader, db grant-service."""
+"""Verbs that run the service: worker, beat, db upgrade, status, check, grant-reader, grant-service."""
 
 import os
 from typing import TYPE_CHECKING, Annotated
@@ -7,6 +7,7 @@ import typer
 
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, print_result
+from venn_admit.service.cli.verbs.running.check import check
 from venn_admit.service.errors import NotReadyError
 
 if TYPE_CHECKING:
@@ -21,10 +22,11 @@ def register(app: typer.Typer) -> None:
     app.command(rich_help_panel=panels.RUNNING)(worker)
     app.command(rich_help_panel=panels.RUNNING)(beat)
     db = typer.Typer(
-        no_args_is_help=True, help="Upgrade the database schema, show whether it is up to date, and let others use it."
+        no_args_is_help=True, help="Upgrade the database schema, check what it holds, and let others use it."
     )
     db.command()(upgrade)
     db.command()(status)
+    db.command()(check)
     db.command()(grant_reader)
     db.command()(grant_service)
     app.add_typer(db, name="db", rich_help_panel=panels.RUNNING)
@@ -42,7 +44,10 @@ def worker(
 
 
 def beat() -> None:
-    """Run the scheduler until it is stopped: workers then recalibrate and send lost messages again. Run only one."""
+    """Run the scheduler until it is stopped. Run only one.
+
+    It has workers send lost messages again, recalibrate, and remove old jobs.
+    """
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.cli.worker_process import beat_command
 
@@ -80,6 +85,14 @@ def status(
             help="Require a worker on this machine, or in this container; the exit code is 4 if none takes messages.",
         ),
     ] = False,
+    beat_here: Annotated[
+        bool,
+        typer.Option(
+            "--beat-here",
+            help="Require a beat in this home folder; the exit code is 4 if none has looked at its schedule within a "
+            "minute.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show where the database is, the revision of its schema, and how many workers are up.
@@ -87,12 +100,15 @@ def status(
     The exit code is 4 if the schema is not at the revision that this program needs.
     """
     from venn_admit.service.cli.session import connect_unchecked
+    from venn_admit.service.cli.worker_process import require_beat
     from venn_admit.service.flows.jobs.listing import has_worker_here, live_workers
     from venn_admit.service.store.database import schema
 
     session = connect_unchecked()
     if worker_here and not has_worker_here(session.engine):
         raise NotReadyError("no worker on this machine takes messages; run `venn-admit worker`, or see its log")
+    if beat_here:
+        require_beat(session.settings.home)
     current, head = schema.current_revision(session.engine), schema.head_revision()
     workers = live_workers(session.engine)
     where = session.settings.home if session.settings.database_url is None else "the server in VENN_ADMIT_DATABASE_URL"

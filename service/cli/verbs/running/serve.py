@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from venn_admit.service import telemetry
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import messages, print_result, warn
 
@@ -30,6 +31,7 @@ def serve(
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.web.site import create_site
 
+    telemetry.begin("api")
     session = open_session()
     warning = warning_of_address(session.settings, host)
     if warning is not None:
@@ -47,4 +49,5 @@ def serve(
             on_start=lambda url: messages.print(Text(f"Listening on {url}"), soft_wrap=True),
         )
     finally:
+        telemetry.end()
         session.engine.dispose()

@@ -1,10 +1,11 @@
 """Decisions from a snapshot and approximations: sections 4 to 6 of docs/PROCEDURE.md in one call."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
-from venn_admit.service.core.approximation.localizer import category_weight
+from venn_admit.service.core.approximation.localizer import Weigh, category_weight
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex, select, venn_probabilities
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
@@ -13,6 +14,8 @@ from venn_admit.service.core.types import (
     Approximation,
     CalibratorSettings,
     Float32Array,
+    FloatArray,
+    IntArray,
     Selection,
     VennProbabilities,
 )
@@ -23,14 +26,35 @@ class Localizer:
     """What up-weighting needs.
 
     Attributes:
-        eta_loc: > 0, in the units of the vectors.
         queries: (m, D) float32, the scored points.
-        support: (n_vp, D) float32, all of vp in the order of `VennIndex.order`.
+        weigh: Returns the weights of categories, which are windows of `VennIndex.order`.
     """
 
-    eta_loc: float
     queries: Float32Array
-    support: Float32Array
+    weigh: Weigh
+
+    @classmethod
+    def over(
+        cls,
+        support: Float32Array,
+        eta_loc: float,
+        queries: Float32Array,
+        *,
+        memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    ) -> Self:
+        """Return a localizer over vectors.
+
+        Args:
+            support: (n_vp, D) float32, all of vp in the order of `VennIndex.order`.
+            eta_loc: > 0, in the units of the vectors.
+            queries: (m, D) float32, the scored points.
+            memory_budget: In bytes.
+        """
+
+        def weigh(vectors: Float32Array, low: IntArray, high: IntArray) -> FloatArray:
+            return category_weight(vectors, support, low, high, eta_loc, memory_budget=memory_budget)
+
+        return cls(queries, weigh)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,14 +97,7 @@ def decide(
         weight = np.zeros(len(predicted))
         single = np.flatnonzero(sets.singleton)
         if single.size:
-            weight[single] = category_weight(
-                localizer.queries[single],
-                localizer.support,
-                categories.low[single],
-                categories.high[single],
-                localizer.eta_loc,
-                memory_budget=memory_budget,
-            )
+            weight[single] = localizer.weigh(localizer.queries[single], categories.low[single], categories.high[single])
     probabilities = venn_probabilities(sets.singleton, categories.size, categories.correct, weight)
     selection = select(
         sets,

@@ -1,15 +1,11 @@
 """The decision on one point from the evidence of its band, which SQL counts: sections 4 to 6 of docs/PROCEDURE.md."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from venn_admit.service.core.calibrators.venn_admit.decide import Decisions
 from venn_admit.service.core.calibrators.venn_admit.sets import admit_sets
 from venn_admit.service.core.calibrators.venn_admit.venn import select, venn_probabilities
-from venn_admit.service.core.types import AdmitSets, Approximation, CalibratorSettings, FloatArray, IntArray
-
-CategoryWeight = Callable[[AdmitSets], FloatArray]
+from venn_admit.service.core.types import Approximation, CalibratorSettings, FloatArray, IntArray
 
 
 def decide_one(
@@ -21,9 +17,8 @@ def decide_one(
     category_count: IntArray,
     neighbour_count: int,
     require_full_match: bool,
-    category_weight: CategoryWeight | None,
 ) -> Decisions:
-    """Return what `venn_admit.decide.decide` gives for the one point of `approximation`, bit for bit.
+    """Return what `venn_admit.decide.decide` gives for the one point of `approximation` without weights, bit for bit.
 
     Args:
         approximation: Of one point.
@@ -33,8 +28,6 @@ def decide_one(
         category_count: (C,) int64, points of each label in the category that the prediction has as a singleton.
         neighbour_count: K.
         require_full_match: Whether a point with q < K is rejected.
-        category_weight: A function that gives psi' (1,) of the category, called for a singleton only; None for plain
-            weights.
     """
     predicted = approximation.predicted
     sets = admit_sets(
@@ -44,12 +37,8 @@ def decide_one(
         threshold_score[np.newaxis],  # (1, C)
         kappa=settings.kappa,
     )
-    weight = None
-    if category_weight is not None:
-        weight = category_weight(sets) if sets.singleton[0] else np.zeros(1)
-    probabilities = venn_probabilities(
-        sets.singleton, category_count.sum(keepdims=True), category_count[predicted], weight
-    )
+    size, correct = category_count.sum(keepdims=True), category_count[predicted]
+    probabilities = venn_probabilities(sets.singleton, size, correct, None)
     selection = select(
         sets,
         probabilities,

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from venn_admit.service.core.approximation.localizer import category_weight
+from venn_admit.service.core.approximation.localizer import Weigh, category_weight
 from venn_admit.service.core.calibrators.certified.policies import Policy
 from venn_admit.service.core.calibrators.upweights import upweights
 from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, CellEvidence, CellPoints, VennAbersIndex
@@ -58,14 +59,18 @@ class DecidedByAbers:
         """The scores, and the steps that they lie in."""
         return evidence_rows(self.points.score, self.step_score)
 
-    def explain(self, view: Approximation | None, context: "AbersContext") -> Explained:
-        """Return what is said of the one point; view: the KNN's, None without vectors."""
-        evidence = {"score": float(self.points.score[0]), "step_score": float(self.step_score[0])}
-        return Explained(
-            decision_fields(view, self.verdicts, evidence),
-            np.zeros(context.class_count, dtype=np.int64),
-            context.applied_policy(int(self.points.predicted[0])),
-        )
+    def explained(self, view: Approximation | None, context: "AbersContext") -> list[Explained]:
+        """Return what is said of each point; view: the KNN's of all, None without vectors."""
+        nothing = np.zeros(context.class_count, dtype=np.int64)
+        found, verdicts = zip(self.points.score.tolist(), self.step_score.tolist(), strict=True), self.verdicts
+        return [
+            Explained(
+                decision_fields(view, verdicts, {"score": score, "step_score": step_score}, row),
+                nothing,
+                context.applied_policy(int(self.points.predicted[row])),
+            )
+            for row, (score, step_score) in enumerate(found)
+        ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,22 +159,29 @@ class AbersSnapshot:
 
     def decide(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> DecidedByAbers:
         """Decide on m points; see the protocol `Snapshot`."""
+        weigh = partial(self._category_weight, memory_budget=memory_budget)
+        return self.decide_with(weigh, points, require_full_match=require_full_match)
+
+    def decide_with(self, weigh: Weigh, points: PointsToDecide, *, require_full_match: bool) -> DecidedByAbers:
+        """Decide on m points; weigh: returns the weights of cells, which are windows of the index."""
         cells = self.context.scored(points)
-        return self._decide(cells, self.index.evidence(cells), points.vectors, require_full_match, memory_budget)
+        return self._decide(cells, self.index.evidence(cells), points.vectors, require_full_match, weigh)
 
     def explain(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Explained:
         """Decide on one point; see the protocol `Snapshot`."""
         context = self.context
         cells = context.scored(points)
         evidence = self.index.evidence(cells)
-        decided = self._decide(cells, evidence, points.vectors, require_full_match, memory_budget)
+        weigh = partial(self._category_weight, memory_budget=memory_budget)
+        decided = self._decide(cells, evidence, points.vectors, require_full_match, weigh)
         basis = cell_basis(
             evidence,
             kind=context.kind,
             features=score_features(context.kind, context.model, points, context.neighbour_count),
             thresholds=context.thresholds,
         )
-        return replace(decided.explain(points.approximation, context), basis=basis)
+        (explained,) = decided.explained(points.approximation, context)
+        return replace(explained, basis=basis)
 
     def _decide(
         self,
@@ -177,9 +189,9 @@ class AbersSnapshot:
         evidence: CellEvidence,
         vectors: Float32Array | None,
         require_full_match: bool,
-        memory_budget: int,
+        weigh: Weigh,
     ) -> DecidedByAbers:
-        upweight = None if vectors is None else self._upweights(cells, vectors, memory_budget)
+        upweight = None if vectors is None else upweights(weigh(vectors, *self.index.windows(cells)))
         bounds = evidence.bounds if upweight is None else self.index.bounds(cells, upweight)
         return DecidedByAbers(
             cells,
@@ -189,14 +201,17 @@ class AbersSnapshot:
             self.context.selected(cells, bounds, require_full_match=require_full_match),
         )
 
-    def _upweights(self, cells: CellPoints, vectors: Float32Array, memory_budget: int) -> FloatArray:
-        low, high = self.index.windows(cells)
+    def _category_weight(
+        self, queries: Float32Array, low: IntArray, high: IntArray, *, memory_budget: int
+    ) -> FloatArray:
         # Mapped, so reading it again costs nothing.
-        support = self.cache.localizer_vectors(
-            self.engine, self.classifier, self.calibration, self.mc_ids[self.index.order]
-        )
-        weight = category_weight(vectors, support, low, high, self.parameters.eta_loc, memory_budget=memory_budget)
-        return upweights(weight)
+        support, eta_loc = self.localizer_vectors(), self.parameters.eta_loc
+        return category_weight(queries, support, low, high, eta_loc, memory_budget=memory_budget)
+
+    def localizer_vectors(self) -> Float32Array:
+        """Return the vectors of mc in the order of the index, (n, D) float32, mapped read-only."""
+        ids = self.mc_ids[self.index.order]
+        return self.cache.localizer_vectors(self.engine, self.classifier, self.calibration, ids)
 
 
 def read_context(connection: Connection, classifier: Classifier, calibration: Calibration) -> AbersContext:

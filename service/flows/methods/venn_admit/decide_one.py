@@ -1,103 +1,147 @@
-"""The decision of Venn-ADMIT on one point, from bands that SQL counts.
+"""The decision of Venn-ADMIT on some points: from bands that SQL counts, or from the indexes of the whole snapshot.
 
-A job decides the same, in every bit. Weights need all of vp: its vectors, and the order of its categories, are read
-when the first singleton is weighted under a snapshot, and kept.
+A job decides the same, in every bit. To read a snapshot takes as long as to count some dozens of bands, so a process
+reads it after so many, or as soon as a point is weighted: weights need all of vp.
 """
 
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from threading import Lock
+from uuid import UUID
 
 from sqlalchemy import Connection, Engine
 
-from venn_admit.service.core.approximation.localizer import category_weight
+from venn_admit.service.core.approximation.localizer import LocalizerSupport
 from venn_admit.service.core.calibrators.bands import bin_of
+from venn_admit.service.core.calibrators.venn_admit.decide import Localizer
 from venn_admit.service.core.calibrators.venn_admit.decide_one import decide_one
-from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
-from venn_admit.service.core.types import AdmitSets, Approximation, Float32Array, FloatArray, Split
-from venn_admit.service.flows.methods.method import DecideOne, Explained, PointsToDecide
-from venn_admit.service.flows.methods.venn_admit.snapshot import DecidedByAdmit
+from venn_admit.service.core.types import Approximation
+from venn_admit.service.flows.methods.method import DecideEach, Explained, PointsToDecide
+from venn_admit.service.flows.methods.recent import Recent
+from venn_admit.service.flows.methods.shared_weights import MOST_SUPPORTS, SharedWeights
+from venn_admit.service.flows.methods.venn_admit.snapshot import AdmitSnapshot, DecidedByAdmit, load_snapshot
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibrations import BandEvidence, Calibration
-from venn_admit.service.store.database.engine import consistent_view
-from venn_admit.service.store.exemplars import approximations, classifiers
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.search.array_cache import ArrayCache
 
+# So many points of a snapshot are decided by SQL before all of it is read.
+POINTS_BY_SQL = 50
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Localizer:
-    """All of a snapshot's vp, its vectors in the order of the index."""
+_Key = tuple[int, UUID]
 
-    eta_loc: float
-    venn: VennIndex
-    vectors: Float32Array
 
-    def category_weight(self, vector: Float32Array, sets: AdmitSets, approximation: Approximation) -> FloatArray:
-        """Psi' of one point, (1,); vector: (1, D)."""
-        category = self.venn.categories(
-            sets.singleton, approximation.predicted, approximation.match_count, approximation.distance
-        )
-        return category_weight(vector, self.vectors, category.low, category.high, self.eta_loc)
+class _Use:
+    """How much a snapshot was used so far; threads may share it."""
+
+    def __init__(self) -> None:
+        self._points = 0
+        self._counting = Lock()
+
+    def reaches(self, points: int) -> bool:
+        """Count points, and return whether it is these that make it worth reading the snapshot: of one request only."""
+        with self._counting:
+            before, self._points = self._points, self._points + points
+            return before <= POINTS_BY_SQL < self._points
+
+    def start_again(self) -> None:
+        """Count from nothing, because the snapshot could not be read."""
+        with self._counting:
+            self._points = 0
 
 
 class AdmitPointDecider:
-    """Decides on one point at a time; keeps what weighs categories of the snapshots used last."""
+    """Decides on some points at a time; keeps the indexes of the snapshots used last, and what weighs categories."""
 
     def __init__(self, engine: Engine, cache: ArrayCache) -> None:
         self._engine = engine
         self._cache = cache
-        self._localizer = lru_cache(maxsize=4)(self._load_localizer)
+        self._uses: Recent[_Key, _Use] = Recent()
+        self._snapshots: Recent[_Key, AdmitSnapshot] = Recent()
+        self._weights: Recent[_Key, SharedWeights] = Recent(most=MOST_SUPPORTS)
 
     def look_up(
         self, connection: Connection, classifier: Classifier, calibration: Calibration, points: PointsToDecide
-    ) -> DecideOne:
-        """Read the evidence of the band; see the protocol `PointDecider`."""
-        evidence = _evidence(connection, classifier, calibration, points.view)
-        return partial(self._decide, classifier, calibration, points, evidence)
+    ) -> DecideEach:
+        """Read the evidence of the bands, unless the snapshot itself is known; see the protocol `PointDecider`."""
+        key = (calibration.id, calibration.revision)
+        use = self._uses.get(key, _Use)
+        if points.vectors is not None or self._snapshots.known(key) or use.reaches(len(points.view.predicted)):
+            return partial(self._decide_by_snapshot, classifier, calibration, points, use)
+        views = [_row(points.view, row) for row in range(len(points.view.predicted))]
+        evidence = [_evidence(connection, classifier, calibration, view) for view in views]
+        return partial(_decide_by_bands, classifier, calibration, views, evidence)
 
-    def _decide(
+    def _decide_by_snapshot(
         self,
         classifier: Classifier,
         calibration: Calibration,
         points: PointsToDecide,
-        evidence: BandEvidence,
+        use: _Use,
         *,
         require_full_match: bool,
-    ) -> Explained:
-        approximation, vectors = points.view, points.vectors
-        decided = decide_one(
-            approximation,
-            calibration.settings,
-            band_size=evidence.band_size,
-            threshold_score=evidence.threshold_score,
-            category_count=evidence.category_count,
-            neighbour_count=classifier.neighbour_count,
-            require_full_match=require_full_match,
-            category_weight=None
-            if vectors is None
-            else lambda sets: self._localizer(classifier.id, calibration.id).category_weight(
-                vectors, sets, approximation
-            ),
+    ) -> Sequence[Explained]:
+        key = (calibration.id, calibration.revision)
+        try:
+            snapshot = self._snapshots.get(
+                key, lambda: load_snapshot(self._engine, self._cache, classifier, calibration.id, weighted=False)
+            )
+        except BaseException:
+            use.start_again()
+            raise
+        localizer = None
+        if points.vectors is not None:
+            shared = self._weights.get(key, lambda: SharedWeights(self._support(classifier, snapshot)))
+            localizer = Localizer(points.vectors, shared.category_weight)
+        decided = snapshot.decide_with(
+            localizer, points, require_full_match=require_full_match, memory_budget=self._cache.memory_budget
         )
-        return Explained(
-            DecidedByAdmit(approximation, decided).fields, evidence.category_count * int(decided.sets.singleton[0])
+        return snapshot.explained(decided)
+
+    def _support(self, classifier: Classifier, snapshot: AdmitSnapshot) -> LocalizerSupport:
+        ids = snapshot.vp.exemplar_ids[snapshot.venn.order]
+        return LocalizerSupport(
+            self._cache.localizer_vectors(self._engine, classifier, snapshot.calibration, ids),
+            snapshot.parameters.eta_loc,
+            keep_tiles=True,
+            memory_budget=self._cache.memory_budget,
         )
 
-    def _load_localizer(self, classifier_id: int, calibration_id: int) -> _Localizer:
-        with consistent_view(self._engine) as connection:
-            classifier = classifiers.by_id(connection, classifier_id)
-            calibration = calibrations.by_id(connection, classifier, calibration_id)
-            parameters = approximations.parameters_by_id(connection, calibration.parameters_id)
-            vp = calibrations.read_points(connection, calibration, Split.VP)
-        venn = VennIndex(
-            vp.points,
-            vp.singleton,
-            class_count=classifier.class_count,
-            settings=calibration.settings,
-            omega=calibration.radius.omega,
+
+def _decide_by_bands(
+    classifier: Classifier,
+    calibration: Calibration,
+    views: Sequence[Approximation],
+    evidence: Sequence[BandEvidence],
+    *,
+    require_full_match: bool,
+) -> Sequence[Explained]:
+    found = []
+    for view, band in zip(views, evidence, strict=True):
+        decided = decide_one(
+            view,
+            calibration.settings,
+            band_size=band.band_size,
+            threshold_score=band.threshold_score,
+            category_count=band.category_count,
+            neighbour_count=classifier.neighbour_count,
+            require_full_match=require_full_match,
         )
-        vectors = self._cache.localizer_vectors(self._engine, classifier, calibration, vp.exemplar_ids[venn.order])
-        return _Localizer(parameters.eta_loc, venn, vectors)
+        counts = band.category_count * int(decided.sets.singleton[0])
+        found.append(Explained(DecidedByAdmit(view, decided).fields_of(0), counts))
+    return found
+
+
+def _row(view: Approximation, row: int) -> Approximation:
+    one = slice(row, row + 1)
+    return replace(
+        view,
+        logits=view.logits[one],
+        predicted=view.predicted[one],
+        match_count=view.match_count[one],
+        distance=view.distance[one],
+    )
 
 
 def _evidence(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Connection
 
-from venn_admit.service.core.approximation.knn import nonconformity
+from venn_admit.service.core.approximation.knn import calibration_points
 from venn_admit.service.core.calibrators.bands import BandRadius, band_radius, bin_of
 from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows, join_points, join_rows, rows_of_split
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
@@ -94,7 +94,11 @@ def _admit_sets_of_vp(
         found.append(
             _SetBlock(
                 rows=rows_of_split(
-                    block.exemplar_ids, _points(block), bins, sets.included, class_count=classifier.class_count
+                    block.exemplar_ids,
+                    calibration_points(block.approximation, block.labels),
+                    bins,
+                    sets.included,
+                    class_count=classifier.class_count,
                 ),
                 smallest_class_count=smallest_class_count(sets.band_size),
                 singleton_count=int(sets.singleton.sum()),
@@ -116,17 +120,6 @@ def require_radius(mc: CalibrationPoints, settings: CalibratorSettings) -> BandR
     return radius
 
 
-def _points(block: approximations.LabelledApproximations) -> CalibrationPoints:
-    approximation = block.approximation
-    return CalibrationPoints(
-        label=block.labels,
-        predicted=approximation.predicted,
-        match_count=approximation.match_count,
-        distance=approximation.distance,
-        score=nonconformity(approximation.logits, block.labels),
-    )
-
-
 def read_points(
     connection: Connection,
     classifier: Classifier,
@@ -139,5 +132,5 @@ def read_points(
     ids, points = [], []
     for block in approximations.split_blocks(connection, classifier, split, parameters.id, memory_budget, instead):
         ids.append(block.exemplar_ids)
-        points.append(_points(block))
+        points.append(calibration_points(block.approximation, block.labels))
     return np.concatenate(ids), join_points(points)

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
-from venn_admit.service.core.types import AdmitSets, Approximation, Float32Array, IntArray, Split
+from venn_admit.service.core.types import Approximation, Float32Array, Split
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.flows.methods.fields import decision_fields
 from venn_admit.service.flows.methods.method import Explained, PointsToDecide
@@ -48,17 +48,16 @@ class DecidedByAdmit:
         """The sets, their bands, and the categories."""
         return evidence_rows(self.decisions.sets, self.decisions.probabilities)
 
-    @property
-    def fields(self) -> dict[str, Any]:
-        """What is stored of the decision on one point, by the names of the columns."""
+    def fields_of(self, row: int) -> dict[str, Any]:
+        """Return what is stored of the decision on one of the points, by the names of the columns."""
         sets, probabilities = self.decisions.sets, self.decisions.probabilities
         evidence = {
-            "admit_set": "".join("1" if included else "0" for included in sets.included[0].tolist()),
-            "band_size": sets.band_size[0].tolist(),
-            "threshold": sets.threshold[0].tolist(),
-            "category_size": int(probabilities.category_size[0]),
+            "admit_set": "".join("1" if included else "0" for included in sets.included[row].tolist()),
+            "band_size": sets.band_size[row].tolist(),
+            "threshold": sets.threshold[row].tolist(),
+            "category_size": int(probabilities.category_size[row]),
         }
-        return decision_fields(self.approximation, self.verdicts, evidence)
+        return decision_fields(self.approximation, self.verdicts, evidence, row)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +83,16 @@ class AdmitSnapshot:
 
     def decide(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> DecidedByAdmit:
         """Decide on m points; see the protocol `Snapshot`."""
+        localizer = None
+        if points.vectors is not None:
+            eta_loc, vectors = self.parameters.eta_loc, self.localizer_vectors
+            localizer = Localizer.over(vectors, eta_loc, points.vectors, memory_budget=memory_budget)
+        return self.decide_with(localizer, points, require_full_match=require_full_match, memory_budget=memory_budget)
+
+    def decide_with(
+        self, localizer: Localizer | None, points: PointsToDecide, *, require_full_match: bool, memory_budget: int
+    ) -> DecidedByAdmit:
+        """Decide on m points, by weights of this localizer, or plainly if there is none."""
         decided = decide(
             self.admit,
             self.venn,
@@ -91,9 +100,7 @@ class AdmitSnapshot:
             self.calibration.settings,
             neighbour_count=self.neighbour_count,
             require_full_match=require_full_match,
-            localizer=None
-            if points.vectors is None
-            else Localizer(self.parameters.eta_loc, points.vectors, self.localizer_vectors),
+            localizer=localizer,
             memory_budget=memory_budget,
         )
         return DecidedByAdmit(points.view, decided)
@@ -101,18 +108,19 @@ class AdmitSnapshot:
     def explain(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Explained:
         """Decide on one point; see the protocol `Snapshot`."""
         decided = self.decide(points, require_full_match=require_full_match, memory_budget=memory_budget)
-        return Explained(
-            decided.fields,
-            self._category_counts(decided.decisions.sets, points.view),
-        )
+        (explained,) = self.explained(decided)
+        return explained
 
-    def _category_counts(self, sets: AdmitSets, approximation: Approximation) -> IntArray:
-        """Points of each label in the category of the one point, (C,) int64."""
-        category = self.venn.categories(
-            sets.singleton, approximation.predicted, approximation.match_count, approximation.distance
-        )
-        rows = self.venn.order[category.low[0] : category.high[0]]
-        return np.bincount(self.vp.points.label[rows], minlength=self.class_count)
+    def explained(self, decided: DecidedByAdmit) -> list[Explained]:
+        """Return each of some decisions with what it rests on."""
+        sets, view = decided.decisions.sets, decided.approximation
+        category = self.venn.categories(sets.singleton, view.predicted, view.match_count, view.distance)
+        windows = zip(category.low.tolist(), category.high.tolist(), strict=True)
+        rows = [self.venn.order[low:high] for low, high in windows]
+        return [
+            Explained(decided.fields_of(point), np.bincount(self.vp.points.label[of_point], minlength=self.class_count))
+            for point, of_point in enumerate(rows)
+        ]
 
 
 def require_own(calibration: Calibration) -> None:
@@ -124,15 +132,17 @@ def require_own(calibration: Calibration) -> None:
         )
 
 
-def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> AdmitSnapshot:
-    """Read a calibration as it was when it was made, and index it."""
+def load_snapshot(
+    engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int, *, weighted: bool = True
+) -> AdmitSnapshot:
+    """Read a calibration as it was when it was made, and index it; weighted: whether the localizer's vectors, too."""
     with consistent_view(engine) as connection:
         calibration = calibrations.by_id(connection, classifier, calibration_id)
         require_own(calibration)
         parameters = approximations.parameters_by_id(connection, calibration.parameters_id)
         mc = calibrations.read_points(connection, calibration, Split.MC)
         vp = calibrations.read_points(connection, calibration, Split.VP)
-    return indexed(engine, cache, classifier, calibration, parameters, mc, vp, weighted=True)
+    return indexed(engine, cache, classifier, calibration, parameters, mc, vp, weighted=weighted)
 
 
 def indexed(

@@ -8,9 +8,9 @@ from venn_admit.service.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.service.core.types import Reason, Split
 from venn_admit.service.report.calibration.bands.contents import BandsContents
 from venn_admit.service.report.calibration.bands.payload import bands_payload, settings_payload
-from venn_admit.service.report.calibration.bands.wording import budget_section, partitions_section
+from venn_admit.service.report.calibration.bands.wording import budget_section, partitions_section, unlocks
 from venn_admit.service.report.calibration.contents import CalibrationReport
-from venn_admit.service.report.calibration.sections import Finding, Picture, Section, TextTable
+from venn_admit.service.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.service.report.calibration.steps import NextSteps
 from venn_admit.service.report.evaluation.evaluated import thresholds_text
 from venn_admit.service.report.evaluation.wording import share_text
@@ -74,6 +74,9 @@ class BandsPart(BandsContents):
 
     def budget(self, report: CalibrationReport) -> Section:
         return budget_section(report, self)
+
+    def unlocks(self, report: CalibrationReport) -> list[Unlock]:
+        return unlocks(report, self)
 
     def rejections(self, report: CalibrationReport, steps: NextSteps) -> Iterator[Finding]:
         name, vp_count, usable = report.classifier, report.snapshot.vp_count, int(self.partitions.usable.sum())

@@ -13,6 +13,7 @@ from venn_admit.service.report.calibration.sections import (
     NAME_WIDTH,
     Section,
     TextTable,
+    Unlock,
     group_names,
     labels_text,
     ratio_text,
@@ -98,6 +99,30 @@ def budget_section(report: CalibrationReport, part: BandsContents) -> Section:
             *_hidden(report, shown),
         ),
     )
+
+
+def unlocks(report: CalibrationReport, part: BandsContents) -> list[Unlock]:
+    """Return the bins of q whose bands are below kappa, fewest random labels first."""
+    if part.lacking is None:
+        return []
+    edges = [*part.settings.bin_edges, part.neighbour_count + 1]
+
+    def lacking(shortfall: Shortfall) -> str:
+        most = np.argsort(-shortfall.lacking, kind="stable")[:SHOWN_CLASSES].tolist()
+        return ", ".join(f"{shortfall.lacking[c]:,} of {report.class_names[c]}" for c in most if shortfall.lacking[c])
+
+    found = [
+        Unlock(
+            where=f"q {part.bin_names[number]}",
+            match_counts=range(edges[number], edges[number + 1]),
+            predicted=None,
+            points=shortfall.points,
+            lacking=lacking(shortfall),
+            labels=shortfall.labels,
+        )
+        for number, shortfall in part.lacking.per_bin.items()
+    ]
+    return sorted(found, key=lambda unlock: (unlock.labels, -unlock.points))
 
 
 def _shown_classes(part: BandsContents) -> list[int]:

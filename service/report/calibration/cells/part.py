@@ -21,9 +21,10 @@ from venn_admit.service.report.calibration.cells.wording import (
     lacking_text,
     score_section,
     traffic_tables,
+    unlocks,
 )
 from venn_admit.service.report.calibration.contents import CalibrationReport
-from venn_admit.service.report.calibration.sections import Finding, Picture, Section, TextTable
+from venn_admit.service.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.service.report.calibration.steps import NextSteps
 from venn_admit.service.report.evaluation.evaluated import thresholds_text
 from venn_admit.service.report.evaluation.wording import share_text
@@ -105,6 +106,9 @@ class CellsPart(CellsContents):
 
     def budget(self, report: CalibrationReport) -> Section:
         return budget_section(report, self)
+
+    def unlocks(self, report: CalibrationReport) -> list[Unlock]:
+        return unlocks(report, self)
 
     def rejections(self, report: CalibrationReport, steps: NextSteps) -> Iterator[Finding]:  # noqa: ARG002 - no step
         if self.certificate is not None and self.is_uncertified:

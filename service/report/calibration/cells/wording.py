@@ -9,7 +9,14 @@ from venn_admit.service.core.monitoring.cells import CellState
 from venn_admit.service.report.calibration.cells.certified import outcome_text
 from venn_admit.service.report.calibration.cells.contents import CellsContents
 from venn_admit.service.report.calibration.contents import CalibrationReport
-from venn_admit.service.report.calibration.sections import Section, TextTable, group_names, labels_text, ratio_text
+from venn_admit.service.report.calibration.sections import (
+    Section,
+    TextTable,
+    Unlock,
+    group_names,
+    labels_text,
+    ratio_text,
+)
 from venn_admit.service.report.evaluation.evaluated import edge_names
 from venn_admit.service.report.evaluation.wording import share_text, shorten
 
@@ -106,6 +113,26 @@ def budget_section(report: CalibrationReport, part: CellsContents) -> Section:
             *((f"{SHOWN_CELLS} of {len(lacking)} shown.",) if len(lacking) > SHOWN_CELLS else ()),
         ),
     )
+
+
+def unlocks(report: CalibrationReport, part: CellsContents) -> list[Unlock]:
+    """Return the cells that are never admitted, fewest random labels first."""
+    if part.certificate is not None:
+        return []
+    edges = None if part.neighbour_count is None else [*part.settings.bin_edges, part.neighbour_count + 1]
+    found = [
+        Unlock(
+            where=f"predicted as {_name(report, part, state)}",
+            match_counts=None if edges is None else range(edges[state.q_bin], edges[state.q_bin + 1]),
+            predicted=state.predicted,
+            points=state.points,
+            lacking=f"{state.lacking:,.0f} right ones" if isfinite(state.lacking) else "no number would do",
+            labels=state.labels,
+        )
+        for state in part.states
+        if state.lacking
+    ]
+    return sorted(found, key=lambda unlock: (unlock.labels, -unlock.points))
 
 
 def traffic_tables(report: CalibrationReport, part: CellsContents) -> tuple[TextTable, ...]:

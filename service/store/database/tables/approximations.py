@@ -33,6 +33,8 @@ neighbours = Table(
     Column("neighbour_ids", ARRAY(BigInteger), nullable=False, comment="K training exemplars, nearest first."),
     Column("distances", ARRAY(Double), nullable=False, comment="Euclidean distances to these neighbours, ascending."),
     CheckConstraint("cardinality(neighbour_ids) = cardinality(distances)", name="lengths"),
+    # Training exemplars with a higher id wait, which versions of the program before 0046 do not know.
+    CheckConstraint("support_version >= ALL (neighbour_ids)", name="version"),
     # Whose lists hold a training exemplar that was removed or relabelled.
     Index(None, "neighbour_ids", postgresql_using="gin"),
     comment="The exact K nearest training exemplars of each held-out or scored point, under any parameters.",
@@ -101,5 +103,6 @@ approximation = Table(
     Column("distance", Double, nullable=False, comment="d, distance to the nearest training exemplar."),
     Column("logits", ARRAY(Double), nullable=False, comment="KNN(x), one per class."),
     PrimaryKeyConstraint("knn_parameters_id", "exemplar_id"),
+    Index(None, "exemplar_id"),
     comment="The KNN approximation of each point, from its stored neighbours.",
 )

@@ -5,6 +5,8 @@ from datetime import datetime
 from sqlalchemy import Column, DateTime, MetaData, func
 
 SCHEMA = "venn_admit"
+# In the info of tables without a write-ahead log, which a standby does not have and cannot read.
+IS_UNLOGGED = "is_unlogged"
 
 metadata = MetaData(
     schema=SCHEMA,

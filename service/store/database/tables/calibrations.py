@@ -250,6 +250,7 @@ calibration_point = Table(
         "(match_count IS NULL) = (distance IS NULL) AND (match_count IS NOT NULL OR (bin = 0 AND admit_set IS NULL))",
         name="knn",
     ),
+    Index(None, "exemplar_id"),
     # One open row an exemplar.
     Index(
         "calibration_point_open_key",

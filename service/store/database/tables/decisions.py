@@ -5,6 +5,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    DateTime,
     Double,
     ForeignKey,
     Identity,
@@ -13,13 +14,14 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    func,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, BIT
+from sqlalchemy.dialects.postgresql import ARRAY, BIT, INT8MULTIRANGE
 
 from venn_admit.service.store.database.tables.base import created_at, metadata
 from venn_admit.service.store.database.tables.calibrations import calibration
-from venn_admit.service.store.database.tables.exemplars import exemplar
+from venn_admit.service.store.database.tables.exemplars import classifier, exemplar
 
 decision = Table(
     "decision",
@@ -60,13 +62,10 @@ decision = Table(
     ),
     # Of one exemplar, by whichever snapshot.
     Index(None, "exemplar_id", "calibration_id"),
-    # Decisions are stored in the order of their days, so a small index finds those of one.
-    Index(
-        "decision_day_idx",
-        text("((created_at AT TIME ZONE 'UTC')::date)"),
-        postgresql_using="brin",
-        postgresql_with={"pages_per_range": 32, "autosummarize": "on"},
-    ),
+    # Pages of those by some snapshots, admitted or rejected, the newest first.
+    Index("decision_page_idx", "calibration_id", text("(decision IS NOT NULL)"), "id"),
+    # Those of a day. They are not stored in the order of days: new ones take the room of removed ones.
+    Index("decision_date_idx", text("((created_at AT TIME ZONE 'UTC')::date)")),
     comment="Decisions to admit or reject, each pinned to a snapshot. Evidence of one method alone has its own table.",
 )
 
@@ -109,4 +108,39 @@ abers_evidence = Table(
         comment="Score from which the plain step of its cell holds; -infinity for the first, and in an empty cell.",
     ),
     comment="Evidence of decisions by the method venn-abers, besides what every decision has.",
+)
+
+
+decision_removal = Table(
+    "decision_removal",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True, comment="Key."),
+    Column(
+        "classifier_id",
+        ForeignKey(classifier.c.id, ondelete="CASCADE"),
+        nullable=False,
+        index=True,
+        comment="Classifier that had decided.",
+    ),
+    Column(
+        "removed_at",
+        DateTime(timezone=True),
+        nullable=False,
+        server_default=func.now(),
+        comment="When they were removed.",
+    ),
+    Column("reason", Text, nullable=False, comment="age, by the setting; or request, because somebody asked for it."),
+    Column("decisions", INT8MULTIRANGE, nullable=False, comment="Keys of the decisions."),
+    Column("decision_count", Integer, nullable=False, comment="Number of the decisions."),
+    Column(
+        "decided_until",
+        DateTime(timezone=True),
+        nullable=False,
+        comment="When the newest of the decisions was made.",
+    ),
+    CheckConstraint("reason IN ('age', 'request')", name="reason"),
+    CheckConstraint("decision_count > 0", name="decision_count"),
+    # Why a decision is no longer there.
+    Index(None, "decisions", postgresql_using="gist"),
+    comment="Decisions that were removed, a row for each transaction that did.",
 )

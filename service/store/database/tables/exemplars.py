@@ -7,6 +7,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    DateTime,
     ForeignKey,
     Identity,
     Index,
@@ -53,7 +54,8 @@ classifier = Table(
         BigInteger,
         nullable=False,
         server_default=text("0"),
-        comment="Version of the training exemplars; ascends with every change, in one sequence with exemplar ids.",
+        comment="Version of the training exemplars; ascends with every change, in one sequence with exemplar ids. "
+        "Those with a higher id wait for jobs that are running.",
     ),
     Column(
         "neighbours_support_version",
@@ -63,7 +65,45 @@ classifier = Table(
         comment="Support version that all stored neighbour lists are complete to, whatever their rows say.",
     ),
     created_at("it was created"),
+    Column(
+        "extractor",
+        Text,
+        comment="Version of the extractor that its vectors come from; null if it was not stated.",
+    ),
+    Column(
+        "generation",
+        Integer,
+        nullable=False,
+        server_default=text("1"),
+        comment="Number among the generations of the same classifier.",
+    ),
+    Column(
+        "is_current",
+        Boolean,
+        nullable=False,
+        server_default=text("true"),
+        comment="Whether the classifier's name stands for it; that of any other generation is NAME@NUMBER.",
+    ),
+    Column(
+        "original_id",
+        ForeignKey("venn_admit.classifier.id"),
+        comment="First generation of the same classifier; null if it is the first.",
+    ),
+    Column(
+        "salt",
+        LargeBinary,
+        comment="Random; tombstones are digests of it and an id. The same for all generations; null until there is "
+        "one.",
+    ),
+    Column(
+        "deleting_since",
+        DateTime(timezone=True),
+        comment="When its deletion began, from when on it cannot be used; null if it is not being deleted.",
+    ),
     CheckConstraint("char_length(name) BETWEEN 1 AND 100", name="name"),
+    CheckConstraint("char_length(extractor) BETWEEN 1 AND 200", name="extractor"),
+    # The first that is left need not be number 1.
+    CheckConstraint("generation >= 1 AND (generation > 1 OR original_id IS NULL)", name="generation"),
     CheckConstraint("cardinality(class_names) >= 2", name="class_names"),
     CheckConstraint("dimension BETWEEN 1 AND 16000", name="dimension"),
     CheckConstraint("neighbour_count >= 1", name="neighbour_count"),
@@ -73,7 +113,15 @@ classifier = Table(
         "knn_share >= 0 AND (knn_share = 0) = (dimension IS NULL) AND mc_share > 0 AND knn_share + mc_share < 1",
         name="shares",
     ),
-    comment="Deployed classifiers (the paper's tasks) whose predictions are calibrated.",
+    # Of the generations of a classifier, each has a number of its own, and one is current.
+    Index("classifier_generation_idx", text("coalesce(original_id, id)"), "generation", unique=True),
+    Index(
+        "classifier_current_idx",
+        text("coalesce(original_id, id)"),
+        unique=True,
+        postgresql_where=text("is_current"),
+    ),
+    comment="Deployed classifiers (the paper's tasks) whose predictions are calibrated, a row for each generation.",
 )
 
 
@@ -118,6 +166,8 @@ exemplar_vector = Table(
     Column("exemplar_id", ForeignKey(exemplar.c.id), nullable=False, comment="The exemplar."),
     Column("vector", VECTOR, nullable=False, comment="r, the exemplar vector; each partition checks its length."),
     PrimaryKeyConstraint("classifier_id", "support", "exemplar_id"),
+    # An exemplar that is deleted is looked for by its id alone.
+    Index(None, "exemplar_id"),
     postgresql_partition_by="LIST (classifier_id)",
     comment="Exemplar vectors in a narrow table; create_vector_partitions_v2 makes two partitions per classifier.",
 )
@@ -132,6 +182,11 @@ label_event = Table(
     Column("selection", Text, nullable=False, comment="random, or selected (by a person or by a rule)."),
     Column("source", Text, nullable=False, comment="Origin of the label, such as the name of a file."),
     created_at("it arrived"),
+    Column(
+        "first_arrived_at",
+        DateTime(timezone=True),
+        comment="When it arrived for another generation, from which it was carried over; null if it was not.",
+    ),
     CheckConstraint("selection IN ('random', 'selected')", name="selection"),
     CheckConstraint("label >= 0", name="label"),
     Index(None, "exemplar_id", "id"),
@@ -159,5 +214,6 @@ support_change = Table(
     PrimaryKeyConstraint("classifier_id", "version", "exemplar_id"),
     CheckConstraint("kind IN ('added', 'removed', 'relabelled')", name="kind"),
     CheckConstraint("(kind = 'added') = (label_before IS NULL)", name="label_before"),
+    Index(None, "exemplar_id"),
     comment="Changes of training exemplars, except their ingestion, whose version is the exemplar's id.",
 )

@@ -54,22 +54,24 @@ audit_event = Table(
     metadata,
     Column("id", BigInteger, Identity(always=True), primary_key=True, comment="Event."),
     created_at("it was done, or refused"),
-    Column("origin", Text, nullable=False, comment="http or command line."),
+    Column("origin", Text, nullable=False, comment="http, command line, or schedule."),
     Column("key_id", ForeignKey(api_key.c.id), comment="The key that was shown; null without a valid one."),
     Column("subject", Text, comment="Subject of the token that was shown; null without."),
     Column(
         "action",
         Text,
         nullable=False,
-        comment="What was asked for: the operationId of the route, authenticate, create_key or revoke_key.",
+        comment="What was asked for: the operationId of the route, authenticate, create_key, revoke_key, "
+        "create_generation, switch_generation, state_extractor, delete_job, prune_jobs, forget_exemplars, "
+        "delete_classifier or delete_generation.",
     ),
     Column("route", Text, comment="Method and path template; null for the command line."),
-    Column("target", Text, comment="The classifier or key that the path or command names."),
+    Column("target", Text, comment="The classifier, key or job that the path or command names."),
     Column("status", Integer, comment="Of the answer; null for the command line."),
     Column("is_replay", Boolean, nullable=False, comment="Whether an answer was given again, and nothing was done."),
     Column("request_id", Text, comment="X-Request-ID of the answer; null for the command line."),
     Column("client_address", Text, comment="Where the request came from; null unless the settings ask for it."),
-    CheckConstraint("origin IN ('http', 'command line')", name="origin"),
+    CheckConstraint("origin IN ('http', 'command line', 'schedule')", name="origin"),
     CheckConstraint("key_id IS NULL OR subject IS NULL", name="who"),
     comment="Who did what: requests that store something, refused keys, and changes of keys. Only added to.",
 )

@@ -10,7 +10,7 @@ from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, Ven
 from venn_admit.service.core.calibrators.venn_abers.reliability import scored_points
 from venn_admit.service.core.calibrators.venn_abers.scores import network_score
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
-from venn_admit.service.core.content import content_digest
+from venn_admit.service.core.content import content_digests
 from venn_admit.service.core.types import NO_MATCH_COUNT
 from venn_admit.service.errors import InvalidInputError
 
@@ -63,8 +63,7 @@ def test_settings_that_need_neighbours_are_refused(asked: dict[str, Any]) -> Non
 
 
 def test_their_content_is_other_than_with_any_vector() -> None:
-    bare = content_digest(None, LOGITS[0], "a")
-    assert bare == content_digest(None, LOGITS[0].copy(), "a")
-    others = [content_digest(None, LOGITS[1], "a"), content_digest(None, LOGITS[0], None)]
-    others += [content_digest(np.zeros(size, dtype=np.float32), LOGITS[0], "a") for size in (1, 3)]
-    assert len({bare, *others}) == 5
+    bare, another, alone = content_digests(None, LOGITS[[0, 1, 0]], ["a", "a", None])
+    assert [bare] == content_digests(None, LOGITS[:1].copy(), ["a"])
+    with_zeros = [content_digests(np.zeros((1, size), dtype=np.float32), LOGITS[:1], ["a"])[0] for size in (1, 3)]
+    assert len({bare, another, alone, *with_zeros}) == 5

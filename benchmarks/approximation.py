@@ -1,0 +1,146 @@
+"""`python -m benchmarks.approximation`: how near the KNN comes to a memory layer's network, on generated messages.
+
+By document: which of three teams should answer a message, as in `examples/messages`, but more of them and of another
+seed. By token: which words of a message are about billing, learnt from labels of messages alone, and evaluated by
+labels of words. Both print accuracy and F0.5 of network and KNN, how often the two agree, and the partitions by q and
+by d. The encoder takes most of the time; `--train`, `--held-out` and `--test` are numbers of messages.
+"""
+
+import csv
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from examples.make_messages import CLOSINGS, CONCERNS, DAYS, OPENINGS, PRODUCTS, VAGUE, write
+from venn_admit.service.cli.shown.layer_evaluation import print_evaluation
+from venn_admit.service.cli.waiting import Showing
+from venn_admit.service.flows.extraction.evaluate import KnnSources, evaluate_states, levels_of
+from venn_admit.service.flows.extraction.options import SourceOptions
+from venn_admit.service.flows.extraction.states import OpenedStates, open_states
+from venn_admit.service.flows.extraction.train import train_layer
+from venn_admit.service.memory.model import MemoryModel
+from venn_admit.service.memory.settings import MemoryForm, MemorySettings
+from venn_admit.service.memory.states.index import Kind
+
+SEED = 21
+NEIGHBOURS = 25
+BUDGET = 1 << 30
+SUBJECT, OTHER = "billing", "other"
+
+
+class _Files:
+    """Folders for one task, and what is read from its files."""
+
+    def __init__(self, folder: Path, display: Showing, class_names: tuple[str, ...]) -> None:
+        self._folder, self._display, self._class_names = folder, display, class_names
+
+    def opened(self, name: str) -> OpenedStates:
+        path = self._folder / name
+        kind: Kind = "token" if path.suffix == ".conll" else "document"
+        options = SourceOptions(kind=kind, class_names=self._class_names)
+        return open_states(path, options, kept_in=self._folder, display=self._display, memory_budget=BUDGET)
+
+    def report(self, settings: MemorySettings, test: str) -> None:
+        """Train on `train.csv`, fit on `held-out.csv`, and print the evaluation of a file."""
+        training = self.opened("train.csv")
+        model: MemoryModel = train_layer(
+            training, settings, self._folder / "model", display=self._display, memory_budget=BUDGET
+        ).model
+        states = self.opened(test)
+        found = evaluate_states(
+            model,
+            states,
+            levels_of(model, states.shards, None),
+            knn=KnnSources(training, self.opened("held-out.csv"), NEIGHBOURS),
+            kept_in=self._folder,
+            display=self._display,
+            memory_budget=BUDGET,
+        )
+        for each in found:
+            print_evaluation(model.class_names, each)
+            measures = each.found
+            if measures.network is not None and measures.knn is not None:
+                shares = [one.accuracy.tallies.overall.share for one in (measures.network, measures.knn)]
+                Console().print(f"By {measures.level}: KNN less network {100 * (shares[1] - shares[0]):+.2f} points.")
+
+
+def write_words(folder: Path, sizes: dict[str, int]) -> None:
+    """Write messages whose words are labelled, each file as texts labelled as a whole and as words in columns."""
+    generator = random.Random(SEED)
+    seen: set[str] = set()
+    for name, size in sizes.items():
+        with (
+            (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as texts,
+            (folder / f"{name}.conll").open("w", encoding="utf-8") as words,
+        ):
+            rows = csv.writer(texts, lineterminator="\n")
+            rows.writerow(("id", "text", "label"))
+            written = 0
+            while written < size:
+                labelled = _labelled_words(generator)
+                text = " ".join(word for word, _ in labelled)
+                if text in seen:
+                    continue
+                seen.add(text)
+                label = SUBJECT if any(one == SUBJECT for _, one in labelled) else OTHER
+                rows.writerow((f"{name}-{written}", text, label))
+                words.write(f"# id = {name}-{written}\n" + "".join(f"{word}\t{one}\n" for word, one in labelled) + "\n")
+                written += 1
+
+
+def _labelled_words(generator: random.Random) -> list[tuple[str, str]]:
+    """A message of one or two parts, word by word; words of a concern of billing are labelled so."""
+    others = [concern for team, concerns in CONCERNS.items() if team != SUBJECT for concern in concerns]
+    parts = [(generator.choice([*others, *VAGUE]), OTHER) for _ in range(generator.randrange(1, 3))]
+    if generator.random() < 0.5:
+        parts[generator.randrange(len(parts))] = (generator.choice(CONCERNS[SUBJECT]), SUBJECT)
+    joined = [(generator.choice(OPENINGS), OTHER), *parts, (generator.choice(CLOSINGS), OTHER)]
+    filled = {"product": generator.choice(PRODUCTS), "day": generator.choice(DAYS)}
+    numbers = {"number": generator.randrange(2, 30), "order": generator.randrange(10_000, 99_999)}
+    return [(word, label) for text, label in joined for word in text.format(**filled, **numbers).split()]
+
+
+@contextmanager
+def _part(title: str) -> Iterator[None]:
+    console = Console()
+    console.print(f"\n[bold]{title}[/bold]")
+    start = time.perf_counter()
+    yield
+    console.print(f"{time.perf_counter() - start:,.0f} s")
+
+
+def main(
+    train: int = 3000, held_out: int = 3000, test: int = 6000, tokens: bool = True, documents: bool = True
+) -> None:
+    """Print both evaluations.
+
+    Args:
+        train: Messages to train on.
+        held_out: Messages to fit the KNN on.
+        test: Messages to evaluate; a quarter as many by token.
+        tokens: Whether to evaluate by token.
+        documents: Whether to evaluate by document.
+    """
+    with tempfile.TemporaryDirectory() as folder, Showing() as display:
+        by_document, by_token = Path(folder) / "documents", Path(folder) / "tokens"
+        by_token.mkdir()
+        if documents:
+            with _part("Which team answers: labels of messages"):
+                write(by_document, SEED, {"train": train, "held-out": held_out, "test": test})
+                settings = MemorySettings(MemoryForm.DOCUMENT)
+                _Files(by_document, display, tuple(CONCERNS)).report(settings, "test.csv")
+        if tokens:
+            with _part("Which words are about billing: labels of messages for training, of words for evaluation"):
+                write_words(by_token, {"train": train, "held-out": held_out, "test": test // 4})
+                settings = MemorySettings(MemoryForm.DOCUMENT, background=1)
+                _Files(by_token, display, (SUBJECT, OTHER)).report(settings, "test.conll")
+
+
+if __name__ == "__main__":
+    typer.run(main)

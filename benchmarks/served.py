@@ -1,0 +1,119 @@
+"""A calibrated classifier, the service that answers for it as a process of its own, and a key."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+import httpx2
+import numpy as np
+from sqlalchemy import Engine
+
+from benchmarks.data import draw_network, draw_vectors
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.types import CalibratorSettings, Float32Array, KnnParameters
+from venn_admit.service.files.sources import FileSource
+from venn_admit.service.flows.access.keys import create as create_key
+from venn_admit.service.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.service.flows.calibration.fit import adopt_parameters
+from venn_admit.service.flows.computing import chunk_runner
+from venn_admit.service.flows.exemplars.create import create
+from venn_admit.service.flows.exemplars.ingest import HELD_OUT, ingest
+from venn_admit.service.flows.jobs.in_process import compute_job
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search.array_cache import ArrayCache
+
+NAME = "bench"
+_CLASS_COUNT, _NEIGHBOUR_COUNT = 3, 25
+
+
+class _Limits:
+    lease_seconds, max_attempts, retry_seconds, memory_budget_mb = 3600, 1, 1.0, 512
+    device = "cpu"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Served:
+    """Where the service listens, and a key for it; the database behind it, and a folder to work in.
+
+    vectors, logits: (n, D) and (n, C) float32, of points that are not stored.
+    """
+
+    url: str
+    key: str
+    engine: Engine
+    files: Path
+    classifier: Classifier
+    vectors: Float32Array
+    logits: Float32Array
+
+    def client(self) -> httpx2.Client:
+        """A client with a connection that it keeps."""
+        return httpx2.Client(base_url=self.url, headers={"Authorization": f"Bearer {self.key}"}, timeout=600)
+
+
+def settings_of(_: Classifier, alpha: str = "0.1") -> CalibratorSettings:
+    """Settings under which a part of the points is admitted."""
+    return make_settings(_CLASS_COUNT, _NEIGHBOUR_COUNT, alpha=Decimal(alpha), kappa=100, bin_edges=(0, 1, 13, 25))
+
+
+@contextmanager
+def serving(
+    engine: Engine, files: Path, *, support: int, held_out: int, dimension: int, points: int
+) -> Iterator[Served]:
+    """A service of its own on a database, which is empty before."""
+    vectors = draw_vectors(support + held_out + points, dimension)
+    logits, labels = draw_network(vectors, _CLASS_COUNT)
+    parts = np.split(np.arange(len(vectors)), [support, support + held_out])
+    for split, rows in zip(("train", HELD_OUT), parts[:2], strict=True):
+        np.savez(files / f"{split}.npz", r=vectors[rows], f=logits[rows], y=labels[rows])
+    classifier = _calibrated(engine, files, dimension)
+    key = create_key(engine, "benchmark", scope="score").text
+    with _process(engine, files) as url:
+        yield Served(url, key, engine, files, classifier, vectors[parts[2]], logits[parts[2]])
+
+
+def _calibrated(engine: Engine, files: Path, dimension: int) -> Classifier:
+    names = tuple(map(str, range(_CLASS_COUNT)))
+    create(engine, NAME, names, dimension=dimension, neighbour_count=_NEIGHBOUR_COUNT, seed=0)
+    for split in ("train", HELD_OUT):
+        ingest(engine, NAME, FileSource(files / f"{split}.npz"), split)
+    adopt_parameters(engine, NAME, KnnParameters(np.zeros(_CLASS_COUNT), np.full(_CLASS_COUNT, 0.5), 5.0), 1.0)
+    runner = chunk_runner(engine, ArrayCache(files / "cache"), _Limits(), worker="benchmark")
+    compute_job(engine, runner, request_approximations(engine, NAME, settings_of, chunk_rows=2048))
+    calibrate(engine, NAME, settings_of, reason="benchmark")
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("VACUUM (ANALYZE)")
+    with connect(engine) as connection:
+        return classifiers.by_name(connection, NAME)
+
+
+@contextmanager
+def _process(engine: Engine, files: Path) -> Iterator[str]:
+    """The URL of a service, which is stopped afterwards."""
+    command = [sys.executable, "-m", "venn_admit.service.cli", "serve", "--port", "0"]
+    settings = {
+        "VENN_ADMIT_DATABASE_URL": engine.url.render_as_string(hide_password=False),
+        "VENN_ADMIT_HOME": str(files / "service"),
+        "VENN_ADMIT_REQUESTS_PER_MINUTE": "0",
+    }
+    # A file, because the service would wait once nobody empties a pipe.
+    with (files / "service.log").open("w+") as log:
+        process = subprocess.Popen(command, env=os.environ | settings, stderr=log, stdout=log)
+        try:
+            while not (found := re.search(r"Listening on (http://\S+)", (files / "service.log").read_text())):
+                if process.poll() is not None:
+                    raise RuntimeError(f"the service ended: {(files / 'service.log').read_text()}")
+                time.sleep(0.1)
+            yield found[1]
+        finally:
+            process.terminate()
+            process.wait()

@@ -1,0 +1,82 @@
+"""Bodies of JSON: checked before they are parsed, and parsed so that other requests are answered meanwhile.
+
+Parsing is one call of C, during which no other thread runs unless it calls Python, which it does for each object. A
+body with a long stretch without texts and brackets, or with more of them than any valid request, is refused before.
+"""
+
+import json
+import re
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+
+from venn_admit.service.api.problems import Problem, Refused
+
+MOST_NESTING = 32
+# 1,000 exemplars with 100 attributes, each a name and a text, are 200,000 texts, and 100,000 classes as many.
+MOST_PARTS = 500_000
+# 100,000 numbers of 80 characters each, the spaces before them included.
+MOST_BYTES_WITHOUT_PARTS = 8 << 20
+
+# A text, whose brackets mean nothing and whose end may be missing, or a bracket. Whatever follows a quote is taken at
+# once, so that no part of a body is looked at twice.
+_PART = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+
+
+class JsonRequest(Request):
+    """A request whose body is checked and parsed in a thread."""
+
+    async def check(self) -> None:
+        """Read the body. Raises Refused if no request may hold such JSON."""
+        await run_in_threadpool(check_json, await self.body())
+
+    async def json(self) -> Any:
+        """Return what the body holds."""
+        return await run_in_threadpool(parse_json, await self.body())
+
+
+def parse_json(body: bytes) -> Any:
+    """Return what a body holds. Raises ValueError if it is not JSON.
+
+    >>> parse_json(b'{"a": [1, {"b": null}]}')
+    {'a': [1, {'b': None}]}
+    """
+    return json.loads(body, object_pairs_hook=_as_dict)
+
+
+def _as_dict(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object as the parser would, but in Python, so that another thread may run."""
+    return dict(members)
+
+
+def check_json(body: bytes, most_nesting: int = MOST_NESTING) -> None:
+    """Refuse JSON that is nested deeper, or has more parts, than anything that a request may hold.
+
+    >>> check_json(b'{"a": ["[[[[", {}]}', most_nesting=3)
+    """
+    depth = end = 0
+    for number, found in enumerate(_PART.finditer(body)):
+        if number == MOST_PARTS:
+            raise _refused(f"at most {MOST_PARTS:,} texts, lists and objects, got more; send fewer rows at a time")
+        _check_stretch(found.start() - end)
+        end = found.end()
+        match found.group()[:1]:
+            case b"[" | b"{":
+                depth += 1
+                if depth > most_nesting:
+                    raise _refused(f"JSON nested at most {most_nesting} deep, got deeper")
+            case b"]" | b"}":
+                depth -= 1
+    _check_stretch(len(body) - end)
+
+
+def _check_stretch(length: int) -> None:
+    """Refuse more bytes without texts and brackets than the longest list of numbers has."""
+    if length > MOST_BYTES_WITHOUT_PARTS:
+        most = MOST_BYTES_WITHOUT_PARTS >> 20
+        raise _refused(f"at most {most} MiB of numbers or spaces in a row, got more; send JSON as the API describes it")
+
+
+def _refused(what: str) -> Refused:
+    return Refused(422, Problem.INVALID_REQUEST, f"body: expected {what}")

@@ -1,0 +1,1 @@
+"""Verbs that make exemplars from texts and token states."""

@@ -1,0 +1,47 @@
+"""Temporary files in a folder of this program, and what of them processes left behind when they were killed."""
+
+import os
+import re
+import secrets
+import socket
+import time
+from contextlib import suppress
+from pathlib import Path
+
+# Nothing that is received lasts as long; on another machine, nobody can tell whether the process lives.
+LEFT_BEHIND_SECONDS = 24 * 60 * 60
+UPLOADS = "uploads"
+"""The folder in the home in which bodies of requests are kept while they are taken in."""
+
+_NAME = re.compile(r"(?P<machine>.+)\.(?P<process>\d+)-[0-9a-f]{16}")
+
+
+def temporary_name(ending: str) -> str:
+    """Return a name for a file, by which others can tell whether its process lives."""
+    return f"{socket.gethostname()}.{os.getpid()}-{secrets.token_hex(8)}{ending}"
+
+
+def remove_left_behind(folder: Path) -> int:
+    """Remove the files of processes of this machine that are dead, and what is a day old; return how many."""
+    removed = 0
+    for path in folder.iterdir() if folder.is_dir() else ():
+        with suppress(FileNotFoundError):
+            if _is_left_behind(path):
+                path.unlink()
+                removed += 1
+    return removed
+
+
+def _is_left_behind(path: Path) -> bool:
+    if time.time() - path.stat().st_mtime > LEFT_BEHIND_SECONDS:
+        return True
+    named = _NAME.match(path.name)
+    if named is None or named["machine"] != socket.gethostname():
+        return False
+    try:
+        os.kill(int(named["process"]), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # it lives, as somebody else's
+        pass
+    return False

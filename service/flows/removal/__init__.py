@@ -1,0 +1,1 @@
+"""Removing what is stored: exemplars that are forgotten, and classifiers that are deleted."""

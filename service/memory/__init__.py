@@ -1,0 +1,1 @@
+"""The memory layer: from token states, or from texts and an encoder, to exemplars."""

@@ -1,0 +1,1 @@
+"""Token states of documents in folders of shards: the format, its writer and its reader."""

@@ -1,0 +1,1 @@
+"""Texts with labels: tables of documents, and CoNLL files of labelled words."""

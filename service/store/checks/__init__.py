@@ -1,0 +1,1 @@
+"""Whether the database holds all that its own rows say it should."""

@@ -1,0 +1,198 @@
+-- name: keep_requests_out
+-- Keep exemplars, labels, jobs that ask for what is stored with them, and other removals from coming for a classifier
+-- until this transaction ends; false if some are coming now.
+SELECT pg_try_advisory_xact_lock(1, :classifier_id) AS is_kept_out;
+
+-- name: remove
+-- Delete decisions, with the evidence that refers to them, and record which; null if none of them was there.
+WITH gone AS (
+    DELETE FROM decision
+    WHERE id = any(:decision_ids ::bigint[])
+    RETURNING id, created_at
+)
+
+INSERT INTO decision_removal (classifier_id, reason, decisions, decision_count, decided_until)
+SELECT
+    :classifier_id,
+    :reason,
+    range_agg(int8range(id, id, '[]')),
+    count(*),
+    max(created_at)
+FROM gone
+HAVING count(*) > 0
+RETURNING decision_count;
+
+-- name: removal
+-- When a decision was removed, and why; no row if it was not.
+SELECT
+    removed_at,
+    reason
+FROM decision_removal
+WHERE decisions @> CAST(:decision_id AS bigint);
+
+-- name: complete_since
+-- From when on all decisions of a classifier are there; null if none was removed.
+SELECT max(decided_until) AS complete_since
+FROM decision_removal
+WHERE classifier_id = :classifier_id;
+
+-- name: age_limit
+-- When a job must have ended to be old: so long ago, and before everything that can be named by an answer under an
+-- Idempotency-Key, which may be given again.
+SELECT
+    least(
+        now() - CAST(:kept_for AS interval),
+        (
+            SELECT min(request.created_at)
+            FROM idempotent_request AS request
+            WHERE request.expires_at > now()
+        )
+    ) AS ended_before;
+
+-- name: next_old
+-- Lock the job that ended first, if it ended before a given time; no row if there is none, except those that somebody
+-- else has locked.
+SELECT id
+FROM job
+WHERE
+    removed_at IS NULL
+    AND finished_at < :ended_before
+ORDER BY finished_at
+LIMIT 1
+FOR UPDATE SKIP LOCKED;
+
+-- name: old
+-- The jobs that ended before a given time, with the rows that they asked for.
+SELECT
+    count(*) AS jobs,
+    coalesce(sum(row_count), 0) AS rows
+FROM job
+WHERE
+    removed_at IS NULL
+    AND finished_at < :ended_before;
+
+-- name: mark
+-- Record that a job is removed, with how many of its rows were done; no row if it was removed before, or is running.
+UPDATE job
+SET
+    removed_at = now(),
+    removed_because = :reason,
+    rows_done = (
+        SELECT coalesce(sum(chunk.end_row - chunk.first_row) FILTER (WHERE chunk.state = 'done'), 0)
+        FROM job_chunk AS chunk
+        WHERE chunk.job_id = job.id
+    )
+WHERE
+    id = :job_id
+    AND state <> 'running'
+    AND removed_at IS NULL
+RETURNING id;
+
+-- name: unfinished
+-- The oldest removed job after a given one that has rows or chunks left.
+SELECT
+    id,
+    classifier_id,
+    kind,
+    calibration_id,
+    weighted,
+    require_full_match,
+    removed_because
+FROM job
+WHERE
+    id > :after
+    AND removed_at IS NOT NULL
+    AND NOT is_emptied
+    AND (CAST(:job_id AS bigint) IS NULL OR id = :job_id)
+ORDER BY id
+LIMIT 1;
+
+-- name: delete_rows
+-- Delete some rows of a job, the first ones, and return their exemplars.
+WITH part AS (
+    SELECT
+        job_id,
+        row_number
+    FROM job_row
+    WHERE job_id = :job_id
+    ORDER BY row_number
+    LIMIT :most
+)
+
+DELETE FROM job_row
+USING part
+WHERE
+    job_row.job_id = part.job_id
+    AND job_row.row_number = part.row_number
+RETURNING job_row.exemplar_id;
+
+-- name: unneeded
+-- The decisions of a removed job on some exemplars, except those that another job asks for, and those on exemplars that
+-- have ever been labelled: monitors and measured accuracies rest on these. Look-ups, so that no table is read whole.
+SELECT stored.id
+FROM unnest(:exemplar_ids ::bigint[]) AS asked (exemplar_id)
+CROSS JOIN
+    LATERAL (
+        SELECT decision.id
+        FROM decision
+        WHERE
+            decision.calibration_id = :calibration_id
+            AND decision.exemplar_id = asked.exemplar_id
+            AND decision.weighted = :weighted
+            AND decision.require_full_match = :require_full_match
+        -- There is at most one. The limit keeps this from becoming a join, and ordering a single row costs nothing.
+        ORDER BY decision.exemplar_id
+        LIMIT 1
+    ) AS stored
+LEFT JOIN
+    LATERAL (
+        SELECT event.id
+        FROM label_event AS event
+        WHERE event.exemplar_id = asked.exemplar_id
+        ORDER BY event.id
+        LIMIT 1
+    ) AS labelled
+    ON TRUE
+LEFT JOIN
+    LATERAL (
+        SELECT other.job_id
+        FROM job_row AS other
+        CROSS JOIN
+            LATERAL (
+                SELECT
+                    job.calibration_id,
+                    job.weighted,
+                    job.require_full_match
+                FROM job
+                WHERE job.id = other.job_id
+                ORDER BY job.id
+                LIMIT 1
+            ) AS asking
+        WHERE
+            other.exemplar_id = asked.exemplar_id
+            AND other.job_id <> :job_id
+            AND asking.calibration_id = :calibration_id
+            AND asking.weighted = :weighted
+            AND asking.require_full_match = :require_full_match
+        ORDER BY other.exemplar_id
+        LIMIT 1
+    ) AS needed
+    ON TRUE
+WHERE
+    labelled.id IS NULL
+    AND needed.job_id IS NULL;
+
+-- name: empty
+-- Delete the chunks of a job, whose rows are deleted, and record that nothing is left.
+WITH gone AS (
+    DELETE FROM job_chunk
+    WHERE job_id = :job_id
+)
+
+UPDATE job
+SET is_emptied = TRUE
+WHERE id = :job_id;
+
+-- name: vacuum
+-- Make the room of what was deleted free for new rows.
+VACUUM (SKIP_LOCKED) decision, admit_evidence, abers_evidence, job_row, job_chunk;

@@ -1,0 +1,33 @@
+"""The memory layer in NumPy, one document at a time, against the one in torch that was trained, in mini-batches."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+
+from tests.memory.made_up import WIDTH, draw_documents, draw_model, lengths_of
+from venn_admit.service.memory.layer import MemoryLayer, decompose
+from venn_admit.service.memory.losses import batch_logits
+from venn_admit.service.memory.model import PARAMETER_NAMES
+from venn_admit.service.memory.outputs import exemplar_with_contributions, exemplars_of
+from venn_admit.service.memory.settings import MemoryForm, MemorySettings
+
+
+@pytest.mark.parametrize("form", MemoryForm)
+def test_stored_layer_says_what_the_trained_one_does(form: MemoryForm) -> None:
+    settings = MemorySettings(form, filters=18)
+    model, documents = draw_model(settings, class_count=3), draw_documents(20, class_count=3)
+    layer = MemoryLayer(WIDTH, settings.filters, 3, seed=0, dtype=torch.float64)
+    with torch.no_grad():
+        for name in PARAMETER_NAMES:
+            getattr(layer, name).copy_(torch.from_numpy(getattr(model, name)))
+        states = torch.from_numpy(np.concatenate([document.states for document in documents])).double()
+        lengths = torch.from_numpy(lengths_of(documents))
+        logits, _ = batch_logits(layer, states, lengths, settings)
+        scores = decompose(layer, states, lengths).scores
+    found = np.concatenate([exemplars_of(model, document.states).logits for document in documents])
+    assert_allclose(found, logits.numpy(), rtol=1e-6, atol=1e-6)
+    if form is MemoryForm.DOCUMENT:
+        for number, document in enumerate(documents):
+            expected = scores[number, :, : len(document.states)].T.numpy()
+            assert_allclose(exemplar_with_contributions(model, document.states)[1].scores, expected, rtol=0, atol=1e-10)

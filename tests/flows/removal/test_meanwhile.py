@@ -1,0 +1,204 @@
+"""What others have begun when something is removed does not bring it back, nor decide without it."""
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import Connection
+
+from tests.running import Bench, ChunkLimits, Golden, chunk_ordinals, run_chunk
+from tests.workers.processes import wait_until
+from venn_admit.service.errors import Code, ConflictError, NotFoundError, OutdatedError
+from venn_admit.service.files.sources import FileSource
+from venn_admit.service.flows.calibration.generations import create_generation
+from venn_admit.service.flows.decisions import replay as replaying
+from venn_admit.service.flows.exemplars.ingest import store_scored
+from venn_admit.service.flows.jobs import control
+from venn_admit.service.flows.methods.registry import load_snapshot
+from venn_admit.service.flows.removal import batches
+from venn_admit.service.flows.removal.delete import delete
+from venn_admit.service.flows.removal.forget import Forgotten, forget
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.decisions import monitors
+from venn_admit.service.store.exemplars import classifiers, deletion, exemplars
+from venn_admit.service.store.search import array_cache
+from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.service.store.work import jobs
+
+
+def forgotten(bench: Bench, *ids: str, documents: tuple[str, ...] = ()) -> Forgotten:
+    return forget(bench.engine, bench.cache, "edge", ids, documents, chunk_rows=7)
+
+
+def cancelled_score(bench: Bench, golden: Golden) -> int:
+    rows = golden.exemplars("score", slice(4))
+    rows["id"] = np.array([f"new-{number}" for number in range(4)])
+    request = bench.request_score("edge", bench.write("new.npz", rows))
+    control.cancel(bench.engine, request.job_id)
+    return request.job_id
+
+
+def test_a_job_does_not_go_on_with_a_snapshot_that_lost_points(edge: Bench, golden: Golden) -> None:
+    job_id = cancelled_score(edge, golden)
+    forgotten(edge, "mc-4")
+    with pytest.raises(OutdatedError, match=r"1 of the .* have since been forgotten") as raised:
+        control.reopen(edge.engine, job_id)
+    assert raised.value.code is Code.POINTS_FORGOTTEN
+    assert edge.value("SELECT state FROM job WHERE id = :id", id=job_id) == "cancelled"
+
+
+def test_a_job_that_goes_on_regardless_stores_no_decision(edge: Bench, golden: Golden) -> None:
+    job_id = cancelled_score(edge, golden)
+    forgotten(edge, "mc-4")
+    before = edge.value("SELECT count(*) FROM decision")
+    with transaction(edge.engine) as connection:
+        jobs.reopen(connection, job_id)
+    runner = edge.runner()
+    for ordinal in chunk_ordinals(edge.engine, job_id) * ChunkLimits().max_attempts:
+        run_chunk(runner, job_id, ordinal)
+    (job,) = edge.rows("SELECT state, error FROM job WHERE id = :id", id=job_id)
+    assert job.state == "failed"
+    assert "have since been forgotten" in job.error
+    assert edge.value("SELECT count(*) FROM decision") == before
+
+
+def while_locked(
+    bench: Bench, begin: Callable[[], object], meanwhile: Callable[[Connection], object]
+) -> Future[object]:
+    """Have something begin while the generation is locked, and wait; return what becomes of it afterwards."""
+    waiting = (
+        "SELECT count(*) FROM pg_locks INNER JOIN pg_database ON pg_locks.database = pg_database.oid"
+        " WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted"
+    )
+    with ThreadPoolExecutor(1) as threads, transaction(bench.engine) as connection:
+        classifier = classifiers.by_name(connection, "edge")
+        exemplars.lock_ingestion(connection, classifier)
+        future = threads.submit(begin)
+        wait_until(lambda: bench.value(waiting), "it waits")
+        meanwhile(connection)
+    return future
+
+
+def begin_deletion(connection: Connection) -> None:
+    deletion.begin(connection, [classifiers.by_name(connection, "edge")], every=True)
+
+
+@pytest.mark.parametrize("what", ["ingest", "score", "generation", "forget"])
+def test_what_waited_until_the_deletion_had_begun_is_refused(edge: Bench, golden: Golden, what: str) -> None:
+    rows = golden.exemplars("score", slice(4))
+    rows["id"] = np.array([f"new-{number}" for number in range(4)])
+    path = edge.write("new.npz", rows)
+    begin: dict[str, Callable[[], object]] = {
+        "ingest": lambda: edge.ingest("edge", path, "mc"),
+        "score": lambda: edge.request_score("edge", path),
+        "generation": lambda: create_generation(edge.engine, "edge"),
+        "forget": lambda: forgotten(edge, "mc-4"),
+    }
+    future = while_locked(edge, begin[what], begin_deletion)
+    with pytest.raises(ConflictError) as raised:
+        future.result(timeout=0)
+    assert raised.value.code is Code.BEING_DELETED
+
+
+def test_beat_leaves_the_monitors_of_what_is_being_deleted_alone(edge: Bench) -> None:
+    with transaction(edge.engine) as connection:
+        assert monitors.behind(connection, unsent=True) == ["edge"]
+        begin_deletion(connection)
+        assert monitors.behind(connection, unsent=True) == []
+
+
+def test_a_deletion_that_waited_for_a_new_generation_leaves_it_alone(edge: Bench) -> None:
+    def add(connection: Connection) -> None:
+        current = classifiers.by_name(connection, "edge")
+        classifiers.add_generation(connection, current, dimension=current.dimension, extractor=None)
+
+    future = while_locked(edge, lambda: delete(edge.engine, edge.cache, "edge"), add)
+    with pytest.raises(ConflictError, match="a generation of 'edge' was added or deleted meanwhile; delete it again"):
+        future.result(timeout=0)
+    assert delete(edge.engine, edge.cache, "edge").generations == ("edge@1", "edge@2")
+    with pytest.raises(NotFoundError, match="no classifier is named 'edge'"):
+        forgotten(edge, "mc-4")
+
+
+def test_forgetting_in_what_is_deleted_before_it_begins_is_no_success(edge: Bench) -> None:
+    with connect(edge.engine) as connection:
+        found = classifiers.by_name(connection, "edge")
+    delete(edge.engine, edge.cache, "edge")
+    with transaction(edge.engine) as connection, pytest.raises(NotFoundError, match="no classifier is named 'edge'"):
+        exemplars.lock_ingestion_of_all(connection, found)
+
+
+def test_exemplars_that_are_being_ingested_go_with_their_document(edge: Bench, golden: Golden) -> None:
+    def rows(ids: list[str]) -> dict[str, Any]:
+        arrays = golden.exemplars("score", slice(len(ids)))
+        return {**arrays, "id": np.array(ids), "doc": np.array(["doc-a"] * len(ids))}
+
+    edge.ingest("edge", edge.write("first.npz", rows(["a-0"])), "train")
+
+    def ingest_more(connection: Connection) -> None:
+        # Sees what is locked and was found before, and is committed only now.
+        edge_now = classifiers.by_name(connection, "edge")
+        source = FileSource(edge.write("more.npz", rows(["a-1", "a-2"])))
+        store_scored(connection, edge_now, source)
+
+    future = while_locked(edge, lambda: forgotten(edge, documents=("doc-a",)), ingest_more)
+    done = future.result(timeout=0)
+    assert isinstance(done, Forgotten)
+    assert (done.ids, done.exemplars, done.already) == (1, 3, 0)
+    assert not edge.value("SELECT count(*) FROM exemplar WHERE document_id IS NOT NULL")
+
+
+def test_what_ends_early_says_how_far_it_came_and_leaves_an_event(edge: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "BATCH", 1)
+
+    def refuse(*_: object) -> None:
+        raise ConflictError("it is busy")
+
+    with pytest.raises(ConflictError, match="it is busy; 1 exemplars were removed before: run it again"):
+        forget(edge.engine, edge.cache, "edge", ["mc-4", "mc-5"], chunk_rows=7, on_stored=refuse)
+    assert edge.value("SELECT count(*) FROM audit_event WHERE action = 'forget_exemplars'") == 1
+    assert edge.cache.delete_outdated(edge.engine) == 0
+    assert forgotten(edge, "mc-4", "mc-5").already == 1
+
+
+def test_a_cache_entry_that_is_written_meanwhile_is_not_kept(edge: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with connect(edge.engine) as connection:
+        classifier = classifiers.by_name(connection, "edge")
+    cache = ArrayCache(edge.folder / "another")
+    write = array_cache._write_support
+
+    def write_while_it_is_forgotten(*arguments: Any) -> None:
+        write(*arguments)
+        forget(edge.engine, cache, "edge", ["train-1"], chunk_rows=7)
+
+    monkeypatch.setattr(array_cache, "_write_support", write_while_it_is_forgotten)
+    found = cache.support(edge.engine, classifier)
+    assert len(found.vectors) == len(found.ids)
+    assert not list((edge.folder / "another").iterdir())
+
+
+def test_a_replay_during_which_points_are_forgotten_says_so(edge: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    load, ids = load_snapshot, [f"vp-{row}" for row in range(0, 500, 9)]
+
+    def forget_and_load(*arguments: Any) -> Any:
+        monkeypatch.setattr(replaying, "load_snapshot", load)
+        forgotten(edge, *ids)
+        return load(*arguments)
+
+    monkeypatch.setattr(replaying, "load_snapshot", forget_and_load)
+    decision_id = edge.value("SELECT min(id) FROM decision")
+    replayed = replaying.replay(edge.engine, edge.cache, decision_id)
+    assert (replayed.forgotten.vp, replayed.differing) == (len(ids), ())
+
+
+def test_rows_stored_by_file_name_and_number_do_not_come_back_by_their_content(edge: Bench, golden: Golden) -> None:
+    rows = golden.exemplars("score", slice(3))
+    rows["r"] = rows["r"] + 1  # other content than what is stored
+    edge.ingest("edge", edge.write("named.npz", {**rows, "id": np.array([f"old.npz:{n}" for n in range(3)])}), "train")
+    forgotten(edge, "old.npz:1")
+    without_ids = {key: values for key, values in rows.items() if key != "id"}
+    path = edge.write("old.npz", without_ids)
+    with pytest.raises(ConflictError, match=r"row 1, id 'content:[0-9a-f]{32}': it was forgotten on"):
+        edge.ingest("edge", path, "train")

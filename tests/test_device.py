@@ -1,0 +1,21 @@
+"""Whether a device computes is tried in another process, and said before anything depends on it."""
+
+import pytest
+
+from venn_admit.service.device import require_device
+from venn_admit.service.errors import NotReadyError
+
+
+def test_the_processor_needs_no_trial() -> None:
+    require_device("cpu")
+
+
+def test_a_device_that_computes_passes() -> None:
+    require_device("cpu:0")
+
+
+def test_a_device_that_torch_does_not_know_is_refused_with_its_reason() -> None:
+    with pytest.raises(
+        NotReadyError, match=r"VENN_ADMIT_DEVICE=nowhere: expected .* got .*nowhere.* set VENN_ADMIT_DEVICE=cpu"
+    ):
+        require_device("nowhere")

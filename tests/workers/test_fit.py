@@ -1,0 +1,38 @@
+"""A fit by workers: no beat is up, so that nobody sends the message for the last chunk but whoever ends the others."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from celery import Celery
+from sqlalchemy import Engine, text
+
+from tests.workers.processes import await_workers, running_worker, wait_until
+from tests.workers.samples import CHUNK_ROWS, NAME
+from venn_admit.service.flows.calibration.fit import request_fit, show_fit
+from venn_admit.service.flows.jobs.control import relay
+from venn_admit.service.flows.jobs.listing import progress
+from venn_admit.service.store.database.engine import transaction
+
+
+def test_several_processes_fit_once(
+    url: str, engine: Engine, sender: Celery, open_engine: Callable[[str], Engine], tmp_path: Path
+) -> None:
+    with transaction(engine) as connection:
+        connection.execute(text("TRUNCATE neighbours CASCADE"))
+    before = fits(engine)
+    with running_worker(url, tmp_path, concurrency=2):
+        await_workers(open_engine(url), 1)
+        job = request_fit(engine, NAME, chunk_rows=CHUNK_ROWS).job_id
+        relay(engine, sender, job)
+        wait_until(lambda: progress(engine, job).state != "running", "the fit is over")
+    assert progress(engine, job).state == "done"
+    assert show_fit(engine, job).fit_count > 0
+    assert fits(engine) == before + 1
+
+
+def fits(engine: Engine) -> int:
+    with transaction(engine) as connection:
+        count: int = connection.execute(
+            text("SELECT count(*) FROM knn_parameters WHERE origin = 'fitted'")
+        ).scalar_one()
+    return count

@@ -1,0 +1,1 @@
+"""Vectors and logits of models, batch after batch: torch modules, scikit-learn estimators, and functions."""
