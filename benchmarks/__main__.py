@@ -35,6 +35,7 @@ class Subject(StrEnum):
     REPORTING = "reporting"
     KEEPING = "keeping"
     SERVING = "serving"
+    PAGES = "pages"
     STARTUP = "startup"
 
 

@@ -18,11 +18,15 @@ TRAINING, CALIBRATING = 10_000, 2_000
 TRAINING_AND_CALIBRATING = TRAINING + CALIBRATING
 NEIGHBOUR_COUNT = 5
 
-# One in twenty exemplars that were scored has a label, which came a day later; jobs end on their day.
+# One in twenty exemplars that were scored has a label, which came a day later; no training exemplar waits; jobs end on
+# their day.
 _AFTERWARDS = """
 INSERT INTO label_event (exemplar_id, label, selection, source, created_at)
 SELECT exemplar.id, exemplar.label, 'random', 'test', now()
 FROM exemplar WHERE classifier_id = :classifier AND split = 'scored' AND label IS NOT NULL;
+UPDATE classifier SET support_version = (
+    SELECT max(id) FROM exemplar WHERE classifier_id = :classifier AND split = 'train'
+) WHERE id = :classifier;
 UPDATE job SET finished_at = created_at + interval '1 hour' WHERE classifier_id = :classifier;
 """
 

@@ -18,7 +18,8 @@ SELECT
     '{0, 1}', 1, CASE WHEN n < :unlabelled OR n % 20 = 0 THEN n % 2 END, ''
 FROM generate_series(0, :end - 1) AS n;
 INSERT INTO exemplar_vector (classifier_id, support, exemplar_id, vector)
-SELECT :classifier, TRUE, :first + n, '[1, 2]' FROM generate_series(0, :training - 1) AS n;
+SELECT :classifier, n < :training, :first + n, array[hashint4(n) & 65535, n % 100]::vector
+FROM generate_series(0, :end - 1) AS n;
 INSERT INTO neighbours (exemplar_id, support_version, neighbour_ids, distances)
 SELECT :first + n, :first + :training,
     array(SELECT :first + (n * 31 + k) % :training FROM generate_series(0, :k - 1) AS k),

@@ -77,7 +77,7 @@ def serving(
         np.savez(files / f"{split}.npz", r=vectors[rows], f=logits[rows], y=labels[rows])
     classifier = _calibrated(engine, files, dimension)
     key = create_key(engine, "benchmark", scope="score").text
-    with _process(engine, files) as url:
+    with service_process(engine, files) as url:
         yield Served(url, key, engine, files, classifier, vectors[parts[2]], logits[parts[2]])
 
 
@@ -97,7 +97,7 @@ def _calibrated(engine: Engine, files: Path, dimension: int) -> Classifier:
 
 
 @contextmanager
-def _process(engine: Engine, files: Path) -> Iterator[str]:
+def service_process(engine: Engine, files: Path) -> Iterator[str]:
     """The URL of a service, which is stopped afterwards."""
     command = [sys.executable, "-m", "venn_admit.service.cli", "serve", "--port", "0"]
     settings = {

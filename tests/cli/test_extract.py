@@ -35,10 +35,10 @@ def write_texts(path: Path, count: int, *, seed: int, labelled: bool = True) -> 
     return path
 
 
-def write_words(path: Path) -> Path:
-    """80 sentences of words, 280 in all, of which those called film are labelled B."""
+def write_words(path: Path, count: int = 80) -> Path:
+    """Sentences of 3 and 4 words in turn, 280 words in 80 of them, of which those called film are labelled B."""
     kinds = [("the\tO", "film\tB", "was\tO"), ("a\tO", "film\tB")]
-    sentences = ["\n".join((*kinds[number % 2], f"{number}\tO")) for number in range(80)]
+    sentences = ["\n".join((*kinds[number % 2], f"{path.stem}{number}\tO")) for number in range(count)]
     path.write_text("\n\n".join(sentences))
     return path
 
@@ -191,6 +191,38 @@ def test_start_goes_the_whole_way(program: Program, files: Path, tmp_path: Path)
     assert program(*apply, "--out", new).code == 0
     scored = program("score", "reviews", new, "--out", tmp_path / "decisions.parquet", "--json")
     assert (scored.code, scored.result["rows"]) == (0, 20)
+
+
+@pytest.mark.slow
+def test_start_with_labelled_words_decides_on_each_word(program: Program, files: Path, tmp_path: Path) -> None:
+    train, held_out = (write_words(tmp_path / f"{name}.conll", 300) for name in ("train", "held-out"))
+    options = ("--task", "token", "--encoder", files / "network", "--out", tmp_path / "words", *SMALL)
+    done = program("start", "words", train, held_out, *options, "--json")
+    assert done.code == 0, done.stderr
+    assert [done.result[part]["rows"] for part in ("train", "held-out")] == [1050, 1050]
+    assert done.result["calibration"]["calibration"] == 1
+    new = write_words(tmp_path / "new.conll", 10)
+    apply = ("extract", "apply", tmp_path / "words" / "model", new, "--encoder", files / "network")
+    assert program(*apply, "--out", tmp_path / "new.parquet").code == 0
+    decisions = tmp_path / "decisions.parquet"
+    scored = program("score", "words", tmp_path / "new.parquet", "--out", decisions, "--json")
+    assert (scored.code, scored.result["rows"]) == (0, 35)
+    predicted = pq.read_table(decisions)["predicted_class"].to_pylist()
+    words = pq.read_table(tmp_path / "new.parquet")["attributes"].to_pylist()
+    assert [name == "B" for name in predicted] == ['"token": "film"' in word for word in words]
+
+
+def test_a_megabyte_of_text_is_cut_to_what_the_encoder_takes(program: Program, files: Path, tmp_path: Path) -> None:
+    train = tmp_path / "train.csv"
+    train.write_text((files / "train.csv").read_text() + f"long,{'good film ' * 110_000},good\n")
+    network, model = ("--encoder", files / "network"), tmp_path / "model"
+    trained = program("extract", "train", train, *network, "--out", model, *SMALL, "--json")
+    assert trained.code == 0, trained.stderr
+    assert (trained.result["documents"], trained.result["cut"]) == (201, 1)
+    applied = program("extract", "apply", model, train, *network, "--out", tmp_path / "out.parquet", "--json")
+    assert applied.code == 0, applied.stderr
+    last = pq.read_table(tmp_path / "out.parquet").to_pylist()[-1]
+    assert (last["external_id"], np.isfinite(last["vector"]).all()) == ("long", True)
 
 
 @pytest.mark.parametrize(
