@@ -4,7 +4,6 @@ The products are those that no implementation gets around: of the points with th
 is a singleton with vp, which the localizer's weights are normalised over.
 """
 
-import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -93,9 +92,10 @@ class _Scoring:
         calibrate(self.engine, _NAME, lambda _: _settings(), reason="benchmark")
 
     def score(self) -> None:
-        """As `venn-admit score` does it, of a file whose rows are all new: their ids come with its name."""
+        """As `venn-admit score` does it, of a file whose rows are all new, because their ids are."""
         path = self.files / f"score-{len(self.seconds)}.npz"
-        os.link(self.files / "score.npz", path)
+        with np.load(self.files / "score.npz") as points:
+            np.savez(path, **points, id=[f"{len(self.seconds)}-{row}" for row in range(len(points["y"]))])
         start = time.perf_counter()
         request = request_score(
             self.engine,

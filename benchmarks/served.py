@@ -70,18 +70,23 @@ def serving(
     engine: Engine, files: Path, *, support: int, held_out: int, dimension: int, points: int
 ) -> Iterator[Served]:
     """A service of its own on a database, which is empty before."""
+    classifier, vectors, logits = calibrated(
+        engine, files, support=support, held_out=held_out, dimension=dimension, points=points
+    )
+    key = create_key(engine, "benchmark", scope="score").text
+    with service_process(engine, files) as url:
+        yield Served(url, key, engine, files, classifier, vectors, logits)
+
+
+def calibrated(
+    engine: Engine, files: Path, *, support: int, held_out: int, dimension: int, points: int
+) -> tuple[Classifier, Float32Array, Float32Array]:
+    """The classifier `NAME`, calibrated, with the vectors and logits of points that are not stored."""
     vectors = draw_vectors(support + held_out + points, dimension)
     logits, labels = draw_network(vectors, _CLASS_COUNT)
     parts = np.split(np.arange(len(vectors)), [support, support + held_out])
     for split, rows in zip(("train", HELD_OUT), parts[:2], strict=True):
         np.savez(files / f"{split}.npz", r=vectors[rows], f=logits[rows], y=labels[rows])
-    classifier = _calibrated(engine, files, dimension)
-    key = create_key(engine, "benchmark", scope="score").text
-    with service_process(engine, files) as url:
-        yield Served(url, key, engine, files, classifier, vectors[parts[2]], logits[parts[2]])
-
-
-def _calibrated(engine: Engine, files: Path, dimension: int) -> Classifier:
     names = tuple(map(str, range(_CLASS_COUNT)))
     create(engine, NAME, names, dimension=dimension, neighbour_count=_NEIGHBOUR_COUNT, seed=0)
     for split in ("train", HELD_OUT):
@@ -93,7 +98,8 @@ def _calibrated(engine: Engine, files: Path, dimension: int) -> Classifier:
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("VACUUM (ANALYZE)")
     with connect(engine) as connection:
-        return classifiers.by_name(connection, NAME)
+        classifier = classifiers.by_name(connection, NAME)
+    return classifier, vectors[parts[2]], logits[parts[2]]
 
 
 @contextmanager

@@ -1,31 +1,20 @@
-"""A lock that one process holds at a time. The kernel drops it when the process ends, however that happens."""
+"""Locks on what is written to a place that somebody named."""
 
-import fcntl
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from venn_admit.service.file_lock import file_lock
 from venn_admit.service.files.output.places import writing
 
 
 @contextmanager
 def locked(path: Path, on_wait: Callable[[], object]) -> Iterator[None]:
-    """Hold a lock while the context lasts; another process that asks for it waits until it ends.
+    """Hold a lock while the context lasts, as `file_lock` does.
 
-    path: of the lock file, which is made if it is missing, for its owner only, and stays. on_wait: is called before
-    waiting, if another process holds the lock. Raises InvalidInputError if the file cannot be made or locked.
+    Raises InvalidInputError if the file cannot be made or locked.
     """
-    with writing(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
+    with ExitStack() as held:
         with writing(path):
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                on_wait()
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            held.enter_context(file_lock(path, on_wait))
         yield
-    finally:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing alone would leave it to a child that inherited it
-        os.close(descriptor)

@@ -2,7 +2,8 @@
 
 An entry is named by a revision, a UUID that the database changes whenever the content does, and by the order of its
 rows if the program chooses that order. An entry is therefore never out of date: it is present and correct, or it is
-absent. It appears complete, by a rename.
+absent. It appears complete, by a rename. Of processes that lack the same one, a single one makes it, and the others
+wait.
 """
 
 import os
@@ -11,7 +12,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -23,6 +24,7 @@ from sqlalchemy import Connection, Engine
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.service.core.types import Float32Array, IntArray, Support
 from venn_admit.service.errors import DatabaseError, NotReadyError
+from venn_admit.service.file_lock import file_lock
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.engine import connect, consistent_view
 from venn_admit.service.store.exemplars import exemplars, forgotten, support
@@ -149,25 +151,39 @@ class ArrayCache:
         if target.is_dir():
             _mark_used(target)
             return target
+        lock = self._folder / f".lock-{owner}"
+        with ExitStack() as held:
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                held.enter_context(file_lock(lock))
+            except OSError as error:
+                raise self._unwritable(error) from error
+            held.callback(lock.unlink, missing_ok=True)
+            if not target.is_dir():  # else another process made it meanwhile
+                self._make(target, fill)
+        _mark_used(target)
+        self._delete_least_used(owner)
+        return target
+
+    def _make(self, target: Path, fill: Callable[[Path], None]) -> None:
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
             draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=self._folder))
         except OSError as error:
-            raise DatabaseError(
-                f"the cache folder {self._folder} cannot be written: {error}; set VENN_ADMIT_HOME to a writable folder"
-            ) from error
+            raise self._unwritable(error) from error
         try:
             fill(draft)
             draft.rename(target)
         except OSError as error:
-            # Another process made the same entry meanwhile, which is as good.
+            # A process that did not see the lock, as its file was just removed, made the same entry, which is as good.
             if not target.is_dir():
                 raise DatabaseError(f"{target} cannot be written: {error}; check whether the disk is full") from error
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        _mark_used(target)
-        self._delete_least_used(owner)
-        return target
+
+    def _unwritable(self, error: OSError) -> DatabaseError:
+        return DatabaseError(
+            f"the cache folder {self._folder} cannot be written: {error}; set VENN_ADMIT_HOME to a writable folder"
+        )
 
     def _delete_least_used(self, owner: str) -> None:
         for entry in sorted(self._folder.glob(f"{owner}-*"), key=_used_at, reverse=True)[_KEPT:]:

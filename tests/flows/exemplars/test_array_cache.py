@@ -2,17 +2,21 @@
 
 import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy import Connection
 
 from tests.running import Bench
-from venn_admit.service.core.types import Float32Array
+from venn_admit.service.core.types import Float32Array, IntArray
 from venn_admit.service.errors import NotReadyError
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.exemplars import classifiers, exemplars
+from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.search.array_cache import ArrayCache
 
 
@@ -92,3 +96,27 @@ def test_an_entry_that_is_deleted_is_made_again(edge: Bench, folder: Path) -> No
     cache.times = 100
     with pytest.raises(NotReadyError, match="faster than it can be read"):
         read(edge, cache)
+
+
+def test_of_those_that_lack_an_entry_one_makes_it(edge: Bench, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(folder)
+    begun, go_on, asked = threading.Event(), threading.Event(), []
+    vectors = exemplars.vectors
+
+    def held(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
+        asked.append(len(exemplar_ids))
+        begun.set()
+        assert go_on.wait(60)
+        return vectors(connection, classifier, exemplar_ids)
+
+    monkeypatch.setattr(exemplars, "vectors", held)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(read, edge, ArrayCache(folder))
+        assert begun.wait(60)
+        second = threads.submit(read, edge, ArrayCache(folder))
+        with pytest.raises(TimeoutError):
+            second.result(0.5)
+        go_on.set()
+        np.testing.assert_array_equal(first.result(), second.result())
+    assert len(asked) == 1
+    assert len(entries(folder)) == 1, "no lock is left"
