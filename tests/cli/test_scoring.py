@@ -261,7 +261,7 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
     assert told.stdout.endswith("More tables: add --details; with charts, as a page: add --out FOLDER.\n")
     detailed = own_calibrated("evaluate", NAME, scored_file, "--details").stdout
     for title in (
-        "Share correct among singletons",
+        "Share right among singletons",
         "What the sets cover",
         "Accuracy of every prediction",
         "Partitions of the KNN by q",

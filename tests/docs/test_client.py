@@ -40,5 +40,9 @@ def reviews(reader: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_the_guide_to_the_client() -> None:
     names: dict[str, Any] = {}
     run_page(page("how-to/client"), lambda _, where: pytest.fail(f"{where}: it has no commands"), names)
+    assert 0 < names["decisions"].is_admitted.mean() < 0.2
     assert 0.3 < names["certain"].mean() < 1
     assert names["right"].mean() > 0.85
+    admitted = names["answers"]["label"][names["sure"]]
+    assert 0.3 < names["sure"].mean() < 1
+    assert (admitted == names["test"]["label"][names["sure"]]).mean() > 0.85

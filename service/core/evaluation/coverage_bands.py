@@ -1,4 +1,4 @@
-"""Intervals along coverage curves: how certain the share correct is as more points are admitted.
+"""Intervals along coverage curves: how certain the share right is as more points are admitted.
 
 The curves themselves are those of `venn_admit.service.core.evaluation.curves.coverage_curve`.
 """
@@ -20,7 +20,7 @@ BAND_PLACES = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoverageBand:
-    """95 % intervals of the share correct at some places of a coverage curve.
+    """95 % intervals of the share right at some places of a coverage curve.
 
     Places with fewer than `MINIMUM_TO_JUDGE` points, or documents that hold them, are left out.
 

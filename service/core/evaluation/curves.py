@@ -19,13 +19,13 @@ RELIABILITY_EDGES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reliability:
-    """A probability against the observed share correct, in b bins.
+    """A probability against the observed share right, in b bins.
 
     Attributes:
         edges: (b + 1,) float64.
         count: (b,) int64.
         mean_probability: (b,) float64, NaN for an empty bin.
-        frequency: (b,) float64, the share correct; NaN for an empty bin.
+        frequency: (b,) float64, the share right; NaN for an empty bin.
         interval_low: (b,) float64, of the 95 % interval of the frequency.
         interval_high: (b,) float64, likewise.
         few: (b,) bool, whether there are points, but too few of them, or of the documents that hold them, to judge.
@@ -42,7 +42,7 @@ class Reliability:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoverageCurve:
-    """The share correct as the threshold on a score falls: one entry per distinct score, highest first.
+    """The share right as the threshold on a score falls: one entry per distinct score, highest first.
 
     Attributes:
         threshold: (m,) float64.
@@ -81,7 +81,7 @@ def reliability(
     documents: Documents | None = None,
     edges: tuple[float, ...] = RELIABILITY_EDGES,
 ) -> Reliability:
-    """Compare a probability, lower or upper, with the observed share correct, in bins of the probability.
+    """Compare a probability, lower or upper, with the observed share right, in bins of the probability.
 
     Args:
         probability: (n,) float64 in [0, 1]; rows with NaN are left out.

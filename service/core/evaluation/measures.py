@@ -58,7 +58,7 @@ class MethodMeasures:
 
     Attributes:
         name: The method's name.
-        singletons: The share correct among the points with a singleton.
+        singletons: The share right among the points with a singleton.
         coverage: The share of sets that hold the label, over all points.
         by_size: The same by size of the set; sizes that do not occur are left out.
         mean_size: The mean number of classes in a set, in [1, C].

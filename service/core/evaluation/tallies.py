@@ -62,7 +62,7 @@ class Tally:
 
     @property
     def share(self) -> float:
-        """The share correct, in [0, 1]; NaN if there are no points."""
+        """The share right, in [0, 1]; NaN if there are no points."""
         return self.correct / self.count if self.count else float("nan")
 
     @property
@@ -101,7 +101,7 @@ class Tally:
         return Verdict.MISSED if high < target else Verdict.CANNOT_TELL
 
     def more_to_settle(self, alpha: Decimal) -> int | None:
-        """Return how many more points, or documents, would end "cannot tell" if the share correct stayed as it is.
+        """Return how many more points, or documents, would end "cannot tell" if the share right stayed as it is.
 
         Wilson's interval excludes t if n > z^2 t (1 - t) / (share - t)^2. The interval from documents is assumed to
         narrow with the square root of their number.

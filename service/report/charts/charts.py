@@ -26,9 +26,9 @@ from venn_admit.service.report.evaluation.verdicts import answer, headline
 from venn_admit.service.report.evaluation.wording import extent, left_out, without_vectors
 
 TITLES = {
-    "methods": "Share correct among singletons against the share admitted",
-    "coverage": "Share correct among admitted points, as more are admitted",
-    "reliability": "Lower and upper probability against observed share correct",
+    "methods": "Share right among singletons against the share admitted",
+    "coverage": "Share right among admitted points, as more are admitted",
+    "reliability": "Lower and upper probability against observed share right",
     "heatmap": "Accuracy by q and d",
     "risk": "Share wrong among admitted points, most confident first",
 }

@@ -57,14 +57,14 @@ NAME_WIDTH = 24
 
 
 def draw_coverage(figure: FigureBase, coverage: ClassCoverage, class_names: Sequence[str], alpha: Decimal) -> None:
-    """Share correct over the admitted share of each class, highest lower probability first, with its interval.
+    """Share right over the admitted share of each class, highest lower probability first, with its interval.
 
     Left by true class, right by predicted class. A mark shows what the target admits, its interval and its verdict.
     Along the curve the interval is a band, for all classes together and, up to `MOST_BANDS`, for each. Curves start
     where `MINIMUM_TO_JUDGE` points, of as many documents, are admitted. The curves set the limits, not the intervals.
     """
     measured, shown, target = coverage.admitted, coverage.shown, 1 - alpha
-    left = figure.add_subplot(1, 2, 1, ylabel="share correct among admitted")
+    left = figure.add_subplot(1, 2, 1, ylabel="share right among admitted")
     right = figure.add_subplot(1, 2, 2, sharex=left, sharey=left)
     panels = (
         (left, "true class", coverage.curves_by_true_class, coverage.bands_by_true_class, measured.per_true_class),
@@ -133,7 +133,7 @@ def draw_reliability(figure: FigureBase, report: DatasetReport) -> None:
         observed.grid(alpha=0.25)
         counts.grid(alpha=0.25, axis="y")
         if column == 0:
-            observed.set_ylabel("observed share correct (95 % interval)")
+            observed.set_ylabel("observed share right (95 % interval)")
             counts.set_ylabel("points")
     name_series(
         figure,

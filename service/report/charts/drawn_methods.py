@@ -44,7 +44,7 @@ MARKS_APART = 0.028
 
 
 def draw_methods(figure: FigureBase, report: DatasetReport) -> None:
-    """Draw the share correct among singletons over the share admitted, one numbered mark per method, with its interval.
+    """Draw the share right among singletons over the share admitted, one numbered mark per method, with its interval.
 
     Left over all; then of each method the class it does worst on, by true and by predicted class. A method
     that admits nothing has no mark. Marks that would lie upon each other stand side by side. Shares of too few points
@@ -66,7 +66,7 @@ def draw_methods(figure: FigureBase, report: DatasetReport) -> None:
         _least_shown([tally for _, _, places in panels for _, tally in places], report),
     )
     axes = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
-    axes[0].set(xlim=(-0.02, 1.05), ylim=(least, 1 + 0.2 * (1 - least)), ylabel="share correct among singletons")
+    axes[0].set(xlim=(-0.02, 1.05), ylim=(least, 1 + 0.2 * (1 - least)), ylabel="share right among singletons")
     # No tick above 1: there stand the numbers of the methods.
     axes[0].set_yticks([tick for tick in axes[0].get_yticks() if least <= tick < 1 + 1e-9])
     looks = _method_looks(report)
@@ -111,12 +111,12 @@ def _method_looks(report: DatasetReport) -> list[tuple[str, str]]:
 
 
 def _overall_place(measures: MethodMeasures) -> tuple[float, Tally]:
-    """Share of all points that a method admits, and the share correct of them."""
+    """Share of all points that a method admits, and the share right of them."""
     return measures.singletons.overall.portion, measures.singletons.overall
 
 
 def _worst_place(measures: MethodMeasures, kind: str) -> tuple[float, Tally]:
-    """The same for the class with the lowest share correct, among those with enough points if there are any."""
+    """The same for the class with the lowest share right, among those with enough points if there are any."""
     rows = zip(kind_tallies(measures.singletons, kind), kind_tallies(measures.coverage, kind), strict=True)
     # Without points the share is NaN, which has no order: such classes come last.
     tally, everything = min(

@@ -70,7 +70,7 @@ def worst_classes(
 ) -> tuple[int, ...]:
     """Return all classes, ascending; of more than `most` those of which the worst is admitted.
 
-    Those that miss the target, by true or by predicted class, come first, then those with the lowest share correct.
+    Those that miss the target, by true or by predicted class, come first, then those with the lowest share right.
     Classes of which too few points are admitted to judge come after the judged ones, in the order of the share
     correct of everything.
     """

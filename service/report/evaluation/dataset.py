@@ -89,7 +89,7 @@ class DatasetReport:
         return 1 - self.alpha
 
     def method(self, name: str) -> ClassTallies:
-        """Share correct among the singletons of the method of this name, which are what it admits."""
+        """Share right among the singletons of the method of this name, which are what it admits."""
         return next(row.singletons for row in self.methods if row.name == name)
 
     def shown_classes(self, most: int = MOST_CLASSES) -> tuple[int, ...]:

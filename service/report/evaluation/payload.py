@@ -112,7 +112,7 @@ def _notes(report: DatasetReport) -> tuple[str, ...]:
 
 
 def _verdict(report: DatasetReport) -> dict[str, Any]:
-    """Return whether the promise is kept: the share correct among the points admitted as each class.
+    """Return whether the promise is kept: the share right among the points admitted as each class.
 
     more_to_settle counts points, or documents if points are not independent; null if no number would settle it.
     """

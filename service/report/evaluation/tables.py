@@ -74,7 +74,7 @@ def evaluation_tables(report: DatasetReport) -> EvaluationTables:
 
 
 def _selective(report: DatasetReport) -> EvaluationTable:
-    """Share correct among singletons, methods as rows."""
+    """Share right among singletons, methods as rows."""
     shown, kinds = report.shown_classes(), (TRUE, PREDICTED)
 
     def cells(row: MethodMeasures) -> tuple[Cell, ...]:
@@ -83,13 +83,13 @@ def _selective(report: DatasetReport) -> EvaluationTable:
         return tuple(_judged(tally, report) for tally in tallies)
 
     return EvaluationTable(
-        "Share correct among singletons (admitted points)",
+        "Share right among singletons (admitted points)",
         ("method",),
         (Column("all"), *(column for kind in kinds for column in _classes(report, kind))),
         tuple(_method_row(row, cells(row)) for row in report.methods),
         _notes(
-            (f"Cells: share correct, (n/N), below {interval_note(report)}.",),
-            _legend(report, "correct"),
+            (f"Cells: share right, (n/N), below {interval_note(report)}.",),
+            _legend(report, "right"),
             (parameters_text(report),),
             (hidden_classes(report, shown),),
         ),
@@ -226,7 +226,7 @@ def _plain(share: float, interval: tuple[float, float], few: bool) -> Cell:
 
 
 def _legend(report: DatasetReport, what: str) -> Note:
-    """What the marks of a judged cell mean; what: that the share is of, such as "correct"."""
+    """What the marks of a judged cell mean; what: that the share is of, such as "right"."""
     target = target_text(report)
     return (
         Verdict.MET,

@@ -58,7 +58,7 @@ def _class_verdicts(report: DatasetReport) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("  verdict", no_wrap=True)
     table.add_column(PREDICTED, no_wrap=True)
-    table.add_column("share correct", justify="right", no_wrap=True)
+    table.add_column("share right", justify="right", no_wrap=True)
     table.add_column("interval", justify="right", no_wrap=True)
     table.add_column("")
     for c in report.shown_classes():

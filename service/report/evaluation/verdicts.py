@@ -10,7 +10,7 @@ from venn_admit.service.report.evaluation.wording import share_text, target_text
 CANNOT_TELL_NOTE = (
     "“Cannot tell” means that the 95 % interval of the share contains the target, or that there are too few points "
     "to judge. This is normal for small samples, and is neither good nor bad news. The number of further admitted "
-    "points that would settle it assumes that the share correct stays the same."
+    "points that would settle it assumes that the share right stays the same."
 )
 
 NONE_ADMITTED = "nothing admitted"

@@ -52,8 +52,8 @@ FIGURES = {
     ),
     "coverage": (
         coverage_figure,
-        "Share correct against admitted share. From the left, points are admitted in the order of their lower "
-        "probability, the highest first; a curve shows the share correct among those admitted so far, and a band its "
+        "Share right against admitted share. From the left, points are admitted in the order of their lower "
+        "probability, the highest first; a curve shows the share right among those admitted so far, and a band its "
         "interval. A mark is what the method of the calibration admits: full if its interval meets the dotted target, "
         "a cross if it misses it, a ring if it cannot tell.",
     ),

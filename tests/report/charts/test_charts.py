@@ -60,7 +60,7 @@ def test_svg_keeps_names_of_any_script_as_text_for_the_browser_to_draw(many_scri
     svg = to_svg(coverage_figure(many_scripts), "x", "l")
     words = {element.text for element in ET.fromstring(svg).iter("text")}
     assert {*SCRIPTS[:3], SCRIPTS[-1]} <= words
-    assert "评价: Share correct among admitted points, as more are admitted" in words
+    assert "评价: Share right among admitted points, as more are admitted" in words
     assert set(re.findall(r"font-family: ([^;\"]*)", svg)) == {PAGE_FONTS}
 
 
@@ -78,7 +78,7 @@ def test_a_name_that_no_font_can_draw_gives_way_to_the_number_of_its_class(
 
 def test_a_name_that_looks_like_an_attribute_is_left_as_it_is(hostile: DatasetReport) -> None:
     named = replace(hostile, name='a id="b" url(#c) xmlns="d"')
-    assert f"{named.name}: Share correct" in to_svg(coverage_figure(named), "x", "l")
+    assert f"{named.name}: Share right" in to_svg(coverage_figure(named), "x", "l")
 
 
 def test_svg_is_an_element_without_outside_reference(hostile: DatasetReport) -> None:

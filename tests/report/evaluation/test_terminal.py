@@ -22,7 +22,7 @@ from venn_admit.service.report.evaluation.wording import (
 
 WIDTH = 100
 GLANCE = "All methods at a glance"
-SINGLETONS, COVERED = "Share correct among singletons", "What the sets cover"
+SINGLETONS, COVERED = "Share right among singletons", "What the sets cover"
 OF_SIZES = f"{COVERED}, per set size"
 GREEN = "\x1b[32m"
 

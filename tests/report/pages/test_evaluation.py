@@ -167,7 +167,7 @@ def test_the_verdict_comes_first_then_pictures_then_tables(sentiment: DatasetRep
     html = render_page("Plain", {}, [sentiment])
     body = html[html.index("<main>") :]
     parts = [answer(sentiment), "<caption>Predicted classes", headline(sentiment)]
-    parts += ["<svg", "<caption>All methods at a glance", "<caption>Share correct"]
+    parts += ["<svg", "<caption>All methods at a glance", "<caption>Share right"]
     places = [body.index(part) for part in (*parts, "How to read this page")]
     assert places == sorted(places)
 
