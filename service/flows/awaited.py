@@ -16,7 +16,12 @@ from sqlalchemy import Engine
 from venn_admit.service.core.calibrators.usable_bands import UsableShares
 from venn_admit.service.files.sources import ExemplarSource
 from venn_admit.service.flows.calibration import fit as fitting
-from venn_admit.service.flows.calibration.calibrate import Calibrated, SettingsOf, request_approximations
+from venn_admit.service.flows.calibration.calibrate import (
+    Calibrated,
+    OnStored,
+    SettingsOf,
+    request_approximations,
+)
 from venn_admit.service.flows.calibration.calibrate import calibrate as take_calibration
 from venn_admit.service.flows.calibration.compare import ComparedSettings, request_mc
 from venn_admit.service.flows.calibration.compare import compare as compare_settings_on_mc
@@ -120,6 +125,7 @@ def calibrate(
     keep: int | None,
     reason: str,
     even_if_nearly_nothing_is_usable: bool,
+    on_stored: OnStored = lambda *_: None,
     memory_budget: int,
 ) -> Calibrated | NearlyNothingUsable:
     """Bring the approximations of mc and vp up to date, take a snapshot of them, and make it current.
@@ -133,6 +139,7 @@ def calibrate(
         keep: How many snapshots of the setting are kept, beside those that decisions or jobs refer to; None: all.
         reason: Why it is made, as it is kept with the snapshot.
         even_if_nearly_nothing_is_usable: Whether a setting that leaves nearly nothing to admit is stored all the same.
+        on_stored: As for `calibration.calibrate`.
         memory_budget: Bytes that temporary arrays may take.
 
     Raises:
@@ -149,7 +156,9 @@ def calibrate(
         if compared is not None and compared[1].nearly_nothing:
             return NearlyNothingUsable(*compared)
     shell.show("Calibrating")
-    return take_calibration(engine, name, settings_of, reason=reason, keep=keep, memory_budget=memory_budget)
+    return take_calibration(
+        engine, name, settings_of, reason=reason, keep=keep, on_stored=on_stored, memory_budget=memory_budget
+    )
 
 
 def compare(

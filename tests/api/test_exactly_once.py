@@ -2,24 +2,33 @@
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from httpx2 import Response
+from sqlalchemy import text
 
 from tests.api.service import OWN, Service, check_problem
 from tests.cli import samples
-from venn_admit.service.api.routes import batches, classifiers, exemplars, fits, generations
+from venn_admit.service.api.routes import batches, calibrations, classifiers, exemplars, fits, generations, settings
 from venn_admit.service.api.security.idempotency import REPLAYED
 from venn_admit.service.api.uploads import PARQUET
 from venn_admit.service.errors import BrokerError
+from venn_admit.service.flows import awaited
 from venn_admit.service.flows.access import idempotency
+from venn_admit.service.flows.calibration import calibrate
 from venn_admit.service.runtime import Runtime
+from venn_admit.service.store.access.idempotency import Attempt
 from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.service.store.exemplars import approximations
 
 CLASSIFIERS = "/v1/classifiers"
+CALIBRATIONS, PARAMETERS, SETTINGS = f"{OWN}/calibrations", f"{OWN}/parameters", f"{OWN}/settings"
 NEW = {"classifier": "made", "classes": ["a", "b"], "dimension": 3, "seed": 0}
+ASKED = json.dumps({"method": "venn-abers", "alpha": "0.2"}).encode()
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +67,39 @@ def check_stored_once(
     check_problem(post(service, path, content + b" ", media_type), 422, "idempotency-key-reused")
     told: dict[str, Any] = again.json()
     return told
+
+
+def fails(*_: Any, **__: Any) -> None:
+    raise RuntimeError("the process dies")
+
+
+def meanwhile(patch: pytest.MonkeyPatch, module: Any, name: str, event: Callable[[], object]) -> None:
+    """Have something happen once a step of a request is done, while the request is still being answered."""
+    real: Callable[..., Any] = getattr(module, name)
+
+    def done(*arguments: Any, **options: Any) -> Any:
+        result = real(*arguments, **options)
+        event()
+        return result
+
+    patch.setattr(module, name, done)
+
+
+def count(service: Service, table: str) -> int:
+    with connect(service.runtime.engine) as connection:
+        found: int = connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one()
+    return found
+
+
+def running(service: Service) -> Attempt:
+    """The attempt at the only request that is being answered."""
+    with connect(service.runtime.engine) as connection:
+        row = connection.execute(text("SELECT * FROM idempotent_request WHERE status IS NULL")).one()
+    return Attempt(row.caller, row.idempotency_key, row.route, row.attempt)
+
+
+def other_parameters(service: Service) -> bytes:
+    return json.dumps(service.get(PARAMETERS).json() | {"eta": 3.5}).encode()
 
 
 def no_broker(_: Runtime) -> None:
@@ -110,6 +152,123 @@ def test_a_fit_is_submitted_once(service: Service, monkeypatch: pytest.MonkeyPat
     told = check_stored_once(service, f"{OWN}/fit", b"", "application/json", fits, "_submitted_payload", 202)
     (listed,) = (one for one in service.get(f"{OWN}/jobs").json()["jobs"] if one["kind"] == "fit")
     assert (listed["job"], listed["rows"]) == (told["job"], told["rows"])
+
+
+def test_a_calibration_is_made_once(service: Service) -> None:
+    before = count(service, "calibration")
+    told = check_stored_once(service, CALIBRATIONS, ASKED, "application/json", calibrations, "_calibrated_payload", 201)
+    assert count(service, "calibration") == before + 1
+    again = post(service, CALIBRATIONS, ASKED)
+    assert again.headers["location"] == f"{CALIBRATIONS}/{told['calibration']}"
+    assert service.get(f"{OWN}/calibration").json()["calibration"] == told["calibration"]
+
+
+@pytest.mark.parametrize("last", ["take_snapshot", "vacuum_changed"])
+def test_a_calibration_that_is_published_is_answered(
+    service: Service, monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    """Its transaction is over; that which keeps others from calibrating may be under way."""
+    before = count(service, "calibration")
+    with monkeypatch.context() as patch:
+        meanwhile(patch, calibrate, last, fails)
+        check_problem(post(service, CALIBRATIONS, ASKED), 500, "internal")
+    assert count(service, "calibration") == before + 1
+    again = post(service, CALIBRATIONS, ASKED)
+    assert again.status_code == 201, again.text
+    assert again.headers[REPLAYED] == "true"
+    assert again.json()["calibration"] == service.get(f"{OWN}/calibration").json()["calibration"]
+    assert count(service, "calibration") == before + 1
+
+
+def test_a_lease_is_extended_while_a_calibration_is_computed(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its transaction does not see that, and keeps the answer nevertheless."""
+    engine = service.runtime.engine
+
+    def extend_twice() -> None:
+        for _ in range(2):
+            idempotency.extend(engine, running(service))
+        assert count(service, "idempotent_lease") == 1
+
+    with monkeypatch.context() as patch:
+        meanwhile(patch, calibrate, "_calibrate", extend_twice)
+        made = post(service, CALIBRATIONS, ASKED)
+    assert made.status_code == 201, made.text
+    again = post(service, CALIBRATIONS, ASKED)
+    assert again.headers[REPLAYED] == "true"
+    assert again.content == made.content
+    assert again.headers["location"] == made.headers["location"]
+
+
+def test_parameters_are_adopted_once(service: Service) -> None:
+    before = count(service, "knn_parameters")
+    told = check_stored_once(
+        service, PARAMETERS, other_parameters(service), "application/json", fits, "_adopted_payload", 201
+    )
+    assert count(service, "knn_parameters") == before + 1
+    with connect(service.runtime.engine) as connection:
+        current = connection.execute(text("SELECT id FROM knn_parameters WHERE is_current")).scalar_one()
+    assert current == told["knn_parameters"]
+
+
+@pytest.mark.parametrize(
+    ("path", "table", "module", "step"),
+    [
+        (CALIBRATIONS, "calibration", awaited, "request_approximations"),
+        (CALIBRATIONS, "calibration", calibrate, "_calibrate"),
+        (PARAMETERS, "knn_parameters", approximations, "add_parameters"),
+    ],
+    ids=["calibration, before its transaction", "calibration, within its transaction", "parameters"],
+)
+def test_an_attempt_that_lost_its_lease_stores_nothing(
+    service: Service, monkeypatch: pytest.MonkeyPatch, path: str, table: str, module: Any, step: str
+) -> None:
+    """Another attempt at the request has begun, as it does once the lease has ended."""
+    engine, others = service.runtime.engine, []
+
+    def take_over() -> None:
+        lost = running(service)
+        with transaction(engine) as connection:
+            connection.execute(text("UPDATE idempotent_request SET leased_until = now()"))
+        began = idempotency.begin(engine, lost.caller, lost.name, lost.route, kept_for=timedelta(hours=1))
+        assert began is not None
+        others.append(began[0])
+
+    content = ASKED if path == CALIBRATIONS else other_parameters(service)
+    before = count(service, table)
+    with monkeypatch.context() as patch:
+        meanwhile(patch, module, step, take_over)
+        check_problem(post(service, path, content), 409, "still-running")
+    assert count(service, table) == before
+    check_problem(post(service, path, content), 409, "still-running")
+    idempotency.release(engine, *others)
+    made = post(service, path, content)
+    assert made.status_code == 201, made.text
+    assert REPLAYED not in made.headers
+    assert count(service, table) == before + 1
+
+
+def test_settings_are_changed_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change is answered again although the settings are not those any longer that it was about."""
+    first = service.get(SETTINGS).json()["settings"][0]["setting"]
+    assert post(service, CALIBRATIONS, ASKED).status_code == 201
+    body = json.dumps({"classifier": "other"}).encode()
+    for method, path, content in (("DELETE", f"{SETTINGS}/{first}", None), ("PATCH", SETTINGS, body)):
+        headers = {
+            "Content-Type": "application/json",
+            "Idempotency-Key": method,
+            "If-Match": service.get(SETTINGS).headers["etag"],
+        }
+        with monkeypatch.context() as patch:
+            patch.setattr(settings, "show_settings", fails)
+            died = service.ask(method, path, key=Scope.ADMIN, content=content, headers=headers)
+            check_problem(died, 500, "internal")
+        again = service.ask(method, path, key=Scope.ADMIN, content=content, headers=headers)
+        assert again.status_code == 200, again.text
+        assert again.headers[REPLAYED] == "true"
+        now = service.get(again.headers.get("location", SETTINGS))
+        assert (again.json(), again.headers["etag"]) == (now.json(), now.headers["etag"])
+    assert again.json()["classifier"] == "other"
+    assert [one["retired_at"] is None for one in again.json()["settings"]] == [True, False]
 
 
 def test_a_job_that_cannot_be_sent_is_submitted_anew(

@@ -3,25 +3,30 @@
 import json
 import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from httpx2 import Response
-from sqlalchemy import text
+from sqlalchemy import Connection, text
+from sqlalchemy.engine.interfaces import IsolationLevel
 
 from tests.api.service import OWN, Service, check_problem
+from tests.workers.processes import wait_until
 from venn_admit.service.api.routes import exemplars
 from venn_admit.service.api.security import idempotency as header
 from venn_admit.service.api.security.keeping import RETRY_SECONDS
 from venn_admit.service.errors import DatabaseError
 from venn_admit.service.flows.access import idempotency
 from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.store.access.idempotency import KeptAnswer
+from venn_admit.service.store.access import idempotency as stored_idempotency
+from venn_admit.service.store.access.idempotency import Attempt, KeptAnswer
 from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.store.database.engine import connect, transaction
 
 CLASSIFIERS = "/v1/classifiers"
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
 def new(name: str) -> dict[str, Any]:
@@ -147,6 +152,105 @@ def test_a_process_that_died_blocks_no_request_for_ever(empty: Service) -> None:
     idempotency.release(empty.runtime.engine, late)
     idempotency.record(empty.runtime.engine, late, KeptAnswer(b"0" * 32, 200, {}, b"late"), kept_for=timedelta(hours=1))
     assert send(empty, "one", new("made")).json()["classifier"] == "made", "the attempt that lost its lease is ignored"
+
+
+def test_an_attempt_that_extends_its_lease_runs_until_that_ends(empty: Service) -> None:
+    engine = empty.runtime.engine
+
+    def begin(name: str) -> Attempt | None:
+        began = idempotency.begin(engine, "key 1", name, "POST /", kept_for=timedelta(hours=1))
+        return None if began is None else began[0]
+
+    def leases() -> list[uuid.UUID]:
+        with connect(engine) as connection:
+            return list(connection.execute(text("SELECT attempt FROM idempotent_lease")).scalars())
+
+    first = begin("one")
+    assert first is not None
+    idempotency.extend(engine, first)
+    change(empty, "leased_until = now(), expires_at = now()")
+    assert begin("one") is None
+    assert begin("two") is not None
+    assert stored(empty) == 2, "what runs is not swept away"
+    with transaction(engine) as connection:
+        connection.execute(text("UPDATE idempotent_lease SET leased_until = now()"))
+    second = begin("one")
+    assert second is not None
+    assert second.id != first.id
+    idempotency.extend(engine, first)
+    idempotency.extend(engine, second)
+    assert second.id in leases()
+    idempotency.release(engine, second)
+    assert leases() == [], "leases go with the request"
+    idempotency.extend(engine, second)
+    assert leases() == []
+
+
+@pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ"])
+class TestOvertaken:
+    """An attempt whose lease has ended keeps its answer while another one begins: the second waits for the first."""
+
+    HOUR = timedelta(hours=1)
+    ANSWER = KeptAnswer(b"0" * 32, 200, {}, b"late")
+
+    @pytest.fixture
+    def late(self, empty: Service) -> Attempt:
+        began = self.begin(empty)
+        assert began is not None
+        change(empty, "leased_until = now()")
+        return began[0]
+
+    def begin(self, empty: Service) -> tuple[Attempt, KeptAnswer | None] | None:
+        return idempotency.begin(empty.runtime.engine, "key 1", "one", "POST /", kept_for=self.HOUR)
+
+    def record(self, effect: Connection, late: Attempt) -> bool:
+        return idempotency.record_with_effect(effect, late, self.ANSWER, kept_for=self.HOUR)
+
+    def await_lock(self, empty: Service) -> None:
+        def waiting() -> int:
+            with connect(empty.runtime.engine) as connection:
+                found: int = connection.execute(text(WAITING)).scalar_one()
+            return found
+
+        wait_until(waiting, "the other waits")
+
+    @pytest.mark.parametrize("is_stored", [True, False])
+    def test_by_one_that_begins_while_the_answer_is_stored(
+        self, empty: Service, late: Attempt, level: IsolationLevel, is_stored: bool
+    ) -> None:
+        with ThreadPoolExecutor(1) as threads, connect(empty.runtime.engine) as effect:
+            effect.execution_options(isolation_level=level)
+            assert self.record(effect, late)
+            beginning = threads.submit(self.begin, empty)
+            self.await_lock(empty)
+            if is_stored:
+                effect.commit()
+            else:
+                effect.rollback()
+            began = beginning.result()
+        assert began is not None
+        assert began[1] == (self.ANSWER if is_stored else None)
+
+    @pytest.mark.parametrize("has_begun", [True, False])
+    def test_by_one_that_has_nearly_begun(
+        self, empty: Service, late: Attempt, level: IsolationLevel, has_begun: bool
+    ) -> None:
+        other = Attempt(late.caller, late.name, late.route, uuid.uuid4())
+        with (
+            ThreadPoolExecutor(1) as threads,
+            connect(empty.runtime.engine) as claiming,
+            connect(empty.runtime.engine) as effect,
+        ):
+            effect.execution_options(isolation_level=level)
+            effect.execute(text("SELECT count(*) FROM idempotent_request"))
+            assert stored_idempotency.claim(claiming, other, lease=idempotency.LEASE, kept_for=self.HOUR)
+            recording = threads.submit(self.record, effect, late)
+            self.await_lock(empty)
+            if has_begun:
+                claiming.commit()
+            else:
+                claiming.rollback()
+            assert recording.result() is not has_begun
 
 
 def test_an_answer_is_kept_for_a_time(empty: Service) -> None:

@@ -87,16 +87,16 @@ async def post_job(
                 calibration_id=calibration,
                 chunk_rows=runtime.settings.chunk_rows,
                 requester=requester,
-                on_stored=keeping(request, _submitted_payload, partial(_location, classifier)),
+                on_stored=keeping(request, _submitted_payload, partial(_headers, classifier)),
             )
             submitted = await run_in_threadpool(submit)
         await run_in_threadpool(send_submitted, request, submitted.job_id)
-    response.headers["Location"] = _location(classifier, submitted)
+    response.headers.update(_headers(classifier, submitted))
     return _submitted_payload(submitted)
 
 
-def _location(classifier: str, submitted: ScoreRequest) -> str:
-    return job_path(classifier, submitted.job_id)
+def _headers(classifier: str, submitted: ScoreRequest) -> dict[str, str]:
+    return {"Location": job_path(classifier, submitted.job_id)}
 
 
 def _submitted_payload(submitted: ScoreRequest) -> dict[str, Any]:

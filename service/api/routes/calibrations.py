@@ -1,6 +1,7 @@
 """Calibrations: the settings, the snapshots, their policies, and calibrating."""
 
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Header, Path, Request, Response
@@ -27,11 +28,13 @@ from venn_admit.service.api.routes.parts import (
     runtime_of,
 )
 from venn_admit.service.api.security.guard import needs
+from venn_admit.service.api.security.keeping import keeping
 from venn_admit.service.api.steps import refusal
 from venn_admit.service.api.waiting import WaitingForWorkers
 from venn_admit.service.errors import NotReadyError
 from venn_admit.service.flows.awaited import NearlyNothingUsable, calibrate
 from venn_admit.service.flows.calibration.asked import settings_asked_for
+from venn_admit.service.flows.calibration.calibrate import Calibrated
 from venn_admit.service.flows.exemplars.catalogue import list_calibrations, show_calibration
 from venn_admit.service.flows.exemplars.export_policy import show_policy
 from venn_admit.service.payloads.calibrated import calibrated_payload
@@ -164,9 +167,18 @@ def post_calibration(
         keep=runtime.settings.keep_calibrations,
         reason="asked for over HTTP",
         even_if_nearly_nothing_is_usable=given.kappa is not None,
+        on_stored=keeping(request, _calibrated_payload, partial(_headers, classifier)),
         memory_budget=runtime.memory_budget,
     )
     if isinstance(done, NearlyNothingUsable):
         raise NotReadyError(refusal(done))
-    response.headers["Location"] = f"{classifier_path(classifier)}/calibrations/{done.calibration_id}"
+    response.headers.update(_headers(classifier, done))
+    return _calibrated_payload(done)
+
+
+def _headers(classifier: str, done: Calibrated) -> dict[str, str]:
+    return {"Location": f"{classifier_path(classifier)}/calibrations/{done.calibration_id}"}
+
+
+def _calibrated_payload(done: Calibrated) -> dict[str, Any]:
     return finite(calibrated_payload(done))

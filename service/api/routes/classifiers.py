@@ -46,15 +46,15 @@ def post_classifier(request: Request, response: Response, given: NewClassifier) 
         logits_only=given.logits_only,
         seed=given.seed,
         extractor=given.extractor,
-        on_stored=keeping(request, created_payload, location_of),
+        on_stored=keeping(request, created_payload, headers_of),
     )
-    response.headers["Location"] = location_of(created)
+    response.headers.update(headers_of(created))
     return created_payload(created)
 
 
-def location_of(created: Classifier) -> str:
-    """Return where a classifier, or a generation of it, is from now on."""
-    return classifier_path(created.name)
+def headers_of(created: Classifier) -> dict[str, str]:
+    """Return the headers that say where a classifier, or a generation of it, is from now on."""
+    return {"Location": classifier_path(created.name)}
 
 
 @routes.get(

@@ -31,7 +31,7 @@ from venn_admit.service.api.waiting import WaitingForWorkers, require_worker
 from venn_admit.service.errors import NotReadyError
 from venn_admit.service.files.parameters import given_parameters
 from venn_admit.service.flows.awaited import recalibrate
-from venn_admit.service.flows.calibration.fit import FitRequest, adopt_parameters, request_fit, show_fit
+from venn_admit.service.flows.calibration.fit import Adopted, FitRequest, adopt_parameters, request_fit, show_fit
 from venn_admit.service.flows.exemplars.catalogue import find
 from venn_admit.service.flows.exemplars.export import show_parameters
 from venn_admit.service.flows.jobs.listing import show_job
@@ -62,15 +62,15 @@ def post_fit(request: Request, response: Response, classifier: ClassifierName) -
             classifier,
             chunk_rows=runtime.settings.chunk_rows,
             requester=requester_of(runtime, request.state.caller),
-            on_stored=keeping(request, _submitted_payload, partial(_location, classifier)),
+            on_stored=keeping(request, _submitted_payload, partial(_headers, classifier)),
         )
     send_submitted(request, fit.job_id)
-    response.headers["Location"] = _location(classifier, fit)
+    response.headers.update(_headers(classifier, fit))
     return _submitted_payload(fit)
 
 
-def _location(classifier: str, fit: FitRequest) -> str:
-    return job_path(classifier, fit.job_id)
+def _headers(classifier: str, fit: FitRequest) -> dict[str, str]:
+    return {"Location": job_path(classifier, fit.job_id)}
 
 
 def _submitted_payload(fit: FitRequest) -> dict[str, Any]:
@@ -114,7 +114,18 @@ def get_parameters(
 def post_parameters(request: Request, classifier: ClassifierName, given: NewParameters) -> dict[str, Any]:
     """Use parameters that were fitted elsewhere, instead of fitting."""
     found = given_parameters("body", given.model_dump())
-    adopted = adopt_parameters(runtime_of(request).engine, classifier, found.knn, found.eta_loc, found.reliability)
+    adopted = adopt_parameters(
+        runtime_of(request).engine,
+        classifier,
+        found.knn,
+        found.eta_loc,
+        found.reliability,
+        on_stored=keeping(request, _adopted_payload),
+    )
+    return _adopted_payload(adopted)
+
+
+def _adopted_payload(adopted: Adopted) -> dict[str, Any]:
     return {"knn_parameters": adopted.parameters.id, "recalibrations_due": adopted.recalibrations}
 
 

@@ -12,7 +12,7 @@ from venn_admit.service.api.models.classifiers import (
     StatedExtractor,
     SwitchAnswer,
 )
-from venn_admit.service.api.routes.classifiers import location_of
+from venn_admit.service.api.routes.classifiers import headers_of
 from venn_admit.service.api.routes.parts import ClassifierName, finite, problems, router, runtime_of
 from venn_admit.service.api.security.guard import needs
 from venn_admit.service.api.security.keeping import keeping
@@ -60,9 +60,9 @@ def post_generation(
         dimension=given.dimension,
         extractor=given.extractor,
         by=request.state.caller,
-        on_stored=keeping(request, created_payload, location_of),
+        on_stored=keeping(request, created_payload, headers_of),
     )
-    response.headers["Location"] = location_of(made)
+    response.headers.update(headers_of(made))
     return created_payload(made)
 
 

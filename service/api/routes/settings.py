@@ -12,6 +12,7 @@ from venn_admit.service.api.paths import classifier_path
 from venn_admit.service.api.problems import Problem, Refused
 from venn_admit.service.api.routes.parts import ClassifierName, finite, problems, router, runtime_of
 from venn_admit.service.api.security.guard import needs
+from venn_admit.service.api.security.keeping import keeping
 from venn_admit.service.flows.calibration.retire import retire
 from venn_admit.service.flows.exemplars.rename import rename
 from venn_admit.service.flows.exemplars.settings import Check, ClassifierSettings, show_settings
@@ -55,9 +56,16 @@ def patch_settings(
     request: Request, response: Response, classifier: ClassifierName, given: NewName, if_match: SeenTag = None
 ) -> dict[str, Any]:
     """Rename a classifier. Everything stored refers to its number, and stays; keys for it are for it as before."""
-    rename(runtime_of(request).engine, classifier, given.classifier, check=_unchanged_since(if_match))
-    response.headers["Location"] = f"{classifier_path(given.classifier)}/settings"
-    return _shown(request, response, given.classifier)
+    rename(
+        runtime_of(request).engine,
+        classifier,
+        given.classifier,
+        check=_unchanged_since(if_match),
+        on_stored=keeping(request, _payload, _headers_of_renamed),
+    )
+    renamed = show_settings(runtime_of(request).engine, given.classifier)
+    response.headers.update(_headers_of_renamed(renamed))
+    return _payload(renamed)
 
 
 @routes.delete(
@@ -74,18 +82,36 @@ def delete_setting(
     if_match: SeenTag = None,
 ) -> dict[str, Any]:
     """Retire a setting: it is no longer recalibrated. Its calibrations stay, and calibrating brings it back."""
-    retire(runtime_of(request).engine, classifier, setting, check=_unchanged_since(if_match))
+    retire(
+        runtime_of(request).engine,
+        classifier,
+        setting,
+        check=_unchanged_since(if_match),
+        on_stored=keeping(request, _payload, _headers),
+    )
     return _shown(request, response, classifier)
 
 
 def _shown(request: Request, response: Response, classifier: str) -> dict[str, Any]:
-    payload = finite(settings_payload(show_settings(runtime_of(request).engine, classifier)))
-    response.headers.update({"ETag": _tag(payload), "Cache-Control": "private, no-cache"})
-    return payload
+    found = show_settings(runtime_of(request).engine, classifier)
+    response.headers.update(_headers(found))
+    return _payload(found)
 
 
-def _tag(payload: dict[str, Any]) -> str:
-    return f'"{hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()[:32]}"'
+def _payload(found: ClassifierSettings) -> dict[str, Any]:
+    return finite(settings_payload(found))
+
+
+def _headers(found: ClassifierSettings) -> dict[str, str]:
+    return {"ETag": _tag(found), "Cache-Control": "private, no-cache"}
+
+
+def _headers_of_renamed(found: ClassifierSettings) -> dict[str, str]:
+    return {"Location": f"{classifier_path(found.classifier.name)}/settings", **_headers(found)}
+
+
+def _tag(found: ClassifierSettings) -> str:
+    return f'"{hashlib.sha256(json.dumps(_payload(found), sort_keys=True).encode()).hexdigest()[:32]}"'
 
 
 def _unchanged_since(seen: str | None) -> Check:
@@ -99,7 +125,7 @@ def _unchanged_since(seen: str | None) -> Check:
     tags = {tag.strip() for tag in seen.split(",")}
 
     def check(found: ClassifierSettings) -> None:
-        if not tags & {"*", _tag(finite(settings_payload(found)))}:
+        if not tags & {"*", _tag(found)}:
             raise Refused(
                 412,
                 Problem.PRECONDITION_FAILED,

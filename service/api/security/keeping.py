@@ -4,7 +4,7 @@ A route hands `keeping` to the flow that stores. If the process dies after that 
 answer when it is sent again; if it dies before, nothing is stored.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -64,14 +64,16 @@ class Keeper:
 
 
 def keeping(
-    request: Request, payload_of: Callable[[Done], dict[str, Any]], location_of: Callable[[Done], str] | None = None
+    request: Request,
+    payload_of: Callable[[Done], dict[str, Any]],
+    headers_of: Callable[[Done], Mapping[str, str]] = lambda _: {},
 ) -> Callable[[Transaction, Done], None]:
     """Return what a flow calls with its result in the transaction that stores it, to keep the answer of the route.
 
     Args:
         request: Without an Idempotency-Key, nothing is kept.
         payload_of: Gives what the route returns.
-        location_of: Gives the header Location of the answer; None: it has none.
+        headers_of: Gives the headers of the answer that are about its content.
     """
     keeper, route = keeper_of(request), request.scope["route"]
     assert isinstance(route, APIRoute)
@@ -80,8 +82,7 @@ def keeping(
     def keep(transaction: Transaction, done: Done) -> None:
         if keeper is not None:
             content = jsonable_encoder(model.model_validate(payload_of(done)))
-            headers = None if location_of is None else {"Location": location_of(done)}
-            keeper.keep_with_effect(transaction, JSONResponse(content, status, headers=headers))
+            keeper.keep_with_effect(transaction, JSONResponse(content, status, headers=headers_of(done)))
 
     return keep
 

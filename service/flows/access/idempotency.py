@@ -1,17 +1,23 @@
 """Answering a request once, however often it is sent.
 
-The answer to a request that registers a classifier, stores exemplars or labels, or submits a job is recorded in the
-transaction that does so: a process may die at any moment, and the request is executed once.
+The answer is recorded in the transaction that stores what the request asks for, so that the request is executed once
+although a process may die at any moment. The row of a request names an attempt at it and holds the answer. An attempt
+records its answer only if the row still names it, and another attempt has the row name itself only if there is no
+answer; whichever comes second waits for the first to commit. If the answer came first, the other attempt finds it;
+otherwise the first attempt is rolled back, with all that it stored. Leases only say from when on another attempt may
+begin: they save computing twice, and storing once does not depend on them.
 
-The effect of the others and the record of their answer are two transactions. A process may die between them; then the
-lease of its attempt ends, and the request is executed again when it is sent again. That is harmless:
+A calibration is stored by a transaction that sees the database as it was when it began, and fails if it updates a row
+that has changed since. So leases are extended in a table of their own, and until there is an answer, nothing but the
+beginning of another attempt changes the row.
 
-- Retiring a calibrator that is retired already is a no-op.
-- Calibrating again from the same data under the same settings makes the same snapshot under another number, which
-  becomes current. Decisions are the same; the number of the first one is in the list of calibrations. A snapshot is
-  made from one view of the data, in a transaction that cannot write to what others have written since, such as the
-  lease of an attempt. Adopting given parameters is alike.
-- Renaming a classifier again is refused with the name that no longer exists: the caller sees that it was done.
+The effect of some requests and the record of their answer are two transactions. A process may die between them; then
+the lease of its attempt ends, and the request is executed again when it is sent again, which changes nothing:
+
+- Recalibrating serves the requests for it that are due, each in a transaction of its own; those that are served are
+  due no longer, and the second answer is without them.
+- Removing a job, switching to a generation, and stating an extractor are no-ops the second time.
+- Cancelling a job again is refused, with the state that the job has.
 
 Only answers that report success are kept. A request that is refused has changed nothing, so that it may be sent again
 under the same name once the reason is removed.

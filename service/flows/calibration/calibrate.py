@@ -68,6 +68,9 @@ class Calibrated:
         return self.made
 
 
+OnStored = Callable[[Connection, Calibrated], object]
+
+
 def request_approximations(
     engine: Engine, name: str, settings_of: SettingsOf, *, chunk_rows: int, send: Send | None = None
 ) -> int:
@@ -133,6 +136,7 @@ def calibrate(
     *,
     reason: str,
     keep: int | None = None,
+    on_stored: OnStored = lambda *_: None,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> Calibrated:
     """Compute a snapshot from one view of the data, make it current, and put its setting in use.
@@ -145,6 +149,7 @@ def calibrate(
         settings_of: Returns the settings for the classifier, or raises InvalidInputError.
         reason: Why the snapshot is made; it is stored.
         keep: How many snapshots of the setting to keep, beside those that decisions or jobs refer to; None: all.
+        on_stored: Is called with the snapshot in the transaction that makes it current, which is REPEATABLE READ.
         memory_budget: Bytes that temporary arrays may take.
 
     Raises:
@@ -154,7 +159,9 @@ def calibrate(
         classifier = classifiers.by_name(guard, name)
         settings = settings_of(classifier)
         calibrations.lock_calibrator(guard, classifier, settings)
-        calibrated = take_snapshot(guard, classifier, settings, reason=reason, keep=keep, memory_budget=memory_budget)
+        calibrated = take_snapshot(
+            guard, classifier, settings, reason=reason, keep=keep, on_stored=on_stored, memory_budget=memory_budget
+        )
     vacuum_changed(engine, calibrated)
     take_in_waiting(engine, classifier.address)
     return calibrated
@@ -169,13 +176,15 @@ def take_snapshot(
     keep: int | None,
     calibrator_id: int | None = None,
     leave_out: bool = False,
+    on_stored: OnStored = lambda *_: None,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> Calibrated:
     """Make a snapshot, mark the request that it serves as served, and delete older ones that need not be kept.
 
     guard: a transaction that holds the calibrator's lock. calibrator_id: None to put the setting in use, and to add
     it if it is new. leave_out: whether points without an approximation wait for the next snapshot; otherwise they raise
-    OutdatedError, as changed training data always do. Raises NotReadyError if data are missing.
+    OutdatedError, as changed training data always do. on_stored: as for `calibrate`. Raises NotReadyError if data are
+    missing.
     """
     # Read before the data, so that a request that arrives in between does not count as served.
     requested_at = recalibrations.requested_at(guard, classifier, settings)
@@ -193,6 +202,7 @@ def take_snapshot(
                 leave_out=leave_out,
                 memory_budget=memory_budget,
             )
+            on_stored(connection, calibrated)
     # Each statement of the first transaction sees all that is committed, later requests and decisions included.
     if requested_at is not None:
         recalibrations.serve(guard, calibrated.calibrator_id, requested_at, whole=not calibrated.left_out)

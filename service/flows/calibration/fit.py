@@ -306,18 +306,26 @@ class Adopted:
 
 
 def adopt_parameters(
-    engine: Engine, name: str, knn: KnnParameters, eta_loc: float, reliability: ReliabilityModel | None = None
+    engine: Engine,
+    name: str,
+    knn: KnnParameters,
+    eta_loc: float,
+    reliability: ReliabilityModel | None = None,
+    *,
+    on_stored: Callable[[Connection, Adopted], object] = lambda *_: None,
 ) -> Adopted:
     """Make given parameters current, such as those that another database exported, and request recalibrations.
 
-    reliability: with their score.
+    reliability: with their score. on_stored: is called with the parameters in the transaction that stores them.
     """
     with transaction(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         classifiers.require_vectors(classifier, "a KNN")
         _check_given(classifier, knn, eta_loc)
-        adopted = approximations.add_parameters(connection, classifier, knn, eta_loc, None, reliability)
-        return Adopted(adopted, recalibrations.request(connection, classifier, NEW_PARAMETERS))
+        stored = approximations.add_parameters(connection, classifier, knn, eta_loc, None, reliability)
+        adopted = Adopted(stored, recalibrations.request(connection, classifier, NEW_PARAMETERS))
+        on_stored(connection, adopted)
+    return adopted
 
 
 def _check_given(classifier: Classifier, knn: KnnParameters, eta_loc: float) -> None:

@@ -3,14 +3,21 @@
 from sqlalchemy import Engine
 
 from venn_admit.service.errors import Code, ConflictError
-from venn_admit.service.flows.exemplars.settings import Check, locked_settings
+from venn_admit.service.flows.exemplars.settings import Check, OnChanged, locked_settings
 from venn_admit.service.store.calibrations import calibrations, calibrators
 from venn_admit.service.store.calibrations.calibrators import Calibrator
 from venn_admit.service.store.database.engine import transaction
 from venn_admit.service.store.exemplars import classifiers
 
 
-def retire(engine: Engine, name: str, calibrator_id: int, *, check: Check = lambda _: None) -> Calibrator:
+def retire(
+    engine: Engine,
+    name: str,
+    calibrator_id: int,
+    *,
+    check: Check = lambda _: None,
+    on_stored: OnChanged = lambda *_: None,
+) -> Calibrator:
     """Stop recalibrating a setting; retiring it again changes nothing, and calibrating under it brings it back.
 
     Args:
@@ -18,6 +25,7 @@ def retire(engine: Engine, name: str, calibrator_id: int, *, check: Check = lamb
         name: Of the classifier.
         calibrator_id: The setting.
         check: Is given the settings as they are when nobody else can change them.
+        on_stored: Is called with the settings in the transaction that retires this one.
 
     Raises:
         NotFoundError: The name or number is not stored.
@@ -38,4 +46,5 @@ def retire(engine: Engine, name: str, calibrator_id: int, *, check: Check = lamb
                 setting=calibrator_id,
             )
         calibrators.retire(connection, calibrator_id)
+        on_stored(connection, locked_settings(connection, classifier.address))
         return calibrators.by_id(connection, classifier, calibrator_id)

@@ -4,12 +4,14 @@ from sqlalchemy import Engine
 
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.flows.exemplars.create import check_name
-from venn_admit.service.flows.exemplars.settings import Check, locked_settings
+from venn_admit.service.flows.exemplars.settings import Check, OnChanged, locked_settings
 from venn_admit.service.store.database.engine import transaction
 from venn_admit.service.store.exemplars import classifiers, exemplars
 
 
-def rename(engine: Engine, name: str, new: str, *, check: Check = lambda _: None) -> None:
+def rename(
+    engine: Engine, name: str, new: str, *, check: Check = lambda _: None, on_stored: OnChanged = lambda *_: None
+) -> None:
     """Give a classifier the name `new`; jobs, caches and decisions refer to it by its key and are not affected.
 
     Its generations are called by the new name too.
@@ -19,6 +21,7 @@ def rename(engine: Engine, name: str, new: str, *, check: Check = lambda _: None
         name: Its name.
         new: The new one.
         check: Is given the settings as they are when nobody else can change them.
+        on_stored: Is called with the settings in the transaction that renames.
 
     Raises:
         NotFoundError: No classifier is called `name`.
@@ -36,3 +39,4 @@ def rename(engine: Engine, name: str, new: str, *, check: Check = lambda _: None
                 f"{found.classifier.shared_name!r}, and its generations are called by the new name too"
             )
         classifiers.rename(connection, found.classifier, new)
+        on_stored(connection, locked_settings(connection, new))

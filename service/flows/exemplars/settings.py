@@ -23,6 +23,9 @@ class ClassifierSettings:
 Check = Callable[[ClassifierSettings], None]
 """Raises an error of its own if a change is not to be made, because the settings are not those that it is about."""
 
+OnChanged = Callable[[Connection, ClassifierSettings], object]
+"""Is called with the settings as they are after a change, in the transaction that changes them."""
+
 
 def show_settings(engine: Engine, name: str) -> ClassifierSettings:
     """Return what of a classifier can be changed. Raises NotFoundError."""

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
+from psycopg.errors import SerializationFailure
 from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
 
 from venn_admit.service.store.database.statements import statement
 
@@ -57,18 +59,26 @@ def extend(connection: Connection, attempt: Attempt, *, lease: timedelta) -> Non
 
 
 def record(connection: Connection, attempt: Attempt, answer: KeptAnswer, *, kept_for: timedelta) -> bool:
-    """Keep an answer; return False if there is one already, or another attempt has begun since."""
-    recorded = connection.execute(
-        statement("idempotency.record"),
-        {
-            **attempt.parameters,
-            "digest": answer.digest,
-            "status": answer.status,
-            "headers": json.dumps(dict(answer.headers)),
-            "answer": answer.body,
-            "kept_for": kept_for,
-        },
-    )
+    """Keep an answer; return False if there is one already, or another attempt has begun since.
+
+    connection: its transaction may be REPEATABLE READ, if it began after the attempt. If the result is False, nothing
+    of it may be committed.
+    """
+    parameters = {
+        **attempt.parameters,
+        "digest": answer.digest,
+        "status": answer.status,
+        "headers": json.dumps(dict(answer.headers)),
+        "answer": answer.body,
+        "kept_for": kept_for,
+    }
+    try:
+        recorded = connection.execute(statement("idempotency.record"), parameters)
+    except OperationalError as error:
+        # Nothing but another attempt changes the row of a request without an answer.
+        if isinstance(error.orig, SerializationFailure):
+            return False
+        raise
     return recorded.one_or_none() is not None
 
 

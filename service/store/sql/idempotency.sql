@@ -22,6 +22,14 @@ ON CONFLICT (caller, idempotency_key) DO UPDATE
         expires_at = excluded.expires_at
     WHERE
     idempotent_request.leased_until <= now()
+    AND idempotent_request.attempt NOT IN (
+        SELECT extended.attempt
+        FROM idempotent_lease AS extended
+        WHERE
+            extended.caller = :caller
+            AND extended.idempotency_key = :idempotency_key
+            AND extended.leased_until > now()
+    )
     -- Its process died, or its answer is kept no longer.
     AND (idempotent_request.status IS NULL OR idempotent_request.expires_at <= now())
 RETURNING attempt;
@@ -39,17 +47,25 @@ WHERE
     AND idempotency_key = :idempotency_key;
 
 -- name: extend
--- Let an attempt count as running for longer.
-UPDATE idempotent_request
-SET leased_until = now() + CAST(:lease AS interval)
+-- Let an attempt count as running for longer. The row of the request stays as it is, for `record`.
+INSERT INTO idempotent_lease (caller, idempotency_key, attempt, leased_until)
+SELECT
+    caller,
+    idempotency_key,
+    attempt,
+    now() + CAST(:lease AS interval)
+FROM idempotent_request
 WHERE
     caller = :caller
     AND idempotency_key = :idempotency_key
     AND attempt = :attempt
-    AND status IS NULL;
+    AND status IS NULL
+ON CONFLICT (caller, idempotency_key, attempt) DO UPDATE
+    SET leased_until = excluded.leased_until;
 
 -- name: record
--- Keep the answer; no row if there is one already, or another attempt has begun since.
+-- Keep the answer; no row if there is one already, or another attempt has begun since. In a transaction that is
+-- REPEATABLE READ, an attempt that has begun since its first statement fails it with SQLSTATE 40001 instead.
 UPDATE idempotent_request
 SET
     digest = :digest,
@@ -93,6 +109,15 @@ WHERE (caller, idempotency_key) IN (
     WHERE
         expired.expires_at <= now()
         AND expired.leased_until <= now()
+        AND NOT EXISTS (
+            SELECT
+            FROM idempotent_lease AS extended
+            WHERE
+                extended.caller = expired.caller
+                AND extended.idempotency_key = expired.idempotency_key
+                AND extended.attempt = expired.attempt
+                AND extended.leased_until > now()
+        )
     ORDER BY expired.expires_at
     LIMIT 10
     FOR UPDATE SKIP LOCKED

@@ -17,7 +17,7 @@ from venn_admit.service.store.database.engine import create_engine, transaction
 # What is done to the database, with foreign keys out of force as after a restore that failed, and what is found then.
 DAMAGES = {
     "a deleted version": ("DELETE FROM alembic_version", Damage.SCHEMA_REVISION, None),
-    "a dropped table": ("DROP TABLE idempotent_request", Damage.SCHEMA_DIFFERS, 2),
+    "a dropped table": ("DROP TABLE idempotent_lease, idempotent_request", Damage.SCHEMA_DIFFERS, 3),
     "a dropped index": ("DROP INDEX neighbours_neighbour_ids_idx", Damage.SCHEMA_DIFFERS, 1),
     "a dropped key": (
         "ALTER TABLE label_event DROP CONSTRAINT label_event_exemplar_id_fkey",

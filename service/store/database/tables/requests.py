@@ -7,6 +7,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     ForeignKey,
+    ForeignKeyConstraint,
     Identity,
     Integer,
     LargeBinary,
@@ -30,7 +31,7 @@ idempotent_request = Table(
         "leased_until",
         DateTime(timezone=True),
         nullable=False,
-        comment="Until when the attempt counts as running; it extends this while its process lives.",
+        comment="Until when the attempt counts as running, unless it has extended its lease.",
     ),
     Column("digest", LargeBinary, comment="SHA-256 of the request; null until it is answered."),
     Column("status", Integer, comment="Status of the answer; null until there is one."),
@@ -47,6 +48,27 @@ idempotent_request = Table(
     CheckConstraint("num_nonnulls(digest, status, headers, answer) IN (0, 4)", name="answered"),
     CheckConstraint("octet_length(digest) = 32", name="digest"),
     comment="Requests with an Idempotency-Key, and their answers, for as long as they are kept.",
+)
+
+idempotent_lease = Table(
+    "idempotent_lease",
+    metadata,
+    Column("caller", Text, primary_key=True, comment="Who sent the request."),
+    Column("idempotency_key", Text, primary_key=True, comment="What the caller named it."),
+    Column("attempt", Uuid, primary_key=True, comment="The attempt at it."),
+    Column(
+        "leased_until",
+        DateTime(timezone=True),
+        nullable=False,
+        comment="Until when the attempt counts as running; it extends this while its process lives.",
+    ),
+    ForeignKeyConstraint(
+        ["caller", "idempotency_key"],
+        [idempotent_request.c.caller, idempotent_request.c.idempotency_key],
+        ondelete="CASCADE",
+    ),
+    # Apart from the request, whose row nothing but another attempt may change until the answer is kept.
+    comment="Leases that attempts at a request have extended because they take longer than the first lease.",
 )
 
 audit_event = Table(
