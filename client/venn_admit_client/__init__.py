@@ -27,6 +27,7 @@ from .errors import (
     VennAdmitError,
 )
 from .results import (
+    Alarm,
     Calibration,
     Decision,
     Decisions,
@@ -36,7 +37,9 @@ from .results import (
     Ingestion,
     Labelling,
     ListedCalibration,
+    Monitor,
     Neighbour,
+    Policy,
     Replay,
     Report,
     StoredDecision,
@@ -47,6 +50,7 @@ __version__ = "0.2.0"
 
 __all__ = [
     "AccessError",
+    "Alarm",
     "AlarmError",
     "BrokerError",
     "Calibration",
@@ -64,10 +68,12 @@ __all__ = [
     "JobError",
     "Labelling",
     "ListedCalibration",
+    "Monitor",
     "Neighbour",
     "NotFoundError",
     "NotReadyError",
     "OutdatedError",
+    "Policy",
     "Replay",
     "Report",
     "Retries",

@@ -7,13 +7,16 @@ from decimal import Decimal
 from typing import Any
 
 from .results import (
+    Alarm,
     Calibration,
     Decision,
     Fit,
     Ingestion,
     Labelling,
     ListedCalibration,
+    Monitor,
     Neighbour,
+    Policy,
     Replay,
     StoredDecision,
 )
@@ -138,6 +141,47 @@ def replay_of(answer: Mapping[str, Any]) -> Replay:
         stored=answer["stored"],
         computed=answer["computed"],
         neighbours=_neighbours(answer),
+        document=answer,
+    )
+
+
+def monitor_of(answer: Mapping[str, Any]) -> Monitor:
+    """Return what a monitor says."""
+    return Monitor(
+        classifier=answer["classifier"],
+        alarm=answer["alarm"],
+        alarms=tuple(map(alarm_of, answer["alarms"])),
+        documents=answer["documents"],
+        points=answer["points"],
+        document=answer,
+    )
+
+
+def alarm_of(answer: Mapping[str, Any]) -> Alarm:
+    """Return an alarm, or a notice, that stands."""
+    return Alarm(
+        id=answer["alarm"],
+        lamp=answer["lamp"],
+        harmful=answer["harmful"],
+        label=answer["class" if "class" in answer else "predicted_class"],
+        match_count=answer.get("q"),
+        target=Decimal(answer["target"]),
+        since=datetime.fromisoformat(answer["since"]),
+        document=answer,
+    )
+
+
+def policy_of(answer: Mapping[str, Any]) -> Policy:
+    """Return what became of a certificate."""
+    thresholds = answer["thresholds"]
+    return Policy(
+        classifier=answer["classifier"],
+        calibration=answer["calibration"],
+        is_certified=answer["certified"],
+        kinds=tuple(answer["kinds"]),
+        confidence=Decimal(answer["confidence"]),
+        test=answer["test"],
+        thresholds=None if thresholds is None else dict(zip(answer["classes"], thresholds, strict=True)),
         document=answer,
     )
 

@@ -1,4 +1,4 @@
-"""A classifier of the service: its data, its calibrations, and the decisions on its predictions."""
+"""A classifier of the service: storing its data, calibrating, and deciding on its predictions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -11,28 +11,16 @@ from .errors import InvalidInputError
 from .inputs import bodies, floats, rows, texts
 from .inputs import column as column_of
 from .jobs import Progress, await_job, check_out, decisions_of
-from .results import (
-    Calibration,
-    Decision,
-    Decisions,
-    Fit,
-    Forgetting,
-    Ingestion,
-    Labelling,
-    ListedCalibration,
-    Replay,
-    Report,
-    StoredDecision,
-)
+from .results import Calibration, Decision, Decisions, Fit, Forgetting, Ingestion, Labelling
+from .stored import StoredClassifier
 from .tables import arrow, exemplar_body, label_body
-from .transport import Transport
 
 # What one request takes.
 MOST_ROWS = 1000
 MOST_LABELS = 5000
 
 
-class Classifier:
+class Classifier(StoredClassifier):
     """A classifier that is stored. It is made by `Connection.create` or `Connection.classifier`.
 
     Data are NumPy arrays, tensors or lists: `vectors` (n, D) and `logits` (n, C) of finite numbers, of which float32 is
@@ -47,52 +35,6 @@ class Classifier:
     `extractor` states the version of what the vectors come from, if a file or table does not do that in its metadata.
     One made by NAME@NUMBER stays with that generation; one made by NAME is always the generation in use.
     """
-
-    def __init__(self, transport: Transport, answer: Mapping[str, Any], name: str | None = None) -> None:
-        """Use a transport, and what the service says of the classifier; name: what requests call it, if not that."""
-        self._transport = transport
-        self._name: str = answer["classifier"] if name is None else name
-        self._classes: tuple[str, ...] = tuple(answer["classes"])
-        self._dimension: int | None = answer["dimension"]
-        self._generation: int = answer["generation"]
-        self._extractor: str | None = answer["extractor"]
-
-    def __repr__(self) -> str:
-        size = "logits only" if self.dimension is None else f"D = {self.dimension}"
-        return f"<Classifier {self.name!r}: {len(self.classes)} classes, {size}>"
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self._name
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The names of its C classes, in the order of the logits."""
-        return self._classes
-
-    @property
-    def dimension(self) -> int | None:
-        """D, the length of a vector; None if it has logits only."""
-        return self._dimension
-
-    @property
-    def generation(self) -> int:
-        """Its number among the generations of the classifier when it was looked up."""
-        return self._generation
-
-    @property
-    def extractor(self) -> str | None:
-        """The version of the extractor that its vectors come from; None if it was not stated when it was looked up."""
-        return self._extractor
-
-    def training_waiting(self) -> int:
-        """Return how many training exemplars wait for jobs that are running, and train afterwards.
-
-        They wait for ten minutes at most. Until then, searches leave them out.
-        """
-        waiting: int = self._transport.get(*self._path())["training_waiting"]
-        return waiting
 
     def ingest(
         self,
@@ -309,10 +251,6 @@ class Classifier:
         served = self._transport.post(*self._path("recalibrate"))["recalibrations"]
         return [one["calibration"] for one in served if one["calibration"] is not None]
 
-    def calibrations(self) -> Iterator[ListedCalibration]:
-        """Return the stored calibrations, the newest first; pages are asked for as they are needed."""
-        return map(answers.listed_calibration_of, self._pages("calibrations"))
-
     def decide(
         self,
         vector: Any = None,
@@ -468,46 +406,6 @@ class Classifier:
         arrow()
         return decisions_of(self._transport, self.name, int(job), check_out(out))
 
-    def decisions(
-        self, *, calibration: int | None = None, exemplar: str | int | None = None, admitted: bool | None = None
-    ) -> Iterator[StoredDecision]:
-        """Return the stored decisions, the newest first; pages are asked for as they are needed.
-
-        Args:
-            calibration: Those by this calibration alone.
-            exemplar: Those on the exemplar with this id alone.
-            admitted: True for those that were admitted alone, False for those that were rejected.
-
-        Raises:
-            NotFoundError: There is no such calibration.
-        """
-        id_ = None if exemplar is None else str(exemplar)
-        found = self._pages("decisions", calibration=calibration, external_id=id_, admitted=admitted)
-        return map(answers.stored_decision_of, found)
-
-    def replay(self, number: int) -> Replay:
-        """Compute a stored decision again from its snapshot; nothing is stored.
-
-        Args:
-            number: That of a stored decision.
-
-        Raises:
-            NotFoundError: There is no such decision.
-        """
-        return answers.replay_of(self._transport.post(*self._path("decisions", int(number), "replay")))
-
-    def report(self, *, calibration: int | None = None) -> Report:
-        """Show how a calibration stands: partitions, drift, discrepancies, the labels it lacks, and what to do next.
-
-        Args:
-            calibration: The number of a calibration; by default the current one.
-
-        Raises:
-            NotReadyError: There is no calibration yet.
-        """
-        found = self._transport.get(*self._path("report"), calibration=calibration)
-        return Report(found["classifier"], found["calibration"], tuple(found["advice"]), found)
-
     def _columns(self, vectors: Any, logits: Any, labels: Any, ids: Any, documents: Any) -> dict[str, Any]:
         """Return arrays and lists by the names that their columns have."""
         return {
@@ -517,9 +415,6 @@ class Classifier:
             "logits": floats(logits, "logits", len(self.classes)),
             "label": column_of(labels),
         }
-
-    def _path(self, *segments: str | int) -> tuple[str | int, ...]:
-        return "classifiers", self.name, *segments
 
     def _sent(
         self,
@@ -540,15 +435,6 @@ class Classifier:
             if progress is not None:
                 progress(done, len(given))
             yield answer
-
-    def _pages(self, what: str, **query: Any) -> Iterator[dict[str, Any]]:
-        cursor: str | None = None
-        while True:
-            page = self._transport.get(*self._path(what), cursor=cursor, **query)
-            yield from page[what]
-            cursor = page["next_cursor"]
-            if cursor is None:
-                return
 
 
 def _decimal(value: Decimal | str | float) -> str:

@@ -187,5 +187,4 @@ class Connection:
 
     def classifiers(self) -> list[Classifier]:
         """Return all classifiers that the key is for and all their generations, by name."""
-        found = self._transport.get("classifiers")["classifiers"]
-        return [Classifier(self._transport, one) for one in found]
+        return [Classifier(self._transport, one) for one in self._transport.pages("classifiers")]

@@ -367,3 +367,85 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Return every figure, as `venn-admit report --json` prints it."""
         return dict(self.document)
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """An alarm, or a notice, of a monitor that stands.
+
+    Attributes:
+        id: Its number.
+        lamp: What it is about: `promise`, `true_classes`, `partitions` or `mix`.
+        harmful: Whether it is an alarm: admitted predictions may be wrong more often than they should be. Otherwise it
+            is a notice.
+        label: The class that it is about: the true one for `true_classes`, otherwise the one predicted.
+        match_count: The values of q in the partition that it is about, such as `1-24`; None if it is about no
+            partition, and with logits only.
+        target: The share right that is promised, 1 - alpha.
+        since: When it was seen.
+        document: Everything, with the figures behind it, as a webhook is sent it.
+    """
+
+    id: int
+    lamp: str
+    harmful: bool
+    label: str
+    match_count: str | None
+    target: Decimal
+    since: datetime
+    document: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Monitor:
+    """Whether the promise still holds, as far as random labels tell.
+
+    Attributes:
+        classifier: The name of the classifier.
+        alarm: Whether an alarm stands: admitted predictions may be wrong more often than they should be.
+        alarms: The alarms and notices that stand.
+        documents: How many documents with labels count.
+        points: How many labelled points of theirs count.
+        document: Every figure, as the service answers it.
+    """
+
+    classifier: str
+    alarm: bool
+    alarms: tuple[Alarm, ...]
+    documents: int
+    points: int
+    document: Mapping[str, Any] = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every figure, as `venn-admit monitor --json` prints it; an infinite e-value is `inf`."""
+        return dict(self.document)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What became of a certificate: thresholds under which enough is right in every class asked for, if any passed.
+
+    Attributes:
+        classifier: The name of the classifier.
+        calibration: The number of the calibration that was asked for the certificate.
+        is_certified: Whether a policy passed. If none did, everything is rejected.
+        kinds: The classes for which it holds: `predicted`, `true` or both.
+        confidence: Over the calibration data, with which it holds.
+        test: How documents of several points were tested: `finite-sample` or `asymptotic`.
+        thresholds: By predicted class, the least p0 at which it is admitted, None for never; None if nothing is
+            certified.
+        document: Everything, with each policy that was proposed and tested, as the service answers it.
+    """
+
+    classifier: str
+    calibration: int
+    is_certified: bool
+    kinds: tuple[str, ...]
+    confidence: Decimal
+    test: str
+    thresholds: Mapping[str, float | None] | None
+    document: Mapping[str, Any] = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, as `venn-admit export --what policy` writes it."""
+        return dict(self.document)

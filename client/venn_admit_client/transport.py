@@ -3,7 +3,7 @@
 import itertools
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import IO, Any
 from urllib.parse import quote
 from uuid import uuid4
@@ -52,6 +52,16 @@ class Transport:
     def get(self, *path: str | int, **query: Any) -> dict[str, Any]:
         """Return what is at a path, given in segments; parts of the query that are None are left out."""
         return self._send("GET", path, query=_given(query))
+
+    def pages(self, *path: str | int, **query: Any) -> Iterator[dict[str, Any]]:
+        """Return all of a list, which has the name that its path ends in; pages are asked for as they are needed."""
+        cursor: str | None = None
+        while True:
+            page = self.get(*path, cursor=cursor, **query)
+            yield from page[str(path[-1])]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
 
     def post(self, *path: str | int, body: Mapping[str, Any] | bytes | None = None) -> dict[str, Any]:
         """Send JSON to a path, however often, to be executed once; return the answer."""

@@ -43,8 +43,9 @@ requests that are about no classifier in particular, except the list of classifi
 PAGES = """\
 ## Pages and tags
 
-Lists go from the newest to the oldest. An answer has at most `limit` rows and a `next_cursor`, with which the next
-request goes on; it is null on the last page. What arrives meanwhile shifts no page.
+Lists go from the newest to the oldest, and the list of classifiers goes by name. An answer has at most `limit` rows and
+a `next_cursor`, with which the next request goes on; it is null on the last page. What arrives meanwhile shifts
+no page.
 
 A calibration never changes, except that another becomes current. Its answer has an `ETag`: a request with
 `If-None-Match` is answered by status 304 and no body as long as nothing has changed. Whoever asks for

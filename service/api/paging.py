@@ -1,7 +1,6 @@
-"""Pages of lists that are read from the newest to the oldest: a cursor says after which row the next page begins."""
+"""Pages of lists, from the newest to the oldest or by name: a cursor says after which row the next page begins."""
 
 import base64
-import binascii
 import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -12,36 +11,55 @@ Row = TypeVar("Row")
 
 LARGEST_PAGE = 1000
 DEFAULT_PAGE = 100
-_CURSOR = re.compile(rb"before ([0-9]{1,19})", re.ASCII)
+_BEFORE = re.compile(r"before ([0-9]{1,19})")
+_AFTER = re.compile(r"after ([^\x00-\x1f\x7f]{1,100})")
 _LARGEST_KEY = 2**63 - 1
 
 
-def cursor_after(key: int) -> str:
-    """Return the cursor of the page that follows a row.
+def cursor_after(key: int | str) -> str:
+    """Return the cursor of the page that follows a row; key: its number, or of a list by name, its name.
 
-    >>> key_before(cursor_after(42))
-    42
+    >>> key_before(cursor_after(42)), name_before(cursor_after("reviews"))
+    (42, 'reviews')
     """
-    return base64.urlsafe_b64encode(f"before {key}".encode()).decode().rstrip("=")
+    said = f"before {key}" if isinstance(key, int) else f"after {key}"
+    return base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
 
 
 def key_before(cursor: str | None) -> int | None:
     """Return the row after which a page begins; None for the first page. Raises InvalidInputError."""
     if cursor is None:
         return None
+    key = int(_read(cursor, _BEFORE))
+    if key > _LARGEST_KEY:
+        raise _refused()
+    return key
+
+
+def name_before(cursor: str | None) -> str | None:
+    """Return the name after which a page of a list by name begins, as `key_before` does."""
+    return None if cursor is None else _read(cursor, _AFTER)
+
+
+def _read(cursor: str, form: re.Pattern[str]) -> str:
+    """Return what a cursor of a form holds."""
     try:
-        decoded = base64.urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
-    except (UnicodeEncodeError, binascii.Error, ValueError):
-        decoded = b""
-    found = _CURSOR.fullmatch(decoded)
-    if found is None or int(found[1]) > _LARGEST_KEY:
-        raise InvalidInputError(
-            "cursor: expected the next_cursor of an earlier answer, got something else; leave it out for the first page"
-        )
-    return int(found[1])
+        said = base64.urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4)).decode()
+    except ValueError as error:
+        raise _refused() from error
+    found = form.fullmatch(said)
+    if found is None:
+        raise _refused()
+    return found[1]
 
 
-def page(rows: Sequence[Row], limit: int, key: Callable[[Row], int]) -> tuple[Sequence[Row], str | None]:
+def _refused() -> InvalidInputError:
+    return InvalidInputError(
+        "cursor: expected the next_cursor of an earlier answer, got something else; leave it out for the first page"
+    )
+
+
+def page(rows: Sequence[Row], limit: int, key: Callable[[Row], int | str]) -> tuple[Sequence[Row], str | None]:
     """Return a page of rows, and the cursor of the next one; None if there is none.
 
     Args:

@@ -1,5 +1,6 @@
 """What is stored of classifiers, as JSON has it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from venn_admit.service.core.calibrators.venn_abers.settings import AUTO
@@ -13,7 +14,7 @@ from venn_admit.service.store.calibrations.setting_forms import MethodSettings, 
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
 
-def classifiers_payload(found: list[Listed]) -> dict[str, Any]:
+def classifiers_payload(found: Sequence[Listed]) -> dict[str, Any]:
     return {"classifiers": [_listed(one) for one in found]}
 
 

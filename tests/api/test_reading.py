@@ -13,6 +13,10 @@ from tests.cli.conftest import copied
 from tests.cli.program import Program
 from tests.cli.samples import NAME, K
 from venn_admit.service.api.paging import cursor_after
+from venn_admit.service.flows.access.keys import create
+from venn_admit.service.flows.exemplars.create import create as create_classifier
+from venn_admit.service.flows.removal.delete import delete
+from venn_admit.service.store.access.keys import Scope
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +62,7 @@ def test_is_what_the_command_line_says(scored: tuple[Service, Program], path: st
     answer = service.get(path)
     assert answer.status_code == 200, answer.text
     told, expected = answer.json(), program(*verb, "--json").result
+    told.pop("next_cursor", None)
     told.pop("advice", None)  # which names requests here, and commands there
     expected.pop("advice", None)
     assert at_one_time(told) == at_one_time(expected)
@@ -104,6 +109,29 @@ def test_pages_of_decisions_follow_each_other(scored: tuple[Service, Program]) -
     assert len(numbers) == len(set(numbers)) == samples.SCORED_ROWS
     assert numbers == sorted(numbers, reverse=True)
     assert rows == listed(service, f"{OWN}/decisions", "decisions", limit=1000)
+
+
+def test_pages_of_classifiers_follow_each_other_by_name(empty: Service) -> None:
+    long = "\U0001f600" * 100
+    names = [f"classifier {number}" for number in range(5)] + [long, "a @ b", "own"]
+    for name in names:
+        create_classifier(empty.runtime.engine, name, ("a", "b"), seed=0, dimension=2)
+    assert empty.post("/v1/classifiers/own/generations", {}).status_code == 201
+    told = [row["classifier"] for row in listed(empty, "/v1/classifiers", "classifiers", limit=2)]
+    assert sorted(told) == sorted([*names, "own@2"])
+    for limit in (1, 4, 1000):
+        rows = listed(empty, "/v1/classifiers", "classifiers", limit=limit)
+        assert [row["classifier"] for row in rows] == told
+
+    first = empty.get("/v1/classifiers", params={"limit": 3}).json()
+    create_classifier(empty.runtime.engine, "a", ("a", "b"), seed=0, dimension=2)
+    delete(empty.runtime.engine, empty.runtime.cache, told[2])
+    rest = empty.get("/v1/classifiers", params={"cursor": first["next_cursor"]}).json()
+    assert [row["classifier"] for row in rest["classifiers"]] == told[3:], "what is added or gone shifts no page"
+
+    key = create(empty.runtime.engine, "app", scope=Scope.READ, classifier="own").text
+    own = Service(empty.client, empty.runtime, {Scope.READ: key})
+    assert [row["classifier"] for row in listed(own, "/v1/classifiers", "classifiers", limit=1)] == ["own", "own@2"]
 
 
 def test_decisions_are_filtered(scored: tuple[Service, Program]) -> None:
@@ -185,7 +213,13 @@ def test_a_tag_changes_with_the_calibration(service: Service, own_calibrated: Pr
 
 @pytest.mark.parametrize("cursor", ["x", "YWJj", cursor_after(7)[:-1] + "_", "A" * 99, cursor_after(10**18) + "A"])
 def test_another_cursor_is_refused(shared: Service, cursor: str) -> None:
-    check_problem(shared.get(f"{OWN}/jobs", params={"cursor": cursor}), 422, "invalid-input", "cursor: expected the")
+    for path in (f"{OWN}/jobs", "/v1/classifiers"):
+        check_problem(shared.get(path, params={"cursor": cursor}), 422, "invalid-input", "cursor: expected the")
+
+
+def test_a_cursor_of_another_kind_of_list_is_refused(shared: Service) -> None:
+    for path, cursor in ((f"{OWN}/jobs", cursor_after(NAME)), ("/v1/classifiers", cursor_after(7))):
+        check_problem(shared.get(path, params={"cursor": cursor}), 422, "invalid-input", "cursor: expected the")
 
 
 @pytest.mark.parametrize(

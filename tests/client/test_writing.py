@@ -12,6 +12,8 @@ from tests.cli.samples import CLASS_NAMES, NAME
 from tests.holding import hold_training
 from venn_admit import client
 from venn_admit.client import Connection
+from venn_admit.service.flows.exemplars.create import create as create_classifier
+from venn_admit.service.store.database.engine import create_engine
 
 Served = tuple[Program, str, str]
 
@@ -50,6 +52,17 @@ def test_a_calibration_by_venn_admit(connection: Connection) -> None:
     assert made.usable_share is not None
     assert made.singleton_share is not None
     assert 0 < made.singleton_share <= made.usable_share <= 1
+
+
+def test_classifiers_are_listed_over_pages(served: Served, connection: Connection) -> None:
+    names = {f"one of many {number}" for number in range(101)}
+    engine = create_engine(served[0].url)
+    for name in names:
+        create_classifier(engine, name, ("a", "b"), seed=0, logits_only=True)
+    engine.dispose()
+    listed = [one.name for one in connection.classifiers()]
+    assert names | {NAME} <= set(listed)
+    assert len(listed) == len(set(listed))
 
 
 def test_training_exemplars_that_wait_are_counted(served: Served, connection: Connection) -> None:

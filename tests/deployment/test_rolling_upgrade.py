@@ -114,14 +114,14 @@ def test_clients_go_on_while_the_schema_is_migrated_and_every_process_replaced(
         key = admin_key(own_calibrated)
         clients = [ServiceClient(rolling.url, key, number, tmp_path) for number in range(CLIENTS)]
         with Load(clients) as load:
-            _await_requests(load)
+            load.await_requests(REQUESTS)
             for statement in GAIN:
                 _migrate(engine, statement)
             as_a_newer_program_left_it(engine, head_revision())
-            _await_requests(load)
+            load.await_requests(REQUESTS)
             assert [schema_in(answer) for answer in rolling.ready()] == [(200, "ready")] * 2
             rolling.replace()
-            _await_requests(load)
+            load.await_requests(REQUESTS)
         assert list(load.problems()) == []
         refused = [what for what in load.counts() if what[0].isdigit()]
         assert refused == [], "every request that reached a process succeeded"
@@ -149,8 +149,3 @@ def _migrate(engine: Engine, statement: str) -> None:
         return True
 
     wait_until(executed, f"it has been executed: {statement}")
-
-
-def _await_requests(load: Load) -> None:
-    former = load.requests
-    wait_until(lambda: load.requests >= former + REQUESTS or load.failures, "the clients are at work")

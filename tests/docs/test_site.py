@@ -101,6 +101,8 @@ def test_every_public_name_of_the_client_is_in_its_reference(site: Path) -> None
     page = (site / "reference" / "client.html").read_text()
     for name in client.__all__:
         assert f'id="venn_admit.client.{name}"' in page, name
+    for method in (name for name in dir(client.Classifier) if not name.startswith("_")):
+        assert f'id="venn_admit.client.Classifier.{method}"' in page, method
 
 
 @pytest.mark.parametrize("broken", ["[gone](gone.md)", "[gone](tutorial.md#gone)"])

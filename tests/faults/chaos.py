@@ -111,7 +111,7 @@ def disturb(
         with Load(clients) as load:
             for _ in range(rounds):
                 for name, part in parts.by_name.items():
-                    _await_requests(load)
+                    load.await_requests(REQUESTS)
                     refusals = load.refusals
                     part.kill()
                     time.sleep(rng.uniform(0, MOST_DOWN_SECONDS))
@@ -119,7 +119,7 @@ def disturb(
                         _await_refusals(load, refusals)
                     part.start()
                     counts[f"{name} killed"] += 1
-            _await_requests(load)
+            load.await_requests(REQUESTS)
         counts += load.counts()
         problems = [*load.problems(), *_problems_after(parts, clients)]
         return Disturbed(_found(parts, clients), problems, counts)
@@ -175,11 +175,6 @@ def _service(server: Server, template: str, folder: Path, redis: Redis | None) -
         finally:
             app.close()
             engine.dispose()
-
-
-def _await_requests(load: Load) -> None:
-    former = load.requests
-    wait_until(lambda: load.requests >= former + REQUESTS or load.failures, "the clients are at work")
 
 
 def _await_refusals(load: Load, former: int) -> None:

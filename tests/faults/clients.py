@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from tests.cli import samples
 from tests.cli.samples import CLASS_COUNT, CLASS_NAMES, DIMENSION, NAME
+from tests.workers.processes import wait_until
 from venn_admit.service.api.models.common import ProblemAnswer
 from venn_admit.service.api.uploads import PARQUET
 
@@ -169,6 +170,11 @@ class Load:
     def requests(self) -> int:
         """How many requests were sent until now."""
         return sum(client.counts["requests"] for client in self.clients)
+
+    def await_requests(self, count: int) -> None:
+        """Wait until so many more were sent, or a client failed."""
+        former = self.requests
+        wait_until(lambda: self.requests >= former + count or self.failures, "the clients are at work")
 
     @property
     def refusals(self) -> int:

@@ -116,8 +116,8 @@ class ListedClassifierAnswer(GenerationFields):
     running_jobs: int = Field(examples=[0])
 
 
-class Classifiers(Model):
-    """Every classifier that the key is for, by name."""
+class Classifiers(AnswerPage):
+    """A page of the classifiers that the key is for, by name."""
 
     classifiers: list[ListedClassifierAnswer]
 

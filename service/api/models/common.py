@@ -59,7 +59,7 @@ class Given(Model):
 
 
 class AnswerPage(Model):
-    """A part of a list, from the newest to the oldest."""
+    """A part of a list."""
 
     next_cursor: str | None = Field(
         description="The `cursor` of the page that follows; null on the last page.", examples=["YmVmb3JlIDQy"]

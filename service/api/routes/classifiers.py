@@ -5,8 +5,18 @@ from typing import Any
 from fastapi import Request, Response
 
 from venn_admit.service.api.models.classifiers import ClassifierAnswer, Classifiers, CreatedClassifier, NewClassifier
+from venn_admit.service.api.paging import name_before, page
 from venn_admit.service.api.paths import classifier_path
-from venn_admit.service.api.routes.parts import ClassifierName, finite, problems, router, runtime_of
+from venn_admit.service.api.routes.parts import (
+    FIRST_PAGE,
+    ClassifierName,
+    Cursor,
+    Limit,
+    finite,
+    problems,
+    router,
+    runtime_of,
+)
 from venn_admit.service.api.security.guard import needs
 from venn_admit.service.api.security.keeping import keeping
 from venn_admit.service.flows.access.keys import Caller
@@ -20,12 +30,14 @@ routes = router("classifiers")
 
 
 @routes.get("/classifiers", response_model=Classifiers, dependencies=[needs(Scope.READ)])
-def get_classifiers(request: Request) -> dict[str, Any]:
+def get_classifiers(request: Request, limit: Limit = FIRST_PAGE, cursor: Cursor = None) -> dict[str, Any]:
     """List the classifiers that the key is for, by name."""
     caller: Caller = request.state.caller
-    found = list_classifiers(runtime_of(request).engine)
-    own = [one for one in found if caller.classifier in (None, one.classifier.shared_name)]
-    return finite(classifiers_payload(own))
+    found = list_classifiers(
+        runtime_of(request).engine, shared_name=caller.classifier, limit=limit + 1, after=name_before(cursor)
+    )
+    rows, follows = page(found, limit, lambda one: one.classifier.name)
+    return finite({**classifiers_payload(rows), "next_cursor": follows})
 
 
 @routes.post(

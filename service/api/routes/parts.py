@@ -19,7 +19,7 @@ Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="The most rows o
 Cursor = Annotated[
     str | None,
     Query(
-        max_length=100,
+        max_length=600,  # the longest name, of four bytes a character, is in 542
         pattern=r"^[A-Za-z0-9_-]*$",
         description="The `next_cursor` of the page before; left out for the first page.",
         examples=["YmVmb3JlIDQy"],

@@ -23,10 +23,11 @@ from venn_admit.service.flows.calibration.approximate import (
 from venn_admit.service.flows.decisions.logits_only import ScoredLogits, require_decidable, require_whole
 from venn_admit.service.flows.exemplars.ingest import store_scored
 from venn_admit.service.flows.jobs.chunks import ChunkWork
-from venn_admit.service.flows.jobs.submit import Requester, Send, submit_job
+from venn_admit.service.flows.jobs.submit import Requester, Send, Submission, submit_job
 from venn_admit.service.flows.methods import registry
 from venn_admit.service.flows.methods.method import Decided, PointsToDecide, Snapshot
 from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.engine import connect, consistent_view
 from venn_admit.service.store.decisions import decisions
 from venn_admit.service.store.exemplars import classifiers, exemplars
@@ -118,19 +119,41 @@ def request_score(
         if classifier.knn is not None:
             require_support(connection, classifier)
         exemplar_ids = store_scored(connection, classifier, source, on_rows)
-        job_id = submission.add_job(
+        job_id = add_score_job(
+            submission,
             classifier,
-            kind="score",
-            exemplar_ids=exemplar_ids,
+            calibration,
+            exemplar_ids,
             chunk_rows=chunk_rows,
-            knn_parameters_id=calibration.knn_parameters_id,
-            calibration_id=calibration.id,
             weighted=weighted,
             require_full_match=require_full_match,
         )
         request = ScoreRequest(job_id, calibration.id, rows=len(exemplar_ids), weighted=weighted)
         on_stored(connection, request)
     return request
+
+
+def add_score_job(
+    submission: Submission,
+    classifier: Classifier,
+    calibration: Calibration,
+    exemplar_ids: IntArray,
+    *,
+    chunk_rows: int,
+    weighted: bool,
+    require_full_match: bool,
+) -> int:
+    """Record the job that decides on these exemplars by a calibration, and return its key."""
+    return submission.add_job(
+        classifier,
+        kind="score",
+        exemplar_ids=exemplar_ids,
+        chunk_rows=chunk_rows,
+        knn_parameters_id=calibration.knn_parameters_id,
+        calibration_id=calibration.id,
+        weighted=weighted,
+        require_full_match=require_full_match,
+    )
 
 
 def score_points(

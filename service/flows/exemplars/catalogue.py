@@ -56,19 +56,26 @@ class ListedCalibrations:
     calibrations: Sequence[Row[Any]]
 
 
-def list_classifiers(engine: Engine) -> list[Listed]:
-    """Return every classifier and every generation of it, by name."""
+def list_classifiers(
+    engine: Engine, *, shared_name: str | None = None, limit: int | None = None, after: str | None = None
+) -> list[Listed]:
+    """Return every classifier and every generation of it, by name.
+
+    shared_name: only the generations of the classifier of this name. limit: the most of them; None for all. after: only
+    those whose names come after this one.
+    """
     with consistent_view(engine) as connection:
-        return listed(connection, classifiers.every(connection))
+        found = classifiers.every(connection, shared_name=shared_name, limit=limit, after=after)
+        return listed(connection, found)
 
 
 def listed(connection: Connection, found: Sequence[Classifier]) -> list[Listed]:
     """Return some classifiers at a glance."""
-    counts = catalogue.counts(connection)
+    counts = catalogue.counts(connection, [classifier.id for classifier in found])
     return [
         Listed(
             classifier,
-            counts.get(classifier.id, Counts()),
+            counts[classifier.id],
             next(iter(calibrators.of_classifier(connection, classifier)), None),
         )
         for classifier in found

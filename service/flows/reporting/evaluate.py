@@ -23,6 +23,7 @@ from venn_admit.service.core.types import SelectiveMethod
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.files.sources import ExemplarSource
 from venn_admit.service.flows.calibration.approximate import require_support
+from venn_admit.service.flows.decisions.score import add_score_job
 from venn_admit.service.flows.exemplars.ingest import store_scored
 from venn_admit.service.flows.jobs.submit import Send, Submission, submit_job
 from venn_admit.service.flows.methods.judging import PointsToJudge
@@ -215,13 +216,12 @@ def _request(
     )
     if not undecided.size:
         return EvaluationRequest(classifier, calibration.id, labelled, None)
-    job_id = submission.add_job(
+    job_id = add_score_job(
+        submission,
         classifier,
-        kind="score",
-        exemplar_ids=undecided,
+        calibration,
+        undecided,
         chunk_rows=chunk_rows,
-        knn_parameters_id=calibration.knn_parameters_id,
-        calibration_id=calibration.id,
         weighted=weighted,
         require_full_match=False,
     )

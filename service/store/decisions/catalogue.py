@@ -1,6 +1,5 @@
 """The data stored of classifiers, in numbers: exact counts, none of which reads a vector."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,14 +33,13 @@ class Holdings:
     documents: dict[Split, int]
 
 
-def counts(connection: Connection) -> dict[int, Counts]:
-    """Return the counts of every classifier, by its key."""
-    found: defaultdict[int, Counts] = defaultdict(Counts)
-    for row in connection.execute(statement("catalogue.exemplar_counts")):
+def counts(connection: Connection, classifier_ids: Sequence[int]) -> dict[int, Counts]:
+    """Return the counts of some classifiers, by their keys."""
+    running = running_jobs(connection)
+    found = {classifier_id: Counts(running_jobs=running.get(classifier_id, 0)) for classifier_id in classifier_ids}
+    for row in connection.execute(statement("catalogue.exemplar_counts"), {"classifier_ids": list(classifier_ids)}):
         found[row.classifier_id].exemplars[Split(row.split)] = row.exemplars
         found[row.classifier_id].labelled[Split(row.split)] = row.labelled
-    for classifier_id, jobs in running_jobs(connection).items():
-        found[classifier_id].running_jobs = jobs
     return found
 
 

@@ -281,9 +281,16 @@ def left_of(connection: Connection, classifier: Classifier, ids: Collection[int]
     return found
 
 
-def every(connection: Connection) -> list[Classifier]:
-    """Return all classifiers and all their generations, by name."""
-    return [_classifier(row) for row in connection.execute(statement("classifiers.classifiers"))]
+def every(
+    connection: Connection, *, shared_name: str | None = None, limit: int | None = None, after: str | None = None
+) -> list[Classifier]:
+    """Return all classifiers and all their generations, by name.
+
+    shared_name: only the generations of the classifier of this name. limit: the most of them; None for all. after: only
+    those whose names come after this one.
+    """
+    parameters = {"shared_name": shared_name, "row_limit": limit, "after": after}
+    return [_classifier(row) for row in connection.execute(statement("classifiers.classifiers"), parameters)]
 
 
 def usable(connection: Connection, classifier: Classifier) -> Classifier:

@@ -7,6 +7,7 @@ they arrived while a job that computes from those before them was under way, and
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ from venn_admit.service.store.database.statements import statement
 from venn_admit.service.store.database.tables import SCHEMA
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
+# How long training exemplars wait for jobs at most.
+_MOST_WAIT = timedelta(minutes=10)
 # Autovacuum's own thresholds.
 _ANALYZED_ROWS, _ANALYZED_SHARE = 50, 0.1
 
@@ -74,15 +77,16 @@ def join_waiting(connection: Connection, classifier: Classifier | None, *, wait:
     classifier: None for all. wait: whether to wait for the lock, for as long as it takes; otherwise a classifier that
     somebody else has locked is left to whoever looks next.
     """
-    parameters: dict[str, object] = {"classifier_id": None if classifier is None else classifier.id}
-    having = {"classifier_ids": list(connection.execute(statement("support.having_waiting"), parameters).scalars())}
-    if not having["classifier_ids"]:
+    asked = {"classifier_id": None if classifier is None else classifier.id}
+    having = list(connection.execute(statement("support.having_waiting"), asked).scalars())
+    if not having:
         return []
     if wait:
         connection.execute(statement("support.await_locks"))
     lock_them = statement("support.lock_waiting" if wait else "support.lock_waiting_if_free")
-    locked = {"classifier_ids": list(connection.execute(lock_them, having).scalars())}
-    return list(connection.execute(statement("support.join_waiting"), locked).scalars())
+    locked = list(connection.execute(lock_them, {"classifier_ids": having}).scalars())
+    parameters = {"classifier_ids": locked, "most_wait": _MOST_WAIT}
+    return list(connection.execute(statement("support.join_waiting"), parameters).scalars())
 
 
 def waiting(connection: Connection, classifier: Classifier) -> int:
@@ -159,12 +163,12 @@ def require_version(connection: Connection, classifier: Classifier) -> None:
 
 def lock_for_results(connection: Connection, classifier: Classifier) -> None:
     """Do what `require_version` does, and keep other results and changes out until this transaction ends."""
-    _check_version(classifier, connection.execute(statement("support.lock_for_results"), _of(classifier)).scalar_one())
+    _check_version(classifier, connection.execute(statement("support.lock"), _of(classifier)).scalar_one())
 
 
 def lock(connection: Connection, classifier: Classifier) -> None:
     """Keep other results, changes and arrivals out until this transaction ends, whatever changed before."""
-    connection.execute(statement("support.lock_for_results"), _of(classifier))
+    connection.execute(statement("support.lock"), _of(classifier))
 
 
 def _of(classifier: Classifier) -> dict[str, int]:

@@ -34,10 +34,17 @@ FROM classifier_row_v1
 WHERE id = :classifier_id;
 
 -- name: classifiers
--- Every classifier, and every generation of it.
+-- Every classifier, or one, with its generations, or those of them after a name; so many at most, if there is a limit.
 SELECT *
 FROM classifier_row_v1
-ORDER BY name;
+WHERE
+    (
+        CAST(:shared_name AS text) IS NULL
+        OR name = CASE WHEN is_current THEN :shared_name ELSE :shared_name || '@' || generation END
+    )
+    AND (CAST(:after AS text) IS NULL OR name > :after)
+ORDER BY name
+LIMIT CAST(:row_limit AS bigint);
 
 -- name: classifier_names
 -- The name of every classifier, for a message that lists them.

@@ -49,8 +49,8 @@ FOR NO KEY UPDATE
 SKIP LOCKED;
 
 -- name: join_waiting
--- Let the training exemplars that wait train from now on, of some classifiers, unless they must wait on, for ten
--- minutes at most.
+-- Let the training exemplars that wait train from now on, of some classifiers, unless they must wait on, for
+-- most_wait at most.
 WITH holding AS (
     -- Recalibrations that have a job or, once that is done, are about to make a snapshot.
     SELECT calibrator.classifier_id
@@ -58,7 +58,8 @@ WITH holding AS (
     INNER JOIN calibrator ON request.calibrator_id = calibrator.id
     INNER JOIN job ON request.job_id = job.id
     WHERE
-        calibrator.retired_at IS NULL
+        calibrator.classifier_id = ANY(:classifier_ids ::integer[])
+        AND calibrator.retired_at IS NULL
         AND request.error IS NULL
         AND job.state IN ('running', 'done')
         AND job.removed_at IS NULL
@@ -71,7 +72,7 @@ WITH holding AS (
         job.classifier_id = ANY(:classifier_ids ::integer[])
         AND job.state = 'running'
         AND (
-            (job.kind <> 'score' AND job.created_at > now() - interval '10 minutes')
+            (job.kind <> 'score' AND job.created_at > now() - CAST(:most_wait AS interval))
             OR EXISTS (
                 SELECT
                 FROM job_chunk AS chunk
@@ -92,7 +93,7 @@ WITH holding AS (
         AND job.kind = 'approximate'
         AND job.support_version IS NOT NULL
         AND job.removed_at IS NULL
-        AND job.finished_at > now() - interval '10 minutes'
+        AND job.finished_at > now() - CAST(:most_wait AS interval)
         AND NOT EXISTS (
             SELECT
             FROM calibration
@@ -123,7 +124,11 @@ SET
 WHERE
     classifier.id = ANY(:classifier_ids ::integer[])
     AND (
-        classifier.id NOT IN (SELECT holding.classifier_id FROM holding)
+        NOT EXISTS (
+            SELECT 1
+            FROM holding
+            WHERE holding.classifier_id = classifier.id
+        )
         -- Jobs that overlap would keep them waiting for ever.
         OR (
             SELECT longest.created_at
@@ -134,7 +139,7 @@ WHERE
                 AND longest.id > classifier.support_version
             ORDER BY longest.id
             LIMIT 1
-        ) < now() - interval '10 minutes'
+        ) < now() - CAST(:most_wait AS interval)
     )
 RETURNING classifier.id;
 
@@ -225,9 +230,9 @@ SELECT support_version
 FROM classifier
 WHERE id = :classifier_id;
 
--- name: lock_for_results
--- Let the results of one classifier be written one transaction at a time, while its training exemplars stay as they
--- are.
+-- name: lock
+-- Keep others, until this transaction ends, from writing results of a classifier, from changing its training exemplars
+-- and from letting new ones join them; and return the version of these.
 SELECT support_version
 FROM classifier
 WHERE id = :classifier_id

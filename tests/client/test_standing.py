@@ -1,0 +1,70 @@
+"""What the client says of how a classifier stands: its monitor, the alarms, and the certified policy."""
+
+from dataclasses import fields
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+
+import venn_admit
+from tests.api.test_reading import at_one_time
+from tests.cli import samples
+from tests.cli.program import Program
+from tests.cli.samples import CLASS_NAMES, NAME, SCORED_ROWS
+from venn_admit import client
+from venn_admit.client import Classifier, Connection
+
+Served = tuple[Program, str, str]
+
+
+def test_the_monitor_and_its_alarms(served: Served, classifier: Classifier) -> None:
+    quiet = classifier.monitor()
+    assert (quiet.classifier, quiet.alarm, quiet.alarms, quiet.documents) == (NAME, False, (), 0)
+    assert classifier.alarms() == ()
+
+    wrong = (samples.scored()["label"] + 1) % samples.CLASS_COUNT
+    classifier.label({f"scored-{row}": int(label) for row, label in enumerate(wrong)})
+    told = classifier.monitor()
+    assert (told.alarm, told.documents, told.points) == (True, SCORED_ROWS, SCORED_ROWS)
+    with venn_admit.connect(served[0].url) as direct:
+        assert at_one_time(told.to_dict()) == at_one_time(direct.classifier(NAME).monitor().to_dict())
+
+    assert classifier.alarms() == told.alarms
+    assert {one.lamp for one in told.alarms} >= {"promise", "true_classes"}
+    for one, document in zip(told.alarms, told.to_dict()["alarms"], strict=True):
+        assert (one.id, one.document) == (document["alarm"], document)
+        assert one.harmful == (one.lamp in {"promise", "partitions"})
+        assert one.label == document["class" if one.lamp == "true_classes" else "predicted_class"]
+        assert (one.match_count is not None) == (one.lamp in {"partitions", "mix"})
+        assert one.target == Decimal("0.8")
+        assert abs(datetime.now(UTC) - one.since).total_seconds() < 600
+
+
+@pytest.mark.parametrize(("alpha", "certified"), [("0.2", True), ("0.0001", False)])
+def test_the_policy(connection: Connection, alpha: str, certified: bool) -> None:
+    made = connection.create(f"policy at {alpha}", list(CLASS_NAMES), logits_only=True)
+    with pytest.raises(client.NotReadyError):
+        made.policy()
+    held_out = samples.held_out()
+    made.ingest(logits=held_out["logits"], labels=held_out["label"], ids=held_out["external_id"])
+    plain = made.calibrate(method="venn-abers", alpha=alpha)
+    calibration = made.calibrate(method="venn-abers", alpha=alpha, certify="predicted", confidence="0.9")
+    policy = made.policy()
+    assert (policy.classifier, policy.calibration) == (made.name, calibration.id)
+    assert (policy.is_certified, policy.kinds, policy.confidence) == (certified, ("predicted",), Decimal("0.9"))
+    assert policy.test == "finite-sample"
+    if certified:
+        assert policy.thresholds == dict(zip(CLASS_NAMES, policy.to_dict()["thresholds"], strict=True))
+        assert any(threshold is not None for threshold in policy.thresholds.values())
+    else:
+        assert policy.thresholds is None
+    assert calibration.certificate is not None
+    assert policy.to_dict().items() >= calibration.certificate.items()
+    assert made.policy(calibration=calibration.id) == policy
+    with pytest.raises(client.InvalidInputError, match="was asked for no certificate"):
+        made.policy(calibration=plain.id)
+
+
+def test_a_policy_has_the_names_of_a_certificate() -> None:
+    there, here = ({field.name for field in fields(one)} for one in (venn_admit.Certificate, client.Policy))
+    assert here - there == {"classifier", "calibration"}
