@@ -87,22 +87,37 @@ class Forwarder:
         """connect: opens a connection to the server."""
         self.delay = 0.0
         self._connect = connect
+        self._servers: list[asyncio.Server] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="forwarder")
         self._thread.start()
-        self._carrying: set[asyncio.Task[None]] = set()
 
     def listen(self, address: str, port: int) -> None:
         """Accept connections at an address of this machine."""
-        asyncio.run_coroutine_threadsafe(asyncio.start_server(self._accept, address, port), self._loop).result()
+        started = asyncio.run_coroutine_threadsafe(asyncio.start_server(self._accept, address, port), self._loop)
+        self._servers.append(started.result())
 
     def close(self) -> None:
-        """Drop all connections."""
+        """Drop all connections, and accept no more."""
+        asyncio.run_coroutine_threadsafe(self._drop(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._loop.close()
+
+    async def _drop(self) -> None:
+        for server in self._servers:
+            server.close()
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        their_reader, their_writer = await self._connect()
+        try:
+            their_reader, their_writer = await self._connect()
+        except OSError:
+            writer.close()
+            return
         async with asyncio.TaskGroup() as both:
             both.create_task(self._carry(reader, their_writer, is_delayed=False))
             both.create_task(self._carry(their_reader, writer, is_delayed=True))

@@ -5,12 +5,12 @@ processors of this machine: more hosts than processors are no faster. Each run i
 bit for bit.
 """
 
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
 import typer
@@ -110,40 +110,50 @@ def _run(scoring: Scoring, used: list[Host], network: str, *, workers: str | Non
 
 def _joined_late(scoring: Scoring, first: Host, second: Host, late: ExitStack) -> _Run:
     """A second worker starts once a first one computes."""
-    joining = threading.Thread(target=lambda: late.enter_context(scoring.worker(second, "late")))
-
-    def join(rows: int) -> None:
-        if rows and joining.ident is None:
-            joining.start()
-
-    trip, scored = scoring.round_trip(first), scoring.score(join)
-    joining.join()
+    trip = scoring.round_trip(first)
+    with _Once(lambda: late.enter_context(scoring.worker(second, "late"))) as join:
+        scored = scoring.score(join)
     note = f"chunks of the one that joined: {scored.chunks[second.name]} of {scored.chunks.total()}"
     return _Run("1, then 2", "near", trip, scored, note)
 
 
 def _cut_off(scoring: Scoring, first: Host, second: Host) -> _Run:
     """A host is cut off while it computes, and comes back."""
-    trip = scoring.round_trip(first)
 
     def pull_the_cable() -> None:
         with second.cut_off():
             time.sleep(_AWAY_SECONDS)
 
-    away = threading.Thread(target=pull_the_cable)
-
-    def cut(rows: int) -> None:
-        if rows and away.ident is None:
-            away.start()
-
-    scored = scoring.score(cut)
-    away.join()
+    trip = scoring.round_trip(first)
+    with _Once(pull_the_cable) as cut:
+        scored = scoring.score(cut)
     again = scoring.score()
     note = (
         f"leases of {LEASE_SECONDS} s; {scored.attempts} attempts at {scored.chunks.total()} chunks; afterwards "
         f"{again.chunks[second.name]} of {again.chunks.total()} on the host that came back"
     )
     return _Run("2", f"one cut off for {_AWAY_SECONDS:.0f} s", trip, scored, note)
+
+
+class _Once:
+    """Does something in a thread when it is told for the first time that rows are done; the end awaits it."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = work
+        self._thread = ThreadPoolExecutor(1)
+        self._done: Future[None] | None = None
+
+    def __call__(self, rows: int) -> None:
+        if rows and self._done is None:
+            self._done = self._thread.submit(self._work)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown()
+        assert self._done is not None, "the job was over before it was seen to advance; score more points"
+        self._done.result()
 
 
 if __name__ == "__main__":

@@ -164,7 +164,7 @@ def alarm_of(answer: Mapping[str, Any]) -> Alarm:
         lamp=answer["lamp"],
         harmful=answer["harmful"],
         label=answer["class" if "class" in answer else "predicted_class"],
-        match_count=answer.get("q"),
+        match_counts=answer.get("q"),
         target=Decimal(answer["target"]),
         since=datetime.fromisoformat(answer["since"]),
         document=answer,
@@ -172,7 +172,7 @@ def alarm_of(answer: Mapping[str, Any]) -> Alarm:
 
 
 def policy_of(answer: Mapping[str, Any]) -> Policy:
-    """Return what became of a certificate."""
+    """Return the outcome of a certification."""
     thresholds = answer["thresholds"]
     return Policy(
         classifier=answer["classifier"],

@@ -379,7 +379,7 @@ class Alarm:
         harmful: Whether it is an alarm: admitted predictions may be wrong more often than they should be. Otherwise it
             is a notice.
         label: The class that it is about: the true one for `true_classes`, otherwise the one predicted.
-        match_count: The values of q in the partition that it is about, such as `1-24`; None if it is about no
+        match_counts: The values of q in the partition that it is about, such as `1-24`; None if it is about no
             partition, and with logits only.
         target: The share right that is promised, 1 - alpha.
         since: When it was seen.
@@ -390,7 +390,7 @@ class Alarm:
     lamp: str
     harmful: bool
     label: str
-    match_count: str | None
+    match_counts: str | None
     target: Decimal
     since: datetime
     document: Mapping[str, Any] = field(repr=False)
@@ -423,14 +423,14 @@ class Monitor:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What became of a certificate: thresholds under which enough is right in every class asked for, if any passed.
+    """The outcome of a certification: the certified thresholds, if any policy passed.
 
     Attributes:
         classifier: The name of the classifier.
         calibration: The number of the calibration that was asked for the certificate.
         is_certified: Whether a policy passed. If none did, everything is rejected.
         kinds: The classes for which it holds: `predicted`, `true` or both.
-        confidence: Over the calibration data, with which it holds.
+        confidence: The probability, over draws of the calibration data, with which the promise holds.
         test: How documents of several points were tested: `finite-sample` or `asymptotic`.
         thresholds: By predicted class, the least p0 at which it is admitted, None for never; None if nothing is
             certified.

@@ -122,7 +122,7 @@ class StoredClassifier:
         return tuple(map(answers.alarm_of, self._transport.get(*self._path("alarms"))["alarms"]))
 
     def policy(self, *, calibration: int | None = None) -> Policy:
-        """Return what became of the certificate that a calibration was asked for: the policy, if one is certified.
+        """Return the certified policy of a calibration, or that none passed.
 
         Args:
             calibration: The number of a calibration; by default the current one.

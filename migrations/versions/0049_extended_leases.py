@@ -4,7 +4,8 @@ Why: an attempt keeps its answer in the transaction that stores what the request
 the database as it was when it began, and cannot update a row that has changed since, as the row of the request did
 whenever its lease was extended. One new table: it takes no time, and older programs go on. They do not see leases that
 newer ones have extended: a request that takes longer than its first lease and is sent again to an older program begins
-anew there, and the attempt of the newer one is rolled back.
+anew there. The attempt of the newer one is rolled back then, if it stores its answer with its effect; otherwise both
+have theirs.
 """
 
 import sqlalchemy as sa

@@ -19,7 +19,7 @@ _LARGEST_KEY = 2**63 - 1
 def cursor_after(key: int | str) -> str:
     """Return the cursor of the page that follows a row; key: its number, or of a list by name, its name.
 
-    >>> key_before(cursor_after(42)), name_before(cursor_after("reviews"))
+    >>> key_before(cursor_after(42)), name_after(cursor_after("reviews"))
     (42, 'reviews')
     """
     said = f"before {key}" if isinstance(key, int) else f"after {key}"
@@ -36,7 +36,7 @@ def key_before(cursor: str | None) -> int | None:
     return key
 
 
-def name_before(cursor: str | None) -> str | None:
+def name_after(cursor: str | None) -> str | None:
     """Return the name after which a page of a list by name begins, as `key_before` does."""
     return None if cursor is None else _read(cursor, _AFTER)
 

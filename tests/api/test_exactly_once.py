@@ -259,7 +259,7 @@ def test_settings_are_changed_once(service: Service, monkeypatch: pytest.MonkeyP
             "If-Match": service.get(SETTINGS).headers["etag"],
         }
         with monkeypatch.context() as patch:
-            patch.setattr(settings, "show_settings", fails)
+            patch.setattr(settings, "_answer", fails)
             died = service.ask(method, path, key=Scope.ADMIN, content=content, headers=headers)
             check_problem(died, 500, "internal")
         again = service.ask(method, path, key=Scope.ADMIN, content=content, headers=headers)
@@ -269,6 +269,30 @@ def test_settings_are_changed_once(service: Service, monkeypatch: pytest.MonkeyP
         assert (again.json(), again.headers["etag"]) == (now.json(), now.headers["etag"])
     assert again.json()["classifier"] == "other"
     assert [one["retired_at"] is None for one in again.json()["settings"]] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("route", "body", "step"),
+    [
+        ("generations/current", {"generation": 1}, "_switched_payload"),
+        ("extractor", {"extractor": "v1"}, "created_payload"),
+    ],
+)
+def test_a_generation_is_changed_once(
+    service: Service, monkeypatch: pytest.MonkeyPatch, route: str, body: dict[str, object], step: str
+) -> None:
+    headers = {"Content-Type": "application/json", "Idempotency-Key": route}
+
+    def put() -> Response:
+        return service.ask("PUT", f"{OWN}/{route}", key=Scope.ADMIN, content=json.dumps(body).encode(), headers=headers)
+
+    with monkeypatch.context() as patch:
+        die_after(patch, generations, step)
+        check_problem(put(), 500, "internal")
+    again = put()
+    assert again.status_code == 200, again.text
+    assert again.headers[REPLAYED] == "true"
+    assert service.get(OWN).json()["extractor"] == body.get("extractor")
 
 
 def test_a_job_that_cannot_be_sent_is_submitted_anew(

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import Request, Response
 
 from venn_admit.service.api.models.classifiers import ClassifierAnswer, Classifiers, CreatedClassifier, NewClassifier
-from venn_admit.service.api.paging import name_before, page
+from venn_admit.service.api.paging import name_after, page
 from venn_admit.service.api.paths import classifier_path
 from venn_admit.service.api.routes.parts import (
     FIRST_PAGE,
@@ -34,7 +34,7 @@ def get_classifiers(request: Request, limit: Limit = FIRST_PAGE, cursor: Cursor 
     """List the classifiers that the key is for, by name."""
     caller: Caller = request.state.caller
     found = list_classifiers(
-        runtime_of(request).engine, shared_name=caller.classifier, limit=limit + 1, after=name_before(cursor)
+        runtime_of(request).engine, shared_name=caller.classifier, limit=limit + 1, after=name_after(cursor)
     )
     rows, follows = page(found, limit, lambda one: one.classifier.name)
     return finite({**classifiers_payload(rows), "next_cursor": follows})

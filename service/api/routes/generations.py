@@ -17,6 +17,7 @@ from venn_admit.service.api.routes.parts import ClassifierName, finite, problems
 from venn_admit.service.api.security.guard import needs
 from venn_admit.service.api.security.keeping import keeping
 from venn_admit.service.flows.calibration.generations import (
+    Switch,
     create_generation,
     list_generations,
     state_extractor,
@@ -79,7 +80,18 @@ def put_current_generation(request: Request, classifier: ClassifierName, given: 
     """
     engine = runtime_of(request).engine
     address = f"{find(engine, classifier).shared_name}@{given.generation}"
-    return finite(switch_payload(switch(engine, address, dry_run=given.dry_run, by=request.state.caller)))
+    switched = switch(
+        engine,
+        address,
+        dry_run=given.dry_run,
+        by=request.state.caller,
+        on_stored=keeping(request, _switched_payload),
+    )
+    return _switched_payload(switched)
+
+
+def _switched_payload(switched: Switch) -> dict[str, Any]:
+    return finite(switch_payload(switched))
 
 
 @routes.put(
@@ -90,5 +102,11 @@ def put_current_generation(request: Request, classifier: ClassifierName, given: 
 )
 def put_extractor(request: Request, classifier: ClassifierName, given: StatedExtractor) -> dict[str, Any]:
     """State which extractor the exemplars that are stored come from, if none was stated; it cannot be changed."""
-    found = state_extractor(runtime_of(request).engine, classifier, given.extractor, by=request.state.caller)
-    return created_payload(found)
+    stated = state_extractor(
+        runtime_of(request).engine,
+        classifier,
+        given.extractor,
+        by=request.state.caller,
+        on_stored=keeping(request, created_payload),
+    )
+    return created_payload(stated)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import Header, Path, Request, Response
@@ -43,7 +44,7 @@ _TAG: dict[int | str, dict[str, Any]] = {
 )
 def get_settings(request: Request, response: Response, classifier: ClassifierName) -> dict[str, Any]:
     """Show what of a classifier can be changed; the ETag is what a change has to show in If-Match."""
-    return _shown(request, response, classifier)
+    return _answer(response, show_settings(runtime_of(request).engine, classifier), _headers)
 
 
 @routes.patch(
@@ -56,16 +57,14 @@ def patch_settings(
     request: Request, response: Response, classifier: ClassifierName, given: NewName, if_match: SeenTag = None
 ) -> dict[str, Any]:
     """Rename a classifier. Everything stored refers to its number, and stays; keys for it are for it as before."""
-    rename(
+    renamed = rename(
         runtime_of(request).engine,
         classifier,
         given.classifier,
         check=_unchanged_since(if_match),
         on_stored=keeping(request, _payload, _headers_of_renamed),
     )
-    renamed = show_settings(runtime_of(request).engine, given.classifier)
-    response.headers.update(_headers_of_renamed(renamed))
-    return _payload(renamed)
+    return _answer(response, renamed, _headers_of_renamed)
 
 
 @routes.delete(
@@ -82,19 +81,20 @@ def delete_setting(
     if_match: SeenTag = None,
 ) -> dict[str, Any]:
     """Retire a setting: it is no longer recalibrated. Its calibrations stay, and calibrating brings it back."""
-    retire(
+    left = retire(
         runtime_of(request).engine,
         classifier,
         setting,
         check=_unchanged_since(if_match),
         on_stored=keeping(request, _payload, _headers),
     )
-    return _shown(request, response, classifier)
+    return _answer(response, left, _headers)
 
 
-def _shown(request: Request, response: Response, classifier: str) -> dict[str, Any]:
-    found = show_settings(runtime_of(request).engine, classifier)
-    response.headers.update(_headers(found))
+def _answer(
+    response: Response, found: ClassifierSettings, headers_of: Callable[[ClassifierSettings], dict[str, str]]
+) -> dict[str, Any]:
+    response.headers.update(headers_of(found))
     return _payload(found)
 
 

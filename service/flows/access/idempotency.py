@@ -12,11 +12,11 @@ that has changed since. So leases are extended in a table of their own, and unti
 beginning of another attempt changes the row.
 
 The effect of some requests and the record of their answer are two transactions. A process may die between them; then
-the lease of its attempt ends, and the request is executed again when it is sent again, which changes nothing:
+the lease of its attempt ends, and the request is executed again when it is sent again:
 
-- Recalibrating serves the requests for it that are due, each in a transaction of its own; those that are served are
+- Recalibrating serves the requests for it that are due, each in a transaction of its own. Those that are served are
   due no longer, and the second answer is without them.
-- Removing a job, switching to a generation, and stating an extractor are no-ops the second time.
+- Removing a job that is removed changes nothing.
 - Cancelling a job again is refused, with the state that the job has.
 
 Only answers that report success are kept. A request that is refused has changed nothing, so that it may be sent again

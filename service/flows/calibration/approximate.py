@@ -85,14 +85,12 @@ def take_in_waiting(engine: Engine, name: str | None = None) -> None:
         log.exception("training exemplars that wait could not join", classifier=name)
 
 
-def held_classifier(connection: Connection, classifier: Classifier | str) -> Classifier:
+def held_classifier(connection: Connection, classifier: Classifier) -> Classifier:
     """Return a classifier as it is now; its training exemplars stay as they are until this transaction ends.
 
-    Those that arrive later wait for the job that the transaction records. classifier: it, or its name. Raises
-    ConflictError if the classifier is being deleted, and NotFoundError if it was or if there is none.
+    Those that arrive later wait for the job that the transaction records. Raises ConflictError if the classifier is
+    being deleted, and NotFoundError if it was.
     """
-    if isinstance(classifier, str):
-        classifier = classifiers.by_name(connection, classifier)
     support.lock(connection, classifier)
     return classifiers.usable(connection, classifier)
 

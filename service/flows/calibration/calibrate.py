@@ -82,7 +82,7 @@ def request_approximations(
     take_in_waiting(engine, name)
     with submit_job(engine, send) as submission:
         connection = submission.connection
-        classifier = held_classifier(connection, name)
+        classifier = held_classifier(connection, classifiers.by_name(connection, name))
         settings_of(classifier)
         classifiers.require_vectors(classifier, "an approximation")
         lacking = lacking_points(connection, classifier)

@@ -75,7 +75,7 @@ def request_mc(engine: Engine, name: str, alpha: Decimal, *, chunk_rows: int, se
     take_in_waiting(engine, name)
     with submit_job(engine, send) as submission:
         connection = submission.connection
-        classifier = held_classifier(connection, name)
+        classifier = held_classifier(connection, classifiers.by_name(connection, name))
         parameters = usable_parameters(connection, classifier)
         require_classes(connection, classifier, [Split.MC])
         if parameters is None:

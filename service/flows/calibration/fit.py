@@ -165,7 +165,7 @@ def request_fit(
 
 def _fittable(submission: Submission, name: str) -> Classifier:
     connection = submission.connection
-    classifier = held_classifier(connection, name)
+    classifier = held_classifier(connection, classifiers.by_name(connection, name))
     classifiers.require_vectors(classifier, "a fit")
     require_support(connection, classifier)
     _require_data(exemplars.split_counts(connection, classifier), classifier)

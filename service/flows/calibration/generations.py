@@ -89,7 +89,14 @@ def list_generations(engine: Engine, name: str) -> list[Listed]:
         return listed(connection, classifiers.generations(connection, classifiers.by_name(connection, name)))
 
 
-def switch(engine: Engine, address: str, *, dry_run: bool = False, by: Caller | None = None) -> Switch:
+def switch(
+    engine: Engine,
+    address: str,
+    *,
+    dry_run: bool = False,
+    by: Caller | None = None,
+    on_stored: Callable[[Connection, Switch], object] = lambda *_: None,
+) -> Switch:
     """Have a classifier's name stand for another of its generations, from one moment to the next.
 
     Whatever looked the name up before goes on with the generation that it found. Keys for the classifier are for it as
@@ -100,6 +107,7 @@ def switch(engine: Engine, address: str, *, dry_run: bool = False, by: Caller | 
         address: The generation, such as `reviews@2`.
         dry_run: Whether to return what would change, and change nothing.
         by: Who asks over HTTP; None: somebody else.
+        on_stored: Is called with what changed, or would change, in the transaction that changes it.
 
     Raises:
         InvalidInputError: The name of the classifier is given, which says no generation.
@@ -125,10 +133,19 @@ def switch(engine: Engine, address: str, *, dry_run: bool = False, by: Caller | 
             note(connection, "switch_generation", after.address, by)
         ids = before.id, after.id
         was, now = listed(connection, [classifiers.by_id(connection, one) for one in ids])
-        return Switch(was, now, is_made=not dry_run)
+        switched = Switch(was, now, is_made=not dry_run)
+        on_stored(connection, switched)
+    return switched
 
 
-def state_extractor(engine: Engine, name: str, extractor: str, *, by: Caller | None = None) -> Classifier:
+def state_extractor(
+    engine: Engine,
+    name: str,
+    extractor: str,
+    *,
+    by: Caller | None = None,
+    on_stored: Callable[[Connection, Classifier], object] = lambda *_: None,
+) -> Classifier:
     """State which extractor the exemplars of a generation come from, for one that has not stated any.
 
     Args:
@@ -136,6 +153,7 @@ def state_extractor(engine: Engine, name: str, extractor: str, *, by: Caller | N
         name: The classifier's name, or a generation.
         extractor: The version.
         by: Who asks over HTTP; None: somebody else.
+        on_stored: Is called with the generation in the transaction that states it.
 
     Raises:
         InvalidInputError: It is not a valid version.
@@ -157,7 +175,9 @@ def state_extractor(engine: Engine, name: str, extractor: str, *, by: Caller | N
         if found.extractor is None:
             classifiers.set_extractor(connection, found, extractor)
             note(connection, "state_extractor", found.address, by)
-        return classifiers.by_id(connection, found.id)
+        stated = classifiers.by_id(connection, found.id)
+        on_stored(connection, stated)
+    return stated
 
 
 def _current(connection: Connection, classifier: Classifier) -> Classifier:

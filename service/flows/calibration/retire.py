@@ -3,9 +3,8 @@
 from sqlalchemy import Engine
 
 from venn_admit.service.errors import Code, ConflictError
-from venn_admit.service.flows.exemplars.settings import Check, OnChanged, locked_settings
+from venn_admit.service.flows.exemplars.settings import Check, ClassifierSettings, OnChanged, locked_settings
 from venn_admit.service.store.calibrations import calibrations, calibrators
-from venn_admit.service.store.calibrations.calibrators import Calibrator
 from venn_admit.service.store.database.engine import transaction
 from venn_admit.service.store.exemplars import classifiers
 
@@ -17,8 +16,10 @@ def retire(
     *,
     check: Check = lambda _: None,
     on_stored: OnChanged = lambda *_: None,
-) -> Calibrator:
+) -> ClassifierSettings:
     """Stop recalibrating a setting; retiring it again changes nothing, and calibrating under it brings it back.
+
+    Returns the settings of the classifier as they are then.
 
     Args:
         engine: The database.
@@ -46,5 +47,6 @@ def retire(
                 setting=calibrator_id,
             )
         calibrators.retire(connection, calibrator_id)
-        on_stored(connection, locked_settings(connection, classifier.address))
-        return calibrators.by_id(connection, classifier, calibrator_id)
+        retired = locked_settings(connection, classifier.address)
+        on_stored(connection, retired)
+    return retired

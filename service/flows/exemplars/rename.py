@@ -4,17 +4,17 @@ from sqlalchemy import Engine
 
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.flows.exemplars.create import check_name
-from venn_admit.service.flows.exemplars.settings import Check, OnChanged, locked_settings
+from venn_admit.service.flows.exemplars.settings import Check, ClassifierSettings, OnChanged, locked_settings
 from venn_admit.service.store.database.engine import transaction
 from venn_admit.service.store.exemplars import classifiers, exemplars
 
 
 def rename(
     engine: Engine, name: str, new: str, *, check: Check = lambda _: None, on_stored: OnChanged = lambda *_: None
-) -> None:
+) -> ClassifierSettings:
     """Give a classifier the name `new`; jobs, caches and decisions refer to it by its key and are not affected.
 
-    Its generations are called by the new name too.
+    Its generations are called by the new name too. Returns its settings as they are then.
 
     Args:
         engine: The database.
@@ -39,4 +39,6 @@ def rename(
                 f"{found.classifier.shared_name!r}, and its generations are called by the new name too"
             )
         classifiers.rename(connection, found.classifier, new)
-        on_stored(connection, locked_settings(connection, new))
+        renamed = locked_settings(connection, new)
+        on_stored(connection, renamed)
+    return renamed

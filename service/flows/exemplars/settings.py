@@ -19,6 +19,11 @@ class ClassifierSettings:
     classifier: Classifier
     settings: Sequence[Calibrator]
 
+    def setting(self, calibrator_id: int) -> Calibrator:
+        """Return one of the settings, by its number."""
+        (found,) = (one for one in self.settings if one.id == calibrator_id)
+        return found
+
 
 Check = Callable[[ClassifierSettings], None]
 """Raises an error of its own if a change is not to be made, because the settings are not those that it is about."""

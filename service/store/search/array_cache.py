@@ -2,8 +2,8 @@
 
 An entry is named by a revision, a UUID that the database changes whenever the content does, and by the order of its
 rows if the program chooses that order. An entry is therefore never out of date: it is present and correct, or it is
-absent. It appears complete, by a rename. Of processes that lack the same one, a single one makes it, and the others
-wait.
+absent. It appears complete, by a rename. Of processes that lack the same one, the first makes it while the others wait
+for some minutes at most.
 """
 
 import os
@@ -35,6 +35,8 @@ _PACKED_BYTES = 1 << 16
 # Two, because while workers move on to the newest, some still read the one before.
 _KEPT = 2
 _TRIES = 5
+# How long to wait for another process that makes the same entry.
+PATIENCE_SECONDS = 300.0
 _REVISION = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ABANDONED_NS = 24 * 3600 * 10**9
 
@@ -151,19 +153,26 @@ class ArrayCache:
         if target.is_dir():
             _mark_used(target)
             return target
-        lock = self._folder / f".lock-{owner}"
-        with ExitStack() as held:
-            try:
-                self._folder.mkdir(parents=True, exist_ok=True)
-                held.enter_context(file_lock(lock))
-            except OSError as error:
-                raise self._unwritable(error) from error
-            held.callback(lock.unlink, missing_ok=True)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        with self._alone(f"{owner}-{revision[:8]}"):
             if not target.is_dir():  # else another process made it meanwhile
                 self._make(target, fill)
         _mark_used(target)
         self._delete_least_used(owner)
         return target
+
+    @contextmanager
+    def _alone(self, name: str) -> Iterator[None]:
+        """Keep other processes from making the same entry, as far as that can be had: it saves work, no more."""
+        lock = self._folder / f".lock-{name}"
+        with ExitStack() as held:
+            with suppress(OSError):  # another process stands still, or the file system knows no locks
+                held.enter_context(file_lock(lock, patience_seconds=PATIENCE_SECONDS))
+                held.callback(lock.unlink, missing_ok=True)
+            yield
 
     def _make(self, target: Path, fill: Callable[[Path], None]) -> None:
         try:
@@ -174,7 +183,7 @@ class ArrayCache:
             fill(draft)
             draft.rename(target)
         except OSError as error:
-            # A process that did not see the lock, as its file was just removed, made the same entry, which is as good.
+            # Another process made the same entry without the lock, which is as good.
             if not target.is_dir():
                 raise DatabaseError(f"{target} cannot be written: {error}; check whether the disk is full") from error
         finally:

@@ -34,7 +34,7 @@ FROM classifier_row_v1
 WHERE id = :classifier_id;
 
 -- name: classifiers
--- Every classifier, or one, with its generations, or those of them after a name; so many at most, if there is a limit.
+-- Classifiers and their generations, by name: all, or those of one classifier, from a name on, and up to a limit.
 SELECT *
 FROM classifier_row_v1
 WHERE

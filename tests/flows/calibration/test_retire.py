@@ -55,7 +55,7 @@ def test_settings_are_known_by_number_and_the_one_in_use_comes_first(tried: Benc
 
 
 def test_what_arrives_asks_for_it_no_longer(tried: Bench, due: Due) -> None:
-    assert retire(tried.engine, "edge", TRIED).retired_at is not None
+    assert retire(tried.engine, "edge", TRIED).setting(TRIED).retired_at is not None
     assert give(tried).recalibrations == 1
     more(tried)
     assert only_request(tried).calibrator_id == IN_USE
@@ -66,7 +66,7 @@ def test_what_arrives_asks_for_it_no_longer(tried: Bench, due: Due) -> None:
 def test_what_it_waited_for_is_dropped(tried: Bench, due: Due) -> None:
     give(tried)
     assert len(tried.rows(REQUEST)) == 2
-    assert retire(tried.engine, "edge", TRIED).due_for is None
+    assert retire(tried.engine, "edge", TRIED).setting(TRIED).due_for is None
     assert only_request(tried).calibrator_id == IN_USE
     assert [request.calibrator_id for request in retry_and_list(tried.engine, "edge")] == [IN_USE]
     age(tried, WAIT)
@@ -107,7 +107,7 @@ def test_one_that_is_being_calibrated_is_not_retired(tried: Bench) -> None:
 
 def test_calibrating_again_brings_it_back(tried: Bench) -> None:
     retire(tried.engine, "edge", TRIED)
-    since = retire(tried.engine, "edge", TRIED).retired_at
+    since = retire(tried.engine, "edge", TRIED).setting(TRIED).retired_at
     assert settings(tried)[TRIED].retired_at == since, "the second time changes nothing"
     tried.calibrate("edge", **EDGE.settings)
     found = settings(tried)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.exemplars import classifiers, exemplars
 from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search import array_cache
 from venn_admit.service.store.search.array_cache import ArrayCache
 
 
@@ -98,18 +100,29 @@ def test_an_entry_that_is_deleted_is_made_again(edge: Bench, folder: Path) -> No
         read(edge, cache)
 
 
-def test_of_those_that_lack_an_entry_one_makes_it(edge: Bench, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.rmtree(folder)
-    begun, go_on, asked = threading.Event(), threading.Event(), []
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event, list[int]]]:
+    """Says when vectors are first read for an entry, which then waits to go on; and how many, of each reading."""
+    begun, go_on, read_counts = threading.Event(), threading.Event(), list[int]()
     vectors = exemplars.vectors
 
-    def held(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
-        asked.append(len(exemplar_ids))
+    def read_when_told(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
+        read_counts.append(len(exemplar_ids))
         begun.set()
-        assert go_on.wait(60)
+        if len(read_counts) == 1:
+            assert go_on.wait(60)
         return vectors(connection, classifier, exemplar_ids)
 
-    monkeypatch.setattr(exemplars, "vectors", held)
+    monkeypatch.setattr(exemplars, "vectors", read_when_told)
+    yield begun, go_on, read_counts
+    go_on.set()
+
+
+def test_of_those_that_lack_an_entry_one_makes_it(
+    edge: Bench, folder: Path, held: tuple[threading.Event, threading.Event, list[int]]
+) -> None:
+    shutil.rmtree(folder)
+    begun, go_on, read_counts = held
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(read, edge, ArrayCache(folder))
         assert begun.wait(60)
@@ -118,5 +131,24 @@ def test_of_those_that_lack_an_entry_one_makes_it(edge: Bench, folder: Path, mon
             second.result(0.5)
         go_on.set()
         np.testing.assert_array_equal(first.result(), second.result())
-    assert len(asked) == 1
+    assert len(read_counts) == 1
     assert len(entries(folder)) == 1, "no lock is left"
+
+
+def test_one_that_stands_still_is_not_awaited_for_ever(
+    edge: Bench,
+    folder: Path,
+    held: tuple[threading.Event, threading.Event, list[int]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shutil.rmtree(folder)
+    monkeypatch.setattr(array_cache, "PATIENCE_SECONDS", 0.1)
+    begun, go_on, read_counts = held
+    with ThreadPoolExecutor(1) as threads:
+        first = threads.submit(read, edge, ArrayCache(folder))
+        assert begun.wait(60)
+        second = read(edge, ArrayCache(folder))
+        go_on.set()
+        np.testing.assert_array_equal(first.result(), second)
+    assert len(read_counts) == 2
+    assert len(entries(folder)) == 1

@@ -95,7 +95,7 @@ def retire(
     from venn_admit.service.flows.calibration.retire import retire as flow
     from venn_admit.service.payloads.catalogue import setting_payload
 
-    retired = flow(open_session().engine, name, setting)
+    retired = flow(open_session().engine, name, setting).setting(setting)
     print_result(
         as_json,
         {"classifier": name, **setting_payload(retired)},
