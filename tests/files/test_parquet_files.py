@@ -298,3 +298,30 @@ def test_memory_is_that_of_a_batch(path: Path) -> None:
     for _ in read_exemplars(path, dimension=DIMENSION * 16, class_count=CLASS_COUNT, batch_rows=500):
         most = max(most, pa.total_allocated_bytes() - held)
     assert most < flat.nbytes / 2
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "brotli", "zstd", "lz4"])
+def test_ids_that_outgrow_their_dictionary_do_not_make_batches_smaller(path: Path, compression: str) -> None:
+    """As those of any large file do, whose first pages refer to a dictionary and whose others hold them plainly."""
+    rows = 130_000
+    columns = {
+        "external_id": pa.array([f"an exemplar {row:08}" for row in range(rows)]),
+        "logits": pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(rows * CLASS_COUNT, np.float32)), CLASS_COUNT),
+    }
+    write_parquet(path, columns, row_group_size=rows, compression=compression)
+    kinds = pq.ParquetFile(path).metadata.row_group(0).column(0).encodings
+    assert {"PLAIN", "RLE_DICTIONARY"} <= set(kinds)
+    sizes = [len(one.external_ids) for one in read_exemplars(path, dimension=None, class_count=CLASS_COUNT)]
+    assert sizes == [8192] * (rows // 8192) + [rows % 8192]
+
+
+def test_a_long_text_in_a_dictionary_makes_batches_smaller(path: Path) -> None:
+    """Each row may hold it, once it is decoded without a dictionary."""
+    rows, text = 130_000, "x" * 500_000
+    ids = pa.array([f"an exemplar {row:08}" for row in range(rows)])
+    notes = pa.array([text, *(f"a note of {row:08}" for row in range(1, rows))])
+    logits = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(rows * CLASS_COUNT, np.float32)), CLASS_COUNT)
+    write_parquet(path, {"external_id": ids, "note": notes, "logits": logits}, row_group_size=rows)
+    budget = 64 << 20
+    first = next(iter(read_exemplars(path, dimension=None, class_count=CLASS_COUNT, memory_budget=budget)))
+    assert len(first.external_ids) * len(text) <= budget // 4

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from venn_admit.service.files.arrow.sizes import LISTED_VALUE_BYTES
 from venn_admit.service.files.budget import too_large
-from venn_admit.service.files.parquet.pages import Page, read_pages
+from venn_admit.service.files.parquet.pages import Page, longest_text, read_pages
 
 _FOOTER_SHARE = 128  # it grows by this factor when it is read
 _COLUMN_LIMIT = 1000
@@ -95,22 +95,24 @@ def affordable_rows(
 class _Pages:
     """The pages of a column chunk.
 
-    held: bytes of its dictionary and its largest page, which are held at once. data: its other pages. expanded_bytes:
-    bytes of the dictionary if texts are decoded without one; 0 if they stay in theirs.
+    held: bytes of its dictionary and its largest page, which are held at once. data: its other pages. longest_text: of
+    the dictionary if texts are decoded without one, in bytes; 0 if they stay in theirs.
     """
 
     held: int
     data: list[Page]
-    expanded_bytes: int
+    longest_text: int
 
     @classmethod
     def read(cls, stream: IO[bytes], column: pq.ColumnChunkMetaData, *, expanded: bool) -> Self:
         start = min(offset for offset in (column.dictionary_page_offset, column.data_page_offset) if offset)
         pages = list(read_pages(stream, start, column.total_compressed_size, column.num_values))
-        dictionary_size = max((page.size for page in pages if page.is_dictionary), default=0)
+        dictionaries = [page for page in pages if page.is_dictionary]
         data = [page for page in pages if not page.is_dictionary]
-        held = dictionary_size + max((page.size for page in data), default=0)
-        return cls(held, data, dictionary_size if expanded else 0)
+        held = max((page.size for page in dictionaries), default=0) + max((page.size for page in data), default=0)
+        texts = dictionaries if expanded and column.physical_type == "BYTE_ARRAY" else []
+        longest = max((longest_text(stream, page, column.compression) for page in texts), default=0)
+        return cls(held, data, longest)
 
     @property
     def value_count(self) -> int:
@@ -118,7 +120,7 @@ class _Pages:
 
     def text_bytes(self, rows: int) -> list[int]:
         """The bytes that the texts of this many rows of each page take at most."""
-        return [page.text_bytes(rows, self.expanded_bytes) for page in self.data]
+        return [page.text_bytes(rows, self.longest_text) for page in self.data]
 
     def rows_within(self, rows: int, limit: int) -> int:
         """The number of rows, 1 to `rows`, that never hold more text than the limit, wherever they begin."""
