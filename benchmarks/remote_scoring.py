@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 from celery import Celery
 from sqlalchemy import Engine, make_url, text
 
 from benchmarks.hosts import Forwarder, Host, forwarding
+from benchmarks.scoring import await_worker, under_new_ids
 from benchmarks.served import NAME
 from venn_admit.service.cli.worker_process import STOP_SECONDS, worker_command, worker_environment
 from venn_admit.service.files.sources import FileSource
@@ -31,7 +31,6 @@ CHUNK_ROWS = 512
 LEASE_SECONDS = 10
 _DATABASE_PORT = 5432
 _BROKER_PORTS = {"redis": 6379, "amqp": 5672}
-_START_SECONDS = 300.0
 
 # Run on a host: the median of what an answer takes.
 _ROUND_TRIP = """
@@ -108,8 +107,10 @@ class Scoring:
     @contextmanager
     def worker(self, host: Host, home: str, *, processes: int = 1) -> Iterator[None]:
         """A worker on a host, which is up; its home keeps a cache of the training exemplars."""
-        place, before = self.folder / home, self._live()
+        place = self.folder / home
         place.mkdir(exist_ok=True)
+        with connect(self.engine) as connection:
+            others = jobs.live_workers(connection)
         environment = {
             "VENN_ADMIT_HOME": str(place),
             "VENN_ADMIT_DATABASE_URL": self._at(host),
@@ -125,11 +126,7 @@ class Scoring:
                 stderr=subprocess.STDOUT,
             )
         try:
-            deadline = time.monotonic() + _START_SECONDS
-            while self._live() == before:
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"no worker came up on {host.name}: {(place / 'log').read_text()[-2000:]}")
-                time.sleep(0.1)
+            await_worker(self.engine, process, others=others)
             yield
         finally:
             process.terminate()
@@ -137,9 +134,7 @@ class Scoring:
 
     def score(self, on_progress: Callable[[int], None] = lambda _rows: None) -> Scored:
         """Score a file of new points, and check what is decided; on_progress is told the rows done, again and again."""
-        path = self.folder / f"points-{self.files}.npz"
-        with np.load(self.folder / "points.npz") as points:
-            np.savez(path, **points, id=[f"{self.files}-{row}" for row in range(len(points["f"]))])
+        path = under_new_ids(self.folder / "points.npz", self.files)
         self.files += 1
         before, began = self._carried(), time.perf_counter()
         request = request_score(
@@ -190,10 +185,6 @@ class Scoring:
 
     def _carried(self) -> int:
         return sum(host.carried() for host in self.hosts)
-
-    def _live(self) -> int:
-        with connect(self.engine) as connection:
-            return jobs.live_workers(connection)
 
 
 def _broker_port(broker: str) -> int:

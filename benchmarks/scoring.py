@@ -93,9 +93,7 @@ class _Scoring:
 
     def score(self) -> None:
         """As `venn-admit score` does it, of a file whose rows are all new, because their ids are."""
-        path = self.files / f"score-{len(self.seconds)}.npz"
-        with np.load(self.files / "score.npz") as points:
-            np.savez(path, **points, id=[f"{len(self.seconds)}-{row}" for row in range(len(points["y"]))])
+        path = under_new_ids(self.files / "score.npz", len(self.seconds))
         start = time.perf_counter()
         request = request_score(
             self.engine,
@@ -145,7 +143,7 @@ def workers(engine: Engine, home: Path) -> Iterator[Celery]:
             stderr=subprocess.STDOUT,
         )
     try:
-        _await_worker(engine, process)
+        await_worker(engine, process)
         yield app
     finally:
         app.close()
@@ -153,11 +151,20 @@ def workers(engine: Engine, home: Path) -> Iterator[Celery]:
         process.communicate(timeout=STOP_SECONDS)
 
 
-def _await_worker(engine: Engine, process: "subprocess.Popen[bytes]") -> None:
+def under_new_ids(points: Path, run: int) -> Path:
+    """Write a file of the same points beside it, which are all new, because their ids are of this run."""
+    path = points.with_stem(f"{points.stem}-{run}")
+    with np.load(points) as arrays:
+        np.savez(path, **arrays, id=[f"{run}-{row}" for row in range(len(arrays["f"]))])
+    return path
+
+
+def await_worker(engine: Engine, process: "subprocess.Popen[bytes]", *, others: int = 0) -> None:
+    """Wait until a worker is up; others: how many were before it. Raises RuntimeError if it does not come up."""
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         with connect(engine) as connection:
-            if jobs.live_workers(connection):
+            if jobs.live_workers(connection) > others:
                 return
         time.sleep(0.1)
     raise RuntimeError(f"no worker came up within {_START_SECONDS:.0f} s")
