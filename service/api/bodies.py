@@ -6,18 +6,23 @@ body with a long stretch without texts and brackets, or with more of them than a
 
 import json
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from venn_admit.service.api.problems import Problem, Refused
 
+_Read = TypeVar("_Read")
+
 MOST_NESTING = 32
 # 1,000 exemplars with 100 attributes, each a name and a text, are 200,000 texts, and 100,000 classes as many.
 MOST_PARTS = 500_000
 # 100,000 numbers of 80 characters each, the spaces before them included.
 MOST_BYTES_WITHOUT_PARTS = 8 << 20
+# A shorter one takes some milliseconds at worst, and mostly less than it takes to hand it to a thread.
+BYTES_FOR_A_THREAD = 32 << 10
 
 # A text, whose brackets mean nothing and whose end may be missing, or a bracket. Whatever follows a quote is taken at
 # once, so that no part of a body is looked at twice.
@@ -25,15 +30,19 @@ _PART = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL
 
 
 class JsonRequest(Request):
-    """A request whose body is checked and parsed in a thread."""
+    """A request whose body is checked and parsed in a thread, unless it is short."""
 
     async def check(self) -> None:
         """Read the body. Raises Refused if no request may hold such JSON."""
-        await run_in_threadpool(check_json, await self.body())
+        await _apart(check_json, await self.body())
 
     async def json(self) -> Any:
         """Return what the body holds."""
-        return await run_in_threadpool(parse_json, await self.body())
+        return await _apart(parse_json, await self.body())
+
+
+async def _apart(read: Callable[[bytes], _Read], body: bytes) -> _Read:
+    return read(body) if len(body) < BYTES_FOR_A_THREAD else await run_in_threadpool(read, body)
 
 
 def parse_json(body: bytes) -> Any:

@@ -56,17 +56,17 @@ def test_a_text_is_looked_at_once() -> None:
     assert [part.span() for part in parts] == [(0, 1), (2, 2003)]
 
 
-def test_the_loop_goes_on_while_a_body_is_checked_and_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_loop_goes_on_while_a_long_body_is_checked_and_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both end once the loop has gone on; if it could not, they would give up after half a minute."""
     gone_on = threading.Event()
     waited = []
 
-    def waiting(body: bytes) -> str:
+    def waiting(body: bytes) -> int:
         waited.append(gone_on.wait(30))
-        return body.decode()
+        return len(body)
 
     async def receive() -> dict[str, object]:
-        return {"type": "http.request", "body": b"{}"}
+        return {"type": "http.request", "body": b" " * bodies.BYTES_FOR_A_THREAD}
 
     async def both() -> list[object]:
         request = JsonRequest(Request({"type": "http", "method": "POST", "headers": []}).scope, receive)
@@ -78,5 +78,5 @@ def test_the_loop_goes_on_while_a_body_is_checked_and_parsed(monkeypatch: pytest
 
     monkeypatch.setattr(bodies, "check_json", waiting)
     monkeypatch.setattr(bodies, "parse_json", waiting)
-    assert asyncio.run(both())[1] == "{}"
+    assert asyncio.run(both())[1] == bodies.BYTES_FOR_A_THREAD
     assert waited == [True, True]

@@ -146,7 +146,7 @@ _MATRIX_BYTES = 4 << 20
 def _width(column: Column, values: Values) -> int:
     """The number of bytes of the longest payload of a column."""
     if isinstance(column, Bytes):
-        return max((len(value) for value in values if value is not None), default=0)
+        return max(map(len, filter(None, values)), default=0)
     return column.wire.itemsize
 
 
