@@ -4,6 +4,9 @@ An entry is named by a revision, a UUID that the database changes whenever the c
 rows if the program chooses that order. An entry is therefore never out of date: it is present and correct, or it is
 absent. It appears complete, by a rename. Of processes that lack the same one, the first makes it while the others wait
 for some minutes at most.
+
+What one computation alone needs is mapped too, from files that have lost their names: the kernel can write it to the
+disk and take its memory, and nothing is left of it when the computation ends, however it does.
 """
 
 import os
@@ -39,6 +42,7 @@ _TRIES = 5
 PATIENCE_SECONDS = 300.0
 _REVISION = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ABANDONED_NS = 24 * 3600 * 10**9
+_VECTORS = "vectors.npy"
 
 _Read = TypeVar("_Read")
 
@@ -79,7 +83,7 @@ class ArrayCache:
             known = slice(int(np.searchsorted(ids, classifier.support_version, side="right")))
             return CachedSupport(
                 ids=ids[known],
-                vectors=np.load(folder / "vectors.npy", mmap_mode="r")[known],
+                vectors=_load_vectors(folder)[known],
                 support=Support(
                     logits=np.load(folder / "logits.npy", mmap_mode="r")[known],
                     labels=np.load(folder / "labels.npy")[known],
@@ -94,23 +98,33 @@ class ArrayCache:
         """Return the vectors of a snapshot's vp points in the given order, (n_vp, D) float32, mapped read-only."""
 
         def fill(folder: Path) -> None:
-            rows = block_rows(self.memory_budget, 4 * classifier.dimension)
-            with (
-                connect(engine) as connection,
-                _float_rows(folder / "vectors.npy", len(exemplar_ids), classifier.dimension) as append,
-            ):
-                for start in range(0, len(exemplar_ids), rows):
-                    append(exemplars.vectors(connection, classifier, exemplar_ids[start : start + rows]))
-
-        def read(folder: Path) -> Float32Array:
-            vectors: Float32Array = np.load(folder / "vectors.npy", mmap_mode="r")
-            return vectors
+            with connect(engine) as connection:
+                self._write_vectors(folder, connection, classifier, exemplar_ids)
 
         # The order of the rows is that of the program's index of vp, and another version may use another order.
         order = blake2b(exemplar_ids.tobytes(), digest_size=8).hexdigest()
         return self._open(
-            engine, f"localizer-{calibration.calibrator_id}", f"{calibration.revision}-{order}", fill, read
+            engine, f"localizer-{calibration.calibrator_id}", f"{calibration.revision}-{order}", fill, _load_vectors
         )
+
+    def mapped_vectors(self, connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
+        """Return the vectors of some exemplars in the given order, (n, D) float32, mapped read-only.
+
+        They are no entry: the file has no name any more, and takes room on the disk for as long as the array lives.
+        """
+        with self._unnamed() as folder:
+            self._write_vectors(folder, connection, classifier, exemplar_ids)
+            return _load_vectors(folder)
+
+    def mapped_rows(self, vectors: Float32Array, rows: IntArray) -> Float32Array:
+        """Return some rows of vectors (n, D), which may be mapped, as a copy (len(rows), D) of the same kind."""
+        width = vectors.shape[1]
+        step = block_rows(self.memory_budget, 4 * width)
+        with self._unnamed() as folder:
+            with _float_rows(folder / _VECTORS, len(rows), width) as append:
+                for start in range(0, len(rows), step):
+                    append(vectors[rows[start : start + step]])
+            return _load_vectors(folder)
 
     def delete_outdated(self, engine: Engine) -> int:
         """Delete the entries of revisions that are no more, which may hold what was removed; return how many.
@@ -175,19 +189,43 @@ class ArrayCache:
             yield
 
     def _make(self, target: Path, fill: Callable[[Path], None]) -> None:
+        with self._draft() as draft:
+            try:
+                fill(draft)
+                draft.rename(target)
+            except OSError as error:
+                # Another process made the same entry without the lock, which is as good.
+                if not target.is_dir():
+                    raise _unwritten(target, error) from error
+
+    @contextmanager
+    def _unnamed(self) -> Iterator[Path]:
+        """A folder for what is only mapped, and is gone with its files once the block ends."""
+        with self._draft() as folder:
+            try:
+                yield folder
+            except OSError as error:
+                raise _unwritten(folder, error) from error
+
+    @contextmanager
+    def _draft(self) -> Iterator[Path]:
         try:
+            self._folder.mkdir(parents=True, exist_ok=True)
             draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=self._folder))
         except OSError as error:
             raise self._unwritable(error) from error
         try:
-            fill(draft)
-            draft.rename(target)
-        except OSError as error:
-            # Another process made the same entry without the lock, which is as good.
-            if not target.is_dir():
-                raise DatabaseError(f"{target} cannot be written: {error}; check whether the disk is full") from error
+            yield draft
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+
+    def _write_vectors(
+        self, folder: Path, connection: Connection, classifier: Classifier, exemplar_ids: IntArray
+    ) -> None:
+        step = block_rows(self.memory_budget, 4 * classifier.dimension)
+        with _float_rows(folder / _VECTORS, len(exemplar_ids), classifier.dimension) as append:
+            for start in range(0, len(exemplar_ids), step):
+                append(exemplars.vectors(connection, classifier, exemplar_ids[start : start + step]))
 
     def _unwritable(self, error: OSError) -> DatabaseError:
         return DatabaseError(
@@ -201,6 +239,15 @@ class ArrayCache:
         for draft in self._folder.glob(".draft-*"):
             if time.time_ns() - _used_at(draft) > _ABANDONED_NS:  # left by a process that was killed
                 shutil.rmtree(draft, ignore_errors=True)
+
+
+def _unwritten(target: Path, error: OSError) -> DatabaseError:
+    return DatabaseError(f"{target} cannot be written: {error}; check whether the disk is full")
+
+
+def _load_vectors(folder: Path) -> Float32Array:
+    vectors: Float32Array = np.load(folder / _VECTORS, mmap_mode="r")
+    return vectors
 
 
 def _mark_used(entry: Path) -> None:
@@ -226,7 +273,7 @@ def _write_support(connection: Connection, classifier: Classifier, folder: Path)
             start += len(block_labels)
     assert start == len(ids), "the training exemplars are read within one snapshot"
     block_rows = _packed_rows(classifier.dimension)
-    with _float_rows(folder / "vectors.npy", len(ids), classifier.dimension) as append:
+    with _float_rows(folder / _VECTORS, len(ids), classifier.dimension) as append:
         for block in exemplars.support_vector_blocks(connection, classifier, ids, block_rows):
             append(block)
     np.save(folder / "ids.npy", ids)
