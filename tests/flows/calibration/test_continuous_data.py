@@ -368,7 +368,7 @@ class TestOlderPrograms:
         theirs.mkdir(parents=True)
         with connect(edge.engine) as connection:
             newest = replace(classifier, support_version=edge.value(NEWEST))
-            array_cache._write_support(connection, newest, theirs)
+            array_cache._write_support(connection, newest, theirs, ())
         found, own = cache.support(edge.engine, classifier), edge.cache.support(edge.engine, classifier)
         assert len(np.load(theirs / "ids.npy")) == len(own.ids) + 3
         for one, other in (
