@@ -11,9 +11,10 @@ from venn_admit.service.core.approximation import distance_tiles, localizer
 from venn_admit.service.core.approximation.localizer import category_weight
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.calibrators.venn_admit import decide as deciding
-from venn_admit.service.core.calibrators.venn_admit.decide import Localizer, decide
+from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
+from venn_admit.service.core.memory import BLOCK_SHARE, DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.neighbours.index import NeighbourIndex
 from venn_admit.service.core.neighbours.search import search
 from venn_admit.service.core.types import Approximation, CalibrationPoints, Float32Array, FloatArray, IntArray
@@ -84,7 +85,7 @@ def test_each_query_is_weighed_once_in_the_precision_it_needs(monkeypatch: pytes
     assert products == [np.float32] * 2 + [np.float64] * 2  # of 65 queries each, in tiles of 64
 
 
-def test_singletons_alone_are_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_singletons_alone_are_weighed_in_blocks_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     count, class_count = 300, 3
     points = CalibrationPoints(
@@ -101,21 +102,32 @@ def test_singletons_alone_are_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
     logits = 4 * rng.standard_normal((200, class_count))
     view = Approximation(logits, logits.argmax(axis=1), rng.integers(2, size=200), rng.random(200))
     vectors = rng.standard_normal((200 + count, 5)).astype(np.float32)
-    weighed = []
+    weighed: list[Float32Array] = []
 
     def counted(queries: Float32Array, *rest: Any, **options: Any) -> FloatArray:
         weighed.append(queries)
         return category_weight(queries, *rest, **options)
 
     monkeypatch.setattr(deciding, "category_weight", counted)
-    decided = decide(
-        admit,
-        venn,
-        view,
-        settings,
-        neighbour_count=K,
-        require_full_match=False,
-        localizer=Localizer.over(vectors[200:], 1.0, vectors[:200]),
-    )
-    assert 0 < decided.sets.singleton.sum() < 200
-    np.testing.assert_array_equal(np.concatenate(weighed), vectors[:200][decided.sets.singleton])
+
+    def decided_within(memory_budget: int) -> Decisions:
+        weighed.clear()
+        found = decide(
+            admit,
+            venn,
+            view,
+            settings,
+            neighbour_count=K,
+            require_full_match=False,
+            localizer=Localizer.over(vectors[200:], 1.0, vectors[:200], memory_budget=memory_budget),
+            memory_budget=memory_budget,
+        )
+        assert 0 < found.sets.singleton.sum() < 200
+        np.testing.assert_array_equal(np.concatenate(weighed), vectors[:200][found.sets.singleton])
+        return found
+
+    whole = decided_within(DEFAULT_MEMORY_BUDGET)
+    assert len(weighed) == 1
+    parts = decided_within(16 * BLOCK_SHARE * vectors[0].nbytes)
+    assert max(map(len, weighed)) == 16
+    np.testing.assert_array_equal(parts.probabilities.upweight, whole.probabilities.upweight)

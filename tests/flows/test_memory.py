@@ -4,6 +4,7 @@ import ast
 import inspect
 import tracemalloc
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,18 +17,21 @@ from tests.conftest import fresh_database
 from tests.running import Bench
 from venn_admit.service import flows
 from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.core.memory import BLOCK_SHARE, DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import CalibratorSettings, KnnParameters
 from venn_admit.service.files.sources import FileSource
 from venn_admit.service.flows.calibration.calibrate import calibrate
+from venn_admit.service.flows.calibration.fit import fit, request_neighbours
 from venn_admit.service.flows.computing import job_kinds
 from venn_admit.service.flows.decisions.score import Scored
+from venn_admit.service.flows.exemplars.create import create
 from venn_admit.service.flows.jobs.chunks import ChunkWork
 from venn_admit.service.flows.methods.venn_admit.snapshot import DecidedByAdmit
 from venn_admit.service.flows.reporting.evaluate import evaluate, request_evaluation_of_source
 from venn_admit.service.report.evaluation.payload import report_payload
 from venn_admit.service.store.database.engine import connect, create_engine
 from venn_admit.service.store.exemplars import classifiers
+from venn_admit.service.store.search.array_cache import ArrayCache
 from venn_admit.service.store.work import jobs
 
 SMALL = 16 << 20
@@ -38,12 +42,12 @@ CLASSES, DIMENSION, HELD_OUT, SCORED = 100, 8, 12_000, 800
 _Result = TypeVar("_Result")
 
 
-def made(rows: int, seed: int) -> dict[str, Any]:
+def made(rows: int, seed: int, *, classes: int = CLASSES, dimension: int = DIMENSION) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
-    label = rng.integers(0, CLASSES, rows)
+    label = rng.integers(0, classes, rows)
     return {
-        "r": rng.standard_normal((rows, DIMENSION)).astype(np.float32),
-        "f": (np.eye(CLASSES)[label] * 4 + rng.standard_normal((rows, CLASSES))).astype(np.float32),
+        "r": rng.standard_normal((rows, dimension)).astype(np.float32),
+        "f": (np.eye(classes)[label] * 4 + rng.standard_normal((rows, classes))).astype(np.float32),
         "y": label,
         "id": np.array([f"{seed}-{row}" for row in range(rows)]),
     }
@@ -131,6 +135,70 @@ def test_an_evaluation(wide: Bench) -> None:
     large, whole = peak(lambda: run(DEFAULT_MEMORY_BUDGET))
     assert small <= SMALL + data < large
     assert found == whole
+
+
+SHORT, LONG, LONG_HELD_OUT = 2, 256, 15_000
+
+# Three tiles of the localizer, and two blocks of the budget.
+LONGER = 3 * (8 << 10) * (LONG - SHORT) + 2 * SMALL // BLOCK_SHARE
+
+
+@pytest.fixture(scope="module")
+def long(server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """Two classifiers with the same points, nine of ten in vp, whose vectors are short in one and long in the other."""
+    with fresh_database(server_url, template_database) as url:
+        engine: Engine = create_engine(url)
+        bench = Bench(engine, tmp_path_factory.mktemp("long"))
+        bench.cache = ArrayCache(bench.folder / "cache", memory_budget=SMALL)
+        share = Decimal("0.05")
+        for dimension in (SHORT, LONG):
+            create(
+                engine,
+                str(dimension),
+                ("a", "b"),
+                seed=0,
+                dimension=dimension,
+                neighbour_count=5,
+                knn_share=share,
+                mc_share=share,
+            )
+            for split, rows, seed in (("train", 200, 1), ("held-out", LONG_HELD_OUT, 2)):
+                path = bench.write(f"{split}.npz", made(rows, seed, classes=2, dimension=dimension))
+                bench.ingest(str(dimension), path, split)
+        yield bench
+        engine.dispose()
+
+
+def test_a_fit_holds_no_vectors(long: Bench) -> None:
+    def run(dimension: int) -> int:
+        name = str(dimension)
+        long.run(request_neighbours(long.engine, name, chunk_rows=2048))
+        taken, _ = peak(
+            lambda: fit(long.engine, long.cache, name, on_epoch=lambda _model, _line: None, memory_budget=SMALL)
+        )
+        return taken
+
+    run(SHORT)  # the first imports torch, which is traced too
+    assert run(LONG) - run(SHORT) <= LONGER < 4 * LONG * LONG_HELD_OUT
+
+
+def test_an_evaluation_holds_no_vectors(long: Bench) -> None:
+    """By Venn-Abers, whose rival by bands needs those of vp in an order of its own."""
+
+    def run(dimension: int) -> int:
+        name = str(dimension)
+        long.adopt(name, KnnParameters(np.zeros(2), np.ones(2), 1.0), 1.0)
+        long.calibrate_abers(name, score="network")
+        path = long.write("evaluate.npz", made(5000, 4, classes=2, dimension=dimension))
+        request = request_evaluation_of_source(
+            long.engine, name, FileSource(path), calibration_id=None, chunk_rows=2048
+        )
+        assert request.job_id is not None
+        long.run(request.job_id)
+        taken, _ = peak(lambda: evaluate(long.engine, long.cache, request, "made", memory_budget=SMALL))
+        return taken
+
+    assert run(LONG) - run(SHORT) <= LONGER < 4 * LONG * LONG_HELD_OUT
 
 
 def fields(scored: Scored) -> list[bytes]:

@@ -1,5 +1,7 @@
 """Venn-ADMIT by its usual settings, beside a calibration by another method (docs/PROCEDURE.md, sections 3 to 6)."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from venn_admit.service.core.approximation.knn import calibration_points
@@ -14,13 +16,14 @@ from venn_admit.service.core.types import (
     Approximation,
     CalibratorSettings,
     Float32Array,
+    IntArray,
 )
 from venn_admit.service.errors import NotReadyError
 
 
 def admit_rival(
     held_out: HeldOut,
-    vp_vectors: Float32Array,
+    vp_vectors: Callable[[IntArray], Float32Array],
     points: Approximation,
     vectors: Float32Array,
     settings: CalibratorSettings,
@@ -35,7 +38,8 @@ def admit_rival(
 
     Args:
         held_out: The held-out points; `mc` and `vp` calibrate.
-        vp_vectors: (n_vp, D) float32, of `vp` in its order.
+        vp_vectors: Returns the vectors of all rows of `vp`, (n_vp, D) float32, in the order in which they are given,
+            (n_vp,) int64; may be a memory map.
         points: The KNN's view of the points to decide on.
         vectors: (n, D) float32, of these points.
         settings: Of Venn-ADMIT.
@@ -56,7 +60,7 @@ def admit_rival(
     view = held_out.vp.seen.knn
     sets = admit.sets(view.logits, view.predicted, view.match_count, view.distance, memory_budget=memory_budget)
     venn = VennIndex(vp, sets.singleton, class_count=class_count, settings=settings, omega=omega)
-    localizer = Localizer.over(vp_vectors[venn.order], eta_loc, vectors, memory_budget=memory_budget)
+    localizer = Localizer.over(vp_vectors(venn.order), eta_loc, vectors, memory_budget=memory_budget)
     plain, weighted = (
         decide(
             admit,

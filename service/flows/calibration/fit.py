@@ -254,8 +254,8 @@ def _compute(
         logits = exemplars.network_logits(connection, classifier, knn.ids)
         labels = exemplars.labels(connection, knn.ids)
         chosen = localizer_rows(knn.row_keys, len(vp.ids), seed=classifier.seed)
-        chosen_vectors = exemplars.vectors(connection, classifier, knn.ids[chosen])
-        vp_vectors = exemplars.vectors(connection, classifier, vp.ids)
+        chosen_vectors = cache.mapped_vectors(connection, classifier, knn.ids[chosen])
+        vp_vectors = cache.mapped_vectors(connection, classifier, vp.ids)
 
     knn_fit = fit_knn(
         knn_neighbours,

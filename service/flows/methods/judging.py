@@ -1,5 +1,6 @@
 """What a method says of labelled points that it has decided on, and what it is given for that."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from venn_admit.service.core.comparison.held_out import HeldOut
@@ -14,29 +15,22 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 class PointsToJudge:
     """Labelled points, the decisions on them, and the held-out data that other methods are calibrated on.
 
-    rows: n points. vectors: (n, D) float32. held_out_vectors: (m, D) float32, of all held-out data; both None if the
-    classifier has logits only. vp_rows: (n_vp,) int64, which of them are those of `held_out.vp`, in its order.
+    rows: n points. vectors: (n, D) float32; None if the classifier has logits only. vp_vectors: returns the vectors of
+    rows of `held_out.vp`, (m, D) float32, in the order in which they are given, (m,) int64, if there are vectors. All
+    of these may be memory maps.
     """
 
     classifier: Classifier
     rows: EvaluatedRows
     vectors: Float32Array | None
     held_out: HeldOut
-    held_out_vectors: Float32Array | None
-    vp_rows: IntArray
+    vp_vectors: Callable[[IntArray], Float32Array]
 
     @property
     def own_vectors(self) -> Float32Array:
         """Those of the points, for whoever knows that there are vectors."""
         assert self.vectors is not None, "a classifier with logits only has no vectors"
         return self.vectors
-
-    @property
-    def vp_vectors(self) -> Float32Array:
-        """Those of vp, (n_vp, D) float32, copied; likewise."""
-        assert self.held_out_vectors is not None, "a classifier with logits only has no vectors"
-        vectors: Float32Array = self.held_out_vectors[self.vp_rows]
-        return vectors
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from venn_admit.service.core.comparison.selective import (
 from venn_admit.service.core.documents import documents_of
 from venn_admit.service.core.evaluation.points import EvaluationPoints
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.types import SelectiveMethod
+from venn_admit.service.core.types import Float32Array, IntArray, SelectiveMethod
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.files.sources import ExemplarSource
 from venn_admit.service.flows.calibration.approximate import require_support
@@ -127,14 +127,18 @@ def evaluate(
             connection, classifier, request.calibration_id, exemplar_ids, weighted=weighted
         )
         keys = exemplars.keys(connection, exemplar_ids)
-        vectors = None if knn is None else exemplars.vectors(connection, classifier, exemplar_ids)
+        vectors = None if knn is None else cache.mapped_vectors(connection, classifier, exemplar_ids)
         held_out = read_held_out(connection, classifier, snapshot, besides=exemplar_ids, memory_budget=memory_budget)
-        calibration_data, vp_rows = comparison_calibration(connection, classifier, held_out)
+        calibration_data, vp_rows = comparison_calibration(connection, cache, classifier, held_out)
         origin = reports.snapshot_origin(connection, calibration)
+
+    def vp_vectors(order: IntArray) -> Float32Array:
+        assert calibration_data.vectors is not None, "a classifier with logits only has no vectors"
+        return cache.mapped_rows(calibration_data.vectors, vp_rows[order])
 
     judged = method.judge(
         snapshot,
-        PointsToJudge(classifier, rows, vectors, held_out.splits, calibration_data.vectors, vp_rows),
+        PointsToJudge(classifier, rows, vectors, held_out.splits, vp_vectors),
         memory_budget=memory_budget,
     )
     compared = comparison_methods(

@@ -22,6 +22,7 @@ from venn_admit.service.flows.methods.method import Snapshot
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.exemplars import approximations, exemplars
 from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search.array_cache import ArrayCache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +75,7 @@ def read_held_out(
 
 
 def comparison_calibration(
-    connection: Connection, classifier: Classifier, held_out: ReadHeldOut
+    connection: Connection, cache: ArrayCache, classifier: Classifier, held_out: ReadHeldOut
 ) -> tuple[ComparisonCalibration, IntArray]:
     """Return all held-out labelled points, in the order of their external ids, because sums round by it.
 
@@ -90,7 +91,7 @@ def comparison_calibration(
         label=np.concatenate([split.label for split in splits])[order],
         network_logits=np.concatenate([split.seen.network_logits for split in splits])[order],
         nonconformity=None if held_out.nonconformity is None else held_out.nonconformity[order],
-        vectors=None if classifier.knn is None else exemplars.vectors(connection, classifier, keys.ids[order]),
+        vectors=None if classifier.knn is None else cache.mapped_vectors(connection, classifier, keys.ids[order]),
         draws=uniform_draws([keys.row_keys[row] for row in order], seed=classifier.seed),
     )
     return calibration, place[held_out.vp]

@@ -82,7 +82,7 @@ def methods_table(
         calibrations.require_whole(connection, classifier, calibration)  # points may be forgotten while it is loaded
         found = read_held_out(connection, classifier, snapshot, besides=none, memory_budget=memory_budget)
         of_mc = _without_vp(found)
-        data = ComparisonData(of_mc.splits, *comparison_calibration(connection, classifier, of_mc))
+        data = ComparisonData(of_mc.splits, *comparison_calibration(connection, cache, classifier, of_mc))
     mc, settings = of_mc.splits.mc, calibration.method_settings
     rows = judged_rows(mc, seed=classifier.seed, most=MOST_JUDGED)
     neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count

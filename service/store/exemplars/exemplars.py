@@ -367,17 +367,23 @@ def count_stored(connection: Connection, exemplar_ids: IntArray) -> int:
     return count
 
 
-def support_ids(connection: Connection, classifier: Classifier) -> IntArray:
-    """Return the training exemplars in order of ingestion, without those that wait, (N,) int64."""
-    parameters = {"classifier_id": classifier.id, "support_version": classifier.support_version}
+def support_ids(connection: Connection, classifier: Classifier, *, after: int = 0) -> IntArray:
+    """Return the training exemplars after an id in order of ingestion, without those that wait, (N,) int64."""
+    parameters = {"classifier_id": classifier.id, "after": after, "support_version": classifier.support_version}
     packed = connection.execute(statement("exemplars.support_ids"), parameters).scalar_one()
     return unpacked_ids(packed)
+
+
+def support_fingerprint(connection: Connection, classifier: Classifier, *, up_to: int) -> bytes:
+    """Return what tells apart which exemplars train up to an id, their labels and their contents, 32 bytes."""
+    parameters = {"classifier_id": classifier.id, "up_to": up_to}
+    return bytes(connection.execute(statement("exemplars.support_fingerprint"), parameters).scalar_one())
 
 
 def support_blocks(
     connection: Connection, classifier: Classifier, ids: IntArray, block_rows: int
 ) -> Iterator[tuple[IntArray, Float32Array]]:
-    """Yield labels and network logits of the training exemplars, all of whose `ids` are given, in their order."""
+    """Yield labels and network logits of the training exemplars of all ascending `ids` in a range, in their order."""
     columns: dict[str, FixedColumn] = {
         "id": INT8,
         "label": INT4,
@@ -391,7 +397,7 @@ def support_blocks(
 def support_vector_blocks(
     connection: Connection, classifier: Classifier, ids: IntArray, block_rows: int
 ) -> Iterator[Float32Array]:
-    """Yield vectors of the training exemplars, all of whose `ids` are given, in order of ingestion."""
+    """Yield vectors of the training exemplars of all ascending `ids` in a range, in their order."""
     columns: dict[str, FixedColumn] = {"exemplar_id": INT8, "vector": Vector(classifier.dimension)}
     query, parts = copy_query("exemplars.support_vectors"), _parts(classifier, ids, block_rows)
     for block in copy_out_packed(driver_cursor(connection), query, parts, columns):

@@ -4,8 +4,12 @@ An entry is named by a revision, a UUID that the database changes whenever the c
 rows if the program chooses that order. An entry is therefore never out of date: it is present and correct, or it is
 absent. It appears complete, by a rename. Of processes that lack the same one, the first makes it while the others wait
 for some minutes at most.
+
+What one computation alone needs is mapped too, from files that have lost their names: the kernel can write it to the
+disk and take its memory, and nothing is left of it when the computation ends, however it does.
 """
 
+import io
 import os
 import re
 import shutil
@@ -39,6 +43,9 @@ _TRIES = 5
 PATIENCE_SECONDS = 300.0
 _REVISION = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ABANDONED_NS = 24 * 3600 * 10**9
+# What one call copies of a file at most, so that it can be interrupted.
+_COPIED_BYTES = 1 << 28
+_VECTORS, _LOGITS, _FINGERPRINT = "vectors.npy", "logits.npy", "fingerprint"
 
 _Read = TypeVar("_Read")
 
@@ -50,6 +57,19 @@ class CachedSupport:
     ids: IntArray
     vectors: Float32Array
     support: Support
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _KnownSupport:
+    """The training exemplars of an older entry: ids (N,) int64, ascending, labels (N,) int64."""
+
+    ids: IntArray
+    labels: IntArray
+
+    @property
+    def last_id(self) -> int:
+        """The highest id; 0, below all, if there is none."""
+        return int(self.ids.max(initial=0))
 
 
 class ArrayCache:
@@ -71,7 +91,7 @@ class ArrayCache:
         def fill(folder: Path) -> None:
             with consistent_view(engine) as connection:
                 support.require_version(connection, classifier)
-                _write_support(connection, classifier, folder)
+                _write_support(connection, classifier, folder, self._by_use(f"support-{classifier.id}"))
 
         def read(folder: Path) -> CachedSupport:
             ids = np.load(folder / "ids.npy")
@@ -79,9 +99,9 @@ class ArrayCache:
             known = slice(int(np.searchsorted(ids, classifier.support_version, side="right")))
             return CachedSupport(
                 ids=ids[known],
-                vectors=np.load(folder / "vectors.npy", mmap_mode="r")[known],
+                vectors=_load_vectors(folder)[known],
                 support=Support(
-                    logits=np.load(folder / "logits.npy", mmap_mode="r")[known],
+                    logits=np.load(folder / _LOGITS, mmap_mode="r")[known],
                     labels=np.load(folder / "labels.npy")[known],
                 ),
             )
@@ -94,23 +114,33 @@ class ArrayCache:
         """Return the vectors of a snapshot's vp points in the given order, (n_vp, D) float32, mapped read-only."""
 
         def fill(folder: Path) -> None:
-            rows = block_rows(self.memory_budget, 4 * classifier.dimension)
-            with (
-                connect(engine) as connection,
-                _float_rows(folder / "vectors.npy", len(exemplar_ids), classifier.dimension) as append,
-            ):
-                for start in range(0, len(exemplar_ids), rows):
-                    append(exemplars.vectors(connection, classifier, exemplar_ids[start : start + rows]))
-
-        def read(folder: Path) -> Float32Array:
-            vectors: Float32Array = np.load(folder / "vectors.npy", mmap_mode="r")
-            return vectors
+            with connect(engine) as connection:
+                self._write_vectors(folder, connection, classifier, exemplar_ids)
 
         # The order of the rows is that of the program's index of vp, and another version may use another order.
         order = blake2b(exemplar_ids.tobytes(), digest_size=8).hexdigest()
         return self._open(
-            engine, f"localizer-{calibration.calibrator_id}", f"{calibration.revision}-{order}", fill, read
+            engine, f"localizer-{calibration.calibrator_id}", f"{calibration.revision}-{order}", fill, _load_vectors
         )
+
+    def mapped_vectors(self, connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
+        """Return the vectors of some exemplars in the given order, (n, D) float32, mapped read-only.
+
+        They are no entry: the file has no name any more, and takes room on the disk for as long as the array lives.
+        """
+        with self._unnamed() as folder:
+            self._write_vectors(folder, connection, classifier, exemplar_ids)
+            return _load_vectors(folder)
+
+    def mapped_rows(self, vectors: Float32Array, rows: IntArray) -> Float32Array:
+        """Return some rows of vectors (n, D), which may be mapped, as a copy (len(rows), D) of the same kind."""
+        width = vectors.shape[1]
+        step = block_rows(self.memory_budget, 4 * width)
+        with self._unnamed() as folder:
+            with _float_rows(folder / _VECTORS, len(rows), width) as append:
+                for start in range(0, len(rows), step):
+                    append(vectors[rows[start : start + step]])
+            return _load_vectors(folder)
 
     def delete_outdated(self, engine: Engine) -> int:
         """Delete the entries of revisions that are no more, which may hold what was removed; return how many.
@@ -175,19 +205,43 @@ class ArrayCache:
             yield
 
     def _make(self, target: Path, fill: Callable[[Path], None]) -> None:
+        with self._draft() as draft:
+            try:
+                fill(draft)
+                draft.rename(target)
+            except OSError as error:
+                # Another process made the same entry without the lock, which is as good.
+                if not target.is_dir():
+                    raise _unwritten(target, error) from error
+
+    @contextmanager
+    def _unnamed(self) -> Iterator[Path]:
+        """A folder for what is only mapped, and is gone with its files once the block ends."""
+        with self._draft() as folder:
+            try:
+                yield folder
+            except OSError as error:
+                raise _unwritten(folder, error) from error
+
+    @contextmanager
+    def _draft(self) -> Iterator[Path]:
         try:
+            self._folder.mkdir(parents=True, exist_ok=True)
             draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=self._folder))
         except OSError as error:
             raise self._unwritable(error) from error
         try:
-            fill(draft)
-            draft.rename(target)
-        except OSError as error:
-            # Another process made the same entry without the lock, which is as good.
-            if not target.is_dir():
-                raise DatabaseError(f"{target} cannot be written: {error}; check whether the disk is full") from error
+            yield draft
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+
+    def _write_vectors(
+        self, folder: Path, connection: Connection, classifier: Classifier, exemplar_ids: IntArray
+    ) -> None:
+        step = block_rows(self.memory_budget, 4 * classifier.dimension)
+        with _float_rows(folder / _VECTORS, len(exemplar_ids), classifier.dimension) as append:
+            for start in range(0, len(exemplar_ids), step):
+                append(exemplars.vectors(connection, classifier, exemplar_ids[start : start + step]))
 
     def _unwritable(self, error: OSError) -> DatabaseError:
         return DatabaseError(
@@ -195,12 +249,24 @@ class ArrayCache:
         )
 
     def _delete_least_used(self, owner: str) -> None:
-        for entry in sorted(self._folder.glob(f"{owner}-*"), key=_used_at, reverse=True)[_KEPT:]:
+        for entry in self._by_use(owner)[_KEPT:]:
             # A process that still maps an entry keeps its data until it releases it.
             shutil.rmtree(entry, ignore_errors=True)
         for draft in self._folder.glob(".draft-*"):
             if time.time_ns() - _used_at(draft) > _ABANDONED_NS:  # left by a process that was killed
                 shutil.rmtree(draft, ignore_errors=True)
+
+    def _by_use(self, owner: str) -> list[Path]:
+        return sorted(self._folder.glob(f"{owner}-*"), key=_used_at, reverse=True)
+
+
+def _unwritten(target: Path, error: OSError) -> DatabaseError:
+    return DatabaseError(f"{target} cannot be written: {error}; check whether the disk is full")
+
+
+def _load_vectors(folder: Path) -> Float32Array:
+    vectors: Float32Array = np.load(folder / _VECTORS, mmap_mode="r")
+    return vectors
 
 
 def _mark_used(entry: Path) -> None:
@@ -215,34 +281,104 @@ def _used_at(entry: Path) -> int:
         return 0
 
 
-def _write_support(connection: Connection, classifier: Classifier, folder: Path) -> None:
-    ids = exemplars.support_ids(connection, classifier)
-    labels, start = np.empty(len(ids), np.int64), 0
+def _write_support(connection: Connection, classifier: Classifier, folder: Path, older: Iterable[Path]) -> None:
+    """Write the training exemplars: an older entry that they only add to, if there is one, is copied, the rest read."""
+    known = _KnownSupport(np.empty(0, np.int64), np.empty(0, np.int64))
+    for entry in older:
+        found = _still_known(connection, classifier, entry)
+        if found is not None and _copied_rows(classifier, entry, folder, len(found.ids)):
+            known = found
+            break
+    _read_support(connection, classifier, folder, known)
+
+
+def _still_known(connection: Connection, classifier: Classifier, entry: Path) -> _KnownSupport | None:
+    """The training exemplars of an older entry; None if any has changed or gone since, or another trains between them.
+
+    The rows themselves are compared, and not versions: the entry may stem from a database that was since restored to an
+    earlier state, and went on from there under the same numbers.
+    """
+    try:
+        known = _KnownSupport(np.load(entry / "ids.npy"), np.load(entry / "labels.npy"))
+        fingerprint = (entry / _FINGERPRINT).read_bytes()
+    except (OSError, ValueError, EOFError):  # deleted meanwhile, of an older program, or not whole
+        return None
+    same = exemplars.support_fingerprint(connection, classifier, up_to=known.last_id) == fingerprint
+    return known if same else None
+
+
+def _copied_rows(classifier: Classifier, entry: Path, folder: Path, n: int) -> bool:
+    """Copy the rows of an entry that has n of them; return whether they are all there."""
+    try:
+        for name, width in ((_LOGITS, classifier.class_count), (_VECTORS, classifier.dimension)):
+            _copy(entry / name, folder / name)
+            if not _is_whole(folder / name, n, width):
+                return False
+    except FileNotFoundError:  # another process deleted the entry in favour of newer ones
+        return False
+    return True
+
+
+def _read_support(connection: Connection, classifier: Classifier, folder: Path, known: _KnownSupport) -> None:
+    """Append the training exemplars that came after those that are known, and write what else an entry holds."""
+    new_ids = exemplars.support_ids(connection, classifier, after=known.last_id)
+    n, new_labels = len(known.ids) + len(new_ids), [known.labels]
     block_rows = _packed_rows(classifier.class_count)
-    with _float_rows(folder / "logits.npy", len(ids), classifier.class_count) as append:
-        for block_labels, block_logits in exemplars.support_blocks(connection, classifier, ids, block_rows):
-            labels[start : start + len(block_labels)] = block_labels
+    with _float_rows(folder / _LOGITS, n, classifier.class_count, known=len(known.ids)) as append:
+        for block_labels, block_logits in exemplars.support_blocks(connection, classifier, new_ids, block_rows):
+            new_labels.append(block_labels)
             append(block_logits)
-            start += len(block_labels)
-    assert start == len(ids), "the training exemplars are read within one snapshot"
+    labels = np.concatenate(new_labels)
+    assert len(labels) == n, "the training exemplars are read within one snapshot"
     block_rows = _packed_rows(classifier.dimension)
-    with _float_rows(folder / "vectors.npy", len(ids), classifier.dimension) as append:
-        for block in exemplars.support_vector_blocks(connection, classifier, ids, block_rows):
+    with _float_rows(folder / _VECTORS, n, classifier.dimension, known=len(known.ids)) as append:
+        for block in exemplars.support_vector_blocks(connection, classifier, new_ids, block_rows):
             append(block)
-    np.save(folder / "ids.npy", ids)
+    np.save(folder / "ids.npy", np.concatenate([known.ids, new_ids]))
     np.save(folder / "labels.npy", labels)
+    fingerprint = exemplars.support_fingerprint(connection, classifier, up_to=classifier.support_version)
+    (folder / _FINGERPRINT).write_bytes(fingerprint)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file; the copy shares its blocks if the file system can do that."""
+    try:
+        with source.open("rb") as read, target.open("wb") as written:
+            while os.copy_file_range(read.fileno(), written.fileno(), _COPIED_BYTES):
+                pass
+    except (AttributeError, OSError):  # macOS, or a file system, does not know the call
+        shutil.copyfile(source, target)
+
+
+@contextmanager
+def _float_rows(path: Path, n: int, width: int, *, known: int = 0) -> Iterator[Callable[[Float32Array], object]]:
+    """Write a file of (n, width) float32 block by block, in order; OSError if it cannot be written.
+
+    It is not written through a mapped file, because a write to one kills the process if the disk is full.
+
+    known: how many of the rows the file has already.
+    """
+    path.touch()
+    with path.open("r+b") as file:
+        file.write(_header(n, width))
+        file.seek(4 * known * width, os.SEEK_CUR)
+        file.truncate()
+        yield lambda block: file.write(np.ascontiguousarray(block, "<f4").data)
+
+
+def _header(n: int, width: int) -> bytes:
+    """The first bytes of a file of (n, width) float32; they are as many whatever n is."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (n, width)})
+    return header.getvalue()
+
+
+def _is_whole(path: Path, n: int, width: int) -> bool:
+    """Whether a file of (n, width) float32 is such as `_float_rows` writes."""
+    header = _header(n, width)
+    with path.open("rb") as file:
+        return file.read(len(header)) == header and os.fstat(file.fileno()).st_size == len(header) + 4 * n * width
 
 
 def _packed_rows(width: int) -> int:
     return max(1, _PACKED_BYTES // (4 * width))
-
-
-@contextmanager
-def _float_rows(path: Path, n: int, width: int) -> Iterator[Callable[[Float32Array], object]]:
-    """Write a file of (n, width) float32 block by block, in order; OSError if it cannot be written.
-
-    It is not written through a mapped file, because a write to one kills the process if the disk is full.
-    """
-    with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (n, width)})
-        yield lambda block: file.write(np.ascontiguousarray(block, "<f4").data)

@@ -48,13 +48,24 @@ WHERE
 ORDER BY label;
 
 -- name: support_ids
--- The training exemplars of a support version in order of ingestion, packed into one value; null if there are none.
+-- The training exemplars of a support version after an id in order of ingestion, packed into one value; null if there
+-- are none.
 SELECT string_agg(int8send(id), '' ORDER BY id)
 FROM exemplar
 WHERE
     classifier_id = :classifier_id
     AND split = 'train'
+    AND id > :after
     AND id <= :support_version;
+
+-- name: support_fingerprint
+-- A digest of the training exemplars up to an id, their labels and their contents.
+SELECT sha256(coalesce(string_agg(int8send(id) || int4send(label) || content_digest, '' ORDER BY id), ''))
+FROM exemplar
+WHERE
+    classifier_id = :classifier_id
+    AND split = 'train'
+    AND id <= :up_to;
 
 -- name: support
 -- The training exemplars between each two ids, both inclusive, without their vectors, packed in order of ingestion.

@@ -11,7 +11,7 @@ import pytest
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.comparison.band_rival import admit_rival
 from venn_admit.service.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
-from venn_admit.service.core.types import AdmitOutcome, Approximation
+from venn_admit.service.core.types import AdmitOutcome, Approximation, Float32Array, IntArray
 
 K = 3
 
@@ -25,12 +25,15 @@ def held_out_points(count: int, *, distance: float | None = None, match_count: i
     return HeldOutPoints([f"{i}" for i in range(count)], label, ViewedPoints(logits.astype(np.float32), view))
 
 
+def vectors_of(rows: IntArray) -> Float32Array:
+    return np.zeros((len(rows), 4), dtype=np.float32)
+
+
 def rival(held_out: HeldOut, *, kappa: int) -> tuple[AdmitOutcome | None, str]:
     points = held_out_points(20)
-    vectors = np.zeros((len(held_out.vp.label), 4), dtype=np.float32)
     return admit_rival(
         held_out,
-        vectors,
+        vectors_of,
         points.seen.knn,
         np.zeros((20, 4), dtype=np.float32),
         make_settings(2, K, kappa=kappa, delta=np.inf),
@@ -75,7 +78,7 @@ def test_bands_of_equal_distances_are_left_out() -> None:
     points = held_out_points(20)
     outcome, words = admit_rival(
         equal,
-        np.zeros((200, 4), dtype=np.float32),
+        vectors_of,
         points.seen.knn,
         np.zeros((20, 4), dtype=np.float32),
         make_settings(2, K, kappa=10),

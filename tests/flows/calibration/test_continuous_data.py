@@ -15,6 +15,7 @@ import pytest
 from tests.flows.recalibration import EDGE, QUIET, REQUEST, Due, age, more, only_request, outcomes
 from tests.from_scratch import current_points, store_again
 from tests.running import Bench, ChunkLimits, run_chunk
+from venn_admit.service.core.types import Split
 from venn_admit.service.errors import DatabaseError, NotReadyError
 from venn_admit.service.files.label_sources import LabelFile
 from venn_admit.service.flows.calibration import recalibrate
@@ -37,6 +38,7 @@ from venn_admit.service.store.search.array_cache import ArrayCache
 from venn_admit.service.store.work import recalibrations
 
 NEWEST = "SELECT max(id) FROM exemplar WHERE classifier_id = 1 AND split = 'train'"
+EXTERNAL_ID = "SELECT external_id FROM exemplar WHERE id = :id"
 LONGEST_LISTED = "SELECT max(one) FROM neighbours CROSS JOIN unnest(neighbour_ids) AS one"
 STREAM_SECONDS = 0.3
 PATIENCE_SECONDS = 600
@@ -282,6 +284,25 @@ class TestEnd:
         serve(edge, due)
         require_from_scratch(edge, version(edge), "corrected", current_points(edge, "edge"))
 
+    def test_one_that_joins_by_its_label_takes_effect_at_once_with_those_that_wait(self, edge: Bench, due: Due) -> None:
+        """It was stored before the newest that trains, so that no version tells it from those that do."""
+        edge.score("edge", edge.folder / "score.npz")
+        training(edge, "newest")
+        job_id = begin(edge, due)
+        before = version(edge)
+        training(edge, "waiting")
+        run_first(edge, job_id)
+        path = edge.folder / "joining.csv"
+        scored = edge.value("SELECT min(id) FROM exemplar WHERE split = 'scored'")
+        assert scored < before
+        path.write_text(f"external_id,label\n{edge.value(EXTERNAL_ID, id=scored)},1\n")
+        done = label(edge.engine, "edge", LabelFile(path), selection="selected", retract=False, join_train=True)
+        assert done.joined == {Split.TRAIN: 1}
+        assert version(edge) > edge.value(NEWEST) > before
+        edge.run(job_id)
+        assert outcomes(due()) == [RecalibrationOutcome.OUTDATED]
+        serve(edge, due)
+
     @pytest.mark.parametrize("by", ["ingestion", "beat", "a person"])
     def test_none_waits_for_longer_than_ten_minutes(self, edge: Bench, due: Due, by: str) -> None:
         begin(edge, due)
@@ -368,7 +389,7 @@ class TestOlderPrograms:
         theirs.mkdir(parents=True)
         with connect(edge.engine) as connection:
             newest = replace(classifier, support_version=edge.value(NEWEST))
-            array_cache._write_support(connection, newest, theirs)
+            array_cache._write_support(connection, newest, theirs, ())
         found, own = cache.support(edge.engine, classifier), edge.cache.support(edge.engine, classifier)
         assert len(np.load(theirs / "ids.npy")) == len(own.ids) + 3
         for one, other in (

@@ -8,7 +8,7 @@ import numpy as np
 from venn_admit.service.core.approximation.localizer import Weigh, category_weight
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex, select, venn_probabilities
-from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.service.core.types import (
     AdmitSets,
     Approximation,
@@ -96,8 +96,10 @@ def decide(
     if localizer is not None:
         weight = np.zeros(len(predicted))
         single = np.flatnonzero(sets.singleton)
-        if single.size:
-            weight[single] = localizer.weigh(localizer.queries[single], categories.low[single], categories.high[single])
+        step = block_rows(memory_budget, 4 * localizer.queries.shape[1])
+        for start in range(0, len(single), step):
+            rows = single[start : start + step]
+            weight[rows] = localizer.weigh(localizer.queries[rows], categories.low[rows], categories.high[rows])
     probabilities = venn_probabilities(sets.singleton, categories.size, categories.correct, weight)
     selection = select(
         sets,
