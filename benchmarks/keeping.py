@@ -84,8 +84,9 @@ def _readings(count: int, files: Path) -> Iterator[tuple[str, Reading]]:
         yield view.replace("{", "").replace("}", ""), partial(_read, view)
     yield "a page of 100 decisions", _page
     yield "one decision by its key", lambda engine, parts: _one(engine, parts * count - count // 2)
-    yield "replay of one decision", lambda engine, parts: replay(
-        engine, ArrayCache(files / f"cache-{parts}"), parts * count - count // 2
+    yield (
+        "replay of one decision",
+        lambda engine, parts: replay(engine, ArrayCache(files / f"cache-{parts}"), parts * count - count // 2),
     )
     yield "report", lambda engine, parts: report(engine, f"part-{parts - 1}", calibration_id=None)
 
