@@ -7,11 +7,19 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 _BLOCK_BYTES = 1 << 16
 _BLOCKS_ON_THE_WAY = 256
 
 Connect = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+
+
+class Carried(NamedTuple):
+    """Bytes that links have carried to hosts and from them."""
+
+    to: int
+    back: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +34,10 @@ class Host:
         named = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', self.name]
         return ["ip", "netns", "exec", self.name, *named, *command]
 
-    def carried(self) -> int:
-        """Bytes that the link has carried to the host."""
-        return int(Path(f"/sys/class/net/{self.name}/statistics/tx_bytes").read_text())
+    def carried(self) -> Carried:
+        """What the link has carried since it was made."""
+        counted = Path(f"/sys/class/net/{self.name}/statistics")
+        return Carried(*(int((counted / name).read_text()) for name in ("tx_bytes", "rx_bytes")))
 
     @contextmanager
     def cut_off(self) -> Iterator[None]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 from sqlalchemy import Engine, text
 
@@ -16,12 +17,15 @@ from benchmarks.measure import Measurement, compare
 from benchmarks.reporting_data import FIRST_DAY
 from benchmarks.storage import folder
 from venn_admit.service.flows.decisions.listing import list_decisions
+from venn_admit.service.flows.decisions.replay import replay
 from venn_admit.service.flows.jobs import removal
+from venn_admit.service.flows.reporting.report import report
 from venn_admit.service.store.access.audit import Origin
 from venn_admit.service.store.database.engine import connect, transaction
 from venn_admit.service.store.database.statements import statement
 from venn_admit.service.store.decisions import decisions
 from venn_admit.service.store.decisions.decisions import Wanted
+from venn_admit.service.store.search.array_cache import ArrayCache
 
 _PARTS, _PARTITIONS = 10, 20
 _TURNS = 3
@@ -47,7 +51,7 @@ def measure(large: bool) -> Iterator[Measurement]:
         filled(files / "ten", parts=_PARTS, decisions=count) as ten,
     ):
         size = f"{_PARTS * count:,} decisions"
-        for what, read in _readings(count):
+        for what, read in _readings(count, files):
             ours, peer = partial(read, ten, _PARTS), partial(read, one, 1)
             yield compare(what, size, f"of {count:,}", ours, peer, turns=_TURNS)
         _make_partitions(ten, _PARTS * count)
@@ -75,11 +79,16 @@ def measure(large: bool) -> Iterator[Measurement]:
 Reading = Callable[[Engine, int], object]
 
 
-def _readings(count: int) -> Iterator[tuple[str, Reading]]:
+def _readings(count: int, files: Path) -> Iterator[tuple[str, Reading]]:
     for view in _VIEWS:
         yield view.replace("{", "").replace("}", ""), partial(_read, view)
     yield "a page of 100 decisions", _page
     yield "one decision by its key", lambda engine, parts: _one(engine, parts * count - count // 2)
+    yield (
+        "replay of one decision",
+        lambda engine, parts: replay(engine, ArrayCache(files / f"cache-{parts}"), parts * count - count // 2),
+    )
+    yield "report", lambda engine, parts: report(engine, f"part-{parts - 1}", calibration_id=None)
 
 
 def _read(view: str, engine: Engine, parts: int) -> None:

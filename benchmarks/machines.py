@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
 import numpy as np
@@ -18,13 +18,14 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.hosts import Host, hosts
-from benchmarks.remote_scoring import CHUNK_ROWS, LEASE_SECONDS, Scored, Scoring
+from benchmarks.remote_scoring import CHUNK_ROWS, LEASE_SECONDS, Scored, Scoring, slowed
 from benchmarks.served import calibrated
 from benchmarks.storage import database, folder
 
 _DELAY_SECONDS, _LOSS_PERCENT = 0.001, 1
 _AWAY_SECONDS = 20.0
 _MOST_HOSTS = 4
+_SLOW_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class _Run:
             f"{1000 * self.round_trip:.2f} ms",
             f"{done.seconds:.1f} s",
             f"{done.rows / done.seconds:,.0f}",
-            f"{done.carried / chunks / 1024:,.0f} KiB",
+            *(f"{carried / chunks / 1024:,.0f} KiB" for carried in done.carried),
             self.note,
         ]
 
@@ -57,7 +58,7 @@ def main(
     dimension: int = 384,
     broker: Annotated[str | None, typer.Option(help="URL of Redis or RabbitMQ on this machine.")] = None,
 ) -> None:
-    """Score files with 1, 2 and 4 hosts, over networks that are near, slow, lose packets, and are cut.
+    """Score files with 1, 2 and 4 hosts, over networks that are near, away, lossy and cut; and beside a slow host.
 
     Without a broker, the database is it, as with the embedded server.
     """
@@ -65,7 +66,7 @@ def main(
     table = Table(
         caption=f"{points:,} points in {chunks} chunks; support and held out {support:,} each, D = {dimension}"
     )
-    for heading in ("workers", "network", "round trip", "took", "points a second", "to the hosts, a chunk", "note"):
+    for heading in ("workers", "network", "round trip", "took", "points a second", "to hosts, a chunk", "back", "note"):
         table.add_column(heading)
     with folder() as files, database(files / "home") as engine, hosts(_MOST_HOSTS) as there:
         _, vectors, logits = calibrated(
@@ -101,6 +102,12 @@ def _runs(scoring: Scoring, there: list[Host]) -> Iterator[_Run]:
     with scoring.worker(first, "early"), ExitStack() as late:
         yield _joined_late(scoring, first, second, late)
         yield _cut_off(scoring, first, second)
+    with scoring.worker(first, "early"), scoring.worker(second, "slow") as slow:
+        scoring.score()  # so that the slow one has the training exemplars
+        with slowed(slow, _SLOW_SHARE):
+            run = _run(scoring, [first], "near", workers="1 + 1 slow")
+        of_slow = f"{run.scored.chunks[second.name]} of {run.scored.chunks.total()}"
+        yield replace(run, note=f"one runs {_SLOW_SHARE:.0%} of the time: {of_slow} chunks")
 
 
 def _run(scoring: Scoring, used: list[Host], network: str, *, workers: str | None = None, note: str = "") -> _Run:
@@ -138,10 +145,10 @@ def _cut_off(scoring: Scoring, first: Host, second: Host) -> _Run:
 class _Once:
     """Does something in a thread when it is told for the first time that rows are done; the end awaits it."""
 
-    def __init__(self, work: Callable[[], None]) -> None:
+    def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
         self._thread = ThreadPoolExecutor(1)
-        self._done: Future[None] | None = None
+        self._done: Future[object] | None = None
 
     def __call__(self, rows: int) -> None:
         if rows and self._done is None:

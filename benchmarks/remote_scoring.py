@@ -3,19 +3,22 @@
 import asyncio
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+import psutil
 from celery import Celery
 from sqlalchemy import Engine, make_url, text
 
-from benchmarks.hosts import Forwarder, Host, forwarding
+from benchmarks.hosts import Carried, Forwarder, Host, forwarding
 from benchmarks.scoring import await_worker, under_new_ids
 from benchmarks.served import NAME
 from venn_admit.service.cli.worker_process import STOP_SECONDS, worker_command, worker_environment
@@ -30,6 +33,7 @@ from venn_admit.service.store.work import jobs
 CHUNK_ROWS = 512
 LEASE_SECONDS = 10
 _DATABASE_PORT = 5432
+_TURN_SECONDS = 0.1
 _BROKER_PORTS = {"redis": 6379, "amqp": 5672}
 
 # Run on a host: the median of what an answer takes.
@@ -49,13 +53,13 @@ with psycopg.connect(sys.argv[1], autocommit=True) as connection:
 class Scored:
     """A file that was scored.
 
-    chunks: how many each host computed. carried: bytes to the hosts. attempts: at all chunks together.
+    chunks: how many each host computed. carried: by all links. attempts: at all chunks together.
     """
 
     seconds: float
     rows: int
     chunks: Counter[str]
-    carried: int
+    carried: Carried
     attempts: int
 
 
@@ -105,7 +109,7 @@ class Scoring:
                 forwarder.delay = 0.0
 
     @contextmanager
-    def worker(self, host: Host, home: str, *, processes: int = 1) -> Iterator[None]:
+    def worker(self, host: Host, home: str, *, processes: int = 1) -> Iterator[psutil.Process]:
         """A worker on a host, which is up; its home keeps a cache of the training exemplars."""
         place = self.folder / home
         place.mkdir(exist_ok=True)
@@ -127,7 +131,7 @@ class Scoring:
             )
         try:
             await_worker(self.engine, process, others=others)
-            yield
+            yield psutil.Process(process.pid)
         finally:
             process.terminate()
             process.wait(STOP_SECONDS)
@@ -153,7 +157,8 @@ class Scoring:
             check_workers=lambda: None,
             on_progress=lambda progress: on_progress(progress.rows_done),
         )
-        seconds, carried = time.perf_counter() - began, self._carried() - before
+        seconds = time.perf_counter() - began
+        carried = Carried(*(after - one for after, one in zip(self._carried(), before, strict=True)))
         job = {"job": request.job_id}
         with connect(self.engine) as connection:
             decided = connection.execute(
@@ -183,8 +188,32 @@ class Scoring:
             return ""
         return make_url(self.broker).set(host=host.address, port=_broker_port(self.broker)).render_as_string(False)
 
-    def _carried(self) -> int:
-        return sum(host.carried() for host in self.hosts)
+    def _carried(self) -> Carried:
+        return Carried(*map(sum, zip(*(host.carried() for host in self.hosts), strict=True)))
+
+
+@contextmanager
+def slowed(worker: psutil.Process, share: float) -> Iterator[None]:
+    """Let a worker, its pool processes included, run for only so large a share of the time within the block."""
+    processes = [worker, *worker.children(recursive=True)]
+    over = threading.Event()
+
+    def hold_back() -> None:
+        while not over.is_set():
+            for process in processes:
+                process.suspend()
+            over.wait((1 - share) * _TURN_SECONDS)
+            for process in processes:
+                process.resume()
+            over.wait(share * _TURN_SECONDS)
+
+    with ThreadPoolExecutor(1) as aside:
+        held = aside.submit(hold_back)
+        try:
+            yield
+        finally:
+            over.set()
+            held.result()
 
 
 def _broker_port(broker: str) -> int:

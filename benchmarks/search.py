@@ -6,7 +6,8 @@ visited as reach some recall. It has an environment of its own; for the GPU, ins
     python -m venn faiss && faiss/bin/pip install "faiss-cpu==1.15.1"
     python -m benchmarks.search --faiss faiss/bin/python
 
-`--support A.npz --support B.npz --queries C.npz` takes vectors of files, their arrays `r`, instead of synthetic ones.
+`--support A.npz --support B.npz --queries C.npz` takes vectors of files, their arrays `r`, instead of synthetic ones;
+`--times 8` makes a support of eight times as many from them.
 Neither index of FAISS certifies anything: recall is the share of its rows that are no farther than the K-th nearest.
 """
 
@@ -119,8 +120,20 @@ def _searching(device: str, queries: Float32Array, support: Float32Array) -> Cal
     return search
 
 
-def _read(paths: list[Path]) -> Float32Array:
+def read_vectors(paths: list[Path]) -> Float32Array:
+    """The arrays `r` of files, one after the other."""
     return np.concatenate([np.load(path)["r"].astype(np.float32) for path in paths])
+
+
+def larger(vectors: Float32Array, times: int) -> Float32Array:
+    """So many vectors for each one: itself, and points on the way from it to random others, up to the middle."""
+    generator = np.random.default_rng(0)
+    made = [vectors]
+    for _ in range(times - 1):
+        others = vectors[generator.permutation(len(vectors))]
+        share = generator.uniform(0, 0.5, (len(vectors), 1)).astype(np.float32)
+        made.append(vectors + share * (others - vectors))
+    return np.concatenate(made)
 
 
 def main(
@@ -128,6 +141,7 @@ def main(
     support: list[Path] | None = None,
     queries: list[Path] | None = None,
     query_count: int = 2048,
+    times: int = 1,
 ) -> None:
     """Measure, and print a table.
 
@@ -136,11 +150,12 @@ def main(
         support: Files with the support, their array `r`; synthetic vectors by default.
         queries: Files with the queries.
         query_count: How many queries are asked.
+        times: How many vectors are made of each one of the files' support.
     """
     if bool(support) != bool(queries):
         raise typer.BadParameter("expected both --support and --queries, or neither")
     data = (
-        [(_read(queries)[:query_count], _read(support))]
+        [(read_vectors(queries)[:query_count], larger(read_vectors(support), times))]
         if support and queries
         else [
             (vectors[:query_count], vectors[query_count:])
@@ -157,8 +172,8 @@ def main(
         table.add_column(heading, justify="right")
     for asked, among in data:
         for found, share in _lines(faiss, asked, among):
-            times = (f"{found.ours:.2f} s", f"{found.peer:.2f} s", f"{found.ratio:.2f}")
-            table.add_row(found.what, found.size, found.against, f"{share:.5g}", *times)
+            took = (f"{found.ours:.2f} s", f"{found.peer:.2f} s", f"{found.ratio:.2f}")
+            table.add_row(found.what, found.size, found.against, f"{share:.5g}", *took)
     console = Console()
     console.width = max(console.width, 120)
     console.print(table)

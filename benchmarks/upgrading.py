@@ -29,7 +29,22 @@ from venn_admit.service.store.embedded.users import start_embedded, stop_embedde
 RELEASED = "0016"
 """The revision of version 0.1.0."""
 
-TABLES = ("exemplar", "label_event", "neighbours", "approximation", "calibration_point", "decision", "job_row")
+TABLES = (
+    "classifier",
+    "exemplar",
+    "exemplar_vector",
+    "label_event",
+    "neighbours",
+    "knn_parameters",
+    "approximation",
+    "calibrator",
+    "calibration",
+    "calibration_point",
+    "job",
+    "job_chunk",
+    "job_row",
+    "decision",
+)
 PAUSE_SECONDS = 0.01
 ROWS = Path(__file__).with_name("rows_at_0016.sql")
 
