@@ -16,7 +16,7 @@ from venn_admit.service.memory import training
 from venn_admit.service.memory.batches import split_dev
 from venn_admit.service.memory.checkpoint import CHECKPOINT_NAME
 from venn_admit.service.memory.evaluation import evaluate_layer
-from venn_admit.service.memory.model import LOG_NAME, MODEL_NAME, WEIGHTS_NAME, load_model
+from venn_admit.service.memory.model import LOG_NAME, MODEL_NAME, WEIGHTS_NAME, load_model, save_model
 from venn_admit.service.memory.settings import MemoryForm, MemorySettings
 from venn_admit.service.memory.states.document import StateDocument
 from venn_admit.service.memory.states.reader import StateShards
@@ -158,6 +158,27 @@ def test_training_killed_after_its_last_epoch_ends_without_another(
     seen: list[TrainingProgress] = []
     train(shards, SMALL, tmp_path / "killed", progress=seen.append, memory_budget=BUDGET)
     assert not seen
+    assert content(tmp_path / "killed") == content(tmp_path / "calm")
+
+
+def test_training_killed_as_it_ended_leaves_nothing_unfinished(
+    shards: StateShards, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(shards, tmp_path / "calm")
+
+    def save_and_die(*given: Any, **named: Any) -> None:
+        save_model(*given, **named)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as changed:
+        changed.setattr(training, "save_model", save_and_die)
+        with pytest.raises(KeyboardInterrupt):
+            run(shards, tmp_path / "killed")
+    assert {MODEL_NAME, CHECKPOINT_NAME} <= set(content(tmp_path / "killed"))
+    with pytest.raises(InvalidInputError, match="got one of other settings or data"):
+        run(shards, tmp_path / "killed", seed=1)
+    assert CHECKPOINT_NAME in content(tmp_path / "killed")
+    run(shards, tmp_path / "killed")
     assert content(tmp_path / "killed") == content(tmp_path / "calm")
 
 
