@@ -248,6 +248,7 @@ def test_decisions_show_what_carries_them(program: Program, files: Path, trained
         assert f"What carries the network's logit of {carried.class_name}" in shown
         assert f"{carried.logit:+.3f}" in shown
         assert "carried by" in shown
+        assert "`venn-admit extract inspect MODEL FILE --id ID --train TRAINING`" in shown
         assert "rest_count" not in shown
     assert program("decide", "reviews", exemplars["test"], "--row", 3, "--json").result["attributes"] == kept
 

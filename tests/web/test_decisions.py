@@ -101,6 +101,7 @@ def test_what_carries_the_logit_is_shown_and_adds_up(shared: Visitor, page: str)
     assert len({row for row, _ in neighbours}) == samples.K
     assert neighbours == [(row, f"{first} {1.25 + int(row) / 1000:+.3f}, {last}") for row, _ in neighbours]
     assert shown.count("<dt>carried by</dt>") == samples.K
+    assert "<code>venn-admit extract inspect MODEL FILE --id ID --train TRAINING</code>" in shown
     assert "&lt;i&gt;point&lt;/i&gt; 7" in shown  # the exemplar's own text
     assert "rest_count" not in shown
 
@@ -114,6 +115,7 @@ def test_what_is_no_record_of_this_prediction_is_an_attribute_like_others(
     (number,) = numbers(shared.open(f"{OWN}/decisions?external_id={external_id}"))
     shown = shared.open(f"{OWN}/decisions/{number}{page}")
     assert 'id="carried"' not in shown
+    assert "extract inspect" not in shown
     assert "<dt>contributions</dt>" in shown
     assert "<b>mine" not in shown
 
