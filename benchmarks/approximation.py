@@ -40,13 +40,14 @@ MOST_POINTS = 1.0
 class _Files:
     """Folders for one task, and what is read from its files."""
 
-    def __init__(self, folder: Path, display: Showing, class_names: tuple[str, ...]) -> None:
+    def __init__(self, folder: Path, display: Showing, class_names: tuple[str, ...], layer: int | None) -> None:
         self._folder, self._display, self._class_names = folder, display, class_names
+        self._layers = () if layer is None else (layer,)
 
     def opened(self, name: str) -> OpenedStates:
         path = self._folder / name
         kind: Kind = "token" if path.suffix == ".conll" else "document"
-        options = SourceOptions(kind=kind, class_names=self._class_names)
+        options = SourceOptions(kind=kind, class_names=self._class_names, layers=self._layers)
         return open_states(path, options, kept_in=self._folder, display=self._display, memory_budget=BUDGET)
 
     def report(self, settings: MemorySettings, test: str) -> bool:
@@ -131,7 +132,12 @@ def _part(title: str) -> Iterator[None]:
 
 
 def main(
-    train: int = 3000, held_out: int = 3000, test: int = 6000, tokens: bool = True, documents: bool = True
+    train: int = 3000,
+    held_out: int = 3000,
+    test: int = 6000,
+    layer: int | None = None,
+    tokens: bool = True,
+    documents: bool = True,
 ) -> None:
     """Print both evaluations; the exit status is 1 if network and KNN differ by more than `MOST_POINTS`.
 
@@ -139,6 +145,7 @@ def main(
         train: Messages to train on.
         held_out: Messages to fit the KNN on.
         test: Messages to evaluate; a quarter as many by token.
+        layer: Of the encoder, whose states are taken; by default the last.
         tokens: Whether to evaluate by token.
         documents: Whether to evaluate by document.
     """
@@ -150,12 +157,12 @@ def main(
             with _part("Which team answers: labels of messages"):
                 write(by_document, SEED, {"train": train, "held-out": held_out, "test": test})
                 settings = MemorySettings(MemoryForm.DOCUMENT)
-                are_near.append(_Files(by_document, display, tuple(CONCERNS)).report(settings, "test.csv"))
+                are_near.append(_Files(by_document, display, tuple(CONCERNS), layer).report(settings, "test.csv"))
         if tokens:
             with _part("Which words are about billing: labels of messages for training, of words for evaluation"):
                 write_words(by_token, {"train": train, "held-out": held_out, "test": test // 4})
                 settings = MemorySettings(MemoryForm.DOCUMENT, background=1)
-                are_near.append(_Files(by_token, display, (SUBJECT, OTHER)).report(settings, "test.conll"))
+                are_near.append(_Files(by_token, display, (SUBJECT, OTHER), layer).report(settings, "test.conll"))
     if not all(are_near):
         raise typer.Exit(1)
 
