@@ -50,7 +50,7 @@ def _of_form(folder: Path, shards: StateShards, form: MemoryForm, turns: int) ->
     yield compare(
         f"training, form {form}, one epoch",
         size,
-        "its forward and backward pass, states in memory",
+        "filters, head and their gradients, states in memory",
         ours,
         lambda: _bare_epoch(shards.lengths, parts, form),
         turns=turns,
@@ -66,7 +66,10 @@ def _of_form(folder: Path, shards: StateShards, form: MemoryForm, turns: int) ->
 
 
 def _bare_epoch(lengths: IntArray, parts: list[IntArray], form: MemoryForm) -> None:
-    """Filters, maximum, head, loss and gradients of mini-batches of the same shapes; no step is taken."""
+    """Filters, maximum, head, cross-entropy and gradients of mini-batches of the same shapes.
+
+    No step is taken, and nothing is decomposed: there are no local scores, and so no min-max loss.
+    """
     torch.set_num_threads(1)
     filters, head = torch.nn.Linear(_WIDTH, _WIDTH), torch.nn.Linear(_WIDTH, 2)
     states = torch.randn(int(max(len(part) * lengths[part].max() for part in parts)), _WIDTH)

@@ -68,6 +68,13 @@ class Detection:
         """F0.5 of detecting every token, which takes no model, in [0, 1]; NaN if no token has the label."""
         return 1.25 * self.present / (0.25 * self.present + self.tokens) if self.present else float("nan")
 
+    @property
+    def f_half_at_random(self) -> float:
+        """F0.5 of as many tokens as are detected, drawn at random, in [0, 1]; NaN if there are no tokens."""
+        expected = self.detected * self.present / self.tokens if self.tokens else float("nan")
+        weight = 0.25 * self.present + self.detected
+        return 1.25 * expected / weight if weight else float("nan")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PredictionMeasures:

@@ -111,13 +111,15 @@ def train(
             f"got labels of each {shards.kind}; choose another form or task"
         )
     training = _training_digest(shards, settings)
-    if (out / MODEL_NAME).exists():
+    if (out / MODEL_NAME).exists() and not (out / CHECKPOINT_NAME).exists():
         return _finished(out, training)
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     with locked(out / _LOCK_NAME, lambda: _refuse(out)):
-        if (out / MODEL_NAME).exists():  # the other process may have finished in between
-            return _finished(out, training)
+        if (out / MODEL_NAME).exists():  # killed before its last step, or finished by another process in between
+            finished = _finished(out, training)
+            _remove_checkpoint(out)
+            return finished
         _check_memory(shards, settings, memory_budget)
         return _trained(shards, settings, out, training, progress, threads)
 
@@ -147,9 +149,13 @@ def _trained(
         **{name: state.best[name].numpy() for name in PARAMETER_NAMES},
     )
     save_model(out, model, training=training, best_epoch=state.best_epoch, log=state.log)
+    _remove_checkpoint(out)
+    return Trained(model, tuple(state.log), state.best_epoch)
+
+
+def _remove_checkpoint(out: Path) -> None:
     with writing(out), suppress(FileNotFoundError):
         (out / CHECKPOINT_NAME).unlink()
-    return Trained(model, tuple(state.log), state.best_epoch)
 
 
 class _Run:

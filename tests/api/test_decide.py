@@ -16,6 +16,7 @@ from tests.api.service import OWN, Service, check_problem
 from tests.cli import samples
 from tests.cli.program import ROOT, Program, contents
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME
+from tests.files.samples import Columns
 from venn_admit.service.core.types import Reason
 from venn_admit.service.flows.decisions.score_one import PointScorer
 from venn_admit.service.store.access.keys import Scope
@@ -35,8 +36,8 @@ assert "torch" not in sys.modules
 """
 
 
-def points(rows: list[int]) -> list[dict[str, Any]]:
-    found = samples.take(samples.scored(), rows)
+def points(rows: list[int], columns: Columns | None = None) -> list[dict[str, Any]]:
+    found = samples.take(samples.scored() if columns is None else columns, rows)
     return [
         {"external_id": str(external_id), "vector": vector.tolist(), "logits": logits.tolist()}
         for external_id, vector, logits in zip(found["external_id"], found["vector"], found["logits"], strict=True)

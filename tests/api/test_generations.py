@@ -4,9 +4,10 @@ import itertools
 import json
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -26,6 +27,10 @@ from venn_admit.service.store.access.keys import Scope
 FIRST, SECOND = (f"/v1/classifiers/{NAME}@{number}" for number in (1, 2))
 SWITCHES, CLIENTS = 10, 4
 PATIENCE_SECONDS = 120
+ASKED: tuple[tuple[list[int], bool | None], ...] = (([0, 7, 150], None), ([3], False), ([20, 21, 22, 23], True))
+"""Rows, and whether they are weighted."""
+
+_Answer = TypeVar("_Answer")
 
 
 def seen_anew(columns: Columns, extractor: str | None) -> Columns:
@@ -71,33 +76,23 @@ def decide(service: Service, base: str, rows: list[int], *, weighted: bool | Non
     return answer.json()
 
 
-def test_every_answer_under_load_is_of_one_generation(two: Service) -> None:
-    """Clients that know only the name ask while it is switched to and fro; each gets what one generation says alone."""
-    asked = [([0, 7, 150], None), ([3], False), ([20, 21, 22, 23], True)]
-    alone = [
-        {number: decide(two, base, rows, weighted=weighted) for number, base in ((1, FIRST), (2, SECOND))}
-        for rows, weighted in asked
-    ]
-    assert all(one[1]["decisions"] != one[2]["decisions"] for one in alone), "the generations can be told apart"
+def answered_while_switched(service: Service, ask: Callable[[int], Iterator[_Answer]]) -> list[list[_Answer]]:
+    """What each client was answered, in order, while it was switched to and fro: twice at least after every switch."""
     is_over = threading.Event()
-    answered: list[list[int]] = [[] for _ in range(CLIENTS)]
+    answered: list[list[_Answer]] = [[] for _ in range(CLIENTS)]
 
     def ask_on(client: int) -> None:
         while not is_over.is_set():
-            for (rows, weighted), expected in zip(asked, alone, strict=True):
-                told = decide(two, OWN, rows, weighted=weighted)
-                (number,) = (number for number, one in expected.items() if one == told)
-                answered[client].append(number)
+            answered[client].extend(ask(client))
 
     with ThreadPoolExecutor(CLIENTS) as pool:
         clients = [pool.submit(ask_on, client) for client in range(CLIENTS)]
         try:
             for turn in range(SWITCHES):
                 wanted = 2 - turn % 2
-                told = to(two, wanted)
+                told = to(service, wanted)
                 assert (told["changes"], told["after"]["generation"]) == (True, wanted)
                 until, seen = time.monotonic() + PATIENCE_SECONDS, [len(one) for one in answered]
-                # Each client has been answered twice since.
                 while any(len(one) < before + 2 for one, before in zip(answered, seen, strict=True)):
                     assert time.monotonic() < until, "no answers come"
                     assert not any(client.done() for client in clients), "a client failed"
@@ -106,11 +101,67 @@ def test_every_answer_under_load_is_of_one_generation(two: Service) -> None:
             is_over.set()
         for client in clients:
             client.result()
-    for numbers in answered:
-        changes = sum(one != other for one, other in itertools.pairwise(numbers))
+    return answered
+
+
+def changes(answers: Sequence[object]) -> int:
+    return sum(one != other for one, other in itertools.pairwise(answers))
+
+
+def test_every_answer_under_load_is_of_one_generation(two: Service) -> None:
+    """Clients that know only the name ask while it is switched to and fro; each gets what one generation says alone."""
+    alone = [
+        {number: decide(two, base, rows, weighted=weighted) for number, base in ((1, FIRST), (2, SECOND))}
+        for rows, weighted in ASKED
+    ]
+    assert all(one[1]["decisions"] != one[2]["decisions"] for one in alone), "the generations can be told apart"
+
+    def ask(_: int) -> Iterator[int]:
+        for (rows, weighted), expected in zip(ASKED, alone, strict=True):
+            told = decide(two, OWN, rows, weighted=weighted)
+            (number,) = (number for number, one in expected.items() if one == told)
+            yield number
+
+    for numbers in answered_while_switched(two, ask):
         assert set(numbers) == {1, 2}
         # Once a client has seen the new generation, it sees no other until the next switch.
-        assert changes <= SWITCHES
+        assert changes(numbers) <= SWITCHES
+
+
+def test_vectors_of_each_extractor_are_decided_on_by_its_generation_alone(
+    service: Service, own_calibrated: Program, tmp_path: Path
+) -> None:
+    """Half of the clients send what the old extractor makes of the points, half what the new one does."""
+    assert put(service, f"{OWN}/extractor", {"extractor": "v1"}).status_code == 200
+    assert service.post(f"{OWN}/generations", {"extractor": "v2"}).status_code == 201
+    fill(own_calibrated, tmp_path, "v2")
+    by_extractor = {"v1": samples.scored(), "v2": seen_anew(samples.scored(), None)}
+    bodies = {
+        extractor: [
+            {"points": points(rows, columns), "weighted": weighted, "extractor": extractor} for rows, weighted in ASKED
+        ]
+        for extractor, columns in by_extractor.items()
+    }
+    bases = {"v1": FIRST, "v2": SECOND}
+    alone = {
+        extractor: [service.post(f"{bases[extractor]}/decide", body, key=Scope.SCORE).json() for body in asked]
+        for extractor, asked in bodies.items()
+    }
+
+    def ask(client: int) -> Iterator[bool]:
+        extractor = f"v{1 + client % 2}"
+        for body, expected in zip(bodies[extractor], alone[extractor], strict=True):
+            answer = service.post(f"{OWN}/decide", body, key=Scope.SCORE)
+            is_own = answer.status_code == 200
+            if is_own:
+                assert answer.json() == expected
+            else:
+                check_problem(answer, 409, "extractor-differs", f"got '{extractor}'")
+            yield is_own
+
+    for answers in answered_while_switched(service, ask):
+        assert set(answers) == {True, False}
+        assert changes(answers) <= SWITCHES
 
 
 def test_jobs_that_began_before_go_on_and_are_found(two: Service, files: Path) -> None:

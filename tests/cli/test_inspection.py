@@ -179,6 +179,15 @@ def test_inspect_is_refused_before_states_are_converted(program: Program, tmp_pa
         assert found.result["external_id"] == wanted
 
 
+def tokens_of(program: Program, files: Path, trained: tuple[Any, ...], name: str) -> list[dict[str, Any]]:
+    """The exemplars of the tokens of a file, in order, with the labels of their documents."""
+    model, *network = trained
+    out = model.parent / f"{name}-tokens.parquet"
+    apply = ("extract", "apply", model, files / f"{name}.csv", *network, "--level", "token", "--document-labels")
+    assert program(*apply, "--out", out).code == 0
+    return [row | json.loads(row.pop("attributes")) for row in pq.read_table(out).to_pylist()]
+
+
 def test_inspect_shows_what_carries_a_prediction(program: Program, files: Path, trained: tuple[Any, ...]) -> None:
     model, *network = trained
     inspect = ("extract", "inspect", model, files / "test.csv", *network)
@@ -191,10 +200,16 @@ def test_inspect_shows_what_carries_a_prediction(program: Program, files: Path, 
     assert found["contributions"] == kept.as_attribute()
     assert found["logits"] == pytest.approx(row["logits"])
     assert [token["contribution"] for token in found["tokens"]] == [share.contribution for share in kept.tokens]
-    assert {len(token["near"]) for token in found["tokens"]} == {2}
-    near = found["tokens"][0]["near"]
-    assert near[0]["distance"] <= near[1]["distance"]
-    assert near[0]["document_id"].startswith("train-")
+    training, own = (tokens_of(program, files, trained, name) for name in ("train", "test"))
+    vector_at = {one["position"]: one["vector"] for one in own if one["document_id"] == row["external_id"]}
+    vectors = np.array([one["vector"] for one in training])
+    for token in found["tokens"]:
+        distances = np.linalg.norm(vectors - np.array(vector_at[token["position"]]), axis=1)
+        nearest = [training[place] for place in np.argsort(distances, kind="stable")[:2]]
+        assert [(one["document_id"], one["position"], one["token"], one["label"]) for one in token["near"]] == [
+            (one["document_id"], one["position"], one["token"], ("bad", "good")[one["label"]]) for one in nearest
+        ]
+        assert [one["distance"] for one in token["near"]] == pytest.approx(np.sort(distances)[:2])
     by_id = program(*inspect, "--id", row["external_id"])
     assert f"logit of {kept.class_name}" in by_id.stdout
     assert "Nearest training tokens" not in by_id.stdout
@@ -233,6 +248,7 @@ def test_decisions_show_what_carries_them(program: Program, files: Path, trained
         assert f"What carries the network's logit of {carried.class_name}" in shown
         assert f"{carried.logit:+.3f}" in shown
         assert "carried by" in shown
+        assert "`venn-admit extract inspect MODEL FILE --id ID --train TRAINING`" in shown
         assert "rest_count" not in shown
     assert program("decide", "reviews", exemplars["test"], "--row", 3, "--json").result["attributes"] == kept
 
@@ -269,7 +285,15 @@ def test_a_classifier_of_tokens_goes_the_whole_way(program: Program, files: Path
     assert program("score", "words", exemplars["new"], "--out", decisions).code == 0
     assert pq.read_table(decisions).num_rows == pq.read_table(exemplars["new"]).num_rows
     assert program("evaluate", "words", exemplars["new"], "--json").code == 0
-    assert program("replay", "--classifier", "words", "--id", row["external_id"]).code == 0
+    replay = ("replay", "--classifier", "words", "--id", row["external_id"])
+    neighbours = program(*replay, "--json").result["neighbours"]
+    assert len(neighbours) == 5
+    told = " ".join(program(*replay).stdout.split())
+    training = {one["external_id"]: one["attributes"] for one in pq.read_table(exemplars["train"]).to_pylist()}
+    for one in neighbours:
+        assert one["attributes"] == json.loads(training[one["external_id"]])
+        assert {"token", "position"} <= set(one["attributes"])
+        assert f"token {one['attributes']['token']}, position {one['attributes']['position']}" in told
 
 
 def test_names_that_extraction_needs_are_refused(program: Program, files: Path, trained: tuple[Any, ...]) -> None:

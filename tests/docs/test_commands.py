@@ -111,7 +111,8 @@ def test_the_tutorial_for_the_command_line(reader: Program) -> None:
 def test_the_tutorial_from_texts(reader: Program, tmp_path: Path) -> None:
     """Network and KNN are about as often right, and neither is always, within three standard errors of 300 messages.
 
-    Of the partitions that the page shows, the one with q = K is more often right than the one with q = 0.
+    Of the partitions that the page shows, the one with q = K is more often right than the one with q = 0, and the
+    nearest quarter by d than the farthest.
     """
     read(reader, "tutorial-texts")
     found = json.loads((tmp_path / "teams" / "evaluation" / "evaluation.json").read_text("utf-8"))
@@ -120,11 +121,13 @@ def test_the_tutorial_from_texts(reader: Program, tmp_path: Path) -> None:
     assert knn == pytest.approx(network, abs=0.05)
     files = ("messages/test.csv", "--train", "messages/train.csv", "--fit", "messages/held-out.csv")
     layer = reader("extract", "evaluate", "teams/model", *files, "--json").result["levels"]["document"]
-    counts, edges = np.array(layer["partitions"]["count"]).sum(axis=1), layer["partitions"]["match_edges"]
+    counts, edges = np.array(layer["partitions"]["count"]), layer["partitions"]["match_edges"]
     assert (edges[:2], edges[-2:]) == ([0, 1], [25, 26])
     for who in ("network", "knn"):
-        right = np.array(layer["partitions"][f"{who}_right"]).sum(axis=1)
-        assert right[0] / counts[0] < right[-1] / counts[-1], who
+        right = np.array(layer["partitions"][f"{who}_right"])
+        by_q, by_d = (right.sum(axis=axis) / counts.sum(axis=axis) for axis in (1, 0))
+        assert by_q[0] < by_q[-1], who
+        assert by_d[0] > by_d[-1], who
 
 
 def test_no_page_with_commands_is_left_out() -> None:

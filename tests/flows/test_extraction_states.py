@@ -1,14 +1,20 @@
-"""Runs that need the same states at once: one computes them, the others wait and use them."""
+"""States that are kept: of runs that need them at once, one computes them; a renamed copy has ids of its own."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from shutil import copyfile
 from threading import Event
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 
 from venn_admit.service.files.output.locks import locked
 from venn_admit.service.flows.extraction.options import SourceOptions
 from venn_admit.service.flows.extraction.states import OpenedStates, open_states
+from venn_admit.service.memory.states.conversion import document_ids
 from venn_admit.service.memory.states.index import INDEX_NAME
 
 OPTIONS = SourceOptions(class_names=("no", "yes"))
@@ -48,3 +54,26 @@ def test_a_second_run_waits_for_the_states_of_the_first(tmp_path: Path) -> None:
             written = (aside.rename(folder) / INDEX_NAME).stat().st_mtime_ns
         assert second.result(DEADLINE).shards.document_count == 3
     assert (folder / INDEX_NAME).stat().st_mtime_ns == written, "the second run wrote nothing"
+
+
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+@pytest.mark.parametrize("has_ids", [True, False])
+def test_a_renamed_copy_has_the_ids_of_its_name(tmp_path: Path, ending: str, has_ids: bool) -> None:
+    first, copy, kept_in = tmp_path / f"monday.{ending}", tmp_path / f"tuesday.{ending}", tmp_path / "kept"
+    kept_in.mkdir()
+    states, ids = np.ones((3, 1, 4)), ["a", "b", "c"]
+    if ending == "npz":
+        arrays: dict[str, Any] = {"states": states.reshape(3, 4), "lengths": np.ones(3, np.int64)}
+        np.savez(first, **arrays | ({"id": np.array(ids)} if has_ids else {}))
+    else:
+        pq.write_table(pa.table({"states": states.tolist()} | ({"external_id": ids} if has_ids else {})), first)
+    copyfile(first, copy)
+    found = [
+        open_states(path, OPTIONS, kept_in=kept_in, display=Seen(), memory_budget=64 << 20).shards
+        for path in (first, copy, first)
+    ]
+    assert found[0].folder == found[2].folder
+    assert (found[0].folder == found[1].folder) == has_ids
+    for path, shards in zip((first, copy), found, strict=False):
+        expected = ids if has_ids else [f"{path.stem}:{row}" for row in range(3)]
+        assert shards.external_ids == expected == list(document_ids(path, kind="document"))

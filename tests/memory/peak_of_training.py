@@ -1,5 +1,6 @@
-"""`python -m tests.memory.peak_of_training STATES OUT MEMORY_BUDGET`: trains, and prints by how many bytes it grew.
+"""`python -m tests.memory.peak_of_training STATES OUT MEMORY_BUDGET`: trains, and prints what memory that took.
 
+Two numbers of bytes: the most that the process had at once, with all that it has loaded, and by how much it grew.
 Run as a program of its own: what others hold in memory, or have held, does not count.
 """
 
@@ -18,7 +19,8 @@ def main() -> None:
     forget_peak()
     before = memory("VmRSS")
     train(StateShards(Path(states)), settings, Path(out), progress=lambda _: None, memory_budget=int(memory_budget))
-    sys.stdout.write(f"{memory('VmHWM') - before}\n")
+    peak = memory("VmHWM")
+    sys.stdout.write(f"{peak} {peak - before}\n")
 
 
 if __name__ == "__main__":

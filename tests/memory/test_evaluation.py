@@ -33,8 +33,10 @@ def test_precision_recall_and_f_half() -> None:
     assert (found.precision, found.recall) == (0.75, 0.3)
     assert found.f_half == pytest.approx(1.25 * 0.75 * 0.3 / (0.25 * 0.75 + 0.3))
     assert found.f_half_of_all == pytest.approx(1.25 * 0.1 * 1.0 / (0.25 * 0.1 + 1.0))
+    assert found.f_half_at_random == pytest.approx(1.25 * 0.1 * 0.04 / (0.25 * 0.1 + 0.04))
     nothing = Detection(label=1, found=0, detected=0, present=0, tokens=5)
-    assert np.isnan([nothing.precision, nothing.recall, nothing.f_half, nothing.f_half_of_all]).all()
+    measures = (nothing.precision, nothing.recall, nothing.f_half, nothing.f_half_of_all, nothing.f_half_at_random)
+    assert np.isnan(measures).all()
     assert Detection(label=1, found=0, detected=0, present=2, tokens=5).f_half == 0
 
 

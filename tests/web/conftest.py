@@ -50,22 +50,30 @@ def visited(program: Program) -> Iterator[Visitor]:
 SHARES, TOKENS = np.array([1.25, 0.0, -0.75, 0.125]), ("<script>alert(1)</script>", "the", "\u202ereversed", "##ing")
 
 
-def carried_by(logits: Float32Array, *, of_other: int = 0, more: float = 0.0) -> dict[str, Any]:
-    """What carries the network's largest logit, as an attribute; or that of another class, or a logit that is more."""
+def carried_by(logits: Float32Array, *, of_other: int = 0, more: float = 0.0, row: int = 0) -> dict[str, Any]:
+    """What carries the network's largest logit, as an attribute; or that of another class, or a logit that is more.
+
+    The first token is that of the row, by its contribution: a thousandth more a row.
+    """
     predicted = int(logits.argmax())
     class_name = samples.CLASS_NAMES[(predicted + of_other) % samples.CLASS_COUNT]
-    intercept = float(logits[predicted]) + more - float(SHARES.sum())
-    return Contributions.of_tokens(class_name, intercept, SHARES, TOKENS).as_attribute()
+    shares = SHARES + np.array([row / 1000, 0.0, 0.0, 0.0])
+    intercept = float(logits[predicted]) + more - float(shares.sum())
+    return Contributions.of_tokens(class_name, intercept, shares, TOKENS).as_attribute()
 
 
 def explain_exemplars(url: str) -> None:
     """Give all exemplars what carries their logits, and some of those scored something else under that name."""
     made = {
-        external_id: carried_by(logits)
-        for columns in (samples.train(), samples.held_out(), samples.scored())
-        for external_id, logits in zip(columns["external_id"].tolist(), columns["logits"], strict=True)
+        external_id: carried_by(logits, row=row)
+        for columns in (samples.train(), samples.held_out())
+        for row, (external_id, logits) in enumerate(
+            zip(columns["external_id"].tolist(), columns["logits"], strict=True)
+        )
     }
-    logits = samples.scored()["logits"]
+    scored = samples.scored()
+    logits = scored["logits"]
+    made |= {name: carried_by(own) for name, own in zip(scored["external_id"].tolist(), logits, strict=True)}
     made["scored-3"] = {"class": "<b>mine</b>"}
     made["scored-4"] = carried_by(logits[4], of_other=1)
     made["scored-5"] = carried_by(logits[5], more=0.01)

@@ -96,8 +96,12 @@ def test_what_carries_the_logit_is_shown_and_adds_up(shared: Visitor, page: str)
     assert "1 other token" in table
     assert "<script>alert" not in shown
     # What a token does to the direction of writing must not reach the figures.
-    in_short = "<bdi>&lt;script&gt;alert(1)&lt;/script&gt;</bdi> +1.250, <bdi>##ing</bdi> +0.125"
-    assert shown.count(f"<dt>carried by</dt><dd>{in_short}</dd>") == samples.K
+    first, last = "<bdi>&lt;script&gt;alert(1)&lt;/script&gt;</bdi>", "<bdi>##ing</bdi> +0.125"
+    neighbours = re.findall(r'<span class="given">train-(\d+)</span>.*?<dt>carried by</dt><dd>(.*?)</dd>', shown, re.S)
+    assert len({row for row, _ in neighbours}) == samples.K
+    assert neighbours == [(row, f"{first} {1.25 + int(row) / 1000:+.3f}, {last}") for row, _ in neighbours]
+    assert shown.count("<dt>carried by</dt>") == samples.K
+    assert "<code>venn-admit extract inspect MODEL FILE --id ID --train TRAINING</code>" in shown
     assert "&lt;i&gt;point&lt;/i&gt; 7" in shown  # the exemplar's own text
     assert "rest_count" not in shown
 
@@ -111,6 +115,7 @@ def test_what_is_no_record_of_this_prediction_is_an_attribute_like_others(
     (number,) = numbers(shared.open(f"{OWN}/decisions?external_id={external_id}"))
     shown = shared.open(f"{OWN}/decisions/{number}{page}")
     assert 'id="carried"' not in shown
+    assert "extract inspect" not in shown
     assert "<dt>contributions</dt>" in shown
     assert "<b>mine" not in shown
 

@@ -71,6 +71,12 @@ def print_decision(
         _print_bands(class_names, fields, category_counts)
     if near:
         _print_nearest(class_names, near)
+        if carried is not None:
+            output.print(
+                "`venn-admit extract inspect MODEL FILE --id ID --train TRAINING` finds the training tokens that are "
+                "nearest to those of this exemplar.",
+                soft_wrap=True,
+            )
 
 
 def _print_nearest(class_names: Sequence[str], near: Sequence[Near]) -> None:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from venn_admit.service.errors import Code, InvalidInputError, NotReadyError
 from venn_admit.service.files.label_values import check_class_names
 from venn_admit.service.files.output.locks import locked
 from venn_admit.service.flows.extraction.options import Form, SourceOptions, background_number, form_of
 from venn_admit.service.memory.encoders.local import DEFAULT_ENCODER, TextEncoder, load_encoder
-from venn_admit.service.memory.states.conversion import convert_states, holds_states
+from venn_admit.service.memory.states.conversion import convert_states, has_ids, holds_states
 from venn_admit.service.memory.states.index import INDEX_NAME, EncoderIdentity, Kind
 from venn_admit.service.memory.states.reader import StateShards
 from venn_admit.service.memory.states.writer import ShardWriter
@@ -78,9 +78,9 @@ def open_states(
 ) -> OpenedStates:
     """Return the states of a folder of shards, of a file of states, or of a file of texts.
 
-    What is computed is kept, in a folder that is named by a digest of the content, the encoder and the options, and
-    used again. A run that was interrupted goes on. Of several runs that need the same folder, one fills it, and the
-    others wait for it.
+    What is computed is kept, in a folder that is named by a digest of the content, the encoder and the options, and of
+    the file's name if ids follow from it, and used again. A run that was interrupted goes on. Of several runs that need
+    the same folder, one fills it, and the others wait for it.
 
     Args:
         path: The folder or file.
@@ -221,7 +221,9 @@ def _converted(path: Path, options: SourceOptions, kept_in: Path, display: Displ
     required = OWN_NETWORK if options.required is None else options.required.name
     identity = EncoderIdentity(name=options.encoder or required)
     source = _source(options.kind, content, options.class_names, identity)
-    folder = kept_in / source[:32]
+    # The name is no part of the source, by which a training knows its data: that lies in its documents, ids and all.
+    key = source if has_ids(path, memory_budget=memory_budget) else _digest([source, path.stem])
+    folder = kept_in / key[:32]
     with _to_fill(folder, path, display) as is_missing:
         if is_missing:
             convert_states(
@@ -254,7 +256,10 @@ def _loaded(name: str, layers: tuple[int, ...], max_tokens: int | None) -> TextE
 
 
 def _source(kind: Kind, content: str, class_names: Sequence[str], identity: EncoderIdentity) -> str:
-    described = [kind, content, list(class_names), identity.model_dump(mode="json")]
+    return _digest([kind, content, list(class_names), identity.model_dump(mode="json")])
+
+
+def _digest(described: list[Any]) -> str:
     return hashlib.sha256(json.dumps(described).encode()).hexdigest()
 
 

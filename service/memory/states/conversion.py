@@ -77,6 +77,23 @@ def labelled_in(path: Path) -> frozenset[Kind]:
     return frozenset(kind for kind, name in by_kind.items() if name in names)
 
 
+def has_ids(path: Path, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> bool:
+    """Return whether a file of states has ids; otherwise they follow from its name.
+
+    Args:
+        path: The file, .npz or .parquet.
+        memory_budget: Bytes that this may take.
+
+    Raises:
+        InvalidInputError: The file is damaged.
+    """
+    if path.suffix.lower() == ".npz":
+        with open_arrays(path) as arrays:
+            return "id" in arrays
+    with open_file(path, memory_budget) as file:
+        return "external_id" in file.schema_arrow.names
+
+
 def document_ids(path: Path, *, kind: Kind, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> Iterator[str]:
     """Yield the id of each document of a file of states, in order; no states are read.
 

@@ -4,11 +4,15 @@ An empty line ends a sentence. Columns are separated by tabs if there is one, ot
 is a word without label. A line `-DOCSTART-` begins a document; without any, or with a single one before the first word,
 which heads a file rather than divides it, each sentence is a document. Lines that begin with `# `, a blank and no tab
 behind the sign, before the first word of a sentence are comments; `# id = NAME` or `# sent_id = NAME` names a document.
+
+CoNLL-U and its kin, CoNLL-X and CoNLL 2009, are refused: their first column numbers the words, and nothing says which
+of the others is the label.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import dropwhile, takewhile
 from pathlib import Path
 
 from venn_admit.service.files.records import input_error
@@ -19,6 +23,9 @@ CONLL_ENDINGS = (".conll", ".conllu", ".tsv", ".txt")
 
 _START = "-DOCSTART-"
 _COMMENT = re.compile(r"# (?:\s*(?:sent_)?id\s*=\s*(?P<id>.*\S))?")
+
+_NUMBERED_COLUMNS = 10  # of CoNLL-U and CoNLL-X; CoNLL 2009 has more
+_NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # numbers of several words that are written as one, or of an omitted one
 
 
 @dataclass(slots=True)
@@ -52,6 +59,7 @@ class _Gathered:
 
 def read_conll(path: Path) -> Iterator[RawDocument]:
     """Yield the documents of a file. Raises InvalidInputError at a line that is not as the module says."""
+    _check_columns(path)
     whole = _is_divided(path)
     gathered, found = _Gathered(), False
     for number, line in enumerate(read_lines(path), start=1):
@@ -76,6 +84,27 @@ def read_conll(path: Path) -> Iterator[RawDocument]:
         raise input_error(path, "file", "at least one word", 0)
 
 
+def _check_columns(path: Path) -> None:
+    """Raise InvalidInputError if the first column numbers the words of the first sentence."""
+    count, words = 0, 0
+    for columns in _first_sentence(path):
+        count, is_next = len(columns), columns[0] == str(words + 1)
+        if count < _NUMBERED_COLUMNS or not (is_next or _NO_WORD.fullmatch(columns[0])):
+            return
+        words += is_next
+    if words:
+        expected = "a word in the first and its label in the last"
+        got = f"{count}, of which the first numbers the words, as in CoNLL-U"
+        advice = "write the words, which are the second, and the column with their labels to a .tsv file"
+        raise input_error(path, "columns", expected, got, advice)
+
+
+def _first_sentence(path: Path) -> Iterator[list[str]]:
+    """The columns of its lines. Lines before it that begin with `#` are taken for comments, even without a blank."""
+    words = dropwhile(lambda line: not line.strip() or line.startswith(("#", _START)), read_lines(path))
+    return map(_split, takewhile(str.strip, words))
+
+
 def _is_divided(path: Path) -> bool:
     """Whether lines say where documents begin: one behind the first word, or several."""
     starts, words = 0, False
@@ -90,7 +119,11 @@ def _is_divided(path: Path) -> bool:
 
 
 def _columns(path: Path, number: int, text: str) -> tuple[str, str | None]:
-    columns = [column.strip() for column in (text.split("\t") if "\t" in text else text.split())]
+    columns = _split(text)
     if not columns[0]:
         raise input_error(path, f"line {number}", "a word, a tab or space, and its label", ascii(text[:80]))
     return columns[0], (columns[-1] or None) if len(columns) > 1 else None
+
+
+def _split(text: str) -> list[str]:
+    return [column.strip() for column in (text.split("\t") if "\t" in text else text.split())]

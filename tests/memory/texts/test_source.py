@@ -217,3 +217,43 @@ def test_words_without_labels(tmp_path: Path) -> None:
 def test_what_is_no_conll_is_refused(tmp_path: Path, content: str, said: str) -> None:
     with pytest.raises(InvalidInputError, match=said):
         read_words(tmp_path, content)
+
+
+CONLL_U = """\
+# newdoc id = one
+# sent_id = one-1
+# text = I haven't a clue.
+1\tI\tI\tPRON\tPRP\tCase=Nom\t2\tnsubj\t_\t_
+2-3\thaven't\t_\t_\t_\t_\t_\t_\t_\t_
+2\thave\thave\tVERB\tVBP\tMood=Ind\t0\troot\t_\t_
+3\tn't\tnot\tPART\tRB\t_\t2\tadvmod\t_\t_
+3.1\tgot\tget\tVERB\tVBN\t_\t_\t_\t2:conj\t_
+4\ta\ta\tDET\tDT\t_\t5\tdet\t_\t_
+5\tclue\tclue\tNOUN\tNN\t_\t2\tobj\t_\tSpaceAfter=No
+6\t.\t.\tPUNCT\t.\t_\t2\tpunct\t_\t_
+
+1\tNo\tno\tINTJ\tUH\t_\t0\troot\t_\t_
+"""
+
+
+@pytest.mark.parametrize("name", ["t.conllu", "t.conll", "t.tsv", "t.txt"])
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        (CONLL_U, 10),
+        (CONLL_U.replace("# newdoc", "#newdoc").replace("\n", "\r\n"), 10),
+        (CONLL_U[CONLL_U.index("1\tNo") :].replace("\t", "  "), 10),
+        (CONLL_U.replace("_\n", "_\t_\t_\tA0\t_\n").replace("No\n", "No\t_\t_\tA1\t_\n"), 14),
+    ],
+    ids=["CoNLL-U", "comments without blanks, lines of Windows", "CoNLL-X by spaces", "CoNLL 2009"],
+)
+def test_columns_that_number_the_words_are_refused(tmp_path: Path, name: str, content: str, columns: int) -> None:
+    said = f"columns: expected a word in the first and its label in the last, got {columns}, of which the first numbers"
+    with pytest.raises(InvalidInputError, match=said) as refused:
+        read_words(tmp_path, content, name)
+    assert "write the words, which are the second, and the column with their labels" in str(refused.value)
+
+
+def test_words_that_are_numbers_are_read(tmp_path: Path) -> None:
+    few, many = (read_words(tmp_path, content)[0] for content in ("1 X\n2 Y\n", f"1 {'_ ' * 8}X\n3 {'_ ' * 8}Y\n"))
+    assert (few.text, many.text) == ("1 2", "1 3")
