@@ -13,6 +13,7 @@ from venn_admit.service.api.problems import Problem, Refused
 from venn_admit.service.api.security.idempotency import answer_once
 from venn_admit.service.api.security.ledger import Asked, Ledger
 from venn_admit.service.api.security.rates import Rates
+from venn_admit.service.api.uploads import skip_file, takes_file
 from venn_admit.service.flows.access.keys import KEY_PREFIX, Caller, Refusal, authenticate, is_for
 from venn_admit.service.store.access.keys import Scope
 
@@ -135,11 +136,19 @@ class GuardedRoute(APIRoute):
                 return await checked(request)
 
             async def once() -> Response:
-                return await answer_once(request, named, caller.identity, checked)
+                return await answer_once(request, named, caller.identity, checked, self._skip)
 
             return await ledger.noted(request, asked, once)
 
         return guarded
+
+    async def _skip(self, request: Request) -> None:
+        """Read a body that was read before, within the same limits."""
+        if takes_file(self):
+            await skip_file(request, request.app.state.runtime.settings)
+        else:
+            async for _ in request.stream():
+                pass
 
 
 def _unauthenticated(detail: str, *, known: bool) -> Refused:
