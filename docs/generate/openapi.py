@@ -61,8 +61,9 @@ LIMITS = """\
 
 A body has at most 32 MiB (status 413) and is nested at most 32 deep; a request decides on at most 1,000 points, stores
 at most 1,000 exemplars or records at most 5,000 labels (status 422). A body must come within 20 seconds, a large one at
-64 KiB a second or more (status 408), and is never compressed (status 415); a connection that sends no request for 20
-seconds is closed. Larger amounts are sent as files, whose bodies have limits of their own:
+64 KiB a second or more (status 408), and is never compressed (status 415). A route that needs no body takes one of at
+most 4 KiB and does not use it. A connection that sends no request for 20 seconds is closed. Larger amounts are sent as
+files, whose bodies have limits of their own:
 
 | what | limit | status | code |
 |---|---|---|---|

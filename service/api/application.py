@@ -84,8 +84,8 @@ def document() -> dict[str, Any]:
         schemas[model.__name__] = schema
     of_bodies = {str(status): answer for status, answer in problems(408, 413, 415).items()}
     for methods in found["paths"].values():
-        for described in methods.values():
-            if "requestBody" in described:
+        for method, described in methods.items():
+            if method != "get":
                 described["responses"].update(of_bodies)
     _make_bounds_exact(found)
     describe_guards(found, ROUTERS)

@@ -10,6 +10,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from venn_admit.service.api.problems import Problem, Refused
 
 MOST_BODY_BYTES = 32 << 20
+# What libraries send with a request that needs no body, such as {}, is shorter.
+MOST_UNUSED_BYTES = 4 << 10
 # How long a request is waited for: this long, and as much longer as what came takes at the least rate.
 BODY_SECONDS = 20.0
 LEAST_BYTES_PER_SECOND = 64 << 10
@@ -109,3 +111,20 @@ class BodyLimit:
 def allow(request: Request, most: int) -> None:
     """Let the body of a request have more bytes than those of others; to be called before it is read."""
     setattr(request.state, _ALLOWED, most)
+
+
+async def skip_unused(request: Request) -> None:
+    """Read a body that the route has no use for, so that it counts when the request is sent again.
+
+    Raises Refused if it is longer than such bodies are.
+    """
+    got = 0
+    async for part in request.stream():
+        got += len(part)
+        if got > MOST_UNUSED_BYTES:
+            raise Refused(
+                413,
+                Problem.BODY_TOO_LARGE,
+                f"expected no body, or one of at most {MOST_UNUSED_BYTES:,} bytes, which is not used, got a larger "
+                "one; send none",
+            )

@@ -9,6 +9,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.service.api.bodies import JsonRequest
+from venn_admit.service.api.limits import skip_unused
 from venn_admit.service.api.problems import Problem, Refused
 from venn_admit.service.api.security.idempotency import answer_once
 from venn_admit.service.api.security.ledger import Asked, Ledger
@@ -111,8 +112,11 @@ class GuardedRoute(APIRoute):
         """Return what answers a request."""
         answer = super().get_route_handler()
         guard, named = guard_of(self), f"{'/'.join(sorted(self.methods or ()))} {self.path}"
+        may_bring_unused = not (self.body_field or takes_file(self) or _READING.issuperset(self.methods or ()))
 
         async def checked(request: Request) -> Response:
+            if may_bring_unused:
+                await skip_unused(request)
             if self.body_field is None:
                 return await answer(request)
             asked = JsonRequest(request.scope, request.receive)
@@ -146,6 +150,8 @@ class GuardedRoute(APIRoute):
         """Read a body that was read before, within the same limits."""
         if takes_file(self):
             await skip_file(request, request.app.state.runtime.settings)
+        elif self.body_field is None:
+            await skip_unused(request)
         else:
             async for _ in request.stream():
                 pass
