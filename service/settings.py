@@ -150,6 +150,9 @@ class Settings(BaseSettings):
     concurrent_requests: int = Field(
         default=200, ge=0, description="Requests that one process answers at once; 0: any number."
     )
+    concurrent_requests_per_key: int = Field(
+        default=32, ge=0, description="Requests of one key that one process answers at once; 0: any number."
+    )
     idempotency_hours: int = Field(
         default=24,
         ge=1,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Depends, Request, Response, Security, params
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from starlette.concurrency import run_in_threadpool
 
 from venn_admit.service.api.bodies import JsonRequest
 from venn_admit.service.api.limits import skip_unused
@@ -14,6 +13,7 @@ from venn_admit.service.api.problems import Problem, Refused
 from venn_admit.service.api.security.idempotency import answer_once
 from venn_admit.service.api.security.ledger import Asked, Ledger
 from venn_admit.service.api.security.rates import Rates
+from venn_admit.service.api.threads import FOR_KEYS
 from venn_admit.service.api.uploads import skip_file, takes_file
 from venn_admit.service.flows.access.keys import KEY_PREFIX, Caller, Refusal, authenticate, is_for
 from venn_admit.service.store.access.keys import Scope
@@ -67,7 +67,7 @@ class Guard:
             return
         # It may be a generation of the classifier that the key is for.
         engine = request.app.state.runtime.engine
-        if self.every_classifier or named is None or not await run_in_threadpool(is_for, engine, caller, named):
+        if self.every_classifier or named is None or not await FOR_KEYS.run(is_for, engine, caller, named):
             raise _forbidden(f"the key is for classifier {caller.classifier!r} alone; use another")
 
 
@@ -130,7 +130,7 @@ class GuardedRoute(APIRoute):
             rates: Rates = request.app.state.rates
             asked = Asked(self.name, named)
             try:
-                caller = request.state.caller = await run_in_threadpool(_caller, request)
+                caller = request.state.caller = await FOR_KEYS.run(_caller, request)
                 rates.check(request, caller.identity)
                 await guard.check(request, caller)
             except Refused as refusal:
