@@ -165,6 +165,12 @@ class Settings(BaseSettings):
     memory_budget_mb: int = Field(
         default=512, ge=16, description="MiB that one computation, or reading a file, may take."
     )
+    body_budget_mb: int = Field(
+        default=256,
+        ge=32,
+        description="MiB that the bodies of requests which one process is answering may take together, files aside; "
+        "what they are parsed to takes several times as much.",
+    )
     device: Literal["cpu", "cuda"] = Field(
         default="cpu",
         description="Where workers, and jobs computed without them, multiply vectors to find neighbours: cpu, or cuda "

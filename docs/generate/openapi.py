@@ -79,7 +79,8 @@ files, whose bodies have limits of their own:
 A key may send 6,000 requests a minute to one process, and 1,000 at once (`VENN_ADMIT_REQUESTS_PER_MINUTE`,
 `VENN_ADMIT_REQUESTS_BURST`). Every answer says how many are left, in the headers `RateLimit` and `RateLimit-Policy` of
 the IETF's draft; one more is refused with status 429 and the code `too-many-requests`. A process that is answering as
-many requests as it can (`VENN_ADMIT_CONCURRENT_REQUESTS`) refuses further ones with status 503 and the code `too-busy`.
+many requests as it can (`VENN_ADMIT_CONCURRENT_REQUESTS`) refuses further ones with status 503 and the code `too-busy`,
+and so does one whose memory for bodies is full (`VENN_ADMIT_BODY_BUDGET_MB`, files aside).
 All these refusals with status 429 or 503 say in `Retry-After` after how many seconds to try again."""
 
 ERRORS = """\

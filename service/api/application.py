@@ -160,8 +160,8 @@ def create_application(runtime: Runtime) -> FastAPI:
         app.include_router(router)
     register_problems(app, methods_at)
     # The one added last is the outermost.
-    app.add_middleware(BodyLimit)
     settings = runtime.settings
+    app.add_middleware(BodyLimit, budget=settings.body_budget_mb << 20)
     app.add_middleware(
         Concurrency, most=settings.concurrent_requests, most_per_key=settings.concurrent_requests_per_key
     )
