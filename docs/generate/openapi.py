@@ -74,6 +74,7 @@ files, whose bodies have limits of their own:
 | files that a key sends to one process at a time | 4 | 429 | `too-many` |
 | running jobs of a key, in all processes of the service | `VENN_ADMIT_JOBS_PER_KEY` | 429 | `too-many` |
 | requests of a key that one process is answering | `VENN_ADMIT_CONCURRENT_REQUESTS_PER_KEY` | 429 | `too-many` |
+| streams of events of a key that one process sends | 50 | 429 | `too-many` |
 | streams of events of one process | 500 | 429 | `too-many` |
 
 A key may send 6,000 requests a minute to one process, and 1,000 at once (`VENN_ADMIT_REQUESTS_PER_MINUTE`,

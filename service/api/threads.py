@@ -32,3 +32,5 @@ class OwnThreads:
 FOR_KEYS = OwnThreads("keys", 8)
 # It is asked every few seconds, but without a database it takes half a minute to find that out.
 FOR_READINESS = OwnThreads("readiness", 8)
+# All streams together look at their jobs no more often than this many threads can.
+FOR_EVENTS = OwnThreads("events", 4)

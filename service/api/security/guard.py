@@ -16,6 +16,7 @@ from venn_admit.service.api.security.rates import Rates
 from venn_admit.service.api.threads import FOR_KEYS
 from venn_admit.service.api.uploads import skip_file, takes_file
 from venn_admit.service.flows.access.keys import KEY_PREFIX, Caller, Refusal, authenticate, is_for
+from venn_admit.service.flows.access.sessions import caller_of
 from venn_admit.service.store.access.keys import Scope
 
 if TYPE_CHECKING:
@@ -84,6 +85,22 @@ def _caller(request: Request) -> Caller:
     if isinstance(found, Refusal):
         raise _unauthenticated(_WHY[found], known=True)
     return found
+
+
+def is_still_accepted(request: Request) -> bool:
+    """Whether the key, token or session that a request has shown is still one that is accepted.
+
+    Raises:
+        DatabaseError: The database does not say.
+    """
+    session: str | None = getattr(request.state, "session", None)
+    if session is not None:
+        return caller_of(request.app.state.runtime.engine, session) is not None
+    try:
+        _caller(request)
+    except Refused as refusal:
+        return refusal.status >= 500  # the issuer does not say
+    return True
 
 
 def needs(scope: Scope, *, every_classifier: bool = False, stores: bool = True) -> params.Depends:
