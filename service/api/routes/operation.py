@@ -34,7 +34,10 @@ async def get_live() -> dict[str, str]:
 
 @routes.get("/health/ready", response_model=Ready, responses={503: {"model": Ready, "description": "Not ready."}})
 async def get_ready(request: Request) -> Response:
-    """Say whether requests can be served: what of database, schema and broker is ready, and how many workers are up."""
+    """Say whether requests can be served: what of database, schema and broker is ready, and how many workers are up.
+
+    A service without workers is ready: most requests need none, and the others say so.
+    """
     return await FOR_READINESS.run(_readiness, runtime_of(request))
 
 
