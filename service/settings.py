@@ -150,6 +150,9 @@ class Settings(BaseSettings):
     concurrent_requests: int = Field(
         default=200, ge=0, description="Requests that one process answers at once; 0: any number."
     )
+    concurrent_requests_per_key: int = Field(
+        default=32, ge=0, description="Requests of one key that one process answers at once; 0: any number."
+    )
     idempotency_hours: int = Field(
         default=24,
         ge=1,
@@ -161,6 +164,12 @@ class Settings(BaseSettings):
     )
     memory_budget_mb: int = Field(
         default=512, ge=16, description="MiB that one computation, or reading a file, may take."
+    )
+    body_budget_mb: int = Field(
+        default=256,
+        ge=32,
+        description="MiB that the bodies of requests which one process is answering may take together, files aside; "
+        "what they are parsed to takes several times as much.",
     )
     device: Literal["cpu", "cuda"] = Field(
         default="cpu",

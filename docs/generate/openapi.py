@@ -61,8 +61,9 @@ LIMITS = """\
 
 A body has at most 32 MiB (status 413) and is nested at most 32 deep; a request decides on at most 1,000 points, stores
 at most 1,000 exemplars or records at most 5,000 labels (status 422). A body must come within 20 seconds, a large one at
-64 KiB a second or more (status 408), and is never compressed (status 415); a connection that sends no request for 20
-seconds is closed. Larger amounts are sent as files, whose bodies have limits of their own:
+64 KiB a second or more (status 408), and is never compressed (status 415). A route that needs no body takes one of at
+most 4 KiB and does not use it. A connection that sends no request for 20 seconds is closed. Larger amounts are sent as
+files, whose bodies have limits of their own:
 
 | what | limit | status | code |
 |---|---|---|---|
@@ -72,12 +73,15 @@ seconds is closed. Larger amounts are sent as files, whose bodies have limits of
 | columns | 1,000 | 422 | `invalid-input` |
 | files that a key sends to one process at a time | 4 | 429 | `too-many` |
 | running jobs of a key, in all processes of the service | `VENN_ADMIT_JOBS_PER_KEY` | 429 | `too-many` |
+| requests of a key that one process is answering | `VENN_ADMIT_CONCURRENT_REQUESTS_PER_KEY` | 429 | `too-many` |
+| streams of events of a key that one process sends | 50 | 429 | `too-many` |
 | streams of events of one process | 500 | 429 | `too-many` |
 
 A key may send 6,000 requests a minute to one process, and 1,000 at once (`VENN_ADMIT_REQUESTS_PER_MINUTE`,
 `VENN_ADMIT_REQUESTS_BURST`). Every answer says how many are left, in the headers `RateLimit` and `RateLimit-Policy` of
 the IETF's draft; one more is refused with status 429 and the code `too-many-requests`. A process that is answering as
-many requests as it can (`VENN_ADMIT_CONCURRENT_REQUESTS`) refuses further ones with status 503 and the code `too-busy`.
+many requests as it can (`VENN_ADMIT_CONCURRENT_REQUESTS`) refuses further ones with status 503 and the code `too-busy`,
+and so does one whose memory for bodies is full (`VENN_ADMIT_BODY_BUDGET_MB`, files aside).
 All these refusals with status 429 or 503 say in `Retry-After` after how many seconds to try again."""
 
 ERRORS = """\

@@ -1,7 +1,11 @@
 """The HTTP application: its routes, what surrounds them, and its document."""
 
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
+from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
@@ -84,8 +88,8 @@ def document() -> dict[str, Any]:
         schemas[model.__name__] = schema
     of_bodies = {str(status): answer for status, answer in problems(408, 413, 415).items()}
     for methods in found["paths"].values():
-        for described in methods.values():
-            if "requestBody" in described:
+        for method, described in methods.items():
+            if method != "get":
                 described["responses"].update(of_bodies)
     _make_bounds_exact(found)
     describe_guards(found, ROUTERS)
@@ -121,6 +125,18 @@ class Application(FastAPI):
         return self.openapi_schema
 
 
+@asynccontextmanager
+async def _with_threads(app: FastAPI) -> AsyncIterator[None]:
+    """Let every request that is being answered have a thread.
+
+    They are more than the connections to the database: requests that last wait for workers, or until another one
+    has computed what they need too, and hold no connection meanwhile.
+    """
+    runtime: Runtime = app.state.runtime
+    to_thread.current_default_thread_limiter().total_tokens = runtime.settings.concurrent_requests or math.inf
+    yield
+
+
 def create_application(runtime: Runtime) -> FastAPI:
     """Return an application that serves a runtime; whoever makes it disposes of the runtime's engine."""
     app = Application(
@@ -131,6 +147,7 @@ def create_application(runtime: Runtime) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        lifespan=_with_threads,
     )
     app.state.runtime = runtime
     app.state.metrics = Metrics()
@@ -143,8 +160,11 @@ def create_application(runtime: Runtime) -> FastAPI:
         app.include_router(router)
     register_problems(app, methods_at)
     # The one added last is the outermost.
-    app.add_middleware(BodyLimit)
-    app.add_middleware(Concurrency, most=runtime.settings.concurrent_requests)
+    settings = runtime.settings
+    app.add_middleware(BodyLimit, budget=settings.body_budget_mb << 20)
+    app.add_middleware(
+        Concurrency, most=settings.concurrent_requests, most_per_key=settings.concurrent_requests_per_key
+    )
     app.add_middleware(Surroundings, metrics=app.state.metrics)
     app.add_middleware(Tracing)
     return app

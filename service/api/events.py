@@ -3,12 +3,14 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.service.api.problems import Problem, Refused
+from venn_admit.service.api.threads import FOR_EVENTS
 from venn_admit.service.errors import DatabaseError
 from venn_admit.service.flows.jobs.listing import progress
 from venn_admit.service.flows.jobs.watching import JobWatch
@@ -17,9 +19,9 @@ from venn_admit.service.store.work.jobs import Progress
 
 MEDIA_TYPE = "text/event-stream"
 HEARTBEAT_SECONDS = 15.0
-# A client that asks again shows its key again.
 MOST_SECONDS = 3600.0
 MOST_STREAMS = 500
+MOST_STREAMS_PER_KEY = 50
 # Chunks that end together make one event.
 _GATHERING_SECONDS = 0.1
 _RETRY_MILLISECONDS = 3000
@@ -32,7 +34,7 @@ class JobEvents:
         self._runtime = runtime
         self._watch = JobWatch(runtime.engine)
         self._is_ending = False
-        self._streams = 0
+        self._streams: Counter[str] = Counter()
 
     def end(self) -> None:
         """End every stream, because the service does; clients ask again once there is another."""
@@ -46,35 +48,46 @@ class JobEvents:
         now = await run_in_threadpool(progress, self._runtime.engine, job_id)
         return now.state != "running" and last_id == _id(now)
 
-    def require_room(self) -> None:
-        """Raise Refused if there are as many streams as there may be."""
-        if self._streams >= MOST_STREAMS:
-            raise Refused(
-                429,
-                Problem.TOO_MANY,
-                f"expected at most {MOST_STREAMS} streams of events at a time, got another; poll the job instead",
-                headers={"Retry-After": "10"},
-            )
+    def require_room(self, caller: str) -> None:
+        """Raise Refused if there are as many streams as there may be, of a caller or of all."""
+        if self._streams[caller] >= MOST_STREAMS_PER_KEY:
+            raise _too_many(f"{MOST_STREAMS_PER_KEY} streams of events with a key")
+        if self._streams.total() >= MOST_STREAMS:
+            raise _too_many(f"{MOST_STREAMS} streams of events in this process")
 
-    async def of(self, job_id: int, last_id: str | None) -> AsyncIterator[str]:
-        """Yield the events of a job until it is over. last_id: of the last event that the client has seen."""
+    async def of(
+        self, job_id: int, last_id: str | None, caller: str, is_accepted: Callable[[], bool]
+    ) -> AsyncIterator[str]:
+        """Yield the events of a job until it is over, or the caller is not accepted any more.
+
+        Args:
+            job_id: The job.
+            last_id: Of the last event that the client has seen.
+            caller: Among whose streams it is.
+            is_accepted: Whether what the caller has shown still is.
+        """
         loop, changed, until = asyncio.get_running_loop(), asyncio.Event(), time.monotonic() + MOST_SECONDS
 
         def wake() -> None:
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(changed.set)
 
-        self._streams += 1
+        def look() -> Progress | None:
+            return progress(self._runtime.engine, job_id) if is_accepted() else None
+
+        self._streams[caller] += 1
         try:
             with self._watch.watching(job_id, wake):
                 yield f"retry: {_RETRY_MILLISECONDS}\n\n"
                 while not self._is_ending and time.monotonic() < until:
                     changed.clear()
                     try:
-                        now = await run_in_threadpool(progress, self._runtime.engine, job_id)
+                        now = await FOR_EVENTS.run(look)
                     except DatabaseError:
                         yield ": the database cannot be reached\n\n"
                     else:
+                        if now is None:
+                            return
                         is_over = now.state != "running"
                         if is_over or _id(now) != last_id:
                             last_id = _id(now)
@@ -88,7 +101,17 @@ class JobEvents:
                     except TimeoutError:
                         yield ": still there\n\n"
         finally:
-            self._streams -= 1
+            self._streams[caller] -= 1
+            self._streams += Counter()  # callers without streams are forgotten
+
+
+def _too_many(most: str) -> Refused:
+    return Refused(
+        429,
+        Problem.TOO_MANY,
+        f"expected at most {most} at a time, got another; poll the job instead",
+        headers={"Retry-After": "10"},
+    )
 
 
 def _id(now: Progress) -> str:

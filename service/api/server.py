@@ -132,7 +132,7 @@ def listen(app: FastAPI, host: str, port: int, *, on_start: Callable[[str], None
         access_log=False,  # the application logs each request itself, without what keys and texts it brings
         server_header=False,
         timeout_graceful_shutdown=END_SECONDS,
-        lifespan="off",
+        lifespan="on",
         http=Connection,
     )
     shown = f"[{host}]" if ":" in host else host

@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import structlog
 from fastapi import Request
+from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
@@ -19,6 +20,7 @@ from venn_admit.service.files.left_behind import UPLOADS, remove_left_behind, te
 from venn_admit.service.files.received import STREAM_ENDING, ReceivedFile
 from venn_admit.service.flows.access.keys import Caller
 from venn_admit.service.runtime import Runtime
+from venn_admit.service.settings import Settings
 
 PARQUET = "application/vnd.apache.parquet"
 ARROW_STREAM = "application/vnd.apache.arrow.stream"
@@ -65,6 +67,11 @@ def body_of(kinds: Mapping[str, str]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": dict.fromkeys(kinds, schema)}}
 
 
+def takes_file(route: APIRoute) -> bool:
+    """Whether the body of a route is such a file, as its documentation says."""
+    return "requestBody" in (route.openapi_extra or {})
+
+
 @asynccontextmanager
 async def received(
     request: Request, runtime: Runtime, kinds: Mapping[str, str], name: str, extractor: str | None = None
@@ -83,11 +90,26 @@ async def received(
     """
     ending = _ending(request, kinds)
     settings = runtime.settings
-    allow(request, settings.upload_mb << 20)
-    with request.app.state.uploads.counted(request.state.caller), temporary_file(settings.home, ending) as path:
+    with _admitted(request, settings), temporary_file(settings.home, ending) as path:
         with _writing(), await run_in_threadpool(_create, path) as file:
             await _receive(request, file, settings.upload_seconds)
         yield ReceivedFile(path, name, "the body", runtime.memory_budget, extractor)
+
+
+async def skip_file(request: Request, settings: Settings) -> None:
+    """Read a body as `received` does, and keep nothing of it. Raises Refused if it is too large, too slow or cut."""
+    with _admitted(request, settings):
+        async with _in_time(settings.upload_seconds):
+            async for _ in request.stream():
+                pass
+
+
+@contextmanager
+def _admitted(request: Request, settings: Settings) -> Iterator[None]:
+    """Let a body be as large as a file may be, and count it among the uploads of its key while the block runs."""
+    allow(request, settings.upload_mb << 20)
+    with request.app.state.uploads.counted(request.state.caller):
+        yield
 
 
 @contextmanager
@@ -144,13 +166,22 @@ def _create(path: Path) -> IO[bytes]:
 
 async def _receive(request: Request, file: IO[bytes], seconds: float) -> None:
     block = bytearray()
+    async with _in_time(seconds):
+        async for part in request.stream():
+            block += part
+            if len(block) >= _BLOCK_BYTES:
+                await run_in_threadpool(file.write, bytes(block))
+                block.clear()
+    await run_in_threadpool(file.write, bytes(block))
+    await run_in_threadpool(file.flush)
+
+
+@asynccontextmanager
+async def _in_time(seconds: float) -> AsyncIterator[None]:
+    """Refuse a body that the block has not read to its end after so many seconds, or that has no end."""
     try:
         async with asyncio.timeout(seconds):
-            async for part in request.stream():
-                block += part
-                if len(block) >= _BLOCK_BYTES:
-                    await run_in_threadpool(file.write, bytes(block))
-                    block.clear()
+            yield
     except TimeoutError as error:
         raise Refused(
             408,
@@ -162,5 +193,3 @@ async def _receive(request: Request, file: IO[bytes], seconds: float) -> None:
         raise Refused(
             400, Problem.BODY_INCOMPLETE, "expected the whole body, got a part of it; send it again"
         ) from error
-    await run_in_threadpool(file.write, bytes(block))
-    await run_in_threadpool(file.flush)

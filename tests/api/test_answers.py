@@ -176,9 +176,13 @@ def test_without_the_database(unreachable: TestClient) -> None:
     assert "localhost:1" in str(entries), "the log says where"
 
 
-def test_ready(shared: Service, empty_database: str, tmp_path: Any) -> None:
+def test_a_service_without_workers_is_ready(shared: Service) -> None:
     answer = shared.client.get("/health/ready")
-    assert (answer.status_code, answer.json()["status"], answer.json()["workers"]) == (200, "ready", 0)
+    told = {"status": "ready", "database": "ready", "schema": "ready", "broker": "ready", "workers": 0}
+    assert (answer.status_code, answer.json()) == (200, told)
+
+
+def test_a_service_without_its_schema_is_not_ready(empty_database: str, tmp_path: Any) -> None:
     runtime = Runtime.start(Settings(database_url=empty_database, home=tmp_path))
     told = TestClient(create_application(runtime)).get("/health/ready")
     runtime.engine.dispose()

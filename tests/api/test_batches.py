@@ -24,9 +24,13 @@ from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import NAME
 from tests.workers.processes import PATIENCE_SECONDS, wait_until
+from venn_admit.service.api import events as api_events
 from venn_admit.service.api.application import create_application
 from venn_admit.service.api.uploads import ARROW_STREAM, PARQUET
+from venn_admit.service.flows.access.keys import create as create_key
+from venn_admit.service.flows.access.keys import revoke
 from venn_admit.service.flows.exemplars.create import create as create_classifier
+from venn_admit.service.flows.jobs.control import cancel as cancel_job
 from venn_admit.service.flows.jobs.control import reopen
 from venn_admit.service.flows.jobs.in_process import compute_job
 from venn_admit.service.runtime import Runtime
@@ -193,6 +197,42 @@ def test_events_of_a_job_that_is_cancelled(service: Service, exemplars: Path) ->
     again = events(service.get(f"{OWN}/jobs/{job}/events", headers=seen))
     timer.join()
     assert [kind for _, kind, _ in again] == ["end"], "what was seen is not told again"
+
+
+def test_a_stream_ends_with_its_key(service: Service, exemplars: Path) -> None:
+    engine, job, has_begun = service.runtime.engine, submit(service, exemplars)["job"], threading.Event()
+    made = create_key(engine, "watching", scope=Scope.READ)
+
+    def revoke_and_cancel() -> None:
+        assert has_begun.wait(PATIENCE_SECONDS)
+        revoke(engine, made.id)
+        cancel_job(engine, job)
+
+    revoking = threading.Thread(target=revoke_and_cancel)
+    revoking.start()
+    watching = noting(service, b"event: progress", has_begun).client
+    told = events(watching.get(f"{OWN}/jobs/{job}/events", headers={"Authorization": f"Bearer {made.text}"}))
+    revoking.join()
+    assert [kind for _, kind, _ in told] == ["progress"], "how the job ended is not told"
+
+
+@pytest.mark.parametrize(
+    ("limit", "saying"), [("MOST_STREAMS_PER_KEY", "1 streams of events with a key"), ("MOST_STREAMS", "this process")]
+)
+def test_there_may_be_so_many_streams(
+    service: Service, exemplars: Path, monkeypatch: pytest.MonkeyPatch, limit: str, saying: str
+) -> None:
+    monkeypatch.setattr(api_events, limit, 1)
+    job, has_begun = submit(service, exemplars)["job"], threading.Event()
+    path = f"{OWN}/jobs/{job}/events"
+    with ThreadPoolExecutor(1) as threads:
+        first = threads.submit(noting(service, b"event: progress", has_begun).get, path)
+        assert has_begun.wait(PATIENCE_SECONDS)
+        refused = service.get(path)
+        cancel_job(service.runtime.engine, job)
+    check_problem(refused, 429, "too-many", saying)
+    assert refused.headers["retry-after"] == "10"
+    assert events(first.result())[-1][1] == events(service.get(path))[-1][1] == "end"
 
 
 def noting(service: Service, said: bytes, event: threading.Event) -> Service:

@@ -3,13 +3,23 @@
 import asyncio
 import json
 import threading
+from dataclasses import replace
 
 import pytest
+from fastapi.testclient import TestClient
 from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Send
+from starlette.types import Scope as ASGIScope
 
+from tests.api.service import OWN, Service, check_problem
 from venn_admit.service.api import bodies
+from venn_admit.service.api.application import create_application
 from venn_admit.service.api.bodies import MOST_BYTES_WITHOUT_PARTS, MOST_NESTING, MOST_PARTS, JsonRequest, check_json
+from venn_admit.service.api.limits import BodyLimit
 from venn_admit.service.api.problems import Refused
+from venn_admit.service.api.uploads import CSV
+from venn_admit.service.store.access.keys import Scope
 
 
 @pytest.mark.parametrize(
@@ -80,3 +90,58 @@ def test_the_loop_goes_on_while_a_long_body_is_checked_and_parsed(monkeypatch: p
     monkeypatch.setattr(bodies, "parse_json", waiting)
     assert asyncio.run(both())[1] == bodies.BYTES_FOR_A_THREAD
     assert waited == [True, True]
+
+
+def test_bodies_have_a_budget_together() -> None:
+    """Of bodies that come at once, as many are taken as there is room for; others are once these are answered."""
+
+    async def sent() -> tuple[list[int], list[int]]:
+        go_on, statuses = asyncio.Event(), list[int]()
+
+        async def app(scope: ASGIScope, receive: Receive, send: Send) -> None:
+            assert await Request(scope, receive).body() == b"0123456789"
+            await go_on.wait()
+            await Response()(scope, receive, send)
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+                assert message["status"] == 200 or (b"retry-after", b"1") in message["headers"]
+
+        async def ask() -> None:
+            parts = iter([b"01234", b"56789"])
+
+            async def receive() -> Message:
+                await asyncio.sleep(0)
+                body = next(parts)
+                return {"type": "http.request", "body": body, "more_body": body == b"01234"}
+
+            await limited({"type": "http", "method": "POST", "headers": []}, receive, send)
+
+        limited = BodyLimit(app, budget=25)
+        asking = [asyncio.create_task(ask()) for _ in range(4)]
+        pending = set(asking)
+        while len(statuses) < 2:
+            _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        refused = list(statuses)
+        go_on.set()
+        await asyncio.gather(*asking)
+        await asyncio.gather(ask(), ask())
+        return refused, statuses[2:]
+
+    refused, answered = asyncio.run(sent())
+    assert refused == [503, 503]
+    assert answered == [200] * 4
+
+
+def test_files_are_not_among_the_bodies_that_memory_has_room_for(shared: Service) -> None:
+    settings = shared.runtime.settings.model_copy(update={"body_budget_mb": 0})
+    app = create_application(replace(shared.runtime, settings=settings))
+    full = replace(shared, client=TestClient(app, raise_server_exceptions=False))
+    refused = full.post(f"{OWN}/decide", {"points": []})
+    check_problem(refused, 503, "too-busy", "the bodies of other requests")
+    assert refused.headers["retry-after"] == "1"
+    content, headers = b"external_id,label\n", {"Content-Type": CSV}
+    read = full.ask("POST", f"{OWN}/labels/file", key=Scope.WRITE, content=content, headers=headers)
+    assert read.status_code != 503, read.text
+    assert full.get(OWN).status_code == 200

@@ -147,9 +147,11 @@ def test_a_job_is_submitted_once(service: Service, batch: bytes) -> None:
     assert listed["job"] == told["job"]
 
 
-def test_a_fit_is_submitted_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("content", [b"", b"{}"])
+def test_a_fit_is_submitted_once(service: Service, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    """A body that it does not need makes another request of it, too."""
     monkeypatch.setattr(fits, "require_worker", lambda _: None)
-    told = check_stored_once(service, f"{OWN}/fit", b"", "application/json", fits, "_submitted_payload", 202)
+    told = check_stored_once(service, f"{OWN}/fit", content, "application/json", fits, "_submitted_payload", 202)
     (listed,) = (one for one in service.get(f"{OWN}/jobs").json()["jobs"] if one["kind"] == "fit")
     assert (listed["job"], listed["rows"]) == (told["job"], told["rows"])
 

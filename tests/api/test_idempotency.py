@@ -14,6 +14,7 @@ from sqlalchemy.engine.interfaces import IsolationLevel
 
 from tests.api.service import OWN, Service, check_problem
 from tests.workers.processes import wait_until
+from venn_admit.service.api.limits import MOST_UNUSED_BYTES
 from venn_admit.service.api.routes import exemplars
 from venn_admit.service.api.security import idempotency as header
 from venn_admit.service.api.security.keeping import RETRY_SECONDS
@@ -277,6 +278,18 @@ def test_a_fault_frees_the_name(empty: Service, monkeypatch: pytest.MonkeyPatch)
             patch.setattr(classifiers, "create", lambda *_, fault=fault, **__: (_ for _ in ()).throw(fault))
             assert send(empty, "one", new("made")).status_code in (500, 503)
     assert send(empty, "one", new("made")).status_code == 201
+
+
+def test_a_body_that_is_not_used_is_part_of_the_request(service: Service) -> None:
+    path = f"{OWN}/recalibrate"
+    first = send(service, "one", {}, path=path)
+    assert first.status_code == 200, first.text
+    again = send(service, "one", {}, path=path)
+    assert (again.content, again.headers[header.REPLAYED]) == (first.content, "true")
+    check_problem(send(service, "one", [], path=path), 422, "idempotency-key-reused")
+    for headers in ({}, {"Idempotency-Key": "one"}, {"Idempotency-Key": "two"}):
+        large = service.ask("POST", path, key=Scope.ADMIN, content=bytes(MOST_UNUSED_BYTES + 1), headers=headers)
+        check_problem(large, 413, "body-too-large", "expected no body")
 
 
 def test_deciding_stores_nothing_and_takes_no_name(shared: Service) -> None:

@@ -2,6 +2,9 @@
 
 import asyncio
 import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +14,7 @@ from starlette.types import Message, Receive, Send
 from starlette.types import Scope as ASGIScope
 
 from tests.api.service import OWN, Service, check_problem
+from tests.cli.program import PATIENCE_SECONDS
 from venn_admit.service.api.application import create_application
 from venn_admit.service.api.routes import classifiers
 from venn_admit.service.api.security import rates
@@ -78,7 +82,9 @@ def test_errors_say_how_many_requests_are_left(shared: Service) -> None:
 
 
 def test_there_need_be_no_limit(shared: Service) -> None:
-    client = limited(shared, requests_per_minute=0, requests_burst=1, concurrent_requests=0)
+    client = limited(
+        shared, requests_per_minute=0, requests_burst=1, concurrent_requests=0, concurrent_requests_per_key=0
+    )
     for _ in range(3):
         answer = ask(shared, client)
         assert answer.status_code == 200
@@ -94,28 +100,76 @@ def test_callers_are_forgotten_in_time(shared: Service, monkeypatch: pytest.Monk
     assert ask(shared, client).status_code == 200
 
 
-def test_a_busy_process_refuses_more(shared: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = limited(shared, concurrent_requests=1)
-    began, go_on = threading.Event(), threading.Event()
+class Held:
+    """Requests to show a classifier, which last until they are let go."""
 
-    def slow(*args: Any) -> Any:
-        began.set()
-        assert go_on.wait(300)
+    def __init__(self) -> None:
+        self._began, self._go_on = threading.Semaphore(0), threading.Event()
+
+    def show(self, *args: Any) -> Any:
+        self._began.release()
+        assert self._go_on.wait(PATIENCE_SECONDS)
         return show(*args)
 
-    monkeypatch.setattr(classifiers, "show", slow)
-    answers: list[Any] = []
-    first = threading.Thread(target=lambda: answers.append(ask(shared, client)))
-    first.start()
-    assert began.wait(300)
-    refused = ask(shared, client)
-    check_problem(refused, 503, "too-busy", "answering 1 requests")
-    assert refused.headers["retry-after"] == "1"
-    assert client.get("/health/live").status_code == 200
-    go_on.set()
-    first.join()
-    assert answers[0].status_code == 200
-    assert ask(shared, client).status_code == 200
+    def await_requests(self, count: int) -> None:
+        for number in range(count):
+            assert self._began.acquire(timeout=PATIENCE_SECONDS), f"{number} of {count} are being answered"
+
+    def let_go(self) -> None:
+        self._go_on.set()
+
+
+@contextmanager
+def holding() -> Iterator[Held]:
+    held = Held()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(classifiers, "show", held.show)
+        try:
+            yield held
+        finally:
+            held.let_go()
+
+
+def test_a_busy_process_refuses_more_but_tells_its_health(shared: Service) -> None:
+    with limited(shared, concurrent_requests=1) as client, ThreadPoolExecutor(1) as threads, holding() as held:
+        first = threads.submit(ask, shared, client)
+        held.await_requests(1)
+        refused = ask(shared, client)
+        check_problem(refused, 503, "too-busy", "answering 1 requests")
+        assert refused.headers["retry-after"] == "1"
+        for health in ("live", "ready"):
+            assert client.get(f"/health/{health}").status_code == 200, "the only thread is taken"
+        held.let_go()
+        assert first.result().status_code == 200
+        assert ask(shared, client).status_code == 200
+
+
+def test_a_key_has_so_many_requests_at_a_time(shared: Service) -> None:
+    with limited(shared, concurrent_requests_per_key=2) as client, ThreadPoolExecutor(2) as threads, holding() as held:
+        first = [threads.submit(ask, shared, client) for _ in range(2)]
+        held.await_requests(2)
+        refused = ask(shared, client)
+        check_problem(refused, 429, "too-many", "at most 2 requests with a key at a time")
+        assert refused.headers["retry-after"] == "1"
+        assert "ratelimit" in refused.headers
+        other = {"Authorization": f"Bearer {shared.keys[Scope.ADMIN]}"}
+        assert client.get("/v1/classifiers", headers=other).status_code == 200
+        held.let_go()
+        assert [one.result().status_code for one in first] == [200, 200]
+        assert ask(shared, client).status_code == 200
+
+
+def test_others_are_answered_however_many_requests_last(shared: Service) -> None:
+    keys = list(Scope) * 15
+    with limited(shared) as client, ThreadPoolExecutor(len(keys)) as threads, holding() as held:
+        asked = [threads.submit(ask, shared, client, key) for key in keys]
+        held.await_requests(len(keys))
+        key = {"Authorization": f"Bearer {shared.keys[Scope.READ]}"}
+        for path in ("/health/live", "/health/ready", "/v1/classifiers"):
+            assert client.get(path, headers=key).status_code == 200
+        assert not any(one.done() for one in asked)
+        held.let_go()
+        assert {one.result().status_code for one in asked} == {200}
 
 
 def test_a_stream_of_events_does_not_make_a_process_busy() -> None:
@@ -136,7 +190,7 @@ def test_a_stream_of_events_does_not_make_a_process_busy() -> None:
             if message["type"] == "http.response.start":
                 statuses.append(message["status"])
 
-        guarded = rates.Concurrency(app, most=1)
+        guarded = rates.Concurrency(app, most=1, most_per_key=0)
         async with asyncio.TaskGroup() as tasks:
             for _ in range(2):
                 tasks.create_task(guarded({"type": "http", "path": "/events"}, receive, send))
@@ -168,7 +222,7 @@ def test_a_body_that_is_awaited_does_not_make_a_process_busy() -> None:
             if message["type"] == "http.response.start":
                 statuses.append(message["status"])
 
-        guarded = rates.Concurrency(app, most=1)
+        guarded = rates.Concurrency(app, most=1, most_per_key=0)
         async with asyncio.TaskGroup() as tasks:
             for _ in range(2):
                 tasks.create_task(guarded({"type": "http", "path": "/v1/classifiers"}, slow, send))

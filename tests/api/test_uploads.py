@@ -24,6 +24,7 @@ from tests.cli.samples import NAME
 from tests.files.hostile import CLASS_NAMES, DIMENSION, HOSTILE, MEBIBYTE
 from tests.files.read_hostile import forget_peak, memory
 from venn_admit.service.api.application import create_application
+from venn_admit.service.api.limits import BodyLimit
 from venn_admit.service.api.uploads import ARROW_STREAM, CSV, MOST_AT_A_TIME, PARQUET
 from venn_admit.service.flows.access.keys import Caller, authenticate
 from venn_admit.service.flows.access.keys import create as create_key
@@ -239,6 +240,32 @@ def test_a_key_has_so_many_uploads_at_a_time(little: Service) -> None:
     check_problem(send(little, f"{OWN}/exemplars/file", b"x", PARQUET, split="train"), 422, "invalid-input")
     assert running[caller.identity] == MOST_AT_A_TIME - 1
     running[caller.identity] = 0
+
+
+def test_a_file_that_is_sent_again_may_be_as_large_and_is_counted(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defaults = BodyLimit.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "most", 10)
+    client = TestClient(create_application(service.runtime), raise_server_exceptions=False)
+    again = replace(service, client=client)
+
+    def sent(content: bytes) -> Response:
+        headers = {"Content-Type": CSV, "Idempotency-Key": "one"}
+        return again.ask("POST", f"{OWN}/labels/file", key=Scope.WRITE, content=content, headers=headers)
+
+    content = b"external_id,label\nheld-out-0,red\n"
+    first = sent(content)
+    assert first.status_code == 200, first.text
+    assert sent(content).content == first.content
+    check_problem(sent(content + b"\n"), 422, "idempotency-key-reused")
+    caller = authenticate(service.runtime.engine, service.keys[Scope.WRITE])
+    assert isinstance(caller, Caller)
+    running = client.app.state.uploads._running  # type: ignore[attr-defined] # of the application
+    assert running[caller.identity] == 0
+    running[caller.identity] = MOST_AT_A_TIME
+    check_problem(sent(content), 429, "too-many", f"at most {MOST_AT_A_TIME} uploads")
 
 
 def test_what_a_killed_process_left_is_removed(little: Service) -> None:

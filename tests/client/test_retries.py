@@ -2,6 +2,7 @@
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
@@ -101,6 +102,18 @@ def test_nobody_is_there() -> None:
         connect("http://127.0.0.1:9", "key", retries=Retries(0.2, 0.01, 0.05)).classifiers()
     assert refused.value.status is None
     assert refused.value.__cause__ is not None
+
+
+def test_threads_beyond_those_that_a_key_may_use_at_once_are_answered_later(own_calibrated: Program) -> None:
+    narrow = Program(own_calibrated.environment | {"VENN_ADMIT_CONCURRENT_REQUESTS_PER_KEY": "1"})
+    vectors = samples.scored()["vector"]
+    with (
+        serving(narrow) as (_, url),
+        connect(url, admin_key(narrow), retries=Retries(PATIENCE_SECONDS)) as connection,
+        ThreadPoolExecutor(4) as threads,
+    ):
+        decided = list(threads.map(connection.classifier(NAME).decide_many, [vectors] * 8))
+    assert [len(one) for one in decided] == [len(vectors)] * 8
 
 
 def test_a_service_that_is_killed_and_started_again_in_the_middle(own_calibrated: Program) -> None:

@@ -1,5 +1,6 @@
 """Jobs and their progress."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Header, Path, Request, Response
@@ -20,7 +21,7 @@ from venn_admit.service.api.routes.parts import (
     router,
     runtime_of,
 )
-from venn_admit.service.api.security.guard import needs
+from venn_admit.service.api.security.guard import is_still_accepted, needs
 from venn_admit.service.flows.jobs.listing import list_jobs, show_job
 from venn_admit.service.flows.jobs.removal import delete_job as remove_job
 from venn_admit.service.payloads.jobs import job_payload
@@ -114,7 +115,9 @@ async def get_job_events(
     """
     engine, events = runtime_of(request).engine, request.app.state.events
     await run_in_threadpool(lambda: show_job(engine, job, name=classifier))
-    events.require_room()
     if await events.is_known(job, last_event_id):
         return Response(status_code=204)
-    return StreamingResponse(events.of(job, last_event_id), media_type=MEDIA_TYPE)
+    caller = request.state.caller.identity
+    events.require_room(caller)
+    told = events.of(job, last_event_id, caller, partial(is_still_accepted, request))
+    return StreamingResponse(told, media_type=MEDIA_TYPE)

@@ -12,6 +12,7 @@ from venn_admit.service.api.metrics import MEDIA_TYPE, Metrics
 from venn_admit.service.api.models.operation import Live, Ready
 from venn_admit.service.api.routes.parts import problems, runtime_of
 from venn_admit.service.api.security.guard import GuardedRoute, needs
+from venn_admit.service.api.threads import FOR_READINESS
 from venn_admit.service.errors import VennAdmitError
 from venn_admit.service.flows.jobs.listing import live_workers
 from venn_admit.service.flows.monitoring.standing import standing
@@ -26,15 +27,21 @@ routes = APIRouter(route_class=GuardedRoute, tags=["operation"], generate_unique
 
 
 @routes.get("/health/live", response_model=Live)
-def get_live() -> dict[str, str]:
+async def get_live() -> dict[str, str]:
     """Say that the process answers."""
     return {"status": "live"}
 
 
 @routes.get("/health/ready", response_model=Ready, responses={503: {"model": Ready, "description": "Not ready."}})
-def get_ready(request: Request) -> Response:
-    """Say whether requests can be served: what of database, schema and broker is ready, and how many workers are up."""
-    runtime = runtime_of(request)
+async def get_ready(request: Request) -> Response:
+    """Say whether requests can be served: what of database, schema and broker is ready, and how many workers are up.
+
+    A service without workers is ready: most requests need none, and the others say so.
+    """
+    return await FOR_READINESS.run(_readiness, runtime_of(request))
+
+
+def _readiness(runtime: Runtime) -> Response:
     found = _ready(runtime)
     is_ready = all(found.values())
     answer: dict[str, Any] = {

@@ -63,7 +63,8 @@ _DESCRIPTIONS = {
     415: "The body has another type, or is compressed.",
     422: "The request is not as it must be.",
     428: "The header If-Match is needed.",
-    429: "The key has sent too many requests, or has too many files, jobs or streams open; try again later.",
+    429: "The key has sent too many requests, or has too many requests, files, jobs or streams at a time; try again "
+    "later.",
     503: "The database, the broker or a worker is missing; try again.",
 }
 

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Depends, Request, Response, Security, params
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from starlette.concurrency import run_in_threadpool
 
 from venn_admit.service.api.bodies import JsonRequest
+from venn_admit.service.api.limits import skip_unused
 from venn_admit.service.api.problems import Problem, Refused
 from venn_admit.service.api.security.idempotency import answer_once
 from venn_admit.service.api.security.ledger import Asked, Ledger
 from venn_admit.service.api.security.rates import Rates
+from venn_admit.service.api.threads import FOR_KEYS
+from venn_admit.service.api.uploads import skip_file, takes_file
 from venn_admit.service.flows.access.keys import KEY_PREFIX, Caller, Refusal, authenticate, is_for
+from venn_admit.service.flows.access.sessions import caller_of
 from venn_admit.service.store.access.keys import Scope
 
 if TYPE_CHECKING:
@@ -65,7 +68,7 @@ class Guard:
             return
         # It may be a generation of the classifier that the key is for.
         engine = request.app.state.runtime.engine
-        if self.every_classifier or named is None or not await run_in_threadpool(is_for, engine, caller, named):
+        if self.every_classifier or named is None or not await FOR_KEYS.run(is_for, engine, caller, named):
             raise _forbidden(f"the key is for classifier {caller.classifier!r} alone; use another")
 
 
@@ -82,6 +85,22 @@ def _caller(request: Request) -> Caller:
     if isinstance(found, Refusal):
         raise _unauthenticated(_WHY[found], known=True)
     return found
+
+
+def is_still_accepted(request: Request) -> bool:
+    """Whether the key, token or session that a request has shown is still one that is accepted.
+
+    Raises:
+        DatabaseError: The database does not say.
+    """
+    session: str | None = getattr(request.state, "session", None)
+    if session is not None:
+        return caller_of(request.app.state.runtime.engine, session) is not None
+    try:
+        _caller(request)
+    except Refused as refusal:
+        return refusal.status >= 500  # the issuer does not say
+    return True
 
 
 def needs(scope: Scope, *, every_classifier: bool = False, stores: bool = True) -> params.Depends:
@@ -110,8 +129,11 @@ class GuardedRoute(APIRoute):
         """Return what answers a request."""
         answer = super().get_route_handler()
         guard, named = guard_of(self), f"{'/'.join(sorted(self.methods or ()))} {self.path}"
+        may_bring_unused = not (self.body_field or takes_file(self) or _READING.issuperset(self.methods or ()))
 
         async def checked(request: Request) -> Response:
+            if may_bring_unused:
+                await skip_unused(request)
             if self.body_field is None:
                 return await answer(request)
             asked = JsonRequest(request.scope, request.receive)
@@ -125,7 +147,7 @@ class GuardedRoute(APIRoute):
             rates: Rates = request.app.state.rates
             asked = Asked(self.name, named)
             try:
-                caller = request.state.caller = await run_in_threadpool(_caller, request)
+                caller = request.state.caller = await FOR_KEYS.run(_caller, request)
                 rates.check(request, caller.identity)
                 await guard.check(request, caller)
             except Refused as refusal:
@@ -135,11 +157,21 @@ class GuardedRoute(APIRoute):
                 return await checked(request)
 
             async def once() -> Response:
-                return await answer_once(request, named, caller.identity, checked)
+                return await answer_once(request, named, caller.identity, checked, self._skip)
 
             return await ledger.noted(request, asked, once)
 
         return guarded
+
+    async def _skip(self, request: Request) -> None:
+        """Read a body that was read before, within the same limits."""
+        if takes_file(self):
+            await skip_file(request, request.app.state.runtime.settings)
+        elif self.body_field is None:
+            await skip_unused(request)
+        else:
+            async for _ in request.stream():
+                pass
 
 
 def _unauthenticated(detail: str, *, known: bool) -> Refused:

@@ -32,6 +32,7 @@ _KEY = re.compile(rf'"([!#-~]{{1,{LONGEST_KEY}}})"|([!#-~]{{1,{LONGEST_KEY}}})',
 log = structlog.get_logger()
 
 Answer = Callable[[Request], Awaitable[Response]]
+Skip = Callable[[Request], Awaitable[None]]
 
 
 class DigestedRequest:
@@ -61,7 +62,7 @@ class DigestedRequest:
         return self._digest.digest()
 
 
-async def answer_once(request: Request, route: str, caller: str, answer: Answer) -> Response:
+async def answer_once(request: Request, route: str, caller: str, answer: Answer, skip: Skip) -> Response:
     """Answer a request; if it has the name of an earlier one of the same caller, with the answer to that one.
 
     Args:
@@ -69,6 +70,7 @@ async def answer_once(request: Request, route: str, caller: str, answer: Answer)
         route: Method and path template.
         caller: Who sent it.
         answer: What executes it.
+        skip: Reads a body that is not needed, within the limits that the route has for it.
 
     Raises:
         Refused: The name was used for another request, or the earlier one is still running.
@@ -84,7 +86,8 @@ async def answer_once(request: Request, route: str, caller: str, answer: Answer)
     attempt, kept = began
     digested = DigestedRequest(request)
     if kept is not None:
-        return await _replayed(digested, kept)
+        await skip(digested.request)
+        return _replayed(digested, kept)
     keeper = request.state.keeper = Keeper(attempt, digested.digest, kept_for)
     try:
         async with _leased(runtime, attempt):
@@ -116,9 +119,7 @@ def _name(request: Request) -> str | None:
     return found[1] or found[2]
 
 
-async def _replayed(digested: DigestedRequest, kept: KeptAnswer) -> Response:
-    async for _ in digested.request.stream():
-        pass
+def _replayed(digested: DigestedRequest, kept: KeptAnswer) -> Response:
     if digested.digest() != kept.digest:
         raise Refused(
             422,

@@ -1,4 +1,4 @@
-"""How many requests a key may send, and how many a process answers at once."""
+"""How many requests a key may send, and how many a process answers at once, of one key and of all."""
 
 import math
 from collections import OrderedDict
@@ -29,10 +29,14 @@ class Rates:
         """Count a request, and have its answer say how many more may follow, as the draft of the IETF has it.
 
         Raises:
-            Refused: The caller has sent too many.
+            Refused: The caller has sent too many, or too many of them are being answered.
         """
-        if not self._per_minute:
-            return
+        if self._per_minute:
+            self._count(request, caller)
+        place: _Place = request.state.place
+        place.assign(caller)
+
+    def _count(self, request: Request, caller: str) -> None:
         bucket = self._bucket_of(caller)
         seconds = bucket.take()
         window = math.ceil(self._burst * 60 / self._per_minute)
@@ -60,19 +64,20 @@ class Rates:
 
 
 class Concurrency:
-    """Refuses requests beyond those that a process can answer at once; health is always told."""
+    """Refuses requests beyond those that a process can answer at once, of one key and of all; health is always told."""
 
-    def __init__(self, app: ASGIApp, *, most: int) -> None:
+    def __init__(self, app: ASGIApp, *, most: int, most_per_key: int) -> None:
         self._app = app
         self._most = most
+        self._most_per_key = most_per_key
         self._running: set[_Place] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        if scope["type"] != "http" or not self._most or scope["path"].startswith("/health/"):
+        if scope["type"] != "http" or scope["path"].startswith("/health/"):
             await self._app(scope, receive, send)
             return
-        if len(self._running) >= self._most:
+        if self._most and len(self._running) >= self._most:
             refusal = Refused(
                 503,
                 Problem.TOO_BUSY,
@@ -81,7 +86,7 @@ class Concurrency:
             )
             await refusal.answer()(scope, receive, send)
             return
-        place = _Place(self._running)
+        place = scope.setdefault("state", {})["place"] = _Place(self._running, self._most_per_key)
 
         async def received() -> Message:
             # Whoever sends a body slowly keeps nobody else from being answered.
@@ -107,9 +112,23 @@ class Concurrency:
 class _Place:
     """A request's place among those that are being answered."""
 
-    def __init__(self, running: "set[_Place]") -> None:
+    def __init__(self, running: "set[_Place]", most_per_key: int) -> None:
         self._running = running
+        self._most_per_key = most_per_key
+        self._caller: str | None = None
         self._is_given_up = False
+
+    def assign(self, caller: str) -> None:
+        """Count the request among those of its caller. Raises Refused if too many of them are being answered."""
+        if self._most_per_key and sum(one._caller == caller for one in self._running) >= self._most_per_key:
+            raise Refused(
+                429,
+                Problem.TOO_MANY,
+                f"expected at most {self._most_per_key:,} requests with a key at a time, got another; wait until one "
+                "is answered",
+                headers={"Retry-After": str(RETRY_SECONDS)},
+            )
+        self._caller = caller
 
     def take(self) -> None:
         """Count the request, unless it gave its place up."""
