@@ -110,6 +110,7 @@ def service_process(engine: Engine, files: Path) -> Iterator[str]:
         "VENN_ADMIT_DATABASE_URL": engine.url.render_as_string(hide_password=False),
         "VENN_ADMIT_HOME": str(files / "service"),
         "VENN_ADMIT_REQUESTS_PER_MINUTE": "0",
+        "VENN_ADMIT_CONCURRENT_REQUESTS_PER_KEY": "0",
     }
     # A file, because the service would wait once nobody empties a pipe.
     with (files / "service.log").open("w+") as log:
