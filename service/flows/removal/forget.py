@@ -23,11 +23,12 @@ from venn_admit.service.errors import (
 )
 from venn_admit.service.flows.access.keys import Caller, note
 from venn_admit.service.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.service.flows.removal.answers import count_answers, forget_answers
 from venn_admit.service.flows.removal.batches import batches_of
 from venn_admit.service.flows.removal.one_generation import Total, remove_from
 from venn_admit.service.store.calibrations import calibrations, calibrators
 from venn_admit.service.store.calibrations.calibration_points import vacuum_points
-from venn_admit.service.store.database.engine import consistent_view
+from venn_admit.service.store.database.engine import consistent_view, transaction
 from venn_admit.service.store.exemplars import classifiers, exemplars, forgotten
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.search.array_cache import ArrayCache
@@ -109,7 +110,7 @@ def forget(
         dry_run: Whether to count only what would be removed.
         send: As for `submit_job`.
         by: Who asks over HTTP; None: somebody else.
-        on_stored: Is called with what was removed in the transaction that removes the last of it.
+        on_stored: Is called with what was removed in a transaction that begins once all of it is gone.
         memory_budget: Bytes that temporary arrays may take.
 
     Raises:
@@ -126,11 +127,9 @@ def forget(
         raise _unknown(classifier, found.unknown)
     total = Total()
 
-    def remove(external_ids: list[str], document_ids: list[str], *, is_last: bool) -> Forgotten | None:
-        result = None
+    def remove(external_ids: list[str], document_ids: list[str]) -> None:
         with suppress(_DryRun), submit_job(engine, send) as submission:
-            connection = submission.connection
-            generations = _remove(
+            _remove(
                 submission,
                 classifier,
                 external_ids,
@@ -139,32 +138,35 @@ def forget(
                 chunk_rows=chunk_rows,
                 memory_budget=memory_budget,
             )
-            if not total.transactions and not dry_run:
-                note(connection, "forget_exemplars", classifier.shared_name, by)
-            if is_last or dry_run:
-                jobs = () if dry_run else _searches(connection, generations)
-                result = _result(classifier, found, total, jobs, is_done=not dry_run)
             if dry_run:
                 raise _DryRun
-            if result is not None:
-                on_stored(connection, result)
+            if not total.transactions:
+                note(submission.connection, "forget_exemplars", classifier.shared_name, by)
         total.count()
-        return result
 
     with nullcontext() if dry_run else _ended_well(engine, cache, total):
         documents = found.document_ids
         if documents and not dry_run:
             # Nobody adds to them from now on, and who was about to has done so: look again for what they have.
-            remove([], documents, is_last=False)
+            remove([], documents)
             with consistent_view(engine) as connection:
                 classifier = classifiers.usable(connection, classifier)
                 found = _find(connection, classifier, *asked)
             documents = [one for one in found.document_ids if one not in set(documents)]
         with consistent_view(engine) as connection:
             batches = batches_of(connection, classifier, found.external_ids)
-        for number, batch in enumerate(batches, start=1):
-            result = remove(batch, documents, is_last=number == len(batches))
-    assert result is not None, "there is a last batch"
+        for batch in batches:
+            remove(batch, documents)
+        if dry_run:
+            answers = count_answers(engine, [*found.external_ids, *found.document_ids])
+        else:
+            answers = forget_answers(engine, classifier)
+        total.rows["idempotent_request"] += answers
+        with transaction(engine) as connection:
+            jobs = () if dry_run else _searches(connection, classifiers.generations(connection, classifier))
+            result = _result(classifier, found, total, jobs, is_done=not dry_run)
+            if not dry_run:
+                on_stored(connection, result)
     if total.renewed and not dry_run:
         vacuum_points(engine)
     return result
@@ -233,8 +235,8 @@ def _remove(
     *,
     chunk_rows: int,
     memory_budget: int,
-) -> Sequence[Classifier]:
-    """Remove some exemplars from every generation, within a transaction; return the generations."""
+) -> None:
+    """Remove some exemplars from every generation, within a transaction."""
     connection = submission.connection
     generations = exemplars.lock_ingestion_of_all(connection, classifier)
     for generation in generations:
@@ -252,10 +254,7 @@ def _remove(
         hits = forgotten.asked_for(connection, generation, external_ids, [])
         if hits:
             remove_from(submission, generation, hits, total, chunk_rows=chunk_rows, memory_budget=memory_budget)
-    ids = [*external_ids, *document_ids]
-    total.rows["idempotent_request"] += forgotten.forget_answers(connection, ids)
-    forgotten.forget_errors(connection, generations, ids)
-    return generations
+    forgotten.forget_errors(connection, generations, [*external_ids, *document_ids])
 
 
 def _searches(connection: Connection, generations: Sequence[Classifier]) -> tuple[int, ...]:
