@@ -10,10 +10,12 @@ from datetime import datetime, timedelta
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from venn_admit.service.store.database.engine import at_once
+from venn_admit.service.store.database.engine import unlimited
 from venn_admit.service.store.database.statements import statement
 from venn_admit.service.store.decisions import removal
 from venn_admit.service.store.decisions.removal import Why
+
+_TABLES = ("decision", "admit_evidence", "abers_evidence", "job_row", "job_chunk")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,5 +133,6 @@ def vacuum(engine: Engine) -> None:
 
     The server warns a user who may not do so, and leaves the tables as they are.
     """
-    with at_once(engine) as connection:
-        connection.execute(statement("removals.vacuum"))
+    with unlimited(engine) as connection:
+        for table in _TABLES:
+            connection.execute(statement(f"removals.vacuum_{table}"))

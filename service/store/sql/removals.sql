@@ -62,8 +62,8 @@ SELECT
     ) AS ended_before;
 
 -- name: next_old
--- Lock the job that ended first, if it ended before a given time, leaving some classifiers out; no row if there is none,
--- except those that somebody else has locked.
+-- Lock the job that ended first, if it ended before a given time, leaving some classifiers out; no row if there is
+-- none, except those that somebody else has locked.
 SELECT id
 FROM job
 WHERE
@@ -122,8 +122,8 @@ ORDER BY id
 LIMIT 1;
 
 -- name: delete_rows
--- Delete some rows of a job, the first ones after a given one, and return their exemplars. Without that, each part would
--- pass all rows deleted before it, which stay in the index while anybody may still see them.
+-- Delete some rows of a job, the first ones after a given one, and return their exemplars. Without that one, each part
+-- would pass all rows deleted before it, which stay in the index while anybody may still see them.
 WITH part AS (
     SELECT
         job_id,
@@ -212,6 +212,22 @@ UPDATE job
 SET is_emptied = TRUE
 WHERE id = :job_id;
 
--- name: vacuum
+-- name: vacuum_decision
 -- Make the room of what was deleted free for new rows.
-VACUUM (SKIP_LOCKED) decision, admit_evidence, abers_evidence, job_row, job_chunk;
+VACUUM (SKIP_LOCKED) decision;
+
+-- name: vacuum_admit_evidence
+-- Make the room of what was deleted free for new rows.
+VACUUM (SKIP_LOCKED) admit_evidence;
+
+-- name: vacuum_abers_evidence
+-- Make the room of what was deleted free for new rows.
+VACUUM (SKIP_LOCKED) abers_evidence;
+
+-- name: vacuum_job_row
+-- Make the room of what was deleted free for new rows.
+VACUUM (SKIP_LOCKED) job_row;
+
+-- name: vacuum_job_chunk
+-- Make the room of what was deleted free for new rows.
+VACUUM (SKIP_LOCKED) job_chunk;
