@@ -125,9 +125,7 @@ LIMIT 1;
 -- Delete some rows of a job, the first ones after a given one, and return their exemplars. Without that one, each part
 -- would pass all rows deleted before it, which stay in the index while anybody may still see them.
 WITH part AS (
-    SELECT
-        job_id,
-        row_number
+    SELECT row_number
     FROM job_row
     WHERE
         job_id = :job_id
@@ -137,13 +135,13 @@ WITH part AS (
 )
 
 DELETE FROM job_row
-USING part
 WHERE
-    job_row.job_id = part.job_id
-    AND job_row.row_number = part.row_number
+    job_id = :job_id
+    AND row_number > :after
+    AND row_number <= (SELECT max(part.row_number) FROM part)
 RETURNING
-    job_row.row_number,
-    job_row.exemplar_id;
+    row_number,
+    exemplar_id;
 
 -- name: unneeded
 -- The decisions of a removed job on some exemplars, except those that another job asks for, and those on exemplars that
