@@ -1,4 +1,4 @@
-"""Many decisions beside a tenth of them, a table of partitions beside ours, and the removal of half of them.
+"""Many decisions beside a tenth of them, a table of partitions beside ours, and the removal of half and of a part.
 
 Whoever reports on one part reads as many rows from ten times as many. The partitions are of ranges of keys, twenty of
 them: what drops a partition at once has every look-up without a key look in each.
@@ -19,6 +19,7 @@ from benchmarks.storage import folder
 from venn_admit.service.flows.decisions.listing import list_decisions
 from venn_admit.service.flows.decisions.replay import replay
 from venn_admit.service.flows.jobs import removal
+from venn_admit.service.flows.removal.delete import delete
 from venn_admit.service.flows.reporting.report import report
 from venn_admit.service.store.access.audit import Origin
 from venn_admit.service.store.database.engine import connect, transaction
@@ -74,6 +75,7 @@ def measure(large: bool) -> Iterator[Measurement]:
             lambda: _read(day, one, 1),
             turns=_TURNS,
         )
+        yield _measure_deletion(ten, one, ArrayCache(files / "cache"), count)
 
 
 Reading = Callable[[Engine, int], object]
@@ -175,6 +177,24 @@ def _measure_removal(engine: Engine, count: int) -> Measurement:
         peer=peer,
         ratio=peer / ours,
         note=note,
+    )
+
+
+def _measure_deletion(ten: Engine, one: Engine, cache: ArrayCache, count: int) -> Measurement:
+    began = time.perf_counter()
+    found = delete(ten, cache, f"part-{_PARTS - 1}")
+    ours = time.perf_counter() - began
+    began = time.perf_counter()
+    delete(one, cache, "part-0")
+    peer = time.perf_counter() - began
+    return Measurement(
+        what="delete a classifier, a tenth of them",
+        size=f"{_PARTS * count:,} decisions",
+        against=f"of {count:,}",
+        ours=ours,
+        peer=peer,
+        ratio=peer / ours,
+        note=f"{sum(found.rows.values()):,} rows; longest transaction {found.longest_seconds:.2f} s",
     )
 
 

@@ -193,6 +193,7 @@ class Classifier:
         documents: Collection[str] = (),
         missing_ok: bool = False,
         dry_run: bool = False,
+        wait: bool = False,
     ) -> Forgetting:
         """Remove all that is stored of exemplars, in every generation, for good; again, it changes nothing.
 
@@ -203,11 +204,12 @@ class Classifier:
             documents: Ids of documents, all of whose exemplars are meant.
             missing_ok: Whether unknown ids are left out; otherwise nothing is removed if there is one.
             dry_run: Whether to count only what would be removed.
+            wait: Whether to wait for jobs of the classifier that score or fit.
 
         Raises:
             InvalidInputError: No id is given, or too many.
             NotFoundError: An id is unknown.
-            ConflictError: A job of the classifier is running.
+            ConflictError: A job of the classifier that scores or fits is running, and is not awaited.
         """
         from venn_admit.service.flows import awaited
 
@@ -220,6 +222,7 @@ class Classifier:
             chunk_rows=self._runtime.settings.chunk_rows,
             missing_ok=missing_ok,
             dry_run=dry_run,
+            wait=wait,
             shell=self._shell,
             memory_budget=self._runtime.memory_budget,
         )

@@ -252,6 +252,7 @@ def forget(
     chunk_rows: int,
     missing_ok: bool,
     dry_run: bool,
+    wait: bool,
     shell: Shell,
     memory_budget: int,
 ) -> Forgotten:
@@ -272,6 +273,7 @@ def forget(
         chunk_rows=chunk_rows,
         missing_ok=missing_ok,
         dry_run=dry_run,
+        wait=wait,
         memory_budget=memory_budget,
     )
     for job_id in done.jobs:

@@ -25,7 +25,7 @@ from venn_admit.service.cli.worker_process import BEAT_SECONDS, require_beat
 from venn_admit.service.errors import NotReadyError
 from venn_admit.service.files.label_sources import LabelFile
 from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.database.engine import connect, transaction
 from venn_admit.service.store.work import jobs
 
 SENT = "SELECT payload -> 'headers' ->> 'task' AS task, payload -> 'headers' ->> 'expires' AS expires FROM message"
@@ -153,3 +153,24 @@ def test_beat_and_a_worker_keep_a_calibration_current(url: str, engine: Engine, 
     assert list(home.glob("beat-schedule*"))
     said = [json.loads(line) for line in (home / "log").read_text().splitlines() if line.startswith("{")]
     assert {line["level"] for line in said} <= {"info"}
+
+
+def test_the_task_removes_what_is_older_than_the_setting_says(
+    make_worker_app: Callable[..., Celery], engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(engine, tmp_path)
+    arrays = exemplars("scored", SCORED_ROWS)
+    path = bench.write("scored.npz", arrays | {"y": np.full(SCORED_ROWS, -1)})
+    old = bench.score(NAME, path).request.job_id
+    new = bench.score(NAME, path, weighted=False).request.job_id
+    with transaction(engine) as connection:
+        for job_id, days in ((old, 31), (new, 29)):
+            connection.exec_driver_sql(
+                f"UPDATE job SET created_at = created_at - interval '{days} days',"
+                f" finished_at = finished_at - interval '{days} days' WHERE id = {job_id}"
+            )
+    count = "SELECT count(*) FROM decision WHERE weighted = :weighted"
+    assert make_worker_app().tasks[broker.PRUNE]() == 0, "every decision is kept without the setting"
+    monkeypatch.setenv("VENN_ADMIT_KEEP_DECISIONS", "30d")
+    assert make_worker_app().tasks[broker.PRUNE]() == SCORED_ROWS
+    assert (value(engine, count, weighted=True), value(engine, count, weighted=False)) == (0, SCORED_ROWS)

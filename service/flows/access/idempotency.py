@@ -17,6 +17,8 @@ the lease of its attempt ends, and the request is executed again when it is sent
 - Recalibrating serves the requests for it that are due, each in a transaction of its own. Those that are served are
   due no longer, and the second answer is without them.
 - Removing a job that is removed changes nothing.
+- Forgetting exemplars that are forgotten changes nothing, and the second answer says that they were before. Its first
+  answer is kept once all transactions of it are over, as it must not be given before all is gone.
 - Cancelling a job again is refused, with the state that the job has.
 
 Only answers that report success are kept. A request that is refused has changed nothing, so that it may be sent again

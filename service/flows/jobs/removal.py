@@ -18,14 +18,14 @@ from venn_admit.service.store.access.audit import Event, Origin
 from venn_admit.service.store.database.engine import connect, transaction
 from venn_admit.service.store.decisions import job_removal
 from venn_admit.service.store.decisions.job_removal import Old, Part, Unfinished
-from venn_admit.service.store.decisions.removal import Why
+from venn_admit.service.store.decisions.removal import Why, keep_requests_out
 from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.work import jobs
 
 # Rows of a transaction, which takes less than a second, and for so long keeps requests for the classifier waiting.
 BATCH_ROWS = 10_000
-# How long to wait for exemplars or labels that are coming, or for another removal, before looking again.
-PATIENCE_SECONDS = 0.5
+# How long to wait for exemplars or labels that are coming, or for another removal, before others have their turn.
+PATIENCE = timedelta(seconds=5)
 
 OnRows = Callable[[int], None]
 
@@ -35,7 +35,7 @@ class Removed:
     """What was removed.
 
     jobs, rows, decisions: how many, of which some may have been left from a removal before. is_complete: whether
-    nothing is left to be deleted of any removed job. longest_seconds: of the transactions.
+    nothing is left to be deleted of any removed job. longest_seconds: of the transactions, from when it was their turn.
     """
 
     jobs: int = 0
@@ -63,8 +63,9 @@ def prune(
 ) -> Removed:
     """Remove the jobs that ended long ago, and go on with removals that did not come to their end.
 
-    Several processes may do so at once: of one classifier, one of them deletes at a time, and the others come back to
-    it, for as long as `seconds` allows.
+    Several processes may do so at once: of one classifier, one of them deletes at a time. A classifier for which
+    exemplars or labels are coming for longer than `PATIENCE` is left out, and no job of it is marked, until all others
+    are done; if the time is limited, until the next time.
 
     Args:
         engine: The database.
@@ -74,12 +75,12 @@ def prune(
         batch_rows: Rows of a job that one transaction deletes.
         on_rows: Is told the rows of each transaction.
     """
-    tally = _Tally(engine, batch_rows, on_rows, None if seconds is None else time.monotonic() + seconds)
-    while True:
-        tally.continue_all(wait=seconds is None)
-        if kept_for is None or tally.is_over or not _mark_next(engine, kept_for, origin, is_first=not tally.jobs):
-            return tally.removed()
-        tally.jobs += 1
+    tally = _Tally(engine, batch_rows, on_rows, None if seconds is None else time.monotonic() + seconds, PATIENCE)
+    _remove_all(tally, engine, kept_for, origin)
+    if seconds is None and tally.blocked:
+        tally.wait_for_all()
+        _remove_all(tally, engine, kept_for, origin)
+    return tally.removed()
 
 
 def delete_job(engine: Engine, job_id: int, *, name: str | None = None, origin: Origin | None) -> None:
@@ -113,12 +114,9 @@ def delete_job(engine: Engine, job_id: int, *, name: str | None = None, origin: 
 
 
 def empty_job(engine: Engine, job_id: int, *, on_rows: OnRows = lambda _: None) -> Removed:
-    """Delete what is left of a removed job."""
-    tally = _Tally(engine, BATCH_ROWS, on_rows, None)
-    with connect(engine) as connection:
-        job = job_removal.unfinished(connection, job_id=job_id)
-    while job is not None and not tally.empty(job):
-        time.sleep(PATIENCE_SECONDS)
+    """Delete what is left of a removed job, however long exemplars or labels are coming."""
+    tally = _Tally(engine, BATCH_ROWS, on_rows, until=None, patience=None)
+    tally.empty(job_id)
     tally.jobs = 1
     return tally.removed()
 
@@ -128,14 +126,24 @@ def vacuum(engine: Engine) -> None:
     job_removal.vacuum(engine)
 
 
-def _mark_next(engine: Engine, kept_for: timedelta, origin: Origin, *, is_first: bool) -> bool:
+def _remove_all(tally: "_Tally", engine: Engine, kept_for: timedelta | None, origin: Origin) -> None:
+    """Go on with removals, then mark old jobs and empty them one by one, except those of classifiers that block it."""
+    tally.continue_all()
+    while kept_for is not None and not tally.is_over:
+        job_id = _mark_next(engine, kept_for, origin, tally)
+        if job_id is None:
+            return
+        tally.jobs += 1
+        tally.empty(job_id)
+
+
+def _mark_next(engine: Engine, kept_for: timedelta, origin: Origin, tally: "_Tally") -> int | None:
     with transaction(engine) as connection:
         limit = job_removal.age_limit(connection, kept_for)
-        if job_removal.mark_next(connection, limit) is None:
-            return False
-        if is_first:
+        job_id = job_removal.mark_next(connection, limit, blocked=tally.blocked)
+        if job_id is not None and not tally.jobs:
             _note_pruning(connection, origin, limit)
-    return True
+    return job_id
 
 
 def _note_pruning(connection: Connection, origin: Origin, limit: datetime) -> None:
@@ -143,14 +151,25 @@ def _note_pruning(connection: Connection, origin: Origin, limit: datetime) -> No
 
 
 class _Tally:
-    """Deletes what is left of removed jobs, and counts it."""
+    """Deletes what is left of removed jobs, and counts it.
 
-    def __init__(self, engine: Engine, batch_rows: int, on_rows: OnRows, until: float | None) -> None:
+    Attributes:
+        jobs: How many were marked.
+        blocked: Classifiers for which exemplars or labels are coming, or of which others remove jobs, for longer than
+            it waits.
+    """
+
+    def __init__(
+        self, engine: Engine, batch_rows: int, on_rows: OnRows, until: float | None, patience: timedelta | None
+    ) -> None:
+        """until: on the monotonic clock; None: without an end. patience: None: as long as it takes."""
         self._engine = engine
         self._batch_rows = batch_rows
         self._on_rows = on_rows
         self._until = until
+        self._patience = patience
         self.jobs = 0
+        self.blocked = set[int]()
         self._rows = 0
         self._decisions = 0
         self._longest = 0.0
@@ -165,39 +184,54 @@ class _Tally:
             is_complete = job_removal.unfinished(connection) is None
         return Removed(self.jobs, self._rows, self._decisions, is_complete, self._longest)
 
-    def continue_all(self, *, wait: bool) -> None:
-        """Delete what is left of all removed jobs.
+    def wait_for_all(self) -> None:
+        """Wait from now on for as long as it takes, also for the classifiers that were blocked."""
+        self._patience = None
+        self.blocked.clear()
 
-        wait: also of those of classifiers for which exemplars or labels are coming, or of which others remove jobs.
-        """
-        after, left = 0, False
+    def continue_all(self) -> None:
+        """Delete what is left of all removed jobs, except those of blocked classifiers."""
+        after = 0
         while not self.is_over:
             with connect(self._engine) as connection:
-                job = job_removal.unfinished(connection, after=after)
-            if job is not None:
-                after = job.id
-                left |= not self.empty(job)
-            elif left and wait:
-                after, left = 0, False
-                time.sleep(PATIENCE_SECONDS)
-            else:
+                job = job_removal.unfinished(connection, after=after, blocked=self.blocked)
+            if job is None:
+                return
+            self._empty(job)
+            after = job.id
+
+    def empty(self, job_id: int) -> None:
+        """Delete what is left of a removed job, as far as its time and its patience allow."""
+        with connect(self._engine) as connection:
+            job = job_removal.unfinished(connection, job_id=job_id)
+        if job is not None:
+            self._empty(job)
+
+    def _empty(self, job: Unfinished) -> None:
+        after = -1
+        while not self.is_over:
+            part = self._delete_part(job, after)
+            if part is None:
+                self.blocked.add(job.classifier_id)
+                return
+            after = part.last_row
+            if part.is_last:
                 return
 
-    def empty(self, job: Unfinished) -> bool:
-        """Delete what is left of a job; False if the time is over, or if its classifier is left to others for now.
-
-        These are exemplars or labels that are coming, and whoever removes another job of it.
-        """
-        while not self.is_over:
+    def _delete_part(self, job: Unfinished, after: int) -> Part | None:
+        """Delete some rows; None if others kept it waiting for too long."""
+        with transaction(self._engine) as connection:
+            if not keep_requests_out(connection, job.classifier_id, wait=self._wait()):
+                return None
             began = time.monotonic()
-            with transaction(self._engine) as connection:
-                part = job_removal.delete_part(connection, job, most=self._batch_rows)
-            if part is None:
-                return False
-            self._count(part, time.monotonic() - began)
-            if part.is_last:
-                return True
-        return False
+            part = job_removal.delete_part(connection, job, after=after, most=self._batch_rows)
+        self._count(part, time.monotonic() - began)
+        return part
+
+    def _wait(self) -> timedelta | None:
+        if self._until is None or self._patience is None:
+            return self._patience
+        return min(self._patience, timedelta(seconds=self._until - time.monotonic()))
 
     def _count(self, part: Part, seconds: float) -> None:
         self._rows += part.rows

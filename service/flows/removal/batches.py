@@ -10,6 +10,9 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 BATCH = 1000
 """So many exemplars, with all that refers to them, are removed in one transaction."""
 
+OTHER_ROWS = 10_000
+"""So many rows that refer to no exemplar are removed in one transaction."""
+
 MOST_LISTS = 100_000
 """So many neighbour lists of other points are deleted in one transaction, or those that name a single exemplar."""
 

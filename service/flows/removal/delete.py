@@ -22,7 +22,6 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.search.array_cache import ArrayCache
 
 _KINDS = ("approximate", "score", "fit")
-_ROWS = 10_000  # of tables that refer to no exemplar
 _TRIES = 50
 _PAUSE_SECONDS = 0.2
 
@@ -35,12 +34,14 @@ class Deleted:
 
     name: of the classifier, or the address of the one generation. generations: their addresses. rows: by table; those
     that a run before an interruption deleted are not counted. is_done: whether it was done, rather than only counted.
+    longest_seconds: of the transactions that delete rows, from when they have their locks.
     """
 
     name: str
     generations: tuple[str, ...]
     rows: dict[str, int]
     is_done: bool
+    longest_seconds: float = 0.0
 
 
 def delete(
@@ -61,7 +62,7 @@ def delete(
         name: The classifier's name, for all its generations; or NAME@NUMBER, for that one.
         dry_run: Whether to count only what would be deleted.
         by: Who asks over HTTP; None: somebody else.
-        on_rows: Is told the number of exemplars of each transaction.
+        on_rows: Is told the number of exemplars, or of rows that refer to none, of each transaction.
         on_stored: Is called with what was deleted in the last transaction.
 
     Raises:
@@ -79,15 +80,15 @@ def delete(
             rows = sum((deletion.counts(connection, one) for one in doomed), Counter[str]())
             return _deleted(called, doomed, rows, is_done=False)
     _begin(engine, doomed, called, every=every, by=by)
-    rows = Counter[str]()
+    tally = _Tally(engine, on_rows)
     # The first generation goes last: the others refer to it.
     for one in sorted(doomed, key=lambda one: one.generation, reverse=True):
-        _empty(engine, one, rows, on_rows)
+        tally.empty(one)
     with transaction(engine) as connection:
-        left = [one for one in reversed(doomed) if not _delete_row(connection, one, rows)]
+        left = [one for one in reversed(doomed) if not _delete_row(connection, one, tally.rows)]
         if left:
             raise DatabaseError(f"others still refer to {left[0].address!r}: delete it again to complete this")
-        result = _deleted(called, doomed, rows, is_done=True)
+        result = _deleted(called, doomed, tally.rows, is_done=True, longest_seconds=tally.longest_seconds)
         on_stored(connection, result)
     cache.delete_outdated(engine)
     return result
@@ -129,27 +130,55 @@ def _begin(engine: Engine, doomed: Sequence[Classifier], called: str, *, every: 
         note(connection, "delete_classifier" if every else "delete_generation", called, by)
 
 
-def _empty(engine: Engine, one: Classifier, rows: Counter[str], on_rows: OnRows) -> None:
-    """Delete all that refers to a generation."""
-    with transaction(engine) as connection:
-        deletion.cancel_jobs(connection, one)
-    if one.knn is not None:
-        _drop_vectors(engine, one)
-    while True:
-        with transaction(engine) as connection:
-            # Whoever labels or removes jobs began before the deletion did, or waits until this batch is gone.
-            exemplars.lock_ingestion(connection, one)
-            ids = deletion.some_exemplars(connection, one, batches.BATCH)
-            rows.update(forgotten.delete(connection, one, ids))
-        if not len(ids):
-            break
-        on_rows(len(ids))
-    for table in deletion.TABLES:
-        deleted = _ROWS
-        while deleted:
-            with transaction(engine) as connection:
-                deleted = deletion.delete_some(connection, one, table, _ROWS)
-            rows[table] += deleted
+class _Tally:
+    """Deletes all that refers to a generation, some in each transaction, and counts it.
+
+    Attributes:
+        rows: By table.
+        longest_seconds: Of the transactions.
+    """
+
+    def __init__(self, engine: Engine, on_rows: OnRows) -> None:
+        self._engine = engine
+        self._on_rows = on_rows
+        self.rows = Counter[str]()
+        self.longest_seconds = 0.0
+
+    def empty(self, one: Classifier) -> None:
+        """Delete all that refers to a generation."""
+        with transaction(self._engine) as connection:
+            deletion.cancel_jobs(connection, one)
+        if one.knn is not None:
+            _drop_vectors(self._engine, one)
+        self._delete_exemplars(one)
+        for table, first in deletion.TABLES.items():
+            self._delete_table(one, table, first)
+
+    def _delete_exemplars(self, one: Classifier) -> None:
+        last, count = deletion.FIRST_EXEMPLAR, batches.BATCH
+        while count == batches.BATCH:
+            with transaction(self._engine) as connection:
+                # Whoever labels or removes jobs began before the deletion did, or waits until this batch is gone.
+                exemplars.lock_ingestion(connection, one)
+                began = time.monotonic()
+                ids, last = deletion.some_exemplars(connection, one, last, batches.BATCH)
+                self.rows.update(forgotten.delete(connection, one, ids))
+            count = len(ids)
+            self._count(count, began)
+
+    def _delete_table(self, one: Classifier, table: str, last: deletion.Key) -> None:
+        count = batches.OTHER_ROWS
+        while count == batches.OTHER_ROWS:
+            began = time.monotonic()
+            with transaction(self._engine) as connection:
+                count, last = deletion.delete_some(connection, one, table, last, batches.OTHER_ROWS)
+            self.rows[table] += count
+            self._count(count, began)
+
+    def _count(self, rows: int, began: float) -> None:
+        self.longest_seconds = max(self.longest_seconds, time.monotonic() - began)
+        if rows:
+            self._on_rows(rows)
 
 
 def _drop_vectors(engine: Engine, one: Classifier) -> None:
@@ -171,10 +200,13 @@ def _delete_row(connection: Connection, one: Classifier, rows: Counter[str]) -> 
     return deleted
 
 
-def _deleted(called: str, doomed: Sequence[Classifier], rows: Counter[str], *, is_done: bool) -> Deleted:
+def _deleted(
+    called: str, doomed: Sequence[Classifier], rows: Counter[str], *, is_done: bool, longest_seconds: float = 0.0
+) -> Deleted:
     return Deleted(
         called,
         tuple(one.address for one in doomed),
         {table: count for table, count in sorted(rows.items()) if count},
         is_done,
+        longest_seconds,
     )

@@ -5,6 +5,7 @@ one of them is followed by one that does not. Neighbour lists that name one are 
 searched anew by a job that is recorded with it, so that there is no moment at which a list names what is gone.
 """
 
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -23,11 +24,12 @@ from venn_admit.service.errors import (
 )
 from venn_admit.service.flows.access.keys import Caller, note
 from venn_admit.service.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.service.flows.removal.answers import count_answers, forget_answers
 from venn_admit.service.flows.removal.batches import batches_of
 from venn_admit.service.flows.removal.one_generation import Total, remove_from
 from venn_admit.service.store.calibrations import calibrations, calibrators
 from venn_admit.service.store.calibrations.calibration_points import vacuum_points
-from venn_admit.service.store.database.engine import consistent_view
+from venn_admit.service.store.database.engine import consistent_view, transaction
 from venn_admit.service.store.exemplars import classifiers, exemplars, forgotten
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.search.array_cache import ArrayCache
@@ -38,6 +40,10 @@ MOST_IDS = 100_000
 _SHOWN_IDS = 5
 # Jobs of these kinds compute from, or for, single exemplars as they were when the job was recorded.
 _DISTURBED = ("score", "fit")
+# Whoever waits for such jobs holds new ones back for so long at most, less than these wait for a lock, ...
+_HOLD_SECONDS = 10.0
+# ... and then lets them come for so long; it looks as often for whether the jobs are over.
+_PAUSE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,10 @@ class _Found:
     unknown: list[str]
 
 
+# Removes some exemplars and documents in one transaction.
+_Remove = Callable[[list[str], list[str]], None]
+
+
 class _DryRun(Exception):  # noqa: N818 - no error: it rolls a transaction back
     """Nothing is to be stored."""
 
@@ -88,6 +98,7 @@ def forget(
     chunk_rows: int,
     missing_ok: bool = False,
     dry_run: bool = False,
+    wait: bool = False,
     send: Send | None = None,
     by: Caller | None = None,
     on_stored: Callable[[Connection, Forgotten], object] = lambda *_: None,
@@ -107,15 +118,18 @@ def forget(
         chunk_rows: Rows of a chunk of the jobs that search neighbours anew.
         missing_ok: Whether ids that nothing is stored under are left out rather than refused.
         dry_run: Whether to count only what would be removed.
+        wait: Whether to wait for jobs of the classifier that score or fit. While they end, new ones are held back, but
+            none for long: if jobs that take long overlap without a pause, it waits on.
         send: As for `submit_job`.
         by: Who asks over HTTP; None: somebody else.
-        on_stored: Is called with what was removed in the transaction that removes the last of it.
+        on_stored: Is called with what was removed in a transaction that begins once all of it is gone.
         memory_budget: Bytes that temporary arrays may take.
 
     Raises:
         InvalidInputError: No id is given, or too many.
         NotFoundError: There is no such classifier, or an id is unknown; nothing is removed then.
-        ConflictError: A job of the classifier that scores or fits is running, or the classifier is being deleted.
+        ConflictError: A job of the classifier that scores or fits is running, unless that is awaited; or the classifier
+            is being deleted.
     """
     asked = list(dict.fromkeys(external_ids)), list(dict.fromkeys(document_ids))
     _check_count(len(asked[0]) + len(asked[1]))
@@ -126,11 +140,9 @@ def forget(
         raise _unknown(classifier, found.unknown)
     total = Total()
 
-    def remove(external_ids: list[str], document_ids: list[str], *, is_last: bool) -> Forgotten | None:
-        result = None
+    def remove(external_ids: list[str], document_ids: list[str]) -> None:
         with suppress(_DryRun), submit_job(engine, send) as submission:
-            connection = submission.connection
-            generations = _remove(
+            _remove(
                 submission,
                 classifier,
                 external_ids,
@@ -138,36 +150,53 @@ def forget(
                 total,
                 chunk_rows=chunk_rows,
                 memory_budget=memory_budget,
+                hold_seconds=_HOLD_SECONDS if wait else 0.0,
             )
-            if not total.transactions and not dry_run:
-                note(connection, "forget_exemplars", classifier.shared_name, by)
-            if is_last or dry_run:
-                jobs = () if dry_run else _searches(connection, generations)
-                result = _result(classifier, found, total, jobs, is_done=not dry_run)
             if dry_run:
                 raise _DryRun
-            if result is not None:
-                on_stored(connection, result)
+            if not total.transactions:
+                note(submission.connection, "forget_exemplars", classifier.shared_name, by)
         total.count()
-        return result
 
     with nullcontext() if dry_run else _ended_well(engine, cache, total):
         documents = found.document_ids
         if documents and not dry_run:
             # Nobody adds to them from now on, and who was about to has done so: look again for what they have.
-            remove([], documents, is_last=False)
+            _in_turn(remove, [], documents, wait=wait)
             with consistent_view(engine) as connection:
                 classifier = classifiers.usable(connection, classifier)
                 found = _find(connection, classifier, *asked)
             documents = [one for one in found.document_ids if one not in set(documents)]
         with consistent_view(engine) as connection:
             batches = batches_of(connection, classifier, found.external_ids)
-        for number, batch in enumerate(batches, start=1):
-            result = remove(batch, documents, is_last=number == len(batches))
-    assert result is not None, "there is a last batch"
+        for batch in batches:
+            _in_turn(remove, batch, documents, wait=wait)
+        total.rows["idempotent_request"] += _remove_answers(engine, classifier, found, dry_run=dry_run)
+        with transaction(engine) as connection:
+            jobs = () if dry_run else _searches(connection, classifiers.generations(connection, classifier))
+            result = _result(classifier, found, total, jobs, is_done=not dry_run)
+            if not dry_run:
+                on_stored(connection, result)
     if total.renewed and not dry_run:
         vacuum_points(engine)
     return result
+
+
+def _in_turn(remove: _Remove, external_ids: list[str], document_ids: list[str], *, wait: bool) -> None:
+    """Remove some exemplars; wait: again and again, until no job keeps them."""
+    while True:
+        try:
+            return remove(external_ids, document_ids)
+        except ConflictError as error:
+            if not wait or error.code is not Code.JOBS_RUNNING:
+                raise
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _remove_answers(engine: Engine, classifier: Classifier, found: _Found, *, dry_run: bool) -> int:
+    if dry_run:
+        return count_answers(engine, [*found.external_ids, *found.document_ids])
+    return forget_answers(engine, classifier)
 
 
 def _check_count(count: int) -> None:
@@ -233,10 +262,17 @@ def _remove(
     *,
     chunk_rows: int,
     memory_budget: int,
-) -> Sequence[Classifier]:
-    """Remove some exemplars from every generation, within a transaction; return the generations."""
+    hold_seconds: float,
+) -> None:
+    """Remove some exemplars from every generation, within a transaction; nothing is removed if it raises.
+
+    hold_seconds: for how long jobs that are running may end, while no new one comes.
+    """
     connection = submission.connection
     generations = exemplars.lock_ingestion_of_all(connection, classifier)
+    until = time.monotonic() + hold_seconds
+    while forgotten.running_jobs(connection, generations, _DISTURBED) and time.monotonic() < until:
+        time.sleep(_PAUSE_SECONDS)
     for generation in generations:
         for calibrator in calibrators.of_classifier(connection, generation):
             calibrations.lock_calibrator(connection, generation, calibrator.settings)
@@ -252,10 +288,7 @@ def _remove(
         hits = forgotten.asked_for(connection, generation, external_ids, [])
         if hits:
             remove_from(submission, generation, hits, total, chunk_rows=chunk_rows, memory_budget=memory_budget)
-    ids = [*external_ids, *document_ids]
-    total.rows["idempotent_request"] += forgotten.forget_answers(connection, ids)
-    forgotten.forget_errors(connection, generations, ids)
-    return generations
+    forgotten.forget_errors(connection, generations, [*external_ids, *document_ids])
 
 
 def _searches(connection: Connection, generations: Sequence[Classifier]) -> tuple[int, ...]:

@@ -53,6 +53,20 @@ def kept_answer(connection: Connection, attempt: Attempt) -> KeptAnswer | None:
     return KeptAnswer(bytes(row.digest), row.status, row.headers, bytes(row.answer))
 
 
+def some_answers(connection: Connection, *, after: Attempt | None, most: int) -> list[tuple[Attempt, bytes]]:
+    """Return at most so many answers, in order of callers and names, each with the attempt that led to it.
+
+    after: the one before the first; None: from the beginning.
+    """
+    parameters = {
+        "caller": "" if after is None else after.caller,
+        "idempotency_key": "" if after is None else after.name,
+        "most": most,
+    }
+    rows = connection.execute(statement("idempotency.some_answers"), parameters)
+    return [(Attempt(row.caller, row.idempotency_key, row.route, row.attempt), bytes(row.answer)) for row in rows.all()]
+
+
 def extend(connection: Connection, attempt: Attempt, *, lease: timedelta) -> None:
     """Let an attempt count as running for longer."""
     connection.execute(statement("idempotency.extend"), {**attempt.parameters, "lease": lease})

@@ -22,7 +22,7 @@ from venn_admit.service.store.database.binary_copy import (
     copy_out_whole,
     driver_cursor,
 )
-from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.database.engine import unlimited
 from venn_admit.service.store.database.statements import copy_query, statement
 
 
@@ -137,6 +137,5 @@ def delete_unheld(connection: Connection, calibrator_id: int) -> None:
 
 def vacuum_points(engine: Engine) -> None:
     """Let band queries read only the index from now on, rather than only after the next autovacuum."""
-    with connect(engine) as connection:
-        connection.execution_options(isolation_level="AUTOCOMMIT")
+    with unlimited(engine) as connection:
         connection.execute(statement("calibration_points.vacuum_points"))

@@ -248,6 +248,21 @@ def at_once(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
+def unlimited(engine: Engine) -> Iterator[Connection]:
+    """Open a connection for work that is done outside of transactions and may take long; no timeout ends it.
+
+    Raises:
+        DatabaseError: As in `transaction`.
+    """
+    with at_once(engine) as connection:
+        connection.execute(statement("server.unlimited"))
+        try:
+            yield connection
+        finally:
+            connection.execute(statement("server.limited"))
+
+
+@contextmanager
 def consistent_view(engine: Engine) -> Iterator[Connection]:
     """Open a read-only transaction whose statements all see the database at one moment; it works on a standby too.
 

@@ -3,16 +3,19 @@
 A removed job keeps its row, which says what was asked for. If a process dies in between, whoever comes next goes on.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from venn_admit.service.store.database.engine import at_once
+from venn_admit.service.store.database.engine import unlimited
 from venn_admit.service.store.database.statements import statement
 from venn_admit.service.store.decisions import removal
 from venn_admit.service.store.decisions.removal import Why
+
+_TABLES = ("decision", "admit_evidence", "abers_evidence", "job_row", "job_chunk")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +41,11 @@ class Unfinished:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one transaction deleted; is_last: whether nothing is left."""
+    """What one transaction deleted; last_row: number of the last row; is_last: whether nothing is left."""
 
     rows: int
     decisions: int
+    last_row: int
     is_last: bool
 
 
@@ -60,12 +64,12 @@ def old(connection: Connection, ended_before: datetime) -> Old:
     return Old(row.jobs, int(row.rows))
 
 
-def mark_next(connection: Connection, ended_before: datetime) -> int | None:
+def mark_next(connection: Connection, ended_before: datetime, *, blocked: Collection[int]) -> int | None:
     """Mark the job as removed that ended first, if that was before a time, and return it; None if there is none.
 
-    One that somebody else has locked is left to a later look.
+    One that somebody else has locked is left to a later look. blocked: classifiers whose jobs are left out.
     """
-    parameters = {"ended_before": ended_before}
+    parameters = {"ended_before": ended_before, "blocked": list(blocked)}
     job_id: int | None = connection.execute(statement("removals.next_old"), parameters).scalar_one_or_none()
     if job_id is not None:
         mark(connection, job_id, Why.AGE)
@@ -82,24 +86,28 @@ def mark(connection: Connection, job_id: int, reason: Why) -> bool:
     return True
 
 
-def unfinished(connection: Connection, *, after: int = 0, job_id: int | None = None) -> Unfinished | None:
-    """Return the first removed job after a given one, or a given one, if rows or chunks of it are left."""
-    row = connection.execute(statement("removals.unfinished"), {"after": after, "job_id": job_id}).one_or_none()
+def unfinished(
+    connection: Connection, *, after: int = 0, job_id: int | None = None, blocked: Collection[int] = ()
+) -> Unfinished | None:
+    """Return the first removed job after a given one, or a given one, if rows or chunks of it are left.
+
+    blocked: classifiers whose jobs are left out.
+    """
+    parameters = {"after": after, "job_id": job_id, "blocked": list(blocked)}
+    row = connection.execute(statement("removals.unfinished"), parameters).one_or_none()
     return None if row is None else Unfinished(**{**row._mapping, "removed_because": Why(row.removed_because)})
 
 
-def delete_part(connection: Connection, job: Unfinished, *, most: int) -> Part | None:
+def delete_part(connection: Connection, job: Unfinished, *, after: int = -1, most: int) -> Part:
     """Delete at most so many rows of a removed job, and of their decisions those that nobody needs.
 
-    The result is None if exemplars or labels are coming, or another removal is under way, before the end of which
-    nothing can be deleted.
+    after: the last row of the part before. The caller keeps requests out, by `removal.keep_requests_out`.
     """
-    if not removal.keep_requests_out(connection, job.classifier_id):
-        return None
     # Another process may delete rows of it: one at a time.
     connection.execute(statement("jobs.lock_job"), {"job_id": job.id})
-    rows = connection.execute(statement("removals.delete_rows"), {"job_id": job.id, "most": most})
-    exemplar_ids = np.array(rows.scalars().all(), dtype=np.int64)
+    parameters = {"job_id": job.id, "after": after, "most": most}
+    rows = connection.execute(statement("removals.delete_rows"), parameters).all()
+    exemplar_ids = np.array([row.exemplar_id for row in rows], dtype=np.int64)
     decisions = 0
     if job.kind == "score" and len(exemplar_ids):
         unneeded = connection.execute(
@@ -114,10 +122,10 @@ def delete_part(connection: Connection, job: Unfinished, *, most: int) -> Part |
         )
         ids = np.array(unneeded.scalars().all(), dtype=np.int64)
         decisions = removal.remove(connection, job.classifier_id, ids, job.removed_because)
-    is_last = len(exemplar_ids) < most
+    is_last = len(rows) < most
     if is_last:
         connection.execute(statement("removals.empty"), {"job_id": job.id})
-    return Part(len(exemplar_ids), decisions, is_last)
+    return Part(len(rows), decisions, max((row.row_number for row in rows), default=after), is_last)
 
 
 def vacuum(engine: Engine) -> None:
@@ -125,5 +133,6 @@ def vacuum(engine: Engine) -> None:
 
     The server warns a user who may not do so, and leaves the tables as they are.
     """
-    with at_once(engine) as connection:
-        connection.execute(statement("removals.vacuum"))
+    with unlimited(engine) as connection:
+        for table in _TABLES:
+            connection.execute(statement(f"removals.vacuum_{table}"))

@@ -1,10 +1,12 @@
 """Deletion of decisions, some in each transaction, and the record of which were removed."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
+from psycopg.errors import LockNotAvailable
 from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
 
 from venn_admit.service.core.types import IntArray
 from venn_admit.service.store.database.statements import statement
@@ -25,16 +27,29 @@ class Removal:
     reason: Why
 
 
-def keep_requests_out(connection: Connection, classifier_id: int) -> bool:
+def keep_requests_out(connection: Connection, classifier_id: int, *, wait: timedelta | None) -> bool:
     """Keep exemplars, labels and requests to score out until this transaction ends, so that what is unneeded stays so.
 
-    They may take minutes to come: the answer is False if some are coming now, and then nothing must be removed. Nor is
-    anything else removed of the classifier meanwhile: of two jobs that are emptied at once, each would leave to the
-    other the decisions that both ask for.
+    Those that are coming now may take minutes. Whoever waits for them is next, before those that come meanwhile. Nor is
+    anything else removed of the classifier at the same time: of two jobs that are emptied at once, each would leave to
+    the other the decisions that both ask for.
+
+    wait: for how long at most, which is more than nothing; None: as long as it takes. The answer is False if that was
+    not enough, and then nothing must be removed.
     """
-    parameters = {"classifier_id": classifier_id}
-    is_kept_out: bool = connection.execute(statement("removals.keep_requests_out"), parameters).scalar_one()
-    return is_kept_out
+    milliseconds = 0 if wait is None else max(1, round(wait / timedelta(milliseconds=1)))
+    savepoint = connection.begin_nested()
+    try:
+        connection.execute(statement("removals.await_turn"), {"milliseconds": milliseconds})
+        connection.execute(statement("removals.keep_requests_out"), {"classifier_id": classifier_id})
+    except OperationalError as error:
+        savepoint.rollback()
+        if isinstance(error.orig, LockNotAvailable):
+            return False
+        raise
+    savepoint.commit()
+    connection.execute(statement("removals.in_turn"))
+    return True
 
 
 def remove(connection: Connection, classifier_id: int, decision_ids: IntArray, reason: Why) -> int:

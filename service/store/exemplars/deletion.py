@@ -1,7 +1,7 @@
 """Deleting a generation of a classifier with all that hangs on it, some rows at a time."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from sqlalchemy import Connection
@@ -11,20 +11,33 @@ from venn_admit.service.core.types import IntArray
 from venn_admit.service.store.database.statements import statement
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
-TABLES = (
-    "recalibration_request",
-    "monitor",
-    "job_chunk",
-    "job",
-    "venn_abers_step",
-    "forgotten_point",
-    "calibration",
-    "calibrator",
-    "training_epoch",
-    "knn_parameters",
-    "forgotten_training",
-)
-"""What refers to no exemplar, in the order in which it can be deleted."""
+Key = Mapping[str, object]
+"""The columns of a key, by their names."""
+
+FIRST_EXEMPLAR: Key = {"split": "", "id": 0}
+"""A key before that of any exemplar."""
+
+TABLES: Mapping[str, Key] = {
+    "recalibration_request": {"calibrator_id": 0},
+    "monitor_state": {"monitor_id": 0, "documents": 0},
+    "monitor_reading": {"monitor_id": 0, "lamp": "", "number": 0},
+    "monitor_alarm": {"id": 0},
+    "monitor": {"id": 0},
+    "job_chunk": {"job_id": 0, "ordinal": 0},
+    "job": {"id": 0},
+    "venn_abers_step": {"calibrator_id": 0, "cell": 0, "score": 0.0, "valid_from": 0},
+    "forgotten_point": {"id": 0},
+    "band_radius": {"calibration_id": 0},
+    "snapshot_quartiles": {"calibration_id": 0},
+    "score_choice": {"calibration_id": 0},
+    "certificate": {"calibration_id": 0},
+    "calibration": {"id": 0},
+    "calibrator": {"id": 0},
+    "training_epoch": {"knn_parameters_id": 0, "model": "", "epoch": 0},
+    "knn_parameters": {"id": 0},
+    "forgotten_training": {"id": 0},
+}
+"""What refers to no exemplar, in the order in which it can be deleted; of each, a key before that of any row."""
 
 
 def begin(connection: Connection, generations: Sequence[Classifier], *, every: bool) -> None:
@@ -48,18 +61,18 @@ def drop_vectors(connection: Connection, classifier: Classifier) -> bool:
     return dropped
 
 
-def some_exemplars(connection: Connection, classifier: Classifier, batch: int) -> IntArray:
-    """Return at most so many of the exemplars that are left."""
-    parameters = {"classifier_id": classifier.id, "batch": batch}
-    return np.array(
-        connection.execute(statement("deletion.some_exemplars"), parameters).scalars().all(), dtype=np.int64
-    )
+def some_exemplars(connection: Connection, classifier: Classifier, after: Key, batch: int) -> tuple[IntArray, Key]:
+    """Return at most so many of the exemplars that are left, the first ones after a key, and the key of the last."""
+    parameters = {"classifier_id": classifier.id, "batch": batch, **after}
+    rows = connection.execute(statement("deletion.some_exemplars"), parameters).mappings().all()
+    return np.array([row["id"] for row in rows], dtype=np.int64), dict(rows[-1]) if rows else after
 
 
-def delete_some(connection: Connection, classifier: Classifier, table: str, batch: int) -> int:
-    """Delete at most so many rows of a table, or all if there are never many; return how many."""
-    parameters = {"classifier_id": classifier.id, "batch": batch}
-    return connection.execute(statement(f"deletion.delete_{table}"), parameters).rowcount
+def delete_some(connection: Connection, classifier: Classifier, table: str, after: Key, batch: int) -> tuple[int, Key]:
+    """Delete at most so many rows of a table, the first ones after a key; return how many, and the key of the last."""
+    parameters = {"classifier_id": classifier.id, "batch": batch, **after}
+    rows = connection.execute(statement(f"deletion.delete_{table}"), parameters).mappings().all()
+    return len(rows), dict(rows[-1]) if rows else after
 
 
 def delete_row(connection: Connection, classifier: Classifier) -> bool:

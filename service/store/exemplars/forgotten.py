@@ -5,7 +5,6 @@ snapshots count a calibration point. None of these says what the exemplar was.
 """
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -197,12 +196,6 @@ def delete(connection: Connection, classifier: Classifier, exemplar_ids: IntArra
         done = connection.execute(statement(f"forgotten.delete_{table}"), parameters)
         rows[table] = done.scalar_one() if table == "label_event" else done.rowcount
     return rows
-
-
-def forget_answers(connection: Connection, ids: Iterable[str]) -> int:
-    """Delete kept answers of HTTP requests that name one of these ids, as JSON writes it; return how many."""
-    quoted = {json.dumps(one, ensure_ascii=ascii_only).encode() for one in ids for ascii_only in (True, False)}
-    return connection.execute(statement("forgotten.forget_answers"), {"quoted_ids": sorted(quoted)}).rowcount
 
 
 def forget_errors(connection: Connection, generations: Sequence[Classifier], ids: Sequence[str]) -> int:

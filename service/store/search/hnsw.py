@@ -1,7 +1,5 @@
 """The HNSW index on a classifier's training vectors, which is created on request."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pgvector.sqlalchemy import VECTOR
@@ -9,7 +7,7 @@ from sqlalchemy import Column, Connection, Engine, Index, MetaData, Table, cast
 from sqlalchemy.schema import CreateIndex, DropIndex
 
 from venn_admit.service.errors import Code, ConflictError, InvalidInputError, NotFoundError, NotReadyError
-from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.database.engine import unlimited
 from venn_admit.service.store.database.statements import statement
 from venn_admit.service.store.database.tables import SCHEMA
 from venn_admit.service.store.exemplars.classifiers import Classifier
@@ -52,7 +50,7 @@ def create(engine: Engine, classifier: Classifier, *, m: int, ef_construction: i
         raise InvalidInputError(
             f"expected m from 2 to 100 and ef_construction from twice m to 1000, got {m} and {ef_construction}"
         )
-    with _unlimited(engine) as connection:
+    with unlimited(engine) as connection:
         found = find(connection, classifier)
         if found is not None:
             raise ConflictError(
@@ -71,7 +69,7 @@ def create(engine: Engine, classifier: Classifier, *, m: int, ef_construction: i
 
 def drop(engine: Engine, classifier: Classifier) -> None:
     """Remove the index, complete or not; NotFoundError if there is none."""
-    with _unlimited(engine) as connection:
+    with unlimited(engine) as connection:
         if connection.execute(statement("hnsw.index"), {"index": _name(classifier)}).one_or_none() is None:
             raise NotFoundError(
                 f"classifier {classifier.name!r} has no HNSW index",
@@ -122,15 +120,3 @@ def _index(classifier: Classifier, **options: int) -> Index:
         postgresql_with=options,
         postgresql_concurrently=True,
     )
-
-
-@contextmanager
-def _unlimited(engine: Engine) -> Iterator[Connection]:
-    """Open a connection for work that is done outside of transactions and may take long."""
-    with connect(engine) as connection:
-        connection.execution_options(isolation_level="AUTOCOMMIT")
-        connection.execute(statement("hnsw.unlimited"))
-        try:
-            yield connection
-        finally:
-            connection.execute(statement("hnsw.limited"))

@@ -36,122 +36,505 @@ WHERE
 SELECT drop_vector_partitions_v1(:classifier_id);
 
 -- name: some_exemplars
--- Some exemplars of a classifier that are left.
-SELECT id
+-- Some exemplars of a classifier that are left, the first ones after a given one. Here and below, each part begins
+-- after the last key of the part before: rows that are deleted stay in the index while anybody may still see them.
+SELECT
+    split,
+    id
 FROM exemplar
-WHERE classifier_id = :classifier_id
-ORDER BY split, id
+WHERE
+    classifier_id = :classifier_id
+    AND (split, id) > (:split, :id)
+ORDER BY
+    split,
+    id
 LIMIT :batch;
 
 -- name: delete_recalibration_request
--- Delete requests for recalibration.
-DELETE FROM recalibration_request
-WHERE
-    calibrator_id IN (
-        SELECT calibrator.id
-        FROM calibrator
-        WHERE calibrator.classifier_id = :classifier_id
-    );
+-- Delete some requests for recalibration.
+WITH part AS MATERIALIZED (
+    SELECT
+        request.ctid AS place,
+        request.calibrator_id
+    FROM recalibration_request AS request
+    INNER JOIN calibrator ON request.calibrator_id = calibrator.id
+    WHERE
+        calibrator.classifier_id = :classifier_id
+        AND request.calibrator_id > :calibrator_id
+    ORDER BY request.calibrator_id
+    LIMIT :batch
+),
+
+gone AS (
+    DELETE FROM recalibration_request
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT calibrator_id
+FROM part
+ORDER BY calibrator_id;
+
+-- name: delete_monitor_state
+-- Delete some states of monitors.
+WITH part AS MATERIALIZED (
+    SELECT
+        state.ctid AS place,
+        state.monitor_id,
+        state.documents
+    FROM monitor_state AS state
+    INNER JOIN monitor ON state.monitor_id = monitor.id
+    INNER JOIN calibrator ON monitor.calibrator_id = calibrator.id
+    WHERE
+        calibrator.classifier_id = :classifier_id
+        AND (state.monitor_id, state.documents) > (:monitor_id, :documents)
+    ORDER BY
+        state.monitor_id,
+        state.documents
+    LIMIT :batch
+),
+
+gone AS (
+    DELETE FROM monitor_state
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT
+    monitor_id,
+    documents
+FROM part
+ORDER BY
+    monitor_id,
+    documents;
+
+-- name: delete_monitor_reading
+-- Delete some readings of monitors.
+WITH part AS MATERIALIZED (
+    SELECT
+        reading.ctid AS place,
+        reading.monitor_id,
+        reading.lamp,
+        reading.number
+    FROM monitor_reading AS reading
+    INNER JOIN monitor ON reading.monitor_id = monitor.id
+    INNER JOIN calibrator ON monitor.calibrator_id = calibrator.id
+    WHERE
+        calibrator.classifier_id = :classifier_id
+        AND (reading.monitor_id, reading.lamp, reading.number) > (:monitor_id, :lamp, :number)
+    ORDER BY
+        reading.monitor_id,
+        reading.lamp,
+        reading.number
+    LIMIT :batch
+),
+
+gone AS (
+    DELETE FROM monitor_reading
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT
+    monitor_id,
+    lamp,
+    number
+FROM part
+ORDER BY
+    monitor_id,
+    lamp,
+    number;
+
+-- name: delete_monitor_alarm
+-- Delete some alarms of monitors.
+WITH part AS MATERIALIZED (
+    SELECT
+        alarm.ctid AS place,
+        alarm.id
+    FROM monitor_alarm AS alarm
+    INNER JOIN monitor ON alarm.monitor_id = monitor.id
+    INNER JOIN calibrator ON monitor.calibrator_id = calibrator.id
+    WHERE
+        calibrator.classifier_id = :classifier_id
+        AND alarm.id > :id
+    ORDER BY alarm.id
+    LIMIT :batch
+),
+
+gone AS (
+    DELETE FROM monitor_alarm
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT id
+FROM part
+ORDER BY id;
 
 -- name: delete_monitor
--- Delete monitors, with their states, readings and alarms.
-DELETE FROM monitor
-WHERE
-    calibrator_id IN (
-        SELECT calibrator.id
-        FROM calibrator
-        WHERE calibrator.classifier_id = :classifier_id
-    );
+-- Delete some monitors, of which nothing else is left.
+WITH part AS MATERIALIZED (
+    SELECT
+        one.ctid AS place,
+        one.id
+    FROM monitor AS one
+    INNER JOIN calibrator ON one.calibrator_id = calibrator.id
+    WHERE
+        calibrator.classifier_id = :classifier_id
+        AND one.id > :id
+    ORDER BY one.id
+    LIMIT :batch
+),
+
+gone AS (
+    DELETE FROM monitor
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT id
+FROM part
+ORDER BY id;
 
 -- name: delete_job_chunk
 -- Delete some chunks of jobs.
-DELETE FROM job_chunk
-WHERE (job_id, ordinal) IN (
+WITH part AS MATERIALIZED (
     SELECT
+        chunk.ctid AS place,
         chunk.job_id,
         chunk.ordinal
     FROM job_chunk AS chunk
     INNER JOIN job ON chunk.job_id = job.id
-    WHERE job.classifier_id = :classifier_id
-    ORDER BY chunk.job_id, chunk.ordinal
+    WHERE
+        job.classifier_id = :classifier_id
+        AND (chunk.job_id, chunk.ordinal) > (:job_id, :ordinal)
+    ORDER BY
+        chunk.job_id,
+        chunk.ordinal
     LIMIT :batch
-);
+),
+
+gone AS (
+    DELETE FROM job_chunk
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT
+    job_id,
+    ordinal
+FROM part
+ORDER BY
+    job_id,
+    ordinal;
 
 -- name: delete_job
 -- Delete some jobs.
-DELETE FROM job
-WHERE
-    id IN (
-        SELECT some_job.id
-        FROM job AS some_job
-        WHERE some_job.classifier_id = :classifier_id
-        ORDER BY some_job.id
-        LIMIT :batch
-    );
+WITH part AS MATERIALIZED (
+    SELECT
+        one.ctid AS place,
+        one.id
+    FROM job AS one
+    WHERE
+        one.classifier_id = :classifier_id
+        AND one.id > :id
+    ORDER BY one.id
+    LIMIT :batch
+),
+
+gone AS (
+    DELETE FROM job
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT id
+FROM part
+ORDER BY id;
 
 -- name: delete_venn_abers_step
 -- Delete some steps of cells.
-DELETE FROM venn_abers_step
-WHERE (calibrator_id, cell, score, valid_from) IN (
+WITH part AS MATERIALIZED (
     SELECT
+        step.ctid AS place,
         step.calibrator_id,
         step.cell,
         step.score,
         step.valid_from
     FROM venn_abers_step AS step
     INNER JOIN calibrator ON step.calibrator_id = calibrator.id
-    WHERE calibrator.classifier_id = :classifier_id
-    ORDER BY step.calibrator_id, step.cell, step.score, step.valid_from
+    WHERE
+        calibrator.classifier_id = :classifier_id
+        AND (step.calibrator_id, step.cell, step.score, step.valid_from) > (:calibrator_id, :cell, :score, :valid_from)
+    ORDER BY
+        step.calibrator_id,
+        step.cell,
+        step.score,
+        step.valid_from
     LIMIT :batch
-);
+),
+
+gone AS (
+    DELETE FROM venn_abers_step
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT
+    calibrator_id,
+    cell,
+    score,
+    valid_from
+FROM part
+ORDER BY
+    calibrator_id,
+    cell,
+    score,
+    valid_from;
 
 -- name: delete_forgotten_point
--- Delete what is left of calibration points that were forgotten.
-DELETE FROM forgotten_point
-WHERE
-    calibrator_id IN (
-        SELECT calibrator.id
-        FROM calibrator
-        WHERE calibrator.classifier_id = :classifier_id
-    );
+-- Delete some of what is left of calibration points that were forgotten.
+WITH part AS MATERIALIZED (
+    SELECT
+        point.ctid AS place,
+        point.id
+    FROM forgotten_point AS point
+    INNER JOIN calibrator ON point.calibrator_id = calibrator.id
+    WHERE
+        calibrator.classifier_id = :classifier_id
+        AND point.id > :id
+    ORDER BY point.id
+    LIMIT :batch
+),
+
+gone AS (
+    DELETE FROM forgotten_point
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT id
+FROM part
+ORDER BY id;
+
+-- name: delete_band_radius
+-- Delete the radii of the bands of some snapshots.
+WITH part AS MATERIALIZED (
+    SELECT
+        one.ctid AS place,
+        one.calibration_id
+    FROM band_radius AS one
+    INNER JOIN calibration ON one.calibration_id = calibration.id
+    INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
+    WHERE
+        calibrator.classifier_id = :classifier_id
+        AND one.calibration_id > :calibration_id
+    ORDER BY one.calibration_id
+    LIMIT :batch
+),
+
+gone AS (
+    DELETE FROM band_radius
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT calibration_id
+FROM part
+ORDER BY calibration_id;
+
+-- name: delete_snapshot_quartiles
+-- Delete the quartiles of some snapshots.
+WITH part AS MATERIALIZED (
+    SELECT
+        one.ctid AS place,
+        one.calibration_id
+    FROM snapshot_quartiles AS one
+    INNER JOIN calibration ON one.calibration_id = calibration.id
+    INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
+    WHERE
+        calibrator.classifier_id = :classifier_id
+        AND one.calibration_id > :calibration_id
+    ORDER BY one.calibration_id
+    LIMIT :batch
+),
+
+gone AS (
+    DELETE FROM snapshot_quartiles
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT calibration_id
+FROM part
+ORDER BY calibration_id;
+
+-- name: delete_score_choice
+-- Delete the scores of some snapshots.
+WITH part AS MATERIALIZED (
+    SELECT
+        one.ctid AS place,
+        one.calibration_id
+    FROM score_choice AS one
+    INNER JOIN calibration ON one.calibration_id = calibration.id
+    INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
+    WHERE
+        calibrator.classifier_id = :classifier_id
+        AND one.calibration_id > :calibration_id
+    ORDER BY one.calibration_id
+    LIMIT :batch
+),
+
+gone AS (
+    DELETE FROM score_choice
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT calibration_id
+FROM part
+ORDER BY calibration_id;
+
+-- name: delete_certificate
+-- Delete the certificates of some snapshots.
+WITH part AS MATERIALIZED (
+    SELECT
+        one.ctid AS place,
+        one.calibration_id
+    FROM certificate AS one
+    INNER JOIN calibration ON one.calibration_id = calibration.id
+    INNER JOIN calibrator ON calibration.calibrator_id = calibrator.id
+    WHERE
+        calibrator.classifier_id = :classifier_id
+        AND one.calibration_id > :calibration_id
+    ORDER BY one.calibration_id
+    LIMIT :batch
+),
+
+gone AS (
+    DELETE FROM certificate
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT calibration_id
+FROM part
+ORDER BY calibration_id;
 
 -- name: delete_calibration
--- Delete some snapshots, with what belongs to them.
-DELETE FROM calibration
-WHERE
-    id IN (
-        SELECT some_calibration.id
-        FROM calibration AS some_calibration
-        INNER JOIN calibrator ON some_calibration.calibrator_id = calibrator.id
-        WHERE calibrator.classifier_id = :classifier_id
-        ORDER BY some_calibration.id
-        LIMIT :batch
-    );
+-- Delete some snapshots, of which nothing else is left.
+WITH part AS MATERIALIZED (
+    SELECT
+        one.ctid AS place,
+        one.id
+    FROM calibration AS one
+    INNER JOIN calibrator ON one.calibrator_id = calibrator.id
+    WHERE
+        calibrator.classifier_id = :classifier_id
+        AND one.id > :id
+    ORDER BY one.id
+    LIMIT :batch
+),
+
+gone AS (
+    DELETE FROM calibration
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT id
+FROM part
+ORDER BY id;
 
 -- name: delete_calibrator
--- Delete the settings.
-DELETE FROM calibrator
-WHERE classifier_id = :classifier_id;
+-- Delete some of the settings.
+WITH part AS MATERIALIZED (
+    SELECT
+        one.ctid AS place,
+        one.id
+    FROM calibrator AS one
+    WHERE
+        one.classifier_id = :classifier_id
+        AND one.id > :id
+    ORDER BY one.id
+    LIMIT :batch
+),
+
+gone AS (
+    DELETE FROM calibrator
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT id
+FROM part
+ORDER BY id;
 
 -- name: delete_training_epoch
--- Delete the logs of fits.
-DELETE FROM training_epoch
-WHERE
-    knn_parameters_id IN (
-        SELECT parameters.id
-        FROM knn_parameters AS parameters
-        WHERE parameters.classifier_id = :classifier_id
-    );
+-- Delete some of the logs of fits.
+WITH part AS MATERIALIZED (
+    SELECT
+        epoch.ctid AS place,
+        epoch.knn_parameters_id,
+        epoch.model,
+        epoch.epoch
+    FROM training_epoch AS epoch
+    INNER JOIN knn_parameters AS parameters ON epoch.knn_parameters_id = parameters.id
+    WHERE
+        parameters.classifier_id = :classifier_id
+        AND (epoch.knn_parameters_id, epoch.model, epoch.epoch) > (:knn_parameters_id, :model, :epoch)
+    ORDER BY
+        epoch.knn_parameters_id,
+        epoch.model,
+        epoch.epoch
+    LIMIT :batch
+),
+
+gone AS (
+    DELETE FROM training_epoch
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT
+    knn_parameters_id,
+    model,
+    epoch
+FROM part
+ORDER BY
+    knn_parameters_id,
+    model,
+    epoch;
 
 -- name: delete_knn_parameters
--- Delete the parameters.
-DELETE FROM knn_parameters
-WHERE classifier_id = :classifier_id;
+-- Delete some of the parameters.
+WITH part AS MATERIALIZED (
+    SELECT
+        one.ctid AS place,
+        one.id
+    FROM knn_parameters AS one
+    WHERE
+        one.classifier_id = :classifier_id
+        AND one.id > :id
+    ORDER BY one.id
+    LIMIT :batch
+),
+
+gone AS (
+    DELETE FROM knn_parameters
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT id
+FROM part
+ORDER BY id;
 
 -- name: delete_forgotten_training
--- Delete what is left of training exemplars that were forgotten.
-DELETE FROM forgotten_training
-WHERE classifier_id = :classifier_id;
+-- Delete some of what is left of training exemplars that were forgotten.
+WITH part AS MATERIALIZED (
+    SELECT
+        training.ctid AS place,
+        training.id
+    FROM forgotten_training AS training
+    WHERE
+        training.classifier_id = :classifier_id
+        AND training.id > :id
+    ORDER BY training.id
+    LIMIT :batch
+),
+
+gone AS (
+    DELETE FROM forgotten_training
+    WHERE ctid = ANY(array(SELECT part.place FROM part))
+)
+
+SELECT id
+FROM part
+ORDER BY id;
 
 -- name: release_keys
 -- Have the keys for a classifier, which are revoked for good, no longer refer to it.

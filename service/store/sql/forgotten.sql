@@ -255,17 +255,6 @@ WHERE
 DELETE FROM exemplar
 WHERE id = ANY(:exemplar_ids);
 
--- name: forget_answers
--- Delete kept answers of requests that name one of these ids.
-DELETE FROM idempotent_request
-WHERE
-    answer IS NOT NULL
-    AND EXISTS (
-        SELECT
-        FROM unnest(:quoted_ids ::bytea[]) AS quoted (id)
-        WHERE position(quoted.id IN idempotent_request.answer) > 0
-    );
-
 -- name: errors
 -- The messages of errors of some classifiers' jobs, chunks and recalibrations, which may name exemplars.
 SELECT

@@ -8,16 +8,6 @@ FROM pg_class
 INNER JOIN pg_index ON pg_class.oid = pg_index.indexrelid
 WHERE pg_class.oid = to_regclass(:index);
 
--- name: unlimited
--- Lift the timeouts of this session, however long an index takes and whatever it waits for.
-SELECT
-    set_config('statement_timeout', '0', FALSE),
-    set_config('lock_timeout', '0', FALSE);
-
--- name: limited
--- Restore the timeouts with which the session began.
-RESET ALL;
-
 -- name: prefer
 -- Until the transaction ends, the planner sorts only if nothing else gives the order, and a search keeps the given
 -- number of candidates. The result tells whether there is an index to search.

@@ -46,6 +46,23 @@ WHERE
     caller = :caller
     AND idempotency_key = :idempotency_key;
 
+-- name: some_answers
+-- Some answers that are kept, in the order of their keys.
+SELECT
+    caller,
+    idempotency_key,
+    route,
+    attempt,
+    answer
+FROM idempotent_request
+WHERE
+    (caller, idempotency_key) > (:caller, :idempotency_key)
+    AND answer IS NOT NULL
+ORDER BY
+    caller,
+    idempotency_key
+LIMIT :most;
+
 -- name: extend
 -- Let an attempt count as running for longer. The row of the request stays as it is, for `record`.
 INSERT INTO idempotent_lease (caller, idempotency_key, attempt, leased_until)

@@ -1,7 +1,19 @@
+-- name: await_turn
+-- Wait for locks so long, in milliseconds, or without a limit if it is 0, and for as long with a statement that waits.
+SELECT
+    set_config('lock_timeout', CAST(:milliseconds AS text), TRUE),
+    set_config('statement_timeout', '0', TRUE);
+
 -- name: keep_requests_out
 -- Keep exemplars, labels, jobs that ask for what is stored with them, and other removals from coming for a classifier
--- until this transaction ends; false if some are coming now.
-SELECT pg_try_advisory_xact_lock(1, :classifier_id) AS is_kept_out;
+-- until this transaction ends, once those that came before are over.
+SELECT pg_advisory_xact_lock(1, :classifier_id);
+
+-- name: in_turn
+-- Restore the timeouts with which the session began.
+SELECT set_config(name, reset_val, TRUE)
+FROM pg_settings
+WHERE name IN ('lock_timeout', 'statement_timeout');
 
 -- name: remove
 -- Delete decisions, with the evidence that refers to them, and record which; null if none of them was there.
@@ -50,13 +62,14 @@ SELECT
     ) AS ended_before;
 
 -- name: next_old
--- Lock the job that ended first, if it ended before a given time; no row if there is none, except those that somebody
--- else has locked.
+-- Lock the job that ended first, if it ended before a given time, leaving some classifiers out; no row if there is
+-- none, except those that somebody else has locked.
 SELECT id
 FROM job
 WHERE
     removed_at IS NULL
     AND finished_at < :ended_before
+    AND classifier_id <> all(:blocked ::integer[])
 ORDER BY finished_at
 LIMIT 1
 FOR UPDATE SKIP LOCKED;
@@ -89,7 +102,7 @@ WHERE
 RETURNING id;
 
 -- name: unfinished
--- The oldest removed job after a given one that has rows or chunks left.
+-- The oldest removed job after a given one that has rows or chunks left, leaving some classifiers out.
 SELECT
     id,
     classifier_id,
@@ -104,27 +117,31 @@ WHERE
     AND removed_at IS NOT NULL
     AND NOT is_emptied
     AND (CAST(:job_id AS bigint) IS NULL OR id = :job_id)
+    AND classifier_id <> all(:blocked ::integer[])
 ORDER BY id
 LIMIT 1;
 
 -- name: delete_rows
--- Delete some rows of a job, the first ones, and return their exemplars.
+-- Delete some rows of a job, the first ones after a given one, and return their exemplars. Without that one, each part
+-- would pass all rows deleted before it, which stay in the index while anybody may still see them.
 WITH part AS (
-    SELECT
-        job_id,
-        row_number
+    SELECT row_number
     FROM job_row
-    WHERE job_id = :job_id
+    WHERE
+        job_id = :job_id
+        AND row_number > :after
     ORDER BY row_number
     LIMIT :most
 )
 
 DELETE FROM job_row
-USING part
 WHERE
-    job_row.job_id = part.job_id
-    AND job_row.row_number = part.row_number
-RETURNING job_row.exemplar_id;
+    job_id = :job_id
+    AND row_number > :after
+    AND row_number <= (SELECT max(part.row_number) FROM part)
+RETURNING
+    row_number,
+    exemplar_id;
 
 -- name: unneeded
 -- The decisions of a removed job on some exemplars, except those that another job asks for, and those on exemplars that
@@ -193,6 +210,22 @@ UPDATE job
 SET is_emptied = TRUE
 WHERE id = :job_id;
 
--- name: vacuum
+-- name: vacuum_decision
 -- Make the room of what was deleted free for new rows.
-VACUUM (SKIP_LOCKED) decision, admit_evidence, abers_evidence, job_row, job_chunk;
+VACUUM (SKIP_LOCKED) decision;
+
+-- name: vacuum_admit_evidence
+-- Make the room of what was deleted free for new rows.
+VACUUM (SKIP_LOCKED) admit_evidence;
+
+-- name: vacuum_abers_evidence
+-- Make the room of what was deleted free for new rows.
+VACUUM (SKIP_LOCKED) abers_evidence;
+
+-- name: vacuum_job_row
+-- Make the room of what was deleted free for new rows.
+VACUUM (SKIP_LOCKED) job_row;
+
+-- name: vacuum_job_chunk
+-- Make the room of what was deleted free for new rows.
+VACUUM (SKIP_LOCKED) job_chunk;

@@ -24,3 +24,13 @@ SELECT grant_reader_v1(:role);
 -- name: grant_service
 -- Let a role run commands and workers.
 SELECT grant_service_v1(:role);
+
+-- name: unlimited
+-- Lift the timeouts of this session, however long its statements take and whatever they wait for.
+SELECT
+    set_config('statement_timeout', '0', FALSE),
+    set_config('lock_timeout', '0', FALSE);
+
+-- name: limited
+-- Restore the timeouts with which the session began.
+RESET ALL;

@@ -198,14 +198,6 @@ class TestAge:
             connection.exec_driver_sql("UPDATE idempotent_request SET expires_at = now() - interval '1 second'")
         assert self.prune(unlabelled).decisions == ROWS
 
-    def test_nothing_is_deleted_while_labels_come(self, unlabelled: Bench) -> None:
-        age(unlabelled, score(unlabelled), 91)
-        with transaction(unlabelled.engine) as labelling:
-            labelling.exec_driver_sql("SELECT pg_advisory_xact_lock(1, 1)")
-            found = self.prune(unlabelled, seconds=0.3)
-            assert (found.rows, found.is_complete) == (0, False)
-        assert self.prune(unlabelled).decisions == ROWS
-
     def test_its_time_is_limited(self, unlabelled: Bench) -> None:
         age(unlabelled, score(unlabelled), 91)
         assert self.prune(unlabelled, seconds=0.0) == Removed()

@@ -7,13 +7,16 @@ from datetime import timedelta
 from pathlib import Path
 from threading import Event
 
+import pytest
+
 from tests.running import Bench
 from tests.workers.processes import wait_until
+from venn_admit.service.flows.jobs import removal
 from venn_admit.service.flows.jobs.removal import Removed, prune
 from venn_admit.service.store.access.audit import Origin
 from venn_admit.service.store.database.engine import transaction
 from venn_admit.service.store.decisions import job_removal
-from venn_admit.service.store.decisions.removal import Why
+from venn_admit.service.store.decisions.removal import Why, keep_requests_out
 
 REPOSITORY = Path(__file__).parents[3]
 ROWS = 160
@@ -93,8 +96,9 @@ def test_decisions_that_two_jobs_ask_for_go_though_both_are_removed_at_once(unla
         jobs = [job_removal.unfinished(connection, job_id=job_id) for job_id in (first, again)]
         assert jobs[0] is not None
         assert jobs[1] is not None
-        assert job_removal.delete_part(connection, jobs[0], most=1000) is not None
-        assert job_removal.delete_part(another, jobs[1], most=1000) is None
+        assert keep_requests_out(connection, jobs[0].classifier_id, wait=None)
+        assert job_removal.delete_part(connection, jobs[0], most=1000).is_last
+        assert not keep_requests_out(another, jobs[1].classifier_id, wait=timedelta(milliseconds=1))
     assert prune(unlabelled.engine, timedelta(0), origin=Origin.SCHEDULE).is_complete
     assert tuple(unlabelled.rows(LEFT)[0]) == (0, 0, 0, 0, 0)
 
@@ -127,3 +131,72 @@ def test_two_at_once_beside_scoring(unlabelled: Bench) -> None:
     assert tuple(unlabelled.rows(RECORDED)[0]) == (total, total)
     assert unlabelled.value("SELECT count(*) FROM job WHERE kind = 'score'") == 6
     assert total >= ROWS
+
+
+def test_removal_has_its_turn_among_writers_without_a_pause(unlabelled: Bench) -> None:
+    """Each of two writers waits for the other, so that the lock is never free, and nobody finds it so by a look."""
+    unlabelled.score("edge", unlabelled.folder / "score.npz")
+    over = Event()
+
+    def write() -> int:
+        written = 0
+        while not over.is_set():
+            with transaction(unlabelled.engine) as connection:
+                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(1, 1)")
+                # As soon as the next one waits, but not before.
+                wait_until(lambda: over.is_set() or waiting(unlabelled), "the next one waits")
+            written += 1
+        return written
+
+    with ThreadPoolExecutor(2) as pool:
+        writing = [pool.submit(write) for _ in range(2)]
+        try:
+            found = prune(unlabelled.engine, timedelta(0), origin=Origin.SCHEDULE, seconds=120.0, batch_rows=100)
+        finally:
+            over.set()
+        assert all(one.result() for one in writing), "the lock was not theirs in turn"
+    assert (found.decisions, found.is_complete) == (ROWS, True)
+
+
+def waiting(bench: Bench) -> int:
+    found: int = bench.value(
+        "SELECT count(*) FROM pg_locks INNER JOIN pg_database ON pg_locks.database = pg_database.oid"
+        " WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted"
+    )
+    return found
+
+
+def test_jobs_of_a_blocked_classifier_are_not_marked_and_others_go(unlabelled: Bench) -> None:
+    unlabelled.create("other", dimension=2)
+    with transaction(unlabelled.engine) as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO job (classifier_id, kind, state, row_count, finished_at)"
+            " SELECT classifier.id, 'approximate', 'done', 0, now() - interval '91 days' + n * interval '1 minute'"
+            " FROM classifier, generate_series(1, 3) AS n"
+        )
+    marked = (
+        "SELECT count(*) FILTER (WHERE removed_at IS NOT NULL) FROM job GROUP BY classifier_id ORDER BY classifier_id"
+    )
+    with transaction(unlabelled.engine) as writing:
+        writing.exec_driver_sql("SELECT pg_advisory_xact_lock(1, 1)")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(removal, "PATIENCE", timedelta(milliseconds=1))
+            found = prune(unlabelled.engine, timedelta(days=90), origin=Origin.SCHEDULE, seconds=60.0)
+        # The first shows that it is blocked.
+        assert [row[0] for row in unlabelled.rows(marked)] == [1, 3]
+        assert (found.jobs, found.is_complete) == (4, False)
+    found = prune(unlabelled.engine, timedelta(days=90), origin=Origin.SCHEDULE)
+    assert [row[0] for row in unlabelled.rows(marked)] == [3, 3]
+    assert (found.jobs, found.is_complete) == (2, True)
+
+
+def test_without_a_limit_it_waits_for_who_came_before(unlabelled: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(removal, "PATIENCE", timedelta(milliseconds=1))
+    unlabelled.score("edge", unlabelled.folder / "score.npz")
+    with ThreadPoolExecutor(1) as pool, transaction(unlabelled.engine) as writing:
+        writing.exec_driver_sql("SELECT pg_advisory_xact_lock(1, 1)")
+        pruning = pool.submit(prune, unlabelled.engine, timedelta(0), origin=Origin.SCHEDULE)
+        wait_until(lambda: waiting(unlabelled), "it waits")
+        assert not pruning.done()
+        writing.rollback()
+        assert pruning.result().decisions == ROWS

@@ -14,10 +14,13 @@ from venn_admit.service.flows.calibration.generations import create_generation, 
 from venn_admit.service.flows.decisions.score_one import PointScorer
 from venn_admit.service.flows.exemplars.catalogue import find
 from venn_admit.service.flows.jobs.control import cancel
+from venn_admit.service.flows.removal import batches
 from venn_admit.service.flows.removal import delete as deleting
 from venn_admit.service.flows.removal.delete import Deleted, delete
 from venn_admit.service.flows.removal.forget import forget
 from venn_admit.service.store.database.engine import transaction
+from venn_admit.service.store.database.tables import metadata
+from venn_admit.service.store.exemplars import deletion
 
 TABLES = """
 SELECT relname AS name FROM pg_class
@@ -163,3 +166,26 @@ def test_a_name_that_nothing_has_is_not_found(edge: Bench) -> None:
     for name in ("nobody", "edge@2"):
         with pytest.raises(NotFoundError):
             deleted(edge, name)
+
+
+def test_each_transaction_deletes_a_limited_number_of_rows(edge: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "BATCH", 10)
+    monkeypatch.setattr(batches, "OTHER_ROWS", 10)
+    told: list[int] = []
+    done = deleted(edge, "edge", on_rows=told.append)
+    others = sum(done.rows.get(table, 0) for table in deletion.TABLES)
+    assert others > 10
+    assert sum(told) == done.rows["exemplar"] + others
+    assert max(told) == 10
+    assert len(told) >= sum(told) / 10 > 1
+    assert done.longest_seconds > 0
+
+
+def test_what_goes_with_another_row_went_before_it() -> None:
+    """Nothing is left that one statement would delete with a row, however many there are."""
+    order = list(deletion.TABLES)
+    for table in metadata.tables.values():
+        for key in table.foreign_keys:
+            parent = key.column.table.name
+            if key.ondelete == "CASCADE" and parent in order:
+                assert order.index(table.name) < order.index(parent)

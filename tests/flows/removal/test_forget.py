@@ -1,5 +1,7 @@
 """What is forgotten is gone everywhere, and everything else is as if it had never been there."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -7,11 +9,13 @@ import pytest
 
 from tests.flows.removal.conftest import Make
 from tests.running import Bench, Golden
+from tests.workers.processes import wait_until
 from venn_admit.service.errors import Code, ConflictError, InvalidInputError, NotFoundError, OutdatedError
 from venn_admit.service.flows.decisions.audit_hnsw import audit
 from venn_admit.service.flows.decisions.score_one import PointScorer
 from venn_admit.service.flows.exemplars.export import Export, export
 from venn_admit.service.flows.removal import batches
+from venn_admit.service.flows.removal import forget as forgetting
 from venn_admit.service.flows.removal.forget import Forgotten, forget
 from venn_admit.service.flows.reporting.methods_table import methods_table
 from venn_admit.service.flows.reporting.report import report, report_standing
@@ -51,6 +55,11 @@ RESULTS = {
         INNER JOIN classifier ON calibrator.classifier_id = classifier.id
         WHERE classifier.name = :name AND valid_until IS NULL ORDER BY 1, 2""",
 }
+
+LOCKED = """
+SELECT count(*) FROM pg_locks INNER JOIN pg_database ON pg_locks.database = pg_database.oid
+WHERE datname = current_database() AND locktype = 'advisory' AND classid = 1 AND granted = :granted
+"""
 
 
 def results(bench: Bench, name: str) -> dict[str, list[tuple[Any, ...]]]:
@@ -245,6 +254,44 @@ def test_while_a_job_scores_it_is_refused_and_names_the_job(edge: Bench, golden:
     assert (raised.value.code, raised.value.parameters["job"]) == (Code.JOBS_RUNNING, request.job_id)
     edge.run(request.job_id)
     assert forgotten(edge, "mc-4").exemplars == 1
+
+
+def test_it_waits_for_jobs_and_holds_new_ones_back(
+    edge: Bench, golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = golden.exemplars("score", slice(4))
+    first, second = (
+        edge.write(f"{name}.npz", {**rows, "id": np.array([f"{name}-{number}" for number in range(4)])})
+        for name in ("first", "second")
+    )
+    monkeypatch.setattr(forgetting, "_HOLD_SECONDS", 600.0)
+    request = edge.request_score("edge", first)
+    with ThreadPoolExecutor(2) as threads:
+        forgets = threads.submit(forgotten, edge, "score-2", wait=True)
+        wait_until(lambda: edge.value(LOCKED, granted=True), "it holds new jobs back")
+        scores = threads.submit(edge.request_score, "edge", second)
+        wait_until(lambda: edge.value(LOCKED, granted=False), "a new job waits")
+        assert not forgets.done()
+        edge.run(request.job_id)
+        assert forgets.result().exemplars == 1
+        edge.run(scores.result().job_id)
+
+
+def test_jobs_that_do_not_end_in_time_are_awaited_again(
+    edge: Bench, golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = golden.exemplars("score", slice(4))
+    request = edge.request_score("edge", edge.write("new.npz", {**rows, "id": np.array(list("abcd"))}))
+    real = time.sleep
+
+    def sleep_until_it_is_done(_: float) -> None:
+        monkeypatch.setattr(time, "sleep", real)
+        assert not edge.value(LOCKED, granted=True), "others go on meanwhile"
+        edge.run(request.job_id)
+
+    monkeypatch.setattr(forgetting, "_HOLD_SECONDS", 0.0)
+    monkeypatch.setattr(time, "sleep", sleep_until_it_is_done)
+    assert forgotten(edge, "mc-4", wait=True).exemplars == 1
 
 
 def test_lists_that_are_searched_anew_are_counted_among_the_rows(edge: Bench) -> None:

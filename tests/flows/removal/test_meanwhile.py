@@ -18,8 +18,10 @@ from venn_admit.service.flows.exemplars.ingest import store_scored
 from venn_admit.service.flows.jobs import control
 from venn_admit.service.flows.methods.registry import load_snapshot
 from venn_admit.service.flows.removal import batches
+from venn_admit.service.flows.removal import forget as forgetting
 from venn_admit.service.flows.removal.delete import delete
 from venn_admit.service.flows.removal.forget import Forgotten, forget
+from venn_admit.service.flows.removal.one_generation import remove_from
 from venn_admit.service.store.database.engine import connect, transaction
 from venn_admit.service.store.decisions import monitors
 from venn_admit.service.store.exemplars import classifiers, deletion, exemplars
@@ -153,11 +155,15 @@ def test_exemplars_that_are_being_ingested_go_with_their_document(edge: Bench, g
 def test_what_ends_early_says_how_far_it_came_and_leaves_an_event(edge: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "BATCH", 1)
 
-    def refuse(*_: object) -> None:
-        raise ConflictError("it is busy")
+    def refuse(*arguments: Any, **options: Any) -> None:
+        if not edge.value("SELECT count(*) FROM exemplar WHERE external_id = 'mc-4'"):
+            raise ConflictError("it is busy")
+        remove_from(*arguments, **options)
 
-    with pytest.raises(ConflictError, match="it is busy; 1 exemplars were removed before: run it again"):
-        forget(edge.engine, edge.cache, "edge", ["mc-4", "mc-5"], chunk_rows=7, on_stored=refuse)
+    with monkeypatch.context() as patch:
+        patch.setattr(forgetting, "remove_from", refuse)
+        with pytest.raises(ConflictError, match="it is busy; 1 exemplars were removed before: run it again"):
+            forgotten(edge, "mc-4", "mc-5")
     assert edge.value("SELECT count(*) FROM audit_event WHERE action = 'forget_exemplars'") == 1
     assert edge.cache.delete_outdated(edge.engine) == 0
     assert forgotten(edge, "mc-4", "mc-5").already == 1

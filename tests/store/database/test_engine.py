@@ -4,7 +4,7 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +12,10 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import Connection, Engine, make_url, text
+from sqlalchemy import Connection, Engine, event, make_url, text
 
 from venn_admit.service.errors import ConflictError, DatabaseError, InvalidInputError
+from venn_admit.service.store.calibrations import calibration_points
 from venn_admit.service.store.database import engine as database_engine
 from venn_admit.service.store.database.engine import (
     _problem_of_server,
@@ -24,6 +25,7 @@ from venn_admit.service.store.database.engine import (
     database_url,
     transaction,
 )
+from venn_admit.service.store.decisions import job_removal
 from venn_admit.service.store.embedded.users import stop_embedded
 
 
@@ -271,3 +273,23 @@ def test_what_a_server_must_have(
 ) -> None:
     found = _problem_of_server(server, available, installed)
     assert found is None if problem is None else re.search(problem, found or "")
+
+
+@pytest.mark.parametrize("vacuum", [job_removal.vacuum, calibration_points.vacuum_points])
+def test_no_timeout_ends_a_vacuum(database: str, vacuum: Callable[[Engine], None]) -> None:
+    timeouts: list[tuple[str, str]] = []
+
+    def note(_: Connection, cursor: Any, statement: str, *__: Any) -> None:
+        if "VACUUM" in statement:
+            assert "," not in statement.rpartition(")")[2], "one table's vacuum must not wait for another's"
+            settings = "current_setting('statement_timeout'), current_setting('lock_timeout')"
+            timeouts.extend(cursor.execute(f"SELECT {settings}").fetchall())
+
+    engine = create_engine(database, statement_timeout_seconds=600, lock_timeout_seconds=60)
+    event.listen(engine, "before_cursor_execute", note)
+    vacuum(engine)
+    assert timeouts
+    assert set(timeouts) == {("0", "0")}
+    with connect(engine) as connection:
+        assert connection.exec_driver_sql("SHOW statement_timeout").scalar_one() == "10min"
+    engine.dispose()

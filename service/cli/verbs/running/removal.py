@@ -42,6 +42,10 @@ def forget(
         bool, typer.Option("--missing-ok", help="Leave unknown ids out; otherwise nothing is removed if there is one.")
     ] = False,
     dry_run: DryRun = False,
+    wait: Annotated[
+        bool,
+        typer.Option("--wait", help="Wait for jobs of the classifier that score or fit, rather than be refused."),
+    ] = False,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
@@ -73,6 +77,7 @@ def forget(
             chunk_rows=session.settings.chunk_rows,
             missing_ok=missing_ok,
             dry_run=dry_run,
+            wait=wait,
             shell=shell,
             memory_budget=session.memory_budget,
         )
