@@ -5,10 +5,14 @@ import re
 from importlib import resources
 from pathlib import Path
 
+import pytest
+from fastapi import FastAPI
+
 from tests.cli import samples
 from tests.cli.samples import NAME
 from tests.holding import hold_training
 from tests.web.visitor import OWN, Visitor
+from venn_admit.service.api.security.rates import Rates
 from venn_admit.service.files.sources import FileSource
 from venn_admit.service.flows.access.keys import create
 from venn_admit.service.flows.exemplars.create import create as create_classifier
@@ -47,6 +51,26 @@ def test_programs_and_people_are_told_of_errors_in_their_own_form(shared: Visito
     for path, status in (("/v1/nowhere", 404), (f"/v1{OWN}/decide", 405), ("/v1/classifiers", 401)):
         answer = shared.client.get(path)
         assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+
+
+def test_a_refusal_says_when_to_try_again(shared: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = shared.client.app
+    assert isinstance(app, FastAPI)
+    settings = shared.runtime.settings.model_copy(update={"requests_per_minute": 1, "requests_burst": 1})
+    shared.sign_in()
+    monkeypatch.setattr(app.state, "rates", Rates(settings))
+    shared.open("/")
+    answer = shared.client.get("/")
+    assert (answer.status_code, answer.headers["content-type"]) == (429, "text/html; charset=utf-8")
+    assert 0 < int(answer.headers["retry-after"]) <= 60
+    assert int(answer.headers["content-length"]) == len(answer.content)
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+def test_a_refused_method_is_told_which_there_are(shared: Visitor) -> None:
+    for path, methods in (("/sign-in", "GET, POST"), ("/sign-out", "POST"), (f"{OWN}/decisions", "GET")):
+        answer = shared.client.delete(path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, methods)
 
 
 def test_assets_are_kept_until_they_change(shared: Visitor) -> None:
