@@ -2,17 +2,16 @@
 
 import hashlib
 import re
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
-import pytest
-from fastapi import FastAPI
+from fastapi.testclient import TestClient
 
 from tests.cli import samples
 from tests.cli.samples import NAME
 from tests.holding import hold_training
 from tests.web.visitor import OWN, Visitor
-from venn_admit.service.api.security.rates import Rates
 from venn_admit.service.files.sources import FileSource
 from venn_admit.service.flows.access.keys import create
 from venn_admit.service.flows.exemplars.create import create as create_classifier
@@ -20,6 +19,7 @@ from venn_admit.service.flows.exemplars.ingest import ingest
 from venn_admit.service.flows.monitoring.monitor import update_monitor
 from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.web.assets import assets
+from venn_admit.service.web.site import create_site
 
 # Of dist/htmx.min.js in the npm package htmx.org 2.0.8.
 HTMX = "22283ef68cb7545914f0a88a1bdedc7256a703d1d580c1d255217d0a50d31313"
@@ -53,14 +53,13 @@ def test_programs_and_people_are_told_of_errors_in_their_own_form(shared: Visito
         assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
 
 
-def test_a_refusal_says_when_to_try_again(shared: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = shared.client.app
-    assert isinstance(app, FastAPI)
+def test_a_refusal_says_when_to_try_again(shared: Visitor) -> None:
     settings = shared.runtime.settings.model_copy(update={"requests_per_minute": 1, "requests_burst": 1})
-    shared.sign_in()
-    monkeypatch.setattr(app.state, "rates", Rates(settings))
-    shared.open("/")
-    answer = shared.client.get("/")
+    client = TestClient(create_site(replace(shared.runtime, settings=settings)), follow_redirects=False)
+    limited = replace(shared, client=client)
+    limited.sign_in()
+    limited.open("/")
+    answer = client.get("/")
     assert (answer.status_code, answer.headers["content-type"]) == (429, "text/html; charset=utf-8")
     assert 0 < int(answer.headers["retry-after"]) <= 60
     assert int(answer.headers["content-length"]) == len(answer.content)
