@@ -1,6 +1,6 @@
 """Pages of the service with many decisions, over HTTP, beside the same pages with a tenth of them.
 
-The first reading of a report is noted apart: the page keeps it until what it rests on changes.
+The first reading is noted apart: a report and a table of methods are kept until what they rest on changes.
 """
 
 import time
@@ -26,15 +26,19 @@ _PAGES = {
     "overview": "/",
     "classifier": _CLASSIFIER,
     "report": f"{_CLASSIFIER}/report",
+    "table of methods": f"{_CLASSIFIER}/methods",
     "a cell of the partition map": f"{_CLASSIFIER}/calibrations/2/cells/1/0",
     "decisions, the newest 50": f"{_CLASSIFIER}/decisions",
     "decisions, 50 in the middle": _CLASSIFIER + "/decisions?cursor={cursor}",
     "rejections of a calibration": f"{_CLASSIFIER}/decisions?calibration=2&outcome=rejected",
     "decisions on one exemplar": _CLASSIFIER + "/decisions?external_id={exemplar}",
     "a decision": _CLASSIFIER + "/decisions/{middle}",
+    "a decision, computed again": _CLASSIFIER + "/decisions/{middle}/replay",
     "jobs": f"{_CLASSIFIER}/jobs",
     "labels": f"{_CLASSIFIER}/labels",
     "label budget": f"{_CLASSIFIER}/labels/budget",
+    "form to try a point": f"{_CLASSIFIER}/try",
+    "keys": "/keys",
 }
 
 
@@ -66,7 +70,7 @@ def _signed_in(files: Path, decisions: int) -> Iterator[httpx2.Client]:
         service_process(engine, files) as url,
         httpx2.Client(base_url=url, timeout=600) as client,
     ):
-        key = create_key(engine, "benchmark", scope="read").text
+        key = create_key(engine, "benchmark", scope="admin").text
         client.post("/sign-in", data={"key": key})
         yield client
 

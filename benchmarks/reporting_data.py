@@ -69,8 +69,8 @@ INSERT INTO decision
     (calibration_id, exemplar_id, weighted, require_full_match, support_version, predicted, match_count, distance,
      logits, decision, reason, created_at)
 SELECT
-    calibrator.id, :first + n, FALSE, FALSE, :first + :training - 1, 1, n % (:k + 1),
-    (hashint4(n) & 65535) / 65536.0, '{0, 1}',
+    calibrator.id, :first + n, FALSE, FALSE, :first + :training, 1, n % (:k + 1), (hashint4(n) & 65535) / 65536.0,
+    '{0, 1}',
     CASE WHEN n % 3 = 0 THEN 1 END,
     CASE
         WHEN n % 3 > 0 AND method = 'venn-admit' THEN 'band below kappa'

@@ -1,12 +1,12 @@
 """The HTTP application: its routes, what surrounds them, and its document."""
 
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
 from anyio import to_thread
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.routing import Match
@@ -109,9 +109,9 @@ def _make_bounds_exact(part: Any) -> None:
                 _make_bounds_exact(value)
 
 
-def methods_at(scope: Scope) -> set[str]:
+def methods_at(scope: Scope, routers: Iterable[APIRouter] = ROUTERS) -> set[str]:
     """Return the methods that the address of a request takes; the framework knows those of its first route alone."""
-    routes = (route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute))
+    routes = (route for router in routers for route in router.routes if isinstance(route, APIRoute))
     return {method for route in routes if route.matches(scope)[0] is not Match.NONE for method in route.methods or ()}
 
 

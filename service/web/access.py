@@ -20,7 +20,7 @@ from venn_admit.service.api.security.rates import Rates
 from venn_admit.service.errors import VennAdmitError
 from venn_admit.service.flows.access.sessions import LIFETIME, caller_of, form_token
 from venn_admit.service.web.failures import page_of_fault, page_of_problem
-from venn_admit.service.web.forms import form_of
+from venn_admit.service.web.forms import MOST_BYTES, MOST_BYTES_TO_SIGN_IN, read_form
 from venn_admit.service.web.rendering import runtime_of
 
 Answer = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -124,7 +124,7 @@ async def _check_form(request: Request, *, has_session: bool) -> None:
     """Refuse a form that another site sends."""
     # Browsers tell where a request comes from, also before anyone has signed in.
     came_from = request.headers.get("sec-fetch-site", "same-origin")
-    form = await form_of(request)
+    form = await read_form(request, MOST_BYTES if has_session else MOST_BYTES_TO_SIGN_IN)
     if has_session:
         shown = request.headers.get(FORM_HEADER) or form.get(FORM_FIELD, "")
         is_ours = hmac.compare_digest(shown.encode(), form_token(request.state.session).encode())

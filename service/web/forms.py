@@ -6,22 +6,63 @@ from urllib.parse import parse_qsl
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
+from starlette.concurrency import run_in_threadpool
 
+from venn_admit.service.api.bodies import BYTES_FOR_A_THREAD
+from venn_admit.service.api.problems import Problem, Refused
 from venn_admit.service.errors import InvalidInputError
 
 Filled = TypeVar("Filled", bound=BaseModel)
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 MOST_FIELDS = 1000
+# 100,000 logits, the most that a classifier has, with as many digits as doubles have and a comma and a space between.
+MOST_BYTES = 4 << 20
+# Four for each logit: a comma and a line break are three. While a form is parsed, each takes some 250 bytes.
+MOST_ESCAPES = 400_000
+# A key, and the page to go to.
+MOST_BYTES_TO_SIGN_IN = 16 << 10
 
 
-async def form_of(request: Request) -> Mapping[str, str]:
-    """Return the fields of a form; of a field that comes twice, the last. Raises InvalidInputError."""
+async def read_form(request: Request, most: int) -> Mapping[str, str]:
+    """Read a form, once for whoever answers the request, and return its fields; of one that comes twice, the last.
+
+    Raises:
+        InvalidInputError: The body is no form.
+        Refused: It has more than `most` bytes.
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != MEDIA_TYPE:
         raise InvalidInputError(f"body: expected a form as {MEDIA_TYPE}, got {kind or 'no media type'!a}")
+    body = await _body(request, most)
+    form = _parsed(body) if len(body) < BYTES_FOR_A_THREAD else await run_in_threadpool(_parsed, body)
+    request.state.form = form
+    return form
+
+
+def form_of(request: Request) -> Mapping[str, str]:
+    """Return the fields of the form that was read before its page was asked."""
+    form: Mapping[str, str] = request.state.form
+    return form
+
+
+async def _body(request: Request, most: int) -> bytes:
+    """Return a body, of which no more than `most` bytes and a block are ever held."""
+    body = bytearray()
+    async for block in request.stream():
+        body += block
+        if len(body) > most:
+            raise Refused(
+                413, Problem.BODY_TOO_LARGE, f"expected a form of at most {most:,} bytes, got a larger one; send less"
+            )
+    return bytes(body)
+
+
+def _parsed(body: bytes) -> dict[str, str]:
+    if body.count(b"%") > MOST_ESCAPES:
+        raise InvalidInputError(f"body: expected at most {MOST_ESCAPES:,} escaped characters, got more; send less")
     try:
-        text = (await request.body()).decode("ascii")
+        text = body.decode("ascii")
         return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS))
     except ValueError as error:  # what is no ASCII or no UTF-8 is one too
         raise InvalidInputError(

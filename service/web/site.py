@@ -1,8 +1,10 @@
 """The whole service: what programs ask for, and the page."""
 
+from functools import partial
+
 from fastapi import FastAPI
 
-from venn_admit.service.api.application import create_application
+from venn_admit.service.api.application import create_application, methods_at
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.web.failures import register_failures
 from venn_admit.service.web.kept_comparisons import KeptComparisons
@@ -48,5 +50,5 @@ def create_site(runtime: Runtime) -> FastAPI:
     app.state.kept_comparisons = KeptComparisons(runtime)
     for router in ROUTERS:
         app.include_router(router)
-    register_failures(app)
+    register_failures(app, partial(methods_at, routers=ROUTERS))
     return app

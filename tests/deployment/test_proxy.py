@@ -3,11 +3,13 @@
 from typing import Any
 
 import crossplane
+import pytest
 
 from tests.deployment.manifests import DEPLOY, compose_file
 from venn_admit.service.api.models.common import ProblemAnswer
 from venn_admit.service.api.problems import Problem
 from venn_admit.service.settings import Settings
+from venn_admit.service.web.access import COOKIE
 
 FILE = DEPLOY / "nginx/nginx.conf"
 SERVICES = compose_file()["services"]
@@ -51,15 +53,38 @@ def test_the_proxy_listens_where_its_port_is_published() -> None:
 
 def test_the_proxy_limits_a_key_in_all_processes_together_as_each_process_does() -> None:
     config, settings = parsed(), Settings()
-    ((key, _, rate),) = directives(config, "http", "limit_req_zone")
-    assert key == "$http_authorization"
-    assert rate == f"rate={settings.requests_per_minute // 60}r/s"
-    ((_, burst, *_),) = directives(config, "http", "server", "location", "limit_req")
-    assert burst == f"burst={settings.requests_burst}"
+    zones = directives(config, "http", "limit_req_zone")
+    # A page shows no key, but a session.
+    assert [key for key, *_ in zones] == ["$http_authorization", f"$cookie_{COOKIE}"]
+    assert {rate for *_, rate in zones} == {f"rate={settings.requests_per_minute // 60}r/s"}
+    limits = directives(config, "http", "server", "location", "limit_req")
+    assert [f"{zone}:10m" for zone, *_ in limits] == [zone for _, zone, _ in zones]
+    assert {burst for _, burst, *_ in limits} == {f"burst={settings.requests_burst}"}
+
+
+@pytest.mark.parametrize(("status", "problem"), [("413", Problem.BODY_TOO_LARGE), ("429", Problem.TOO_MANY_REQUESTS)])
+def test_the_proxy_refuses_as_the_program_does(status: str, problem: Problem) -> None:
+    config = parsed()
+    assert status in {answered for answered, *_ in directives(config, "http", "server", "error_page")}
     answers = directives(config, "http", "server", "location", "return")
-    (body,) = (answer[1] for answer in answers if answer[0] == "429")
-    problem = ProblemAnswer.model_validate_json(body)
-    assert (problem.code, problem.title) == (Problem.TOO_MANY_REQUESTS, Problem.TOO_MANY_REQUESTS.heading)
+    (body,) = (answer[1] for answer in answers if answer[0] == status)
+    answer = ProblemAnswer.model_validate_json(body)
+    assert (answer.code, answer.title, str(answer.status)) == (problem, problem.heading, status)
+
+
+def test_the_proxy_keeps_no_body_and_no_answer() -> None:
+    """Its memory is a tenth of what a file may have, and what it would write to disk is in memory too."""
+    config = parsed()
+    for directive in ("proxy_request_buffering", "proxy_buffering"):
+        assert directives(config, "http", "server", "location", directive) == [["off"]]
+
+
+def test_the_program_itself_refuses_what_is_a_little_too_large() -> None:
+    ((most,),) = directives(parsed(), "http", "server", "location", "client_max_body_size")
+    assert most.endswith("m")
+    upload_mb = Settings().upload_mb
+    assert upload_mb < int(most.removesuffix("m")) < 1.2 * upload_mb
+    assert not any("UPLOAD_MB" in name for name in SERVICES["api"]["environment"])
 
 
 def test_the_proxy_writes_to_tmp_only() -> None:

@@ -5,13 +5,14 @@ import json
 import select
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2 as httpx
 import numpy as np
 import pytest
+from fastapi.routing import APIRoute
 
 from tests.api.processes import serving
 from tests.cli.program import PATIENCE_SECONDS, Program, contents
@@ -23,6 +24,10 @@ from venn_admit.service.api.application import document
 from venn_admit.service.api.limits import MOST_BODY_BYTES
 from venn_admit.service.api.models.common import ProblemAnswer
 from venn_admit.service.api.uploads import EXEMPLAR_FILES, LABEL_FILES
+from venn_admit.service.flows.access.sessions import form_token
+from venn_admit.service.web.access import COOKIE, FORM_HEADER, SIGN_IN
+from venn_admit.service.web.forms import MEDIA_TYPE, MOST_BYTES, MOST_BYTES_TO_SIGN_IN, MOST_ESCAPES
+from venn_admit.service.web.site import ROUTERS
 
 OWN = f"/v1/classifiers/{NAME}"
 ROUTES = [
@@ -31,6 +36,13 @@ ROUTES = [
     for method, operation in methods.items()
     if "application/json" in operation.get("requestBody", {}).get("content", {})
 ]
+FORMS = [
+    route.path.format(classifier=NAME, key=999_999)
+    for router in ROUTERS
+    for route in router.routes
+    if isinstance(route, APIRoute) and "POST" in (route.methods or ())
+]
+TRY = f"/classifiers/{NAME}/try"
 UPLOADS = {"exemplars/file": EXEMPLAR_FILES, "labels/file": LABEL_FILES, "jobs": EXEMPLAR_FILES}
 SHAPED = "shaped"
 GOOD = {"points": [{"vector": [0.25, -1.5, 0.75], "logits": [2.5, -1.5]}]}
@@ -81,6 +93,22 @@ BODIES = {
     "half an object": json.dumps(GOOD).encode()[:-3],
     "nothing": b"",
 }
+# Of a form: objects for each escape while it is parsed, what came a few times over, and what allocators keep.
+MOST_GROWTH_OF_FORM = 48 * MOST_BYTES
+HOSTILE_FORMS = {
+    "escapes": b"key=" + b"%41" * (3 << 20),
+    "too many escapes": b"vector=" + b"%41" * (MOST_BYTES // 3 - 10),
+    "as many escapes as there may be": b"vector=" + b"%41" * MOST_ESCAPES,
+    "numbers and escapes": b"vector=" + b"1%20" * MOST_ESCAPES,
+    "numbers": b"vector=" + b"1+" * (MOST_BYTES // 2 - 10),
+    "many more numbers": b"vector=" + b"1+" * (15 << 20),
+    "a list of numbers": b"logits=[" + b"1," * (MOST_BYTES // 2 - 10) + b"1]",
+    "one number": b"logits=" + b"9" * (MOST_BYTES - 10),
+    "brackets": b"vector=" + b"[" * (MOST_BYTES - 10),
+    "an identifier": b"external_id=" + b"a" * (MOST_BYTES - 20),
+    "fields": b"a&" * (MOST_BYTES // 2),
+    "escapes that are no UTF-8": b"vector=" + b"%ff" * MOST_ESCAPES,
+}
 
 
 @pytest.fixture
@@ -124,8 +152,9 @@ def unharmed(served: Served) -> Iterator[None]:
         assert served.process.poll() is None
         assert client.post(f"{OWN}/decide", json=GOOD).json() == expected.json()
         after = contents(served.program.url)
-        # That a key is used is noted once a minute, and which route it asked; nothing else is.
-        assert {table for table in before if before[table] != after[table]} <= {"api_key", "audit_event"}
+        # That a key is used is noted once a minute, which route it asked, and who signs in; nothing else is.
+        noted = {"api_key", "audit_event", "page_session"}
+        assert {table for table in before if before[table] != after[table]} <= noted
 
 
 def check_refused(answer: httpx.Response, *statuses: int) -> None:
@@ -143,6 +172,23 @@ def test_every_body_is_refused(kept: Served) -> None:
             for method, route in ROUTES if len(body) < 1 << 20 else [("post", f"{OWN}/decide")]:
                 answer = client.request(method, route, content=body, headers={"Content-Type": "application/json"})
                 check_refused(answer, 413, 422)
+
+
+def test_every_form_is_refused(kept: Served) -> None:
+    """By every page that takes one; before anyone has signed in, by its size alone."""
+    assert {SIGN_IN, TRY} < set(FORMS)
+    with kept.client() as client:
+        assert client.post(SIGN_IN, data={"key": kept.key}).status_code == 303
+        shown = {"Content-Type": MEDIA_TYPE, FORM_HEADER: form_token(client.cookies[COOKIE])}
+        for name, body in HOSTILE_FORMS.items():
+            # What is larger than any form is refused by all before it is parsed, and what is parsed takes a second.
+            for path in FORMS if len(body) > MOST_BYTES else (SIGN_IN, TRY):
+                with kept.most_growth(SLACK if path == SIGN_IN else MOST_GROWTH_OF_FORM):
+                    answer = client.post(path, content=body, headers=shown)
+                most = MOST_BYTES_TO_SIGN_IN if path == SIGN_IN else MOST_BYTES
+                assert answer.status_code == (413 if len(body) > most else 422), (name, path, answer.text[:1000])
+                assert ("expected a form of at most" in answer.text) == (len(body) > most)
+                assert len(answer.content) < len(body) + 65_536
 
 
 def test_every_file_is_refused(little: Served, tmp_path: Path) -> None:
@@ -168,20 +214,34 @@ def test_others_are_answered_while_a_large_body_is_checked(kept: Served) -> None
     one = {"external_id": "a", "vector": [0.123456789] * 2500}
     body = json.dumps({"points": [one] * 990}).encode()
     assert 30 << 20 < len(body) < MOST_BODY_BYTES
-    head = (
-        f"POST {OWN}/decide HTTP/1.1\r\nHost: {kept.address[0]}\r\nAuthorization: Bearer {kept.key}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    with socket.create_connection(kept.address, timeout=PATIENCE_SECONDS) as large, kept.client() as client:
+    headers = {"Authorization": f"Bearer {kept.key}", "Content-Type": "application/json"}
+    assert answer_beside_others(kept, f"{OWN}/decide", headers, body) == b"HTTP/1.1 422"
+
+
+def test_others_are_answered_while_a_form_is_parsed(kept: Served) -> None:
+    """As with a large body; its escapes are unquoted one by one."""
+    with kept.client() as client:
+        client.post(SIGN_IN, data={"key": kept.key})
+        session = client.cookies[COOKIE]
+    headers = {"Cookie": f"{COOKIE}={session}", FORM_HEADER: form_token(session), "Content-Type": MEDIA_TYPE}
+    body = HOSTILE_FORMS["as many escapes as there may be"]
+    assert answer_beside_others(kept, TRY, headers, body) == b"HTTP/1.1 422"
+
+
+def answer_beside_others(served: Served, path: str, headers: Mapping[str, str], body: bytes) -> bytes:
+    """Send a body, see that others are answered until its answer comes, and return the first bytes of that."""
+    lines = [f"POST {path} HTTP/1.1", f"Host: {served.address[0]}", f"Content-Length: {len(body)}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    with socket.create_connection(served.address, timeout=PATIENCE_SECONDS) as large, served.client() as client:
         assert client.get("/health/live").status_code == 200, "connected before"
-        large.sendall(head.encode() + body)
+        large.sendall("\r\n".join((*lines, "\r\n")).encode() + body)
         answered, until = 0, time.monotonic() + PATIENCE_SECONDS
         while not select.select([large], [], [], 0)[0]:
             assert time.monotonic() < until, "the large body is not answered"
             assert client.get("/health/live").status_code == 200
             answered += 1
         assert answered > 0
-        assert large.recv(12) == b"HTTP/1.1 422"
+        return large.recv(12)
 
 
 def test_a_compressed_body_is_refused_before_it_is_read(kept: Served) -> None:

@@ -14,6 +14,8 @@ from tests.stress.furnished import NAME
 from tests.stress.served import Served
 from venn_admit.service.api.limits import BODY_SECONDS
 from venn_admit.service.api.server import HEADER_SECONDS
+from venn_admit.service.web.access import SIGN_IN
+from venn_admit.service.web.forms import MEDIA_TYPE as FORM
 
 OWN = f"/v1/classifiers/{NAME}"
 GOOD = {"points": [{"vector": [0.25, -1.5, 0.75], "logits": [2.5, -1.5]}]}
@@ -32,30 +34,38 @@ def connect(served: Served, connections: ExitStack, sent: bytes) -> socket.socke
     return opened
 
 
-def head(served: Served) -> bytes:
+def head(served: Served, path: str = f"{OWN}/decide", media_type: str = "application/json") -> bytes:
     """A request that announces a body, which is to follow."""
     lines = [
-        f"POST {OWN}/decide HTTP/1.1",
+        f"POST {path} HTTP/1.1",
         "Host: localhost",
         f"Authorization: Bearer {served.key}",
-        "Content-Type: application/json",
+        f"Content-Type: {media_type}",
         "Content-Length: 1000",
     ]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
 def test_a_body_that_comes_a_byte_a_second_is_given_up(served: Served, connections: ExitStack) -> None:
-    began, answered = time.monotonic(), b""
-    opened = connect(served, connections, head(served))
-    while not select.select([opened], [], [], 1)[0]:
+    began = time.monotonic()
+    of_program = connect(served, connections, head(served))
+    of_page = connect(served, connections, head(served, SIGN_IN, FORM))
+    waiting = {of_program, of_page}
+    while waiting:
+        waiting -= set(select.select(waiting, [], [], 1)[0])
         assert time.monotonic() - began < PATIENCE_SECONDS, "it is not given up"
-        opened.sendall(b" ")
-    # The head and the body may come one after the other.
-    while more := opened.recv(65536):
-        answered += more
-    assert answered.startswith(b"HTTP/1.1 408 "), answered
-    assert b"application/problem+json" in answered
-    assert b'"code": "body-too-slow"' in answered
+        for opened in waiting:
+            opened.sendall(b" ")
+    for opened, *parts in (
+        (of_program, b"connection: close", b"application/problem+json", b'"code": "body-too-slow"'),
+        (of_page, b"connection: close", b"text/html", b"The body arrives too slowly"),
+    ):
+        answered = b""
+        # The head and the body may come one after the other, and then the connection ends.
+        while more := opened.recv(65536):
+            answered += more
+        assert answered.startswith(b"HTTP/1.1 408 "), answered
+        assert all(part.lower() in answered.lower() for part in parts), answered
     assert time.monotonic() - began >= BODY_SECONDS
 
 

@@ -205,12 +205,17 @@ def test_a_point_is_decided_on_as_over_http(shared: Visitor) -> None:
         ({}, "fill one of them in"),
         ({"vector": "1, x"}, "expected numbers"),
         ({"vector": '{"a": 1}'}, "expected numbers"),
-        ({"vector": "[" * 100}, "nested"),
+        ({"vector": "[" * 100}, "expected numbers"),
+        ({"vector": "[1, 2"}, "expected numbers"),
+        ({"vector": "[true, false]"}, "expected numbers"),
         ({"vector": "1, 2"}, "expected 8 numbers, got 2"),
+        ({"vector": "1 " * 8 + "x " * 100}, "expected 8 numbers, got more"),
+        ({"logits": json.dumps([0.5] * 100)}, "expected 3 numbers, got more"),
         ({"vector": "nan"}, "finite"),
         ({"external_id": "nobody"}, "has no exemplar"),
         ({"external_id": "scored-1", "logits": "1 2 3"}, "leave the others empty"),
         ({"external_id": '"><script>'}, "&gt;&lt;script&gt;"),
+        ({"external_id": "x" * 1001}, "at most 1000 characters"),
     ],
 )
 def test_what_is_no_point_is_told_beside_the_form(shared: Visitor, fields: dict[str, str], why: str) -> None:

@@ -2,8 +2,11 @@
 
 import hashlib
 import re
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
+
+from fastapi.testclient import TestClient
 
 from tests.cli import samples
 from tests.cli.samples import NAME
@@ -16,6 +19,7 @@ from venn_admit.service.flows.exemplars.ingest import ingest
 from venn_admit.service.flows.monitoring.monitor import update_monitor
 from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.web.assets import assets
+from venn_admit.service.web.site import create_site
 
 # Of dist/htmx.min.js in the npm package htmx.org 2.0.8.
 HTMX = "22283ef68cb7545914f0a88a1bdedc7256a703d1d580c1d255217d0a50d31313"
@@ -47,6 +51,25 @@ def test_programs_and_people_are_told_of_errors_in_their_own_form(shared: Visito
     for path, status in (("/v1/nowhere", 404), (f"/v1{OWN}/decide", 405), ("/v1/classifiers", 401)):
         answer = shared.client.get(path)
         assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+
+
+def test_a_refusal_says_when_to_try_again(shared: Visitor) -> None:
+    settings = shared.runtime.settings.model_copy(update={"requests_per_minute": 1, "requests_burst": 1})
+    client = TestClient(create_site(replace(shared.runtime, settings=settings)), follow_redirects=False)
+    limited = replace(shared, client=client)
+    limited.sign_in()
+    limited.open("/")
+    answer = client.get("/")
+    assert (answer.status_code, answer.headers["content-type"]) == (429, "text/html; charset=utf-8")
+    assert 0 < int(answer.headers["retry-after"]) <= 60
+    assert int(answer.headers["content-length"]) == len(answer.content)
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+def test_a_refused_method_is_told_which_there_are(shared: Visitor) -> None:
+    for path, methods in (("/sign-in", "GET, POST"), ("/sign-out", "POST"), (f"{OWN}/decisions", "GET")):
+        answer = shared.client.delete(path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, methods)
 
 
 def test_assets_are_kept_until_they_change(shared: Visitor) -> None:

@@ -31,7 +31,7 @@ def get_keys(request: Request) -> Response:
 @routes.post("/keys", dependencies=_ADMIN)
 async def post_key(request: Request) -> Response:
     """Make a key, and show it this once."""
-    form = await form_of(request)
+    form = form_of(request)
     engine = runtime_of(request).engine
 
     def make() -> NewKey:

@@ -72,7 +72,7 @@ def get_labels(
 @routes.post("/classifiers/{classifier}/labels", dependencies=[needs(Scope.WRITE)])
 async def post_label(request: Request, classifier: ClassifierName) -> Response:
     """Record a label, and return to the list that its point was taken from, which says how it was chosen."""
-    form, runtime = await form_of(request), runtime_of(request)
+    form, runtime = form_of(request), runtime_of(request)
     external_id, number = form.get("external_id", ""), required(form, "label")
     if not (number.isascii() and number.isdigit() and len(number) < 10):
         raise InvalidInputError(f"label: expected the number of a class, got {number!a}")

@@ -50,7 +50,7 @@ def get_known(
 @routes.post("/classifiers/{classifier}/labels/known", dependencies=[needs(Scope.WRITE)])
 async def post_retraction(request: Request, classifier: ClassifierName) -> Response:
     """Take a label back, and return to the list."""
-    form, runtime = await form_of(request), runtime_of(request)
+    form, runtime = form_of(request), runtime_of(request)
     external_id = required(form, "external_id")
     one = checked(NewLabel, external_id=external_id, label=None)
     given = NewLabels(labels=[one], retract=True, source=SOURCE)

@@ -35,7 +35,7 @@ def get_sign_in(request: Request, wanted: Annotated[str, Query(alias="next", max
 @routes.post(SIGN_IN)
 async def post_sign_in(request: Request) -> Response:
     """Begin a session."""
-    form = await form_of(request)
+    form = form_of(request)
     wanted = _own_place(form.get("next", "/"))
     found = await run_in_threadpool(begin, runtime_of(request).engine, form.get("key", "").strip())
     if isinstance(found, Refusal):

@@ -1,13 +1,10 @@
 """A form to try a point: what the current calibration decides on it; nothing is stored."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from fastapi import Request, Response
-from starlette.concurrency import run_in_threadpool
 
-from venn_admit.service.api.bodies import check_json
 from venn_admit.service.api.incoming import given_points
 from venn_admit.service.api.models.decisions import Point
 from venn_admit.service.api.problems import answer_to_error
@@ -21,6 +18,7 @@ from venn_admit.service.flows.exemplars.catalogue import find
 from venn_admit.service.payloads.decisions import decided_payload
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.web.access import router
 from venn_admit.service.web.explained import evidence, steps
 from venn_admit.service.web.forms import checked, form_of
@@ -36,17 +34,13 @@ def get_try(request: Request, classifier: ClassifierName, external_id: str = "")
 
 
 @routes.post("/classifiers/{classifier}/try", dependencies=[needs(Scope.SCORE, stores=False)])
-async def post_try(request: Request, classifier: ClassifierName) -> Response:
+def post_try(request: Request, classifier: ClassifierName) -> Response:
     """Decide on a point at once, and say why."""
-    form = await form_of(request)
-    return await run_in_threadpool(_decided, request, classifier, form)
-
-
-def _decided(request: Request, classifier: str, form: Mapping[str, str]) -> Response:
-    runtime = runtime_of(request)
+    form, runtime = form_of(request), runtime_of(request)
     try:
-        name = find(runtime.engine, classifier).address  # for both steps
-        point = _point(runtime, name, form)
+        kind = find(runtime.engine, classifier)
+        name = kind.address  # for both steps
+        point = _point(runtime, kind, form)
         (found,) = decide_points(runtime.point_scorer, name, [point], weighted=None, require_full_match="full" in form)
     except VennAdmitError as error:
         status = answer_to_error(error).status_code
@@ -65,33 +59,39 @@ def _decided(request: Request, classifier: str, form: Mapping[str, str]) -> Resp
     )
 
 
-def _point(runtime: Runtime, classifier: str, form: Mapping[str, str]) -> GivenPoint:
+def _point(runtime: Runtime, classifier: Classifier, form: Mapping[str, str]) -> GivenPoint:
     external_id, vector, logits = (form.get(field, "").strip() for field in ("external_id", "vector", "logits"))
     if external_id and (vector or logits):
         raise InvalidInputError("expected either a stored exemplar, or a vector and logits; leave the others empty")
-    if external_id:
-        return stored_point(runtime.engine, classifier, external_id)
-    if not vector and not logits:
+    if not external_id and not vector and not logits:
         raise InvalidInputError("expected a stored exemplar, or a vector and logits; fill one of them in")
-    given = checked(Point, vector=_numbers("vector", vector), logits=_numbers("logits", logits))
+    given = checked(
+        Point,
+        external_id=external_id or None,
+        vector=_numbers("vector", vector, classifier.dimension) if vector else None,
+        logits=_numbers("logits", logits, classifier.class_count) if logits else None,
+    )
+    if given.external_id is not None:
+        return stored_point(runtime.engine, classifier.address, given.external_id)
     (point,) = given_points([given])
     return point
 
 
-def _numbers(field: str, text: str) -> list[float] | None:
-    """Return numbers as JSON has them, or with commas, spaces or line breaks between them.
+def _numbers(field: str, text: str, most: int) -> list[float]:
+    """Return numbers with commas, spaces or line breaks between them, in brackets or not.
 
-    >>> _numbers("vector", "[1, 2.5]"), _numbers("vector", "1 2.5"), _numbers("vector", "1,2.5"), _numbers("vector", "")
-    ([1.0, 2.5], [1.0, 2.5], [1.0, 2.5], None)
+    Raises InvalidInputError if they are others, or more than `most`, of which the rest is not looked at.
+
+    >>> [_numbers("vector", text, most=2) for text in ("[1, 2.5]", "1 2.5", "1,2.5")]
+    [[1.0, 2.5], [1.0, 2.5], [1.0, 2.5]]
     """
-    if not text:
-        return None
+    inside = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    parts = inside.replace(",", " ").split(maxsplit=most)
+    if len(parts) > most:
+        raise InvalidInputError(f"{field}: expected {most:,} numbers, got more")
     try:
-        if not text.startswith("["):
-            return [float(part) for part in text.replace(",", " ").split()]
-        check_json(text.encode())
-        return [float(value) for value in json.loads(text)]
-    except (ValueError, TypeError) as error:
+        return [float(part) for part in parts]
+    except ValueError as error:
         raise InvalidInputError(f"{field}: expected numbers such as 2.5, -1.5 or [2.5, -1.5], got others") from error
 
 

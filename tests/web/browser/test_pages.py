@@ -3,15 +3,15 @@
 import os
 from pathlib import Path
 from typing import Literal
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pytest
+from fastapi.routing import APIRoute
 from playwright.sync_api import Browser, ViewportSize
 
 from tests.cli.samples import NAME, SCORED_ROWS
 from tests.web.browser.conftest import LOGITS_ONLY, PHONE, WIDE, Site, sign_in, visit
-
-pytestmark = pytest.mark.browser
+from venn_admit.service.web.site import ROUTERS
 
 SCREENSHOTS = "VENN_ADMIT_TEST_SCREENSHOTS"
 OWN, BARE = f"/classifiers/{NAME}", f"/classifiers/{quote(LOGITS_ONLY)}"
@@ -42,6 +42,12 @@ PAGES = {
     "bare-labels": f"{BARE}/labels",
     "bare-try": f"{BARE}/try",
 }
+# What else the routes of pages answer with: assets, a table, and events.
+NO_PAGES = {
+    "/static/{name}",
+    "/classifiers/{classifier}/labels/unlabelled.csv",
+    "/classifiers/{classifier}/jobs/{job}/events",
+}
 # The address that is not there, and the label that is not known.
 REFUSED = {"missing": 404, "unknown": 422}
 LOOKS: dict[str, tuple[Literal["light", "dark"], ViewportSize]] = {
@@ -52,6 +58,15 @@ LOOKS: dict[str, tuple[Literal["light", "dark"], ViewportSize]] = {
 }
 
 
+def test_every_page_is_listed() -> None:
+    routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+    shown = {route.path for route in routes if "GET" in (route.methods or ())}
+    paths = [unquote(path.partition("?")[0]) for path in PAGES.values()]
+    listed = {route.path for route in routes if any(route.path_regex.fullmatch(path) for path in paths)}
+    assert shown - listed == NO_PAGES
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("look", LOOKS)
 def test_every_page_is_usable_and_stays_at_home(browser: Browser, site: Site, look: str) -> None:
     scheme, size = LOOKS[look]
