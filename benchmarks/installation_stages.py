@@ -22,7 +22,7 @@ from venn_admit.service.flows.awaited import recalibrate
 from venn_admit.service.flows.calibration.calibrate import calibrate, request_approximations
 from venn_admit.service.flows.calibration.fit import fit, request_neighbours
 from venn_admit.service.flows.decisions.decide_row import decide_vector
-from venn_admit.service.flows.decisions.hnsw_index import create_index
+from venn_admit.service.flows.decisions.hnsw_index import build_memory, create_index
 from venn_admit.service.flows.decisions.score import request_score, write_scores
 from venn_admit.service.flows.decisions.score_one import PointScorer
 from venn_admit.service.flows.exemplars.create import create
@@ -155,7 +155,8 @@ class Way:
         return ingest(self.engine, _NAME, FileSource(self.folder / "more.parquet"), Split.TRAIN).new
 
     def index(self) -> int:
-        create_index(self.engine, _NAME, m=16, ef_construction=64)
+        memory = build_memory(self.engine, _NAME, m=16).needed_mb
+        create_index(self.engine, _NAME, m=16, ef_construction=64, memory_mb=memory)
         return self.size.rows
 
     def _decide(self, ef_search: int | None) -> int:

@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from sqlalchemy import make_url, text
 
 from tests.cli import samples
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_NAMES, NAME, SCORED_ROWS, K
 from tests.files.samples import SUFFIXES
 from venn_admit.service.cli.shown.decision_tables import print_decision
+from venn_admit.service.store.database.engine import create_engine, transaction
 
 FIELDS = (
     "predicted",
@@ -117,6 +119,19 @@ def test_the_life_of_an_index(own_calibrated: Program, files: Path) -> None:
     assert own_calibrated("index", "drop", NAME, "--json").result["hnsw"] is None
     check_refusal(own_calibrated("index", "drop", NAME), 3, "has no HNSW index")
     check_refusal(own_calibrated(*by_index), 4, "has no HNSW index")
+
+
+def test_little_memory_for_an_index(own_calibrated: Program) -> None:
+    name = make_url(own_calibrated.url).database
+    engine = create_engine(own_calibrated.url)
+    with transaction(engine) as connection:
+        connection.execute(text(f"ALTER DATABASE {name} SET maintenance_work_mem = '64kB'"))
+    engine.dispose()
+    made = own_calibrated("index", "create", NAME)
+    assert "the server may take 0: what does not fit takes many times as long" in made.stderr
+    assert "--memory 1" in made.stderr
+    assert own_calibrated("index", "drop", NAME).code == 0
+    assert "warning" not in own_calibrated("index", "create", NAME, "--memory", 1).stderr
 
 
 def test_the_audit_of_an_index(own_calibrated: Program) -> None:

@@ -6,7 +6,7 @@ from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.search import hnsw
-from venn_admit.service.store.search.hnsw import HnswIndex
+from venn_admit.service.store.search.hnsw import BuildMemory, HnswIndex
 
 
 def find_index(engine: Engine, name: str) -> HnswIndex | None:
@@ -16,9 +16,17 @@ def find_index(engine: Engine, name: str) -> HnswIndex | None:
         return hnsw.find(connection, classifier)
 
 
-def create_index(engine: Engine, name: str, *, m: int, ef_construction: int) -> HnswIndex:
+def create_index(engine: Engine, name: str, *, m: int, ef_construction: int, memory_mb: int | None = None) -> HnswIndex:
     """Create the index; arguments and errors are those of `hnsw.create`."""
-    return hnsw.create(engine, _classifier(engine, name), m=m, ef_construction=ef_construction)
+    classifier = _classifier(engine, name)
+    return hnsw.create(engine, classifier, m=m, ef_construction=ef_construction, memory_mb=memory_mb)
+
+
+def build_memory(engine: Engine, name: str, *, m: int) -> BuildMemory:
+    """Return what memory building the index takes, and what it may; errors are those of `find_index`."""
+    classifier = _classifier(engine, name)
+    with connect(engine) as connection:
+        return hnsw.build_memory(connection, classifier, m=m)
 
 
 def drop_index(engine: Engine, name: str) -> None:

@@ -15,6 +15,10 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 # pgvector's limit for the type vector.
 DIMENSION_LIMIT = 2000
 EF_SEARCH_LIMIT = 1000
+# Postgres' limit for maintenance_work_mem.
+MEMORY_LIMIT_MB = (1 << 21) - 1
+# What a vector in a graph that is being built takes besides its numbers, and each link of it (pgvector 0.8).
+_VECTOR_BYTES, _LINK_BYTES = 200, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +39,21 @@ def find(connection: Connection, classifier: Classifier) -> HnswIndex | None:
     return HnswIndex(int(options["m"]), int(options["ef_construction"]), row.bytes)
 
 
-def create(engine: Engine, classifier: Classifier, *, m: int, ef_construction: int) -> HnswIndex:
+def create(
+    engine: Engine, classifier: Classifier, *, m: int, ef_construction: int, memory_mb: int | None = None
+) -> HnswIndex:
     """Create the index while others read and write; the remains of an interrupted attempt are replaced.
 
-    m: 2 to 100. ef_construction: 2 m to 1000. Raises InvalidInputError for other values, or for vectors of more
-    dimensions than pgvector can index, and ConflictError if there is an index already.
+    Args:
+        engine: The database.
+        classifier: The classifier.
+        m: Links of each vector, 2 to 100.
+        ef_construction: Candidates considered for them, 2 m to 1000.
+        memory_mb: MiB that the server may take for it; None: as many as it is set up to take.
+
+    Raises:
+        InvalidInputError: Another value is given, or vectors have more dimensions than pgvector can index.
+        ConflictError: There is an index already.
     """
     if classifier.dimension > DIMENSION_LIMIT:
         raise InvalidInputError(
@@ -50,6 +64,8 @@ def create(engine: Engine, classifier: Classifier, *, m: int, ef_construction: i
         raise InvalidInputError(
             f"expected m from 2 to 100 and ef_construction from twice m to 1000, got {m} and {ef_construction}"
         )
+    if memory_mb is not None and not 1 <= memory_mb <= MEMORY_LIMIT_MB:
+        raise InvalidInputError(f"memory: expected 1 to {MEMORY_LIMIT_MB:,} MiB, got {memory_mb:,}")
     with unlimited(engine) as connection:
         found = find(connection, classifier)
         if found is not None:
@@ -61,10 +77,28 @@ def create(engine: Engine, classifier: Classifier, *, m: int, ef_construction: i
             )
         index = _index(classifier, m=m, ef_construction=ef_construction)
         connection.execute(DropIndex(index, if_exists=True))
+        if memory_mb is not None:
+            connection.execute(statement("hnsw.allow_memory"), {"memory": f"{memory_mb}MB"})
         connection.execute(CreateIndex(index))
         made = find(connection, classifier)
     assert made is not None
     return made
+
+
+@dataclass(frozen=True, slots=True)
+class BuildMemory:
+    """MiB that building an index takes, roughly, for all of it to be in memory; and that the server may take for it."""
+
+    needed_mb: int
+    allowed_mb: int
+
+
+def build_memory(connection: Connection, classifier: Classifier, *, m: int) -> BuildMemory:
+    """Return what building an index takes. m: as for `create`."""
+    row = connection.execute(statement("hnsw.build_memory"), {"classifier_id": classifier.id}).one()
+    # A vector has twice as many links in the lowest layer; higher ones are rare.
+    each = 4 * classifier.dimension + 2 * m * _LINK_BYTES + _VECTOR_BYTES
+    return BuildMemory(-(-row.vectors * each >> 20), row.allowed_bytes >> 20)
 
 
 def drop(engine: Engine, classifier: Classifier) -> None:

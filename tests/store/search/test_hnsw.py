@@ -1,8 +1,12 @@
 """The HNSW index: made, found and removed; what it proposes is measured exactly, and exact searches ignore it."""
 
+import math
+import re
+
 import numpy as np
+import psycopg
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, event, text
 
 from tests.store.search.test_nearest import make_classifier, store_support
 from venn_admit.service.core.neighbours.search import exact_neighbours
@@ -75,6 +79,34 @@ def test_its_life(engine: Engine) -> None:
     hnsw.drop(engine, classifier)
     with connect(engine) as connection:
         assert hnsw.find(connection, classifier) is None
+
+
+def test_building_takes_about_the_memory_that_is_said(engine: Engine) -> None:
+    """The server says after how many vectors what it may take was full."""
+    classifier, _ = store_support(engine, "memory", vectors(ROWS), K)
+    said: list[str] = []
+
+    def hear(opened: psycopg.Connection[object], _: object) -> None:
+        opened.add_notice_handler(lambda notice: said.append(notice.message_primary or ""))
+
+    own = create_engine(engine.url.render_as_string(hide_password=False))
+    event.listen(own, "connect", hear)
+    with connect(own) as connection:
+        allowed = connection.execute(text("SHOW maintenance_work_mem")).scalar_one()
+        building = hnsw.build_memory(connection, classifier, m=16)
+    hnsw.create(own, classifier, m=16, ef_construction=64, memory_mb=1)
+    (full,) = [re.findall(r"after (\d+) tuples", text) for text in said if "no longer fits" in text]
+    assert building.needed_mb == math.ceil(ROWS / int(full[0]))
+    with connect(own) as connection:
+        assert connection.execute(text("SHOW maintenance_work_mem")).scalar_one() == allowed
+    own.dispose()
+
+
+@pytest.mark.parametrize("memory_mb", [0, 1 << 21])
+def test_memory_that_cannot_be_allowed(engine: Engine, memory_mb: int) -> None:
+    classifier, _ = store_support(engine, f"memory {memory_mb}", vectors(100), K)
+    with pytest.raises(InvalidInputError, match="memory: expected 1 to 2,097,151 MiB"):
+        hnsw.create(engine, classifier, m=16, ef_construction=64, memory_mb=memory_mb)
 
 
 def test_what_an_interrupted_attempt_left_is_no_index_and_is_replaced(engine: Engine) -> None:

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from venn_admit.service.cli import panels
-from venn_admit.service.cli.output import Json, cell, messages, output, print_result
+from venn_admit.service.cli.output import Json, cell, messages, output, print_result, warn
 from venn_admit.service.cli.verbs.calibrating.classifier import Name
 from venn_admit.service.errors import InvalidInputError
 
@@ -49,15 +49,26 @@ def create(
     ef_construction: Annotated[
         int, typer.Option(help="Candidates considered for the links of a vector, 2 m to 1000.")
     ] = 64,
+    memory: Annotated[
+        int | None,
+        typer.Option(metavar="MIB", help="MiB that the server may take meanwhile. Default: its maintenance_work_mem."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Create the HNSW index on a classifier's training vectors."""
     from venn_admit.service.cli.session import open_session
-    from venn_admit.service.flows.decisions.hnsw_index import create_index
+    from venn_admit.service.flows.decisions.hnsw_index import build_memory, create_index
 
     session = open_session()
+    building = build_memory(session.engine, name, m=m)
+    allowed_mb = memory or building.allowed_mb
+    if allowed_mb < building.needed_mb:
+        warn(
+            f"building the index takes about {building.needed_mb:,} MiB, and the server may take {allowed_mb:,}: what "
+            f"does not fit takes many times as long; if it has the memory, pass --memory {building.needed_mb}"
+        )
     with messages.status("Building the index"):
-        found = create_index(session.engine, name, m=m, ef_construction=ef_construction)
+        found = create_index(session.engine, name, m=m, ef_construction=ef_construction, memory_mb=memory)
     _print_index(as_json, name, found)
 
 
