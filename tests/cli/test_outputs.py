@@ -138,7 +138,7 @@ def test_a_full_disk_leaves_the_report_that_was_there(own_calibrated: Program, g
     ):
         folder.mkdir()
         (folder / "index.html").write_text("before")
-        with limited_files(30_000):
+        with limited_files(100_000):  # room for the vectors that an evaluation maps, and too little for the page
             outcome = own_calibrated(*verb, folder)
         assert outcome.code == 2, outcome
         saying = rf"^error: {folder}: expected a place to write to, got .*File too large; check the folder"
