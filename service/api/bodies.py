@@ -34,14 +34,15 @@ class JsonRequest(Request):
 
     async def check(self) -> None:
         """Read the body. Raises Refused if no request may hold such JSON."""
-        await _apart(check_json, await self.body())
+        await apart(check_json, await self.body())
 
     async def json(self) -> Any:
         """Return what the body holds."""
-        return await _apart(parse_json, await self.body())
+        return await apart(parse_json, await self.body())
 
 
-async def _apart(read: Callable[[bytes], _Read], body: bytes) -> _Read:
+async def apart(read: Callable[[bytes], _Read], body: bytes) -> _Read:
+    """Return what `read` makes of a body, which it does in a thread unless the body is short."""
     return read(body) if len(body) < BYTES_FOR_A_THREAD else await run_in_threadpool(read, body)
 
 

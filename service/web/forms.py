@@ -6,9 +6,8 @@ from urllib.parse import parse_qsl
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
-from starlette.concurrency import run_in_threadpool
 
-from venn_admit.service.api.bodies import BYTES_FOR_A_THREAD
+from venn_admit.service.api.bodies import apart
 from venn_admit.service.api.problems import Problem, Refused
 from venn_admit.service.errors import InvalidInputError
 
@@ -34,8 +33,7 @@ async def read_form(request: Request, most: int) -> Mapping[str, str]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != MEDIA_TYPE:
         raise InvalidInputError(f"body: expected a form as {MEDIA_TYPE}, got {kind or 'no media type'!a}")
-    body = await _body(request, most)
-    form = _parsed(body) if len(body) < BYTES_FOR_A_THREAD else await run_in_threadpool(_parsed, body)
+    form = await apart(_parsed, await _body(request, most))
     request.state.form = form
     return form
 

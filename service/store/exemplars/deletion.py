@@ -2,13 +2,28 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    any_,
+    bindparam,
+    delete,
+    func,
+    literal_column,
+    select,
+    tuple_,
+)
 from sqlalchemy.exc import IntegrityError
 
 from venn_admit.service.core.types import IntArray
 from venn_admit.service.store.database.statements import statement
+from venn_admit.service.store.database.tables import SCHEMA, metadata
 from venn_admit.service.store.exemplars.classifiers import Classifier
 
 Key = Mapping[str, object]
@@ -38,6 +53,24 @@ TABLES: Mapping[str, Key] = {
     "forgotten_training": {"id": 0},
 }
 """What refers to no exemplar, in the order in which it can be deleted; of each, a key before that of any row."""
+
+_PARENTS = {
+    "recalibration_request": "calibrator",
+    "monitor_state": "monitor",
+    "monitor_reading": "monitor",
+    "monitor_alarm": "monitor",
+    "monitor": "calibrator",
+    "job_chunk": "job",
+    "venn_abers_step": "calibrator",
+    "forgotten_point": "calibrator",
+    "band_radius": "calibration",
+    "snapshot_quartiles": "calibration",
+    "score_choice": "calibration",
+    "certificate": "calibration",
+    "calibration": "calibrator",
+    "training_epoch": "knn_parameters",
+}
+"""By what a table that does not name its classifier belongs to one."""
 
 
 def begin(connection: Connection, generations: Sequence[Classifier], *, every: bool) -> None:
@@ -71,8 +104,40 @@ def some_exemplars(connection: Connection, classifier: Classifier, after: Key, b
 def delete_some(connection: Connection, classifier: Classifier, table: str, after: Key, batch: int) -> tuple[int, Key]:
     """Delete at most so many rows of a table, the first ones after a key; return how many, and the key of the last."""
     parameters = {"classifier_id": classifier.id, "batch": batch, **after}
-    rows = connection.execute(statement(f"deletion.delete_{table}"), parameters).mappings().all()
+    rows = connection.execute(part_of(table), parameters).mappings().all()
     return len(rows), dict(rows[-1]) if rows else after
+
+
+@cache
+def part_of(name: str) -> Select[Any]:
+    """Return the statement that deletes some rows of a table of `TABLES`, and returns their keys in order.
+
+    Its parameters are `classifier_id`, `batch`, and the columns of the key after which it begins: rows that are deleted
+    stay in the index while anybody may still see them. It is assembled because it is the same for all tables.
+    """
+    table = metadata.tables[f"{SCHEMA}.{name}"]
+    place: ColumnElement[Any] = literal_column(f"{table.fullname}.ctid")
+    keys = [table.c[column] for column in TABLES[name]]
+    owner = table
+    joined: FromClause = table
+    while owner.name in _PARENTS:
+        owner = metadata.tables[f"{SCHEMA}.{_PARENTS[owner.name]}"]
+        joined = joined.join(owner)
+    part = (
+        select(place.label("place"), *keys)
+        .select_from(joined)
+        .where(
+            owner.c.classifier_id == bindparam("classifier_id"),
+            tuple_(*keys) > tuple_(*(bindparam(key.name, type_=key.type) for key in keys)),
+        )
+        .order_by(*keys)
+        .limit(bindparam("batch"))
+        .cte("part")
+        .prefix_with("MATERIALIZED")
+    )
+    gone = delete(table).where(place == any_(func.array(select(part.c.place).scalar_subquery()))).cte("gone")
+    found = [part.c[key.name] for key in keys]
+    return select(*found).order_by(*found).add_cte(gone)
 
 
 def delete_row(connection: Connection, classifier: Classifier) -> bool:
