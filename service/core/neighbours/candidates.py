@@ -11,6 +11,7 @@ import torch
 
 from venn_admit.service.core.neighbours.bounds import UNREACHED, RoundedQueries, slices
 from venn_admit.service.core.neighbours.index import NeighbourIndex
+from venn_admit.service.core.neighbours.lists import ranks
 from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
 
 # Read as integers, bounds keep their order, except that negative ones, before all others, have it reversed.
@@ -193,15 +194,6 @@ class _Lists:
     def _as_float(self, integers: IntArray) -> FloatArray:
         floats: FloatArray = torch.from_numpy(integers).view(self.precision).to(torch.float64).numpy()
         return floats
-
-
-def ranks(owners: IntArray) -> IntArray:
-    """Return the position of each item among the items of its owner, from 0.
-
-    Args:
-        owners: (M,) int64, ascending.
-    """
-    return np.arange(owners.size) - np.searchsorted(owners, owners)
 
 
 def _sums_before(counts: IntArray, owners: IntArray) -> IntArray:

@@ -8,7 +8,8 @@ import math
 
 import numpy as np
 
-from venn_admit.service.core.types import Float32Array, FloatArray
+from venn_admit.service.core.memory import tile_rows
+from venn_admit.service.core.types import Float32Array, FloatArray, IntArray
 
 _FLOAT32_UNIT = 2.0**-24
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -44,6 +45,26 @@ def euclidean_distances(vectors: Float32Array, others: Float32Array) -> FloatArr
         squares[:, : width - half] += squares[:, half:width]
         width = half
     return np.sqrt(squares[:, 0])
+
+
+def pair_distances(vectors: Float32Array, rows: IntArray, others: Float32Array, other_rows: IntArray) -> FloatArray:
+    """Return the distance of each pair of rows, by `euclidean_distances`.
+
+    Args:
+        vectors: (N, D) float32.
+        rows: (M,) int64, the row of `vectors` of each pair.
+        others: (B, D) float32.
+        other_rows: (M,) int64, the row of `others` of each pair.
+
+    Returns:
+        (M,) float64.
+    """
+    distances = np.empty(rows.size)
+    step = tile_rows(8 * vectors.shape[1])
+    for start in range(0, rows.size, step):
+        part = slice(start, start + step)
+        distances[part] = euclidean_distances(vectors[rows[part]], others[other_rows[part]])
+    return distances
 
 
 def least_distance(float32_distance: float, dimension: int) -> float:

@@ -7,7 +7,7 @@ import torch
 
 from venn_admit.service.core.memory import tile_rows
 from venn_admit.service.core.neighbours.bounds import DistanceBounds, faster_precision, slices
-from venn_admit.service.core.neighbours.distances import euclidean_distances
+from venn_admit.service.core.neighbours.distances import pair_distances
 from venn_admit.service.core.types import Float32Array, FloatArray, IntArray
 from venn_admit.service.errors import InvalidInputError
 
@@ -63,10 +63,7 @@ class NeighbourIndex:
         Returns:
             (M,) float64.
         """
-        distances = np.empty(rows.size)
-        for part in slices(rows.size, tile_rows(8 * queries.shape[1])):
-            distances[part] = euclidean_distances(self.vectors[rows[part]], queries[query_rows[part]])
-        return distances
+        return pair_distances(self.vectors, rows, queries, query_rows)
 
 
 def check_finite(name: str, vectors: Float32Array) -> tuple[float, float]:

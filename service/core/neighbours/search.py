@@ -12,9 +12,10 @@ import torch
 
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.neighbours.bounds import RoundedQueries, slices
-from venn_admit.service.core.neighbours.candidates import KEPT_BEYOND, Candidates, ListSizes, list_candidates, ranks
+from venn_admit.service.core.neighbours.candidates import KEPT_BEYOND, Candidates, ListSizes, list_candidates
 from venn_admit.service.core.neighbours.index import NeighbourIndex, check_finite
-from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray, Neighbours
+from venn_admit.service.core.neighbours.lists import first_of_each, none_found
+from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, Neighbours
 from venn_admit.service.errors import InvalidInputError, NotReadyError
 
 # Lists candidates of queries that are given rounded and as they are, by a sort of its own.
@@ -150,9 +151,9 @@ def _nearest_candidates(
     rest = ~first & (candidates.bounds <= reach[candidates.owners])
     distances[rest] = index.distances(queries, candidates.owners[rest], candidates.rows[rest])
 
-    nearest = _none_found(len(queries), neighbour_count)
+    nearest = none_found(len(queries), neighbour_count)
     measured = first | rest
-    nearest.indices[near], nearest.distances[near] = _first_of_each(
+    nearest.indices[near], nearest.distances[near] = first_of_each(
         candidates.owners[measured], candidates.rows[measured], distances[measured], neighbour_count
     )
     certified = candidates.limits >= index.selecting.reach(nearest.distances[:, -1], rounded.errors)
@@ -178,7 +179,7 @@ def _nearest_in_reach(
     rounded = bounds.round_queries(queries)
     reach = bounds.reach(limits, rounded.errors)
     reach[rounded.far] = np.inf
-    nearest = _none_found(len(queries), neighbour_count)
+    nearest = none_found(len(queries), neighbour_count)
     block = torch.empty((support_rows, bounds.width))
     for support_part in slices(len(index.vectors), support_rows):
         exemplars = block[: support_part.stop - support_part.start]
@@ -189,27 +190,13 @@ def _nearest_in_reach(
             owners, columns = np.nonzero(products.numpy() <= reach[part, np.newaxis])
             rows = columns + support_part.start
             distances = index.distances(queries[part], owners, rows)
-            nearest.indices[part], nearest.distances[part] = _first_of_each(
+            nearest.indices[part], nearest.distances[part] = first_of_each(
                 np.concatenate((np.repeat(np.arange(len(products)), neighbour_count), owners)),
                 np.concatenate((nearest.indices[part].ravel(), rows)),
                 np.concatenate((nearest.distances[part].ravel(), distances)),
                 neighbour_count,
             )
     return nearest
-
-
-def _none_found(query_count: int, neighbour_count: int) -> Neighbours:
-    shape = (query_count, neighbour_count)
-    return Neighbours(indices=np.full(shape, -1, dtype=np.int64), distances=np.full(shape, np.inf))
-
-
-def _first_of_each(
-    owners: IntArray, rows: IntArray, distances: FloatArray, neighbour_count: int
-) -> tuple[IntArray, FloatArray]:
-    """Rows and distances, (n, K), of each owner's K nearest by (distance, row); each owner has at least K."""
-    order = np.lexsort((rows, distances, owners))
-    order = order[ranks(owners[order]) < neighbour_count]
-    return rows[order].reshape(-1, neighbour_count), distances[order].reshape(-1, neighbour_count)
 
 
 def check_arguments(queries: Float32Array, support: Float32Array, neighbour_count: int) -> None:

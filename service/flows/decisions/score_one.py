@@ -1,4 +1,4 @@
-"""The decision on one point, or on each of some, at once: by SQL from the current snapshot, and nothing is stored.
+"""The decision on one point, or on each of some, at once, from the current snapshot; nothing is stored.
 
 A job decides the same, in every bit, on an exemplar with this vector.
 """
@@ -15,6 +15,7 @@ from venn_admit.service.core.approximation.knn import approximate
 from venn_admit.service.core.types import Float32Array, IntArray
 from venn_admit.service.errors import Code, InvalidInputError, NotFoundError
 from venn_admit.service.flows.decisions.logits_only import point_of_logits, require_decidable
+from venn_admit.service.flows.decisions.point_search import PointSearch
 from venn_admit.service.flows.exemplars.ingest import require_extractor
 from venn_admit.service.flows.methods.method import AppliedPolicy, Explained, PointsToDecide
 from venn_admit.service.flows.methods.recent import Recent
@@ -71,10 +72,10 @@ class PointDecision:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Current:
-    """A snapshot with the parameters that it was made under, and its classifier as it was when they were read.
+    """A snapshot with the parameters that it was made under, and its classifier.
 
-    What changes of a classifier later, such as the version of its training exemplars, no decision asks for. parameters:
-    None if it has logits only.
+    The classifier is as it was when they were read: what changes of it later, and is not in `calibrations.latest_key`,
+    no decision asks for. parameters: None if it has logits only.
     """
 
     classifier: Classifier
@@ -98,7 +99,8 @@ class PointScorer:
 
     def __init__(self, engine: Engine, cache: ArrayCache) -> None:
         self._engine = engine
-        self._snapshots: Recent[tuple[str, int, UUID, str, str | None], _Current] = Recent()
+        self._search = PointSearch(engine, cache)
+        self._snapshots: Recent[tuple[str, int, UUID, str, str | None, UUID], _Current] = Recent()
         self._deciders = {name: method.point_decider(engine, cache) for name, method in METHODS.items()}
 
     def score(
@@ -147,7 +149,7 @@ class PointScorer:
                     require_extractor(current.classifier, stated.extractor, "the request")
                 weights = settled_weights(current.calibration, weighted)
                 _require_decidable(current, points, weighted=weights, require_full_match=require_full_match)
-                found = [self._look_up(connection, current, point, hnsw_ef_search) for point in points]
+                found = self._look_up(connection, current, points, hnsw_ef_search)
                 decide = self._deciders[current.calibration.method].look_up(
                     connection, current.classifier, current.calibration, _to_decide(current, points, found, weights)
                 )
@@ -160,17 +162,23 @@ class PointScorer:
             return [_decision(current, one, of_point) for one, of_point in zip(explained, found, strict=True)]
 
     def _look_up(
-        self, connection: Connection, current: _Current, point: GivenPoint, hnsw_ef_search: int | None
-    ) -> _Found:
+        self, connection: Connection, current: _Current, points: Sequence[GivenPoint], hnsw_ef_search: int | None
+    ) -> list[_Found]:
         classifier = current.classifier
         if current.parameters is None:
             if hnsw_ef_search is not None:
                 classifiers.require_vectors(classifier, "a search")
-            return _Found(None, ())
-        if point.vector is None:
+            return [_Found(None, ())] * len(points)
+        vectors = [point.vector for point in points if point.vector is not None]
+        if len(vectors) < len(points):
             raise InvalidInputError(f"expected a vector, which classifier {classifier.name!r} decides on, got none")
-        near = _search(connection, classifier, point.vector, hnsw_ef_search)
-        return _Found(near, exemplars.described(connection, near.ids))
+        if hnsw_ef_search is None:
+            found = self._search.nearest(connection, classifier, vectors)
+        else:
+            found = [nearest.hnsw_nearest(connection, classifier, vector, hnsw_ef_search) for vector in vectors]
+        described = exemplars.described(connection, np.concatenate([near.ids for near in found]))
+        k = classifier.neighbour_count
+        return [_Found(near, described[row * k : (row + 1) * k]) for row, near in enumerate(found)]
 
     def _current(self, connection: Connection, name: str) -> _Current:
         """The current snapshot of the classifier of this name, or an error that says what is missing."""
@@ -184,14 +192,6 @@ class PointScorer:
 
         key = calibrations.latest_key(connection, name)
         return read() if key is None else self._snapshots.get((name, *key), read)
-
-
-def _search(
-    connection: Connection, classifier: Classifier, vector: Float32Array, hnsw_ef_search: int | None
-) -> NearestExemplars:
-    if hnsw_ef_search is None:
-        return nearest.exact_nearest(connection, classifier, vector)
-    return nearest.hnsw_nearest(connection, classifier, vector, hnsw_ef_search)
 
 
 def _require_decidable(

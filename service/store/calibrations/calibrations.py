@@ -230,16 +230,17 @@ def latest(connection: Connection, classifier: Classifier) -> Calibration:
         # It was retired and deleted in between, so there is a newer one.
 
 
-def latest_key(connection: Connection, name: str) -> tuple[int, UUID, str, str | None] | None:
+def latest_key(connection: Connection, name: str) -> tuple[int, UUID, str, str | None, UUID] | None:
     """Return id and revision of the snapshot that `latest` returns for the classifier of this name; None without one.
 
-    With them come the classifier's name, which a switch of generations changes, and its extractor, which may be stated
-    after the snapshot was made. A snapshot never changes, so that what was read of it before can be used by these.
+    With them comes what may change of the classifier after the snapshot was made: its name, by a switch of generations,
+    its extractor, and the revision of its training exemplars. A snapshot itself never changes, so that what was read of
+    it before can be used by these.
     """
     if not name.isprintable():  # as for `classifiers.by_name`
         return None
     row = connection.execute(statement("calibrations.latest_key"), addressed(name)).one_or_none()
-    return None if row is None else (row.id, row.revision, row.name, row.extractor)
+    return None if row is None else (row.id, row.revision, row.name, row.extractor, row.support_revision)
 
 
 def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -> Calibration:

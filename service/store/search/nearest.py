@@ -64,13 +64,23 @@ def as_neighbours(found: Sequence[NearestExemplars]) -> tuple[Neighbours, Suppor
     return Neighbours(np.arange(distances.size).reshape(distances.shape), distances), support
 
 
+def check_vector(classifier: Classifier, vector: Float32Array) -> None:
+    """Raise InvalidInputError unless a vector is (D,) float32 and finite."""
+    if vector.shape != (classifier.dimension,) or vector.dtype != np.float32 or not np.isfinite(vector).all():
+        raise InvalidInputError(
+            f"expected a finite float32 vector of classifier {classifier.name!r}, of shape ({classifier.dimension},), "
+            f"got shape {vector.shape} and dtype {vector.dtype}"
+            + ("" if np.isfinite(vector).all() else " with values that are not finite")
+        )
+
+
 def exact_nearest(connection: Connection, classifier: Classifier, vector: Float32Array) -> NearestExemplars:
     """Return the K nearest: ids and distances as `core.neighbours.search.exact_neighbours` has them, bit for bit.
 
     vector: (D,) float32, finite. The transaction should be REPEATABLE READ, because this may take three statements.
     Raises InvalidInputError for another vector, and NotReadyError if there are fewer than K training exemplars.
     """
-    _check_vector(classifier, vector)
+    check_vector(classifier, vector)
     k, asked = classifier.neighbour_count, classifier.neighbour_count + MARGIN
     parameters = _parameters(classifier, vector)
     search = partial(_few, connection, "nearest.nearest", classifier)
@@ -103,7 +113,7 @@ def hnsw_nearest(
     ef_search: candidates that the index keeps, K to 1000. The settings for it stay until the transaction ends. Raises
     the errors of `exact_nearest` and `hnsw.prefer`, and NotReadyError if the index proposes fewer than K.
     """
-    _check_vector(classifier, vector)
+    check_vector(classifier, vector)
     hnsw.prefer(connection, classifier, ef_search)
     k = classifier.neighbour_count
     parameters = {**_parameters(classifier, vector), "dimension": classifier.dimension, "count": k + MARGIN}
@@ -191,12 +201,3 @@ def _merge(near: NearestExemplars, block: _Block, distances: FloatArray, k: int)
         labels=np.concatenate([near.labels, block["label"]])[order],
         logits=np.concatenate([near.logits, block["network_logits"]])[order],
     )
-
-
-def _check_vector(classifier: Classifier, vector: Float32Array) -> None:
-    if vector.shape != (classifier.dimension,) or vector.dtype != np.float32 or not np.isfinite(vector).all():
-        raise InvalidInputError(
-            f"expected a finite float32 vector of classifier {classifier.name!r}, of shape ({classifier.dimension},), "
-            f"got shape {vector.shape} and dtype {vector.dtype}"
-            + ("" if np.isfinite(vector).all() else " with values that are not finite")
-        )

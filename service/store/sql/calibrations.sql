@@ -109,13 +109,14 @@ FROM calibration_in_use_v1
 WHERE classifier_id = :classifier_id;
 
 -- name: latest_key
--- What the current snapshot of the calibrator in use is known by, with the classifier's name and extractor, which may
--- change later; no row if there is none, or no such classifier.
+-- What the current snapshot of the calibrator in use is known by, with the classifier's name, extractor and version of
+-- training exemplars, which may change later; no row if there is none, or no such classifier.
 SELECT
     calibration.id,
     calibration.revision,
     classifier.name,
-    classifier.extractor
+    classifier.extractor,
+    classifier.support_revision
 FROM classifier
 INNER JOIN calibrator ON classifier.id = calibrator.classifier_id
 INNER JOIN calibration ON calibrator.id = calibration.calibrator_id

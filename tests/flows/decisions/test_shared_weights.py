@@ -17,6 +17,7 @@ from venn_admit.service.core.approximation.localizer import LocalizerSupport, ca
 from venn_admit.service.core.types import Float32Array, FloatArray, IntArray
 from venn_admit.service.flows.decisions.score_one import PointScorer
 from venn_admit.service.flows.methods import shared_weights
+from venn_admit.service.flows.methods.shared_passes import SharedPasses
 from venn_admit.service.flows.methods.shared_weights import SharedWeights
 
 PATIENCE_SECONDS = 300
@@ -54,8 +55,8 @@ def await_waiting(shared: SharedWeights, count: int) -> None:
     """Return once a request makes a pass and so many others wait."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
-        with shared._changed:
-            if shared._is_passing and len(shared._waiting) == count:
+        with shared._passes._changed:
+            if shared._passes._is_passing and len(shared._passes._waiting) == count:
                 return
         time.sleep(0.01)
     pytest.fail(f"expected {count} requests to wait")
@@ -153,7 +154,7 @@ def test_concurrent_decisions_take_fewer_passes_than_decisions(
     passes: list[int] = []
     everyone_asked = threading.Event()
     asked: list[int] = []
-    read, wait = SupportTiles.read, SharedWeights._await
+    read, ask = SupportTiles.read, SharedPasses.ask
 
     def counted(tiles: SupportTiles) -> Any:
         passes.append(len(passes))
@@ -161,14 +162,14 @@ def test_concurrent_decisions_take_fewer_passes_than_decisions(
             assert everyone_asked.wait(PATIENCE_SECONDS)
         return read(tiles)
 
-    def noted(shared: SharedWeights, one: Any) -> FloatArray:
-        asked.append(len(one.queries))
+    def noted(shared: SharedPasses[Any, Any], question: Any) -> Any:
+        asked.append(len(question))
         if len(asked) == len(rows):
             everyone_asked.set()
-        return wait(shared, one)
+        return ask(shared, question)
 
     monkeypatch.setattr(SupportTiles, "read", counted)
-    monkeypatch.setattr(SharedWeights, "_await", noted)
+    monkeypatch.setattr(SharedPasses, "ask", noted)
     with ThreadPoolExecutor(len(rows)) as threads:
         futures = [
             threads.submit(scorer.score, "edge", vectors[row], logits=logits[row], weighted=True) for row in rows

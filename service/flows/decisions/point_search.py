@@ -1,0 +1,139 @@
+"""The exact search for the neighbours of a few points at a time: by the database first, and by a copy of what it reads.
+
+A scan by the database reads all training exemplars for each point. A process that is asked again and again copies them
+into its cache instead, where points that are asked for at the same time share a pass, and each takes a fraction of the
+time. The lists are the same to the last bit, and of the version that the transaction sees.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock, Thread
+from uuid import UUID
+
+import numpy as np
+import structlog
+from sqlalchemy import Connection, Engine
+
+from venn_admit.service.core.neighbours.one_pass import MOST_QUERIES, OnePassSupport
+from venn_admit.service.core.types import Float32Array
+from venn_admit.service.errors import VennAdmitError
+from venn_admit.service.flows.methods.recent import MOST
+from venn_admit.service.flows.methods.shared_passes import SharedPasses
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.exemplars import support
+from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.exemplars.support import SupportChangedError
+from venn_admit.service.store.search import nearest
+from venn_admit.service.store.search.array_cache import ArrayCache, CachedSupport
+from venn_admit.service.store.search.nearest import NearestExemplars
+
+# So many points of a version of the training exemplars are searched by the database; copying takes about as long.
+POINTS_BY_SCAN = 128
+# Vectors that take more than so many times the memory budget are not copied: a machine for a service may be small.
+_MOST_BUDGETS = 4
+
+# For each point, or None if a pass is not certain of its neighbours.
+_Passes = SharedPasses[Float32Array, list[NearestExemplars | None]]
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True, eq=False)
+class _Version:
+    """A version of a classifier's training exemplars.
+
+    points: how many were searched in it, or are about to be. passes: over the copy of it, once there is one.
+    """
+
+    revision: UUID
+    points: int = 0
+    passes: _Passes | None = None
+    counting: Lock = field(default_factory=Lock)
+
+    def takes(self, points: int) -> bool:
+        """Count points that are about to be searched; return whether they make a copy worth it now."""
+        with self.counting:
+            before, self.points = self.points, self.points + points
+            return before < POINTS_BY_SCAN <= self.points
+
+
+class PointSearch:
+    """Finds the nearest training exemplars of some points at a time; threads may share it."""
+
+    def __init__(self, engine: Engine, cache: ArrayCache) -> None:
+        self._engine = engine
+        self._cache = cache
+        self._versions: OrderedDict[int, _Version] = OrderedDict()
+        self._changing = Lock()
+
+    def nearest(
+        self, connection: Connection, classifier: Classifier, vectors: Sequence[Float32Array]
+    ) -> list[NearestExemplars]:
+        """Return the K nearest of each point, as `nearest.exact_nearest` does, whose errors are those of this.
+
+        classifier: as the transaction of the connection sees it.
+        """
+        for vector in vectors:
+            nearest.check_vector(classifier, vector)
+        version = self._version(classifier)
+        if version.takes(len(vectors)):
+            copying = partial(self._copy, classifier, version)
+            Thread(target=copying, daemon=True, name="copy of training exemplars").start()
+        found: list[NearestExemplars] = []
+        while len(found) < len(vectors):
+            left = vectors[len(found) :]
+            passes = version.passes
+            asked = left[:MOST_QUERIES] if passes else left[:1]
+            lists = passes.ask(np.stack(asked)) if passes else [None]
+            found += [
+                near or nearest.exact_nearest(connection, classifier, vector)
+                for vector, near in zip(asked, lists, strict=True)
+            ]
+        return found
+
+    def _version(self, classifier: Classifier) -> _Version:
+        with self._changing:
+            found = self._versions.get(classifier.id)
+            if found is None or found.revision != classifier.support_revision:
+                found = self._versions[classifier.id] = _Version(classifier.support_revision)
+            self._versions.move_to_end(classifier.id)
+            if len(self._versions) > MOST:
+                self._versions.popitem(last=False)
+            return found
+
+    def _copy(self, classifier: Classifier, version: _Version) -> None:
+        """Copy a version, unless it is too large; if that fails, it is tried again after as many points."""
+        try:
+            with connect(self._engine) as connection:
+                vectors_bytes = 4 * classifier.dimension * support.size(connection, classifier)
+            if vectors_bytes > _MOST_BUDGETS * self._cache.memory_budget:
+                log.info("training exemplars are too many to copy", classifier=classifier.name, bytes=vectors_bytes)
+                return
+            copy = self._cache.support(self._engine, classifier)
+            if len(copy.ids) >= classifier.neighbour_count:
+                answer = partial(_answer, copy, OnePassSupport(copy.vectors), classifier.neighbour_count)
+                version.passes = SharedPasses(answer, most=MOST_QUERIES)
+        except SupportChangedError:
+            return  # whoever searches the new version counts anew
+        except (VennAdmitError, OSError) as error:
+            log.warning("training exemplars are not copied", classifier=classifier.name, error=str(error))
+            version.points = 0
+
+
+def _answer(
+    copy: CachedSupport, prepared: OnePassSupport, neighbour_count: int, together: Sequence[Float32Array]
+) -> list[list[NearestExemplars | None]]:
+    """The nearest exemplars of the vectors of some requests, by one pass."""
+    searched = prepared.nearest(np.concatenate(together), neighbour_count)
+    rows = searched.found.indices  # (n, K)
+    lists = [
+        NearestExemplars(copy.ids[near], distances, copy.support.labels[near], np.asarray(copy.support.logits[near]))
+        if is_certain
+        else None
+        for near, distances, is_certain in zip(rows, searched.found.distances, searched.certain, strict=True)
+    ]
+    ends = np.cumsum([len(vectors) for vectors in together])
+    starts = ends - [len(vectors) for vectors in together]
+    return [lists[start:end] for start, end in zip(starts, ends, strict=True)]
