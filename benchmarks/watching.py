@@ -20,6 +20,7 @@ _STOP_SECONDS = 30.0
 class Used:
     """seconds: of wall clock. *_cpu: seconds of processors. *_peak: the most bytes that one process had to itself.
 
+    Mapped files do not count, because their pages can be dropped and read again, nor does what processes share.
     client: this process. backend: those of the server. worker: the processes that this one started, and theirs.
     wal_bytes: bytes of write-ahead log.
     """
@@ -74,14 +75,15 @@ class _Watcher:
 
     def _note(self, kind: str, process: psutil.Process) -> None:
         try:
-            times, held = process.cpu_times(), process.memory_full_info().uss
+            times, memory = process.cpu_times(), process.memory_info()
             key = (kind, process.pid, process.create_time())
         except psutil.Error:  # it has ended
             return
         seconds = times.user + times.system
         first, _ = self._cpu.get(key, (0.0, 0.0))
         self._cpu[key] = (first, seconds)
-        self.peaks[kind] = max(self.peaks[kind], held)
+        # Not `uss`, for which the system looks at each page: with large mapped files that takes half a processor.
+        self.peaks[kind] = max(self.peaks[kind], memory.rss - memory.shared)
 
 
 @contextmanager

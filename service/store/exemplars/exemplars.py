@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sqlalchemy import Connection, Row
@@ -34,6 +34,8 @@ from venn_admit.service.store.exemplars.labels import LabelEvent, append_events,
 
 # What `described` returns of an exemplar: external_id, network_predicted, attributes.
 DescribedExemplar = Row[Any]
+
+_Value = TypeVar("_Value")
 
 _SPLITS = {split: split.encode() for split in Split}
 
@@ -238,7 +240,8 @@ def _append(
         return ids
     n, chosen = len(rows), rows.tolist()
     cursor = driver_cursor(connection)
-    documents = [incoming.document_ids[row] for row in chosen]
+    kept = slice(None) if n == len(incoming.labels) else rows  # a view of all
+    labels, splits = incoming.labels[kept], _at(incoming.splits, rows)
     copy_in(
         cursor,
         "exemplar",
@@ -257,16 +260,16 @@ def _append(
         {
             "id": ids,
             "classifier_id": np.full(n, classifier.id),
-            "external_id": [incoming.external_ids[row].encode() for row in chosen],
-            "document_id": [None if document is None else document.encode() for document in documents],
-            "split": [_SPLITS[incoming.splits[row]] for row in chosen],
-            "network_logits": incoming.logits[rows],
-            "network_predicted": incoming.predicted[rows],
-            "label": incoming.labels[rows],
+            "external_id": [one.encode() for one in _at(incoming.external_ids, rows)],
+            "document_id": [None if one is None else one.encode() for one in _at(incoming.document_ids, rows)],
+            "split": [_SPLITS[split] for split in splits],
+            "network_logits": incoming.logits[kept],
+            "network_predicted": incoming.predicted[kept],
+            "label": labels,
             "attributes": [_json(incoming, row, source) for row in chosen],
-            "content_digest": [incoming.digests[row] for row in chosen],
+            "content_digest": _at(incoming.digests, rows),
         },
-        nulls={"label": incoming.labels[rows] < 0},
+        nulls={"label": labels < 0},
     )
     if incoming.vectors is not None:
         copy_in(
@@ -275,21 +278,26 @@ def _append(
             {"classifier_id": INT4, "support": BOOL, "exemplar_id": INT8, "vector": Vector(classifier.dimension)},
             {
                 "classifier_id": np.full(n, classifier.id),
-                "support": np.array([incoming.splits[row] == Split.TRAIN for row in chosen]),
+                "support": np.array([split == Split.TRAIN for split in splits]),
                 "exemplar_id": ids,
-                "vector": incoming.vectors[rows],
+                "vector": incoming.vectors[kept],
             },
         )
-    labelled = incoming.labels[rows] >= 0
+    labelled = labels >= 0
     taken: dict[int, int] = {}
     if incoming.ledgers:
-        ledgers = [incoming.ledgers.get(incoming.external_ids[row]) for row in chosen]
+        ledgers = [incoming.ledgers.get(external_id) for external_id in _at(incoming.external_ids, rows)]
         labelled &= np.array([ledger is None for ledger in ledgers])
         taken = {key: ledger for key, ledger in zip(ids.tolist(), ledgers, strict=True) if ledger is not None}
-    given = incoming.labels[rows][labelled]
+    given = labels[labelled]
     append_events(connection, ids[labelled], given, [selection] * len(given), source=source)
     carry_events(connection, list(taken), list(taken.values()))
     return ids
+
+
+def _at(values: Sequence[_Value], rows: IntArray) -> Sequence[_Value]:
+    """The values of some rows, in ascending order; mostly these are all, which need not be copied."""
+    return values if len(rows) == len(values) else [values[row] for row in rows.tolist()]
 
 
 def _json(incoming: IncomingExemplars, row: int, source: str) -> bytes:
