@@ -117,8 +117,9 @@ scorer = Runtime.start(Settings(database_url=url, home=Path(home))).point_scorer
 with np.load(file) as arrays:
     vectors = arrays["r"][:40].astype(np.float32)
 found = [scorer.score("reviews", vector, weighted=weighted == "True") for vector in vectors[:20]]
-(copying,) = (thread for thread in threading.enumerate() if thread.name == "copy of training exemplars")
-copying.join()
+for thread in threading.enumerate():
+    if thread.name == "copy of training exemplars":
+        thread.join()
 nearest.exact_nearest = None  # the rest is searched in the copy
 found += [scorer.score("reviews", vector, weighted=weighted == "True") for vector in vectors[20:]]
 assert any(one.fields["lower"] is not None for one in found), "no singleton: nothing was weighed"

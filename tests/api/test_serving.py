@@ -7,6 +7,7 @@ import stat
 import threading
 from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 import httpx2 as httpx
 import pytest
@@ -64,6 +65,15 @@ def test_requests_are_completed_before_the_end(own_calibrated: Program) -> None:
     assert answer.status_code == 200
     assert len(answer.json()["decisions"]) == len(points) == 1000
     assert process.returncode == 128 + signal.SIGTERM
+
+
+def test_copies_of_what_was_forgotten_meanwhile_go_at_the_start(own_calibrated: Program) -> None:
+    cache = own_calibrated.home / "cache"
+    outdated = cache / f"support-1-{uuid4()}"
+    outdated.mkdir(parents=True)
+    kept = sorted(path.name for path in cache.glob("*-*") if path != outdated)
+    with serving(own_calibrated):
+        assert sorted(path.name for path in cache.glob("*-*")) == kept
 
 
 def test_it_ends_at_once_if_nobody_waits(own_calibrated: Program) -> None:

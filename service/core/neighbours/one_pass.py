@@ -17,9 +17,9 @@ from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, I
 MOST_QUERIES = 64
 # Rows of the support multiplied at a time.
 _BLOCK_ROWS = 4096
-# A query with more candidates than this is given back; one block never has as many.
+# A query with more candidates than this is given back; one block never has more.
 _MOST_CANDIDATES = 4096
-# The unit of float32 arithmetic that need not round to nearest.
+# The unit of float32 arithmetic in any mode of rounding.
 _UNIT = 2.0**-23
 # Above the rounding of a float64 distance (sum and root) by orders of magnitude, below any gap that matters.
 _FLOAT64_SLACK = 4e-12
@@ -45,11 +45,11 @@ class PassNeighbours:
 class OnePassSupport:
     """A support, (N, D), with the norms of its rows; threads may share it.
 
-    Let h = |t|^2 / 2 be half of an exemplar's squared norm, rounded, p the float32 product q.t, summed in any order,
-    and gamma = n u / (1 - n u) with n = D + 8 and u = 2**-23. Then h - p as computed differs from half of |q - t|^2 -
-    |q|^2 by e = gamma (h + |q| |t|) at most (Higham 2002, *Accuracy and Stability of Numerical Algorithms*, section
-    3.1); n leaves room for the rounding of e and of sums with it. So an exemplar whose h - p - e exceeds the K-th least
-    h - p + e is farther than K others.
+    Let c be about the middle of the support, q' = q - c, rounded, h = |t - c|^2 / 2 of an exemplar t, rounded, p the
+    float32 product q'.t, summed in any order, and gamma = n u / (1 - n u) with n = D + 10 and u = 2**-23. Then h - p as
+    computed differs from |q - t|^2 / 2, less a number that is the same for all exemplars, by e = gamma (h + |q'| |t|)
+    at most (Higham 2002, *Accuracy and Stability of Numerical Algorithms*, section 3.1); n leaves room for the rounding
+    of e and of sums with it. So an exemplar whose h - p - e exceeds the K-th least h - p + e is farther than K others.
     """
 
     def __init__(self, vectors: Float32Array) -> None:
@@ -59,14 +59,19 @@ class OnePassSupport:
             vectors: (N, D) float32, finite; may be a read-only memory map.
         """
         self._vectors = np.asarray(vectors)  # a plain view
-        norms = np.empty(len(vectors))
+        total = np.zeros(vectors.shape[1])
         for start in range(0, len(vectors), _BLOCK_ROWS):
-            block = self._vectors[start : start + _BLOCK_ROWS].astype(np.float64)
-            norms[start : start + _BLOCK_ROWS] = np.sqrt(np.square(block, out=block).sum(axis=1))
+            total += self._vectors[start : start + _BLOCK_ROWS].sum(axis=0, dtype=np.float64)
+        self._centre = total / max(1, len(vectors))
+        norms, distances = np.empty((2, len(vectors)))
+        for start in range(0, len(vectors), _BLOCK_ROWS):
+            block = slice(start, start + _BLOCK_ROWS)
+            norms[block] = _norms(self._vectors[block])
+            distances[block] = _norms(self._vectors[block] - self._centre)
         self._farthest = float(norms.max(initial=0.0))
         with np.errstate(over="ignore"):
             self._norms = norms.astype(np.float32)
-            self._halves = (np.square(norms) / 2).astype(np.float32)
+            self._halves = (np.square(distances) / 2).astype(np.float32)
 
     def nearest(self, queries: Float32Array, neighbour_count: int) -> PassNeighbours:
         """Return the K nearest of each query, with the bits that `exact_neighbours` gives them.
@@ -75,25 +80,28 @@ class OnePassSupport:
             queries: (n, D) float32, finite, n <= MOST_QUERIES: what is computed on the way takes memory for each.
             neighbour_count: K, 1 <= K <= N.
         """
-        norms = np.sqrt(np.square(queries, dtype=np.float64).sum(axis=1))
-        certain = np.square(norms + self._farthest) < _FAR
+        certain = np.square(_norms(queries) + self._farthest) < _FAR
         found = none_found(len(queries), neighbour_count)
         rows = np.flatnonzero(certain)
         if rows.size:
-            lists, separated = self._search(queries[rows], norms[rows], neighbour_count)
+            lists, separated = self._search(queries[rows], neighbour_count)
             certain[rows] = separated
             found.indices[rows[separated]], found.distances[rows[separated]] = lists.indices, lists.distances
         return PassNeighbours(found, certain)
 
-    def _search(self, queries: Float32Array, norms: FloatArray, neighbour_count: int) -> tuple[Neighbours, BoolArray]:
-        """The lists of the queries that are separated, and whether each is; norms: (n,) of the queries."""
-        rounding = (queries.shape[1] + 8) * _UNIT
+    def _search(self, queries: Float32Array, neighbour_count: int) -> tuple[Neighbours, BoolArray]:
+        """The lists of the queries that are separated, and whether each is."""
+        centred = (queries - self._centre).astype(np.float32)
+        norms = _norms(centred)
+        rounding = (queries.shape[1] + 10) * _UNIT
         gamma = rounding / (1.0 - rounding)
         by_norm = (gamma * norms).astype(np.float32)[:, np.newaxis]
-        lists = _Lists(norms, queries.shape[1], neighbour_count)
+        # Half of a squared distance is a bound and this much.
+        beyond_bound = np.square(norms) / 2 + centred @ self._centre
+        lists = _Lists(beyond_bound, queries.shape[1], neighbour_count)
         for start in range(0, len(self._vectors), _BLOCK_ROWS):
             block = slice(start, start + _BLOCK_ROWS)
-            lower = queries @ self._vectors[block].T  # (n, rows)
+            lower = centred @ self._vectors[block].T  # (n, rows)
             np.subtract(self._halves[block], lower, out=lower)
             errors = by_norm * self._norms[block]
             errors += np.float32(gamma) * self._halves[block]
@@ -111,15 +119,16 @@ class _Lists:
     separated: (n,) bool, whether there were never too many, so that they are all there.
     """
 
-    def __init__(self, norms: FloatArray, dimension: int, neighbour_count: int) -> None:
-        self._own_halves = np.square(norms) / 2
+    def __init__(self, beyond_bound: FloatArray, dimension: int, neighbour_count: int) -> None:
+        n = len(beyond_bound)
+        self._beyond_bound = beyond_bound
         self._underflow = dimension * _UNDERFLOW
-        self._least = np.full((len(norms), neighbour_count), np.inf, np.float32)  # of the upper bounds
-        self._limits = np.full(len(norms), np.inf)
+        self._least = np.full((n, neighbour_count), np.inf, np.float32)  # of the upper bounds
+        self._limits = np.full(n, np.inf)
         self._bounds = np.empty(0, np.float32)
         self.owners: IntArray = np.empty(0, np.int64)
         self.rows: IntArray = np.empty(0, np.int64)
-        self.separated = np.ones(len(norms), bool)
+        self.separated = np.ones(n, bool)
 
     def add(self, lower: Float32Array, upper: Float32Array, first_row: int) -> None:
         """Add the bounds (n, rows) of a block that begins at a row of the support."""
@@ -148,5 +157,10 @@ class _Lists:
         least = np.concatenate((self._least[nearer], upper[nearer]), axis=1)
         self._least[nearer] = np.partition(least, k - 1, axis=1)[:, :k]
         farthest = self._least[nearer].max(axis=1).astype(np.float64)
-        slack = _FLOAT64_SLACK * np.maximum(farthest + self._own_halves[nearer], 0.0)
+        slack = _FLOAT64_SLACK * np.maximum(farthest + self._beyond_bound[nearer], 0.0)
         self._limits[nearer] = farthest + slack + self._underflow
+
+
+def _norms(vectors: Float32Array | FloatArray) -> FloatArray:
+    """(n,) of n vectors, in float64."""
+    return np.asarray(np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1)))

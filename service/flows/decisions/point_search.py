@@ -18,8 +18,6 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.neighbours.one_pass import MOST_QUERIES, OnePassSupport
 from venn_admit.service.core.types import Float32Array
-from venn_admit.service.errors import VennAdmitError
-from venn_admit.service.flows.methods.recent import MOST
 from venn_admit.service.flows.methods.shared_passes import SharedPasses
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.exemplars import support
@@ -33,6 +31,10 @@ from venn_admit.service.store.search.nearest import NearestExemplars
 POINTS_BY_SCAN = 128
 # Vectors that take more than so many times the memory budget are not copied: a machine for a service may be small.
 _MOST_BUDGETS = 4
+# The classifiers of which a process keeps the version that it searched last.
+_MOST_CLASSIFIERS = 16
+# A copy is tried on so many of its own exemplars, and used if a pass is certain of half of them.
+_TRIED = 16
 
 # For each point, or None if a pass is not certain of its neighbours.
 _Passes = SharedPasses[Float32Array, list[NearestExemplars | None]]
@@ -44,19 +46,27 @@ log = structlog.get_logger()
 class _Version:
     """A version of a classifier's training exemplars.
 
-    points: how many were searched in it, or are about to be. passes: over the copy of it, once there is one.
+    points: how many were searched in it, or are about to be. due: the number at which it is to be copied. passes: over
+    the copy, once there is one.
     """
 
+    number: int
     revision: UUID
     points: int = 0
+    due: int = field(default_factory=lambda: POINTS_BY_SCAN)
     passes: _Passes | None = None
     counting: Lock = field(default_factory=Lock)
 
     def takes(self, points: int) -> bool:
-        """Count points that are about to be searched; return whether they make a copy worth it now."""
+        """Count points that are about to be searched; return whether a copy is due now."""
         with self.counting:
             before, self.points = self.points, self.points + points
-            return before < POINTS_BY_SCAN <= self.points
+            return before < self.due <= self.points
+
+    def put_off(self) -> None:
+        """Let a copy be due at twice as many points, so that what fails again and again costs little."""
+        with self.counting:
+            self.due = 2 * self.points
 
 
 class PointSearch:
@@ -79,8 +89,7 @@ class PointSearch:
             nearest.check_vector(classifier, vector)
         version = self._version(classifier)
         if version.takes(len(vectors)):
-            copying = partial(self._copy, classifier, version)
-            Thread(target=copying, daemon=True, name="copy of training exemplars").start()
+            self._begin_copy(classifier, version)
         found: list[NearestExemplars] = []
         while len(found) < len(vectors):
             left = vectors[len(found) :]
@@ -94,32 +103,52 @@ class PointSearch:
         return found
 
     def _version(self, classifier: Classifier) -> _Version:
+        """The version that a transaction sees; if it is not the newest that was searched, it is not kept."""
+        number, revision = classifier.support_version, classifier.support_revision
         with self._changing:
-            found = self._versions.get(classifier.id)
-            if found is None or found.revision != classifier.support_revision:
-                found = self._versions[classifier.id] = _Version(classifier.support_revision)
+            known = self._versions.get(classifier.id)
+            if known is None or known.number < number:
+                known = self._versions[classifier.id] = _Version(number, revision)
             self._versions.move_to_end(classifier.id)
-            if len(self._versions) > MOST:
+            if len(self._versions) > _MOST_CLASSIFIERS:
                 self._versions.popitem(last=False)
-            return found
+        return known if known.revision == revision else _Version(number, revision)
+
+    def _begin_copy(self, classifier: Classifier, version: _Version) -> None:
+        copying = Thread(target=self._copy, args=(classifier, version), daemon=True, name="copy of training exemplars")
+        try:
+            copying.start()
+        except RuntimeError as error:  # the system has no more threads
+            self._give_up(classifier, version, error)
 
     def _copy(self, classifier: Classifier, version: _Version) -> None:
-        """Copy a version, unless it is too large; if that fails, it is tried again after as many points."""
         try:
-            with connect(self._engine) as connection:
-                vectors_bytes = 4 * classifier.dimension * support.size(connection, classifier)
-            if vectors_bytes > _MOST_BUDGETS * self._cache.memory_budget:
-                log.info("training exemplars are too many to copy", classifier=classifier.name, bytes=vectors_bytes)
-                return
-            copy = self._cache.support(self._engine, classifier)
-            if len(copy.ids) >= classifier.neighbour_count:
-                answer = partial(_answer, copy, OnePassSupport(copy.vectors), classifier.neighbour_count)
-                version.passes = SharedPasses(answer, most=MOST_QUERIES)
-        except SupportChangedError:
-            return  # whoever searches the new version counts anew
-        except (VennAdmitError, OSError) as error:
-            log.warning("training exemplars are not copied", classifier=classifier.name, error=str(error))
-            version.points = 0
+            version.passes = self._passes(classifier)
+        except SupportChangedError:  # if this transaction sees a newer version, the next requests will
+            version.put_off()
+        except Exception as error:  # which nobody else would hear of
+            self._give_up(classifier, version, error)
+
+    def _give_up(self, classifier: Classifier, version: _Version, error: Exception) -> None:
+        log.warning("training exemplars are not copied", classifier=classifier.name, error=repr(error))
+        version.put_off()
+
+    def _passes(self, classifier: Classifier) -> _Passes | None:
+        """Passes over a copy; None if it would be too large, or if passes would not be certain."""
+        with connect(self._engine) as connection:
+            size = 4 * classifier.dimension * support.size(connection, classifier)
+        if size > _MOST_BUDGETS * self._cache.memory_budget:
+            log.info("training exemplars are too many to copy", classifier=classifier.name, bytes=size)
+            return None
+        copy, neighbour_count = self._cache.support(self._engine, classifier), classifier.neighbour_count
+        if len(copy.ids) < neighbour_count:
+            return None
+        prepared = OnePassSupport(copy.vectors)
+        tried = prepared.nearest(copy.vectors[:: -(-len(copy.ids) // _TRIED)], neighbour_count)
+        if np.mean(tried.certain) < 0.5:
+            log.info("training exemplars are too much alike to search a copy", classifier=classifier.name)
+            return None
+        return SharedPasses(partial(_answer, copy, prepared, neighbour_count), most=MOST_QUERIES)
 
 
 def _answer(

@@ -1,7 +1,7 @@
 """Work that threads ask for at the same time, done together, in one pass over what it needs."""
 
 from collections.abc import Callable, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Condition
 from typing import Generic, TypeVar
 
@@ -11,15 +11,15 @@ A = TypeVar("A")
 
 @dataclass(slots=True, eq=False)
 class _Asked(Generic[Q, A]):
-    """What one thread asks for, and what became of it: an answer, alone in its list, or an error."""
+    """What one thread asks for, and what became of it: an answer or an error."""
 
     question: Q
-    answers: list[A] = field(default_factory=list)
+    answer: A | None = None
     error: Exception | None = None
 
     @property
     def is_answered(self) -> bool:
-        return bool(self.answers) or self.error is not None
+        return self.answer is not None or self.error is not None
 
 
 class SharedPasses(Generic[Q, A]):
@@ -33,7 +33,7 @@ class SharedPasses(Generic[Q, A]):
         """Share passes.
 
         Args:
-            answer: Makes a pass: it returns the answer to each question, which must not depend on the others.
+            answer: Makes a pass: it returns the answer to each question, which is not None, whatever the others are.
             most: So long at most are the questions of a pass together, so that nobody waits long for what others ask.
         """
         self._answer_together = answer
@@ -62,9 +62,10 @@ class SharedPasses(Generic[Q, A]):
                     self._waiting[:0] = [one for one in together if one is not asked and not one.is_answered]
                     self._is_passing = False
                     self._changed.notify_all()
-        if asked.error is not None:
+        if asked.answer is None:
+            assert asked.error is not None, "a question has an answer or an error"
             raise asked.error
-        return asked.answers[0]
+        return asked.answer
 
     def _take(self) -> list[_Asked[Q, A]]:
         """Take those that have waited longest out of the line."""
@@ -87,4 +88,4 @@ class SharedPasses(Generic[Q, A]):
                 self._answer([asked])
             return
         for asked, answer in zip(together, answers, strict=True):
-            asked.answers.append(answer)
+            asked.answer = answer

@@ -9,6 +9,7 @@ What one computation alone needs is mapped too, from files that have lost their 
 disk and take its memory, and nothing is left of it when the computation ends, however it does.
 """
 
+import atexit
 import io
 import os
 import re
@@ -18,6 +19,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
@@ -230,10 +232,14 @@ class ArrayCache:
             draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=self._folder))
         except OSError as error:
             raise self._unwritable(error) from error
+        # The process may end while a thread that it does not wait for writes.
+        delete = partial(_delete_own, draft, os.getpid())
+        atexit.register(delete)
         try:
             yield draft
         finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            delete()
+            atexit.unregister(delete)
 
     def _write_vectors(
         self, folder: Path, connection: Connection, classifier: Classifier, exemplar_ids: IntArray
@@ -258,6 +264,12 @@ class ArrayCache:
 
     def _by_use(self, owner: str) -> list[Path]:
         return sorted(self._folder.glob(f"{owner}-*"), key=_used_at, reverse=True)
+
+
+def _delete_own(draft: Path, process: int) -> None:
+    """Delete a draft, unless this is a fork of the process that writes it."""
+    if os.getpid() == process:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _unwritten(target: Path, error: OSError) -> DatabaseError:

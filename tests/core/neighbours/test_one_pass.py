@@ -37,7 +37,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     st.integers(1, 9),
     st.integers(1, 12),
     st.sampled_from([-100, -40, 0, 20, 60]),
-    st.sampled_from([0.0, 1.0, 300.0]),
+    st.sampled_from([0.0, 1.0, 300.0, 1e6]),
     st.booleans(),
 )
 def test_what_it_is_certain_of_is_exact(
@@ -79,8 +79,15 @@ def test_a_point_with_too_many_at_one_distance_is_given_back_alone() -> None:
     assert searched(queries, support, 4).certain.tolist() == [False, True, True, True]
 
 
+def test_vectors_that_have_most_in_common_are_certain() -> None:
+    """As those of some transformers, whose mean is many times as long as the rest."""
+    support = vectors(20_000, 384)
+    support[:, 7] += 20 * np.sqrt(384)
+    assert searched(vectors(20, 384, seed=1) + support.mean(axis=0), support, 25).certain.all()
+
+
 def test_vectors_that_float32_does_not_tell_apart_are_given_back() -> None:
-    support = vectors(20_000, 6) + np.float32(1e5)
+    support = vectors(20_000, 6) + np.float32(1e7)
     assert not searched(support[:3], support, 4).certain.any()
 
 

@@ -1,9 +1,12 @@
 """Points that a process is asked for again and again are searched in its own copy, and nothing else changes."""
 
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -13,10 +16,11 @@ from tests.running import Bench
 from venn_admit.service.core.neighbours import one_pass
 from venn_admit.service.core.neighbours.one_pass import OnePassSupport, PassNeighbours
 from venn_admit.service.core.types import Float32Array
-from venn_admit.service.errors import ConflictError, DatabaseError, InvalidInputError
+from venn_admit.service.errors import DatabaseError, InvalidInputError
 from venn_admit.service.flows.decisions import point_search
 from venn_admit.service.flows.decisions.score_one import GivenPoint, PointDecision, PointScorer
-from venn_admit.service.flows.methods.shared_passes import SharedPasses
+from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.exemplars.support import SupportChangedError
 from venn_admit.service.store.search import nearest
 from venn_admit.service.store.search.array_cache import ArrayCache
@@ -38,6 +42,13 @@ def few_by_scan(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def decided(scorer: PointScorer, vectors: Float32Array) -> list[PointDecision]:
     return scorer.score_each("edge", [GivenPoint(vector, None) for vector in vectors])
+
+
+def scanned(edge: Bench, vectors: Float32Array) -> list[PointDecision]:
+    """Decisions for which the database searches all points."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(point_search, "POINTS_BY_SCAN", len(vectors) + 1)
+        return decided(PointScorer(edge.engine, edge.cache), vectors)
 
 
 def await_copy() -> None:
@@ -66,6 +77,13 @@ def assert_same(found: Sequence[PointDecision], expected: Sequence[PointDecision
         assert [near.external_id for near in one.neighbours] == [near.external_id for near in other.neighbours]
 
 
+def waiting(scorer: PointScorer) -> list[Any]:
+    """The questions that wait for the next pass."""
+    ((_, version),) = scorer._search._versions.items()
+    assert version.passes is not None
+    return version.passes._waiting
+
+
 def refuse_scans(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: Any) -> None:
         pytest.fail("the database scanned its training exemplars")
@@ -76,11 +94,8 @@ def refuse_scans(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_copy_answers_as_the_database_does(
     edge: Bench, vectors: Float32Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(point_search, "POINTS_BY_SCAN", len(vectors) + 1)
-    scorer = PointScorer(edge.engine, edge.cache)
-    by_scan = decided(scorer, vectors)
-    decided(scorer, vectors[:1])
-    await_copy()
+    by_scan = scanned(edge, vectors)
+    scorer = copied(edge, vectors)
     refuse_scans(monkeypatch)
     assert_same(decided(scorer, vectors), by_scan)
 
@@ -104,7 +119,7 @@ def test_training_exemplars_that_arrive_are_found_at_once_and_by_the_next_copy(
 def test_a_point_that_a_pass_is_not_certain_of_is_searched_by_the_database(
     edge: Bench, vectors: Float32Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    by_scan = decided(PointScorer(edge.engine, edge.cache), vectors)
+    by_scan = scanned(edge, vectors)
     scorer = copied(edge, vectors)
     scans: list[int] = []
     scan = nearest.exact_nearest
@@ -122,38 +137,73 @@ def test_a_point_that_a_pass_is_not_certain_of_is_searched_by_the_database(
 def test_requests_at_the_same_time_share_passes(
     edge: Bench, vectors: Float32Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    by_scan = decided(PointScorer(edge.engine, edge.cache), vectors[:4])
+    by_scan = scanned(edge, vectors[:4])
     scorer = copied(edge, vectors)
     refuse_scans(monkeypatch)
     passes: list[int] = []
-    asked: list[int] = []
     all_asked = threading.Event()
-    search, ask = OnePassSupport.nearest, SharedPasses.ask
+    search = OnePassSupport.nearest
 
     def held(support: OnePassSupport, queries: Float32Array, neighbour_count: int) -> PassNeighbours:
         passes.append(len(queries))
         assert all_asked.wait(PATIENCE_SECONDS)
         return search(support, queries, neighbour_count)
 
-    def noted(shared: SharedPasses[Any, Any], question: Any) -> Any:
-        asked.append(len(question))
-        if len(asked) == len(by_scan):
-            all_asked.set()
-        return ask(shared, question)
-
     monkeypatch.setattr(OnePassSupport, "nearest", held)
-    monkeypatch.setattr(SharedPasses, "ask", noted)
     with ThreadPoolExecutor(len(by_scan)) as threads:
-        found = list(threads.map(lambda vector: scorer.score("edge", vector), vectors[:4]))
+        futures = [threads.submit(scorer.score, "edge", vector) for vector in vectors[:4]]
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while len(waiting(scorer)) < len(by_scan) - 1:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        all_asked.set()
+        found = [future.result(PATIENCE_SECONDS) for future in futures]
     assert_same(found, by_scan)
-    assert sum(passes) == 4
-    assert len(passes) <= 3
+    assert passes == [1, 3]
+
+
+def test_a_request_of_a_moment_ago_leaves_the_newer_copy_alone(edge: Bench, vectors: Float32Array) -> None:
+    scorer = copied(edge, vectors)
+    search = scorer._search
+    with connect(edge.engine) as connection:
+        newer = classifiers.by_name(connection, "edge")
+    older = replace(newer, support_version=newer.support_version - 1, support_revision=uuid4())
+    kept = search._version(newer)
+    assert search._version(older) is not kept
+    assert search._version(newer) is kept
+    assert kept.passes is not None
+
+
+def test_vectors_that_float32_does_not_tell_apart_are_searched_by_the_database(
+    edge: Bench, vectors: Float32Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_scan = scanned(edge, vectors)
+    with capture_logs() as logs, monkeypatch.context() as patch:
+        patch.setattr(one_pass, "_MOST_CANDIDATES", 0)
+        scorer = copied(edge, vectors)
+    assert [told["event"] for told in logs] == ["training exemplars are too much alike to search a copy"]
+    monkeypatch.setattr(OnePassSupport, "nearest", lambda *_: pytest.fail("a pass was made"))
+    assert_same(decided(scorer, vectors), by_scan)
+
+
+def test_without_another_thread_the_database_searches_on(
+    edge: Bench, vectors: Float32Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    by_scan = scanned(edge, vectors)
+    with capture_logs() as logs, monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refused)
+        assert_same(decided(PointScorer(edge.engine, edge.cache), vectors), by_scan)
+    (told,) = logs
+    assert "can't start new thread" in told["error"]
 
 
 def test_a_large_request_takes_more_than_one_pass(
     edge: Bench, vectors: Float32Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    by_scan = decided(PointScorer(edge.engine, edge.cache), vectors)
+    by_scan = scanned(edge, vectors)
     monkeypatch.setattr(point_search, "MOST_QUERIES", 3)
     scorer = copied(edge, vectors)
     refuse_scans(monkeypatch)
@@ -163,8 +213,7 @@ def test_a_large_request_takes_more_than_one_pass(
 def test_a_copy_that_cannot_be_made_is_told_and_tried_again_later(
     edge: Bench, vectors: Float32Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    by_scan = decided(PointScorer(edge.engine, edge.cache), vectors)
-    await_copy()
+    by_scan = scanned(edge, vectors)
 
     def full(*_: Any) -> None:
         raise DatabaseError("the disk is full")
@@ -173,10 +222,10 @@ def test_a_copy_that_cannot_be_made_is_told_and_tried_again_later(
         patch.setattr(ArrayCache, "support", full)
         scorer = copied(edge, vectors)
         assert_same(decided(scorer, vectors[:1]), by_scan[:1])
-    assert [(log["log_level"], log["classifier"], log["error"]) for log in logs] == [
-        ("warning", "edge", "the disk is full")
-    ]
-    decided(scorer, vectors[:1])
+    (told,) = logs
+    assert (told["log_level"], told["classifier"]) == ("warning", "edge")
+    assert "the disk is full" in told["error"]
+    decided(scorer, vectors[:2])
     await_copy()
     refuse_scans(monkeypatch)
     assert_same(decided(scorer, vectors), by_scan)
@@ -192,12 +241,10 @@ def test_training_exemplars_that_change_meanwhile_are_no_failure(
     with capture_logs() as logs:
         decided(copied(edge, vectors), vectors)
     assert logs == []
-    assert issubclass(SupportChangedError, ConflictError)
 
 
 def test_more_than_a_machine_might_hold_is_not_copied(edge: Bench, vectors: Float32Array) -> None:
-    by_scan = decided(PointScorer(edge.engine, edge.cache), vectors)
-    await_copy()
+    by_scan = scanned(edge, vectors)
     cache = ArrayCache(edge.folder / "small", memory_budget=1)
     scorer = PointScorer(edge.engine, cache)
     with capture_logs() as logs:

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -76,6 +78,35 @@ def test_what_a_killed_process_left_is_deleted_in_time(edge: Bench, folder: Path
         os.utime(folder / name, (then, then))
     read(edge, ArrayCache(folder))
     assert {name for name in entries(folder) if name.startswith(".draft")} == {".draft-young"}
+
+
+ENDS_MEANWHILE = """
+import sys
+import threading
+from pathlib import Path
+
+from venn_admit.service.store.search.array_cache import ArrayCache
+
+folder = Path(sys.argv[1])
+begun = threading.Event()
+
+
+def write() -> None:
+    with ArrayCache(folder)._draft() as draft:
+        (draft / "vectors.npy").write_bytes(bytes(1000))
+        begun.set()
+        threading.Event().wait()
+
+
+threading.Thread(target=write, daemon=True).start()
+begun.wait()
+assert list(folder.glob(".draft-*/vectors.npy"))
+"""
+
+
+def test_what_a_thread_writes_as_its_process_ends_is_deleted(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", ENDS_MEANWHILE, str(tmp_path)], check=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 class Deleting(ArrayCache):

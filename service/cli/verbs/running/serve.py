@@ -41,6 +41,7 @@ def serve(
         key = own_key(session)
         print_result(False, {}, f"The key is in {key}; requests have it in the header Authorization: Bearer KEY.")
     require_key(session, host)
+    session.cache.delete_outdated(session.engine)  # what was forgotten since may be in it
     try:
         listen(
             create_site(session),
