@@ -1,7 +1,7 @@
 """The exact K nearest training exemplars of a few points at a time, without torch, which takes seconds to import.
 
 One float32 product of all pairs bounds their distances; float64 distances rank what the bounds leave. Queries that they
-do not separate, because everything lies far from the origin or too many exemplars at one distance, are given back
+do not separate, because everything lies far from the origin or too many exemplars lie at one distance, are given back
 without a list. `search` is for many queries: it rounds and centres the support, which costs more than a few save.
 """
 
@@ -43,7 +43,7 @@ class PassNeighbours:
 
 
 class OnePassSupport:
-    """A support, (N, D), with the norms of its rows; threads may share it.
+    """A support, (N, D), with its centre and the norms of its rows; threads may share it.
 
     Let c be about the middle of the support, q' = q - c, rounded, h = |t - c|^2 / 2 of an exemplar t, rounded, p the
     float32 product q'.t, summed in any order, and gamma = n u / (1 - n u) with n = D + 10 and u = 2**-23. Then h - p as
@@ -53,7 +53,7 @@ class OnePassSupport:
     """
 
     def __init__(self, vectors: Float32Array) -> None:
-        """Read the norms.
+        """Read the support twice, for the centre and for the norms.
 
         Args:
             vectors: (N, D) float32, finite; may be a read-only memory map.
