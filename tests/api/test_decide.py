@@ -18,8 +18,8 @@ from tests.cli.program import ROOT, Program, contents
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME
 from tests.files.samples import Columns
 from venn_admit.service.core.types import Reason
-from venn_admit.service.flows.decisions.score_one import PointScorer
 from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.store.search import nearest
 
 WITHOUT_TORCH = """
 import json, sys
@@ -68,19 +68,20 @@ def test_all_points_of_a_request_are_decided_by_one_snapshot(
     service: Service, own_calibrated: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even if another calibration becomes current between them."""
-    look_up = PointScorer._look_up
-    looked_up: list[Any] = []
+    search = nearest.exact_nearest
+    searched: list[Any] = []
 
-    def after_another(self: PointScorer, *arguments: Any) -> Any:
-        if looked_up:
+    def after_another(*arguments: Any) -> Any:
+        if searched:
             assert own_calibrated("calibrate", NAME, "--alpha", "0.3", "--kappa", 10).code == 0
-        looked_up.append(look_up(self, *arguments))
-        return looked_up[-1]
+        searched.append(search(*arguments))
+        return searched[-1]
 
     asked = {"points": points([0, 1])}
     with monkeypatch.context() as patch:
-        patch.setattr(PointScorer, "_look_up", after_another)
+        patch.setattr(nearest, "exact_nearest", after_another)
         told = service.post(f"{OWN}/decide", asked).json()
+    assert len(searched) == 2
     assert [one["calibration"] for one in told["decisions"]] == [1, 1]
     assert service.post(f"{OWN}/decide", asked).json()["calibration"] == 2
 

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine
 from venn_admit.service.core.neighbours.one_pass import MOST_QUERIES, OnePassSupport
 from venn_admit.service.core.types import Float32Array
 from venn_admit.service.flows.methods.shared_passes import SharedPasses
-from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.database.engine import connect, unpooled
 from venn_admit.service.store.exemplars import support
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.exemplars.support import SupportChangedError
@@ -123,7 +123,8 @@ class PointSearch:
 
     def _copy(self, classifier: Classifier, version: _Version) -> None:
         try:
-            version.passes = self._passes(classifier)
+            with unpooled(self._engine) as engine:
+                version.passes = self._passes(engine, classifier)
         except SupportChangedError:  # if this transaction sees a newer version, the next requests will
             version.put_off()
         except Exception as error:  # which nobody else would hear of
@@ -133,14 +134,14 @@ class PointSearch:
         log.warning("training exemplars are not copied", classifier=classifier.name, error=repr(error))
         version.put_off()
 
-    def _passes(self, classifier: Classifier) -> _Passes | None:
+    def _passes(self, engine: Engine, classifier: Classifier) -> _Passes | None:
         """Passes over a copy; None if it would be too large, or if passes would not be certain."""
-        with connect(self._engine) as connection:
+        with connect(engine) as connection:
             size = 4 * classifier.dimension * support.size(connection, classifier)
         if size > _MOST_BUDGETS * self._cache.memory_budget:
             log.info("training exemplars are too many to copy", classifier=classifier.name, bytes=size)
             return None
-        copy, neighbour_count = self._cache.support(self._engine, classifier), classifier.neighbour_count
+        copy, neighbour_count = self._cache.support(engine, classifier), classifier.neighbour_count
         if len(copy.ids) < neighbour_count:
             return None
         prepared = OnePassSupport(copy.vectors)

@@ -13,7 +13,7 @@ from typing import Protocol
 import psycopg
 import sqlalchemy
 from sqlalchemy import URL, Connection, Engine, event, exc, make_url
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from venn_admit.service.errors import Code, DatabaseError, InvalidInputError
 from venn_admit.service.secrets import MASK, mask
@@ -151,6 +151,19 @@ def create_engine(
     event.listen(engine, "checkout", _require_open(engine))
     _engines.add(engine)
     return engine
+
+
+@contextmanager
+def unpooled(engine: Engine) -> Iterator[Engine]:
+    """Yield an engine for the same database that keeps no connections.
+
+    It is for a thread that nobody waits for: a pool that was disposed of meanwhile would keep its connections open.
+    """
+    own = sqlalchemy.create_engine(engine.url, poolclass=NullPool)
+    try:
+        yield own
+    finally:
+        own.dispose()
 
 
 def _note_return(connection: object, entry: ConnectionPoolEntry) -> None:

@@ -243,6 +243,28 @@ def test_training_exemplars_that_change_meanwhile_are_no_failure(
     assert logs == []
 
 
+def test_a_copy_leaves_no_connection_to_a_pool_that_was_disposed_of(
+    edge: Bench, vectors: Float32Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer = PointScorer(edge.engine, edge.cache)
+    decided(scorer, vectors[:1])
+    is_disposed_of = threading.Event()
+    read = ArrayCache.support
+
+    def read_later(*given: Any) -> Any:
+        assert is_disposed_of.wait(PATIENCE_SECONDS)
+        return read(*given)
+
+    monkeypatch.setattr(ArrayCache, "support", read_later)
+    decided(scorer, vectors[:1])
+    edge.engine.dispose()
+    is_disposed_of.set()
+    await_copy()
+    assert edge.engine.pool.status().startswith("Pool size: 2  Connections in pool: 0")
+    refuse_scans(monkeypatch)
+    decided(scorer, vectors[:2])
+
+
 def test_more_than_a_machine_might_hold_is_not_copied(edge: Bench, vectors: Float32Array) -> None:
     by_scan = scanned(edge, vectors)
     cache = ArrayCache(edge.folder / "small", memory_budget=1)
