@@ -53,16 +53,14 @@ class OnePassSupport:
     """
 
     def __init__(self, vectors: Float32Array) -> None:
-        """Read the support twice, for the centre and for the norms.
+        """Read the norms.
 
         Args:
-            vectors: (N, D) float32, finite; may be a read-only memory map.
+            vectors: (N, D) float32, finite, N >= 1; may be a read-only memory map.
         """
         self._vectors = np.asarray(vectors)  # a plain view
-        total = np.zeros(vectors.shape[1])
-        for start in range(0, len(vectors), _BLOCK_ROWS):
-            total += self._vectors[start : start + _BLOCK_ROWS].sum(axis=0, dtype=np.float64)
-        self._centre = total / max(1, len(vectors))
+        sample = self._vectors[:: -(-len(vectors) // _BLOCK_ROWS)]
+        self._centre = sample.mean(axis=0, dtype=np.float64)
         norms, distances = np.empty((2, len(vectors)))
         for start in range(0, len(vectors), _BLOCK_ROWS):
             block = slice(start, start + _BLOCK_ROWS)

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from tests.running import Bench
 from venn_admit.service.core.neighbours import one_pass
-from venn_admit.service.core.neighbours.one_pass import OnePassSupport, PassNeighbours
+from venn_admit.service.core.neighbours.one_pass import MOST_QUERIES, OnePassSupport, PassNeighbours
 from venn_admit.service.core.types import Float32Array
 from venn_admit.service.errors import DatabaseError, InvalidInputError
 from venn_admit.service.flows.decisions import point_search
@@ -92,10 +92,13 @@ def refuse_scans(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nearest, "exact_nearest", refused)
 
 
+@pytest.mark.parametrize("most_queries", [MOST_QUERIES, 3])
 def test_the_copy_answers_as_the_database_does(
-    edge: Bench, vectors: Float32Array, monkeypatch: pytest.MonkeyPatch
+    edge: Bench, vectors: Float32Array, monkeypatch: pytest.MonkeyPatch, most_queries: int
 ) -> None:
+    """However many passes a request takes."""
     by_scan = scanned(edge, vectors)
+    monkeypatch.setattr(point_search, "MOST_QUERIES", most_queries)
     scorer = copied(edge, vectors)
     refuse_scans(monkeypatch)
     assert_same(decided(scorer, vectors), by_scan)
@@ -199,16 +202,6 @@ def test_without_another_thread_the_database_searches_on(
         assert_same(decided(PointScorer(edge.engine, edge.cache), vectors), by_scan)
     (told,) = logs
     assert "can't start new thread" in told["error"]
-
-
-def test_a_large_request_takes_more_than_one_pass(
-    edge: Bench, vectors: Float32Array, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    by_scan = scanned(edge, vectors)
-    monkeypatch.setattr(point_search, "MOST_QUERIES", 3)
-    scorer = copied(edge, vectors)
-    refuse_scans(monkeypatch)
-    assert_same(decided(scorer, vectors), by_scan)
 
 
 def test_a_copy_that_cannot_be_made_is_told_and_tried_again_later(
