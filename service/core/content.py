@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from venn_admit.service.core.types import Float32Array
 
@@ -29,8 +31,7 @@ def content_digests(
     for start in range(0, len(logits), _BLOCK_ROWS):
         rows = slice(start, start + _BLOCK_ROWS)
         parts = [logits[rows]] if vectors is None else [vectors[rows], logits[rows]]
-        numbers = np.concatenate(parts, axis=1)  # (rows, D + C)
-        content = numbers.view(f"V{numbers.shape[1] * numbers.itemsize}").ravel().tolist()
+        content = bytes_of_rows(np.concatenate(parts, axis=1))
         digests += [
             blake2b(
                 row if document_id is None else row + b"\x00" + document_id.encode(), digest_size=_DIGEST_BYTES
@@ -38,3 +39,11 @@ def content_digests(
             for row, document_id in zip(content, document_ids[rows], strict=True)
         ]
     return digests
+
+
+def bytes_of_rows(rows: npt.NDArray[Any]) -> list[bytes]:
+    """Return the bytes of each row of a contiguous array, (n,) or (n, width), of any dtype of at least one byte."""
+    if not len(rows):
+        return []
+    found: list[bytes] = np.ascontiguousarray(rows).view(f"V{rows.nbytes // len(rows)}").ravel().tolist()
+    return found

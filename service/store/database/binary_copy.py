@@ -1,10 +1,11 @@
 """Binary COPY of whole arrays, in both directions, without a Python loop over rows.
 
 Each column knows its wire format (PostgreSQL documentation, COPY, "Binary Format", and the send functions of the types;
-pgvector's `vector_send`). Rows are built as one byte matrix; if a value is null or shorter than its column, a mask
-leaves its bytes out.
+pgvector's `vector_send`). Rows of columns of fixed size are one array; if a value is null or its column's values differ
+in length, the rows are joined from their fields.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,15 +15,18 @@ import numpy.typing as npt
 import psycopg
 from sqlalchemy import Connection
 
+from venn_admit.service.core.content import bytes_of_rows
 from venn_admit.service.errors import DatabaseError
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
-ByteMatrix = npt.NDArray[np.uint8]
 
 _HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 _TRAILER = b"\xff\xff"
-_BLOCK_ROWS = 8192
-# The bytes of columns of fixed size that are encoded at a time, while the server processes the block before.
+_NULL = b"\xff\xff\xff\xff"
+# The rows that are encoded at a time, while the server processes those before; it waits for the first of them.
+_SENT_ROWS = 1024
+_READ_ROWS = 8192
+# The bytes of columns of fixed size that are encoded or decoded at a time.
 _BLOCK_BYTES = 1 << 20
 _OID = {np.dtype(">i4"): 23, np.dtype(">i8"): 20, np.dtype(">f4"): 700, np.dtype(">f8"): 701}
 
@@ -139,39 +143,6 @@ Column = FixedColumn | Bytes
 Values = npt.NDArray[np.generic] | Sequence[bytes | None]
 
 
-# A row matrix is as wide as its longest row; beyond this many bytes, a block is encoded in halves.
-_MATRIX_BYTES = 4 << 20
-
-
-def _width(column: Column, values: Values) -> int:
-    """The number of bytes of the longest payload of a column."""
-    if isinstance(column, Bytes):
-        return max(map(len, filter(None, values)), default=0)
-    return column.wire.itemsize
-
-
-def _encode(
-    column: Column, values: Values, nulls: npt.NDArray[np.bool_] | None
-) -> tuple[ByteMatrix, npt.NDArray[np.int64]]:
-    """The payload of one column as bytes (n, width), and the number of bytes that count, -1 for a null (n,)."""
-    n = len(values)
-    if isinstance(column, Bytes):
-        given = [value or b"" for value in values]
-        lengths = np.fromiter(map(len, given), dtype=np.int64, count=n)
-        # Values of one length, such as digests, need no padding.
-        if (lengths == lengths[0]).all():
-            payload = np.frombuffer(b"".join(given), dtype=np.uint8).reshape(n, lengths[0])
-        else:
-            padded = np.array(given, dtype=np.bytes_)
-            payload = padded.view(np.uint8).reshape(n, padded.dtype.itemsize)
-        return payload, np.where([value is None for value in values], -1, lengths) if None in values else lengths
-    wire = np.zeros(n, dtype=column.wire)
-    column.fill(wire, np.asarray(values))
-    lengths = np.full(n, column.wire.itemsize, dtype=np.int64)
-    payload = wire.view(np.uint8).reshape(n, column.wire.itemsize)
-    return payload, lengths if nulls is None else np.where(nulls, -1, lengths)
-
-
 def _encode_fixed(columns: Mapping[str, FixedColumn], values: Mapping[str, Values]) -> bytes:
     """Encode rows of columns of fixed size without nulls, filled in place."""
     rows = np.empty(len(next(iter(values.values()))), dtype=_row_type(columns))
@@ -180,6 +151,17 @@ def _encode_fixed(columns: Mapping[str, FixedColumn], values: Mapping[str, Value
         rows[f"{name} size"] = column.wire.itemsize
         column.fill(rows[name], np.asarray(values[name]))
     return rows.tobytes()
+
+
+def _fields(column: Column, values: Values, nulls: npt.NDArray[np.bool_] | None) -> list[bytes]:
+    """Return each value of a column behind its size, or the size alone that stands for a null."""
+    if isinstance(column, Bytes):
+        return [_NULL if value is None else len(value).to_bytes(4, "big") + value for value in values]
+    rows = np.empty(len(values), dtype=[("size", ">i4"), ("value", column.wire)])
+    rows["size"] = column.wire.itemsize
+    column.fill(rows["value"], np.asarray(values))
+    fields = bytes_of_rows(rows)
+    return fields if nulls is None else [_NULL if null else field for field, null in zip(fields, nulls, strict=True)]
 
 
 def _row_type(columns: Mapping[str, FixedColumn]) -> np.dtype[np.void]:
@@ -202,33 +184,12 @@ def encode_rows(
     columns: Mapping[str, Column], values: Mapping[str, Values], nulls: Mapping[str, npt.NDArray[np.bool_]]
 ) -> bytes:
     """Return the rows in the binary COPY format, without header and trailer."""
-    n = len(next(iter(values.values())))
-    if n > 1 and n * sum(_width(column, values[name]) for name, column in columns.items()) > _MATRIX_BYTES:
-        halves = (slice(0, n // 2), slice(n // 2, n))
-        return b"".join(
-            encode_rows(
-                columns,
-                {name: value[half] for name, value in values.items()},
-                {name: mask[half] for name, mask in nulls.items()},
-            )
-            for half in halves
-        )
     fixed = {name: column for name, column in columns.items() if not isinstance(column, Bytes)}
     if len(fixed) == len(columns) and not any(mask.any() for mask in nulls.values()):
         return _encode_fixed(fixed, values)
-    encoded = [_encode(column, values[name], nulls.get(name)) for name, column in columns.items()]
-    field_count = np.frombuffer(len(columns).to_bytes(2, "big"), np.uint8)
-    blocks = [np.broadcast_to(field_count, (n, 2))]
-    for payload, lengths in encoded:
-        blocks += [lengths.astype(">i4").view(np.uint8).reshape(n, 4), payload]
-    rows = np.concatenate(blocks, axis=1)  # (n, bytes of the longest row)
-    if all((lengths == payload.shape[1]).all() for payload, lengths in encoded):
-        return rows.tobytes()
-    kept = [np.ones((n, 2), dtype=np.bool_)]
-    for payload, lengths in encoded:
-        kept += [np.ones((n, 4), dtype=np.bool_), np.arange(payload.shape[1]) < lengths[:, None]]
-    counted: ByteMatrix = rows[np.concatenate(kept, axis=1)]
-    return counted.tobytes()
+    count = itertools.repeat(len(columns).to_bytes(2, "big"), len(next(iter(values.values()))))
+    fields = [_fields(column, values[name], nulls.get(name)) for name, column in columns.items()]
+    return b"".join(itertools.chain.from_iterable(zip(count, *fields, strict=True)))
 
 
 def driver_cursor(connection: Connection) -> Cursor:
@@ -244,7 +205,7 @@ def copy_in(
     columns: Mapping[str, Column],
     values: Mapping[str, Values],
     nulls: Mapping[str, npt.NDArray[np.bool_]] | None = None,
-    block_rows: int = _BLOCK_ROWS,
+    block_rows: int = _SENT_ROWS,
 ) -> None:
     """Append rows to `table`.
 
@@ -311,7 +272,7 @@ def copy_out_whole(
 ) -> dict[str, npt.NDArray[Any]]:
     """Return all rows of `query` as one block, which may be empty; otherwise as `copy_out`."""
     none = {name: column.take(np.zeros(0, dtype=column.wire)) for name, column in columns.items()}
-    block_rows = max(1, min(_BLOCK_ROWS, _BLOCK_BYTES // _row_type(columns).itemsize))
+    block_rows = max(1, min(_READ_ROWS, _BLOCK_BYTES // _row_type(columns).itemsize))
     blocks = [none, *copy_out(cursor, query, parameters, columns, block_rows)]
     return {name: np.concatenate([block[name] for block in blocks]) for name in columns}
 

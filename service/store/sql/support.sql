@@ -169,6 +169,10 @@ SELECT reltuples
 FROM pg_class
 WHERE oid = CAST(:partition AS regclass);
 
+-- name: sample_a_tenth
+-- Have ANALYZE look at a tenth of the rows that it takes by default, until the transaction ends.
+SELECT set_config('default_statistics_target', '10', TRUE);
+
 -- name: record_changes
 -- Record training exemplars that were added, removed or relabelled together.
 INSERT INTO support_change (classifier_id, version, exemplar_id, kind, label_before)
