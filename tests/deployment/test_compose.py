@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
-from sqlalchemy import make_url
+from sqlalchemy import make_url, text
 
 from tests.deployment.manifests import ROOT, SERVICE_ROLE, USER, check_command, check_settings, compose_file
 from venn_admit import __version__
+from venn_admit.service.store.database.engine import connect, create_engine
 
 COMPOSE = compose_file()
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
@@ -81,6 +82,16 @@ def test_postgres_has_a_pgvector_that_is_recent_enough() -> None:
     assert repository == "pgvector/pgvector"
     assert tuple(map(int, pgvector.split("."))) >= (0, 7)
     assert int(postgres) >= 15
+
+
+def test_postgres_plans_as_the_embedded_server_does(server_url: str) -> None:
+    set_there = dict(option.split("=") for option in SERVICES["postgres"]["command"][2::2])
+    engine = create_engine(server_url)
+    with connect(engine) as connection:
+        set_here = {name: connection.execute(text(f"SHOW {name}")).scalar_one() for name in set_there}
+    engine.dispose()
+    assert "random_page_cost" in set_there
+    assert set_here == set_there
 
 
 def test_only_this_machine_reaches_what_is_published() -> None:

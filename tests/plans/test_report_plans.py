@@ -75,7 +75,6 @@ def read_too_much(engine: Engine, view: str, column: str, query: str) -> list[tu
         connection.exec_driver_sql("SET enable_seqscan = off")
         connection.exec_driver_sql("SET enable_mergejoin = off")
         connection.exec_driver_sql("SET enable_hashjoin = off")
-        connection.exec_driver_sql("SET random_page_cost = 1.1")
         nodes = explain(connection, query, {}, analyze=True)
     assert not [node for node in nodes if node.get("Relation Name", "").startswith("exemplar_vector")], query
     return [
