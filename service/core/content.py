@@ -45,5 +45,5 @@ def bytes_of_rows(rows: npt.NDArray[Any]) -> list[bytes]:
     """Return the bytes of each row of a contiguous array, (n,) or (n, width), of any dtype of at least one byte."""
     if not len(rows):
         return []
-    found: list[bytes] = np.ascontiguousarray(rows).view(f"V{rows.nbytes // len(rows)}").ravel().tolist()
+    found: list[bytes] = rows.view(f"V{rows.nbytes // len(rows)}").ravel().tolist()
     return found

@@ -1,8 +1,8 @@
-"""Binary COPY of whole arrays, in both directions, without a Python loop over rows.
+"""Binary COPY of whole arrays, in both directions.
 
 Each column knows its wire format (PostgreSQL documentation, COPY, "Binary Format", and the send functions of the types;
-pgvector's `vector_send`). Rows of columns of fixed size are one array; if a value is null or its column's values differ
-in length, the rows are joined from their fields.
+pgvector's `vector_send`). Rows of columns of fixed size are one array, encoded without a Python loop; rows with nulls
+or texts are joined from their fields.
 """
 
 import itertools
