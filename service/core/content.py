@@ -42,7 +42,14 @@ def content_digests(
 
 
 def bytes_of_rows(rows: npt.NDArray[Any]) -> list[bytes]:
-    """Return the bytes of each row of a contiguous array, (n,) or (n, width), of any dtype of at least one byte."""
+    """Return the bytes of each row of a contiguous array.
+
+    Args:
+        rows: (n,) or (n, width), of any dtype.
+
+    Returns:
+        n times the bytes of a row.
+    """
     if not len(rows):
         return []
     found: list[bytes] = rows.view(f"V{rows.nbytes // len(rows)}").ravel().tolist()

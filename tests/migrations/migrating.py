@@ -124,7 +124,7 @@ def columns(engine: Engine) -> dict[str, str]:
 def columns_of_before(engine: Engine) -> dict[str, str]:
     """Of each table, its columns but those that a downgrade loses, as no older version has a place for them."""
     found = columns(engine)
-    return found | {"job_chunk": found["job_chunk"].replace("claimed_at, ", "")}
+    return found | {"job_chunk": found["job_chunk"].replace("claimed_at, ", "").replace("late_at, ", "")}
 
 
 def comments(engine: Engine) -> dict[str, str]:

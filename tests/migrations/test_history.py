@@ -36,6 +36,7 @@ WHERE
 ROUTINES = (
     "create_vector_partitions",
     "is_in_snapshot",
+    "is_chunk_claimable",
     "is_chunk_free",
     "is_chunk_unsent",
     "oldest_program",

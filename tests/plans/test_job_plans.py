@@ -11,24 +11,29 @@ from venn_admit.service.store.database.engine import connect, transaction
 from venn_admit.service.store.database.statements import statement
 
 FREE = "is_chunk_free_v1(chunk.state, chunk.not_before, chunk.lease_until)"
-UNSENT = "is_chunk_unsent_v1(chunk.sent_at, chunk.lease_until)"
+CLAIMABLE = "is_chunk_claimable_v1(chunk.state, chunk.not_before, chunk.lease_until, chunk.claimed_at, chunk.late_at)"
+UNSENT = "is_chunk_unsent_v2(chunk.sent_at, chunk.lease_until, chunk.claimed_at, chunk.late_at)"
 AWAITED = "awaited_chunk_v1 AS awaited"
 WRITTEN_OUT = {
     FREE: """((chunk.not_before IS NULL OR chunk.not_before <= now()) AND chunk.state IN ('pending', 'running')
         AND (chunk.state = 'pending' OR chunk.lease_until < now()))""",
+    CLAIMABLE: """((chunk.not_before IS NULL OR chunk.not_before <= now()) AND chunk.state IN ('pending', 'running')
+        AND (chunk.state = 'pending' OR chunk.lease_until < now() OR chunk.claimed_at < chunk.late_at))""",
     UNSENT: """(chunk.sent_at IS NULL
-        OR coalesce(chunk.lease_until < now() AND chunk.sent_at <= chunk.lease_until, FALSE))""",
+        OR coalesce(chunk.lease_until < now() AND chunk.sent_at <= chunk.lease_until, FALSE)
+        OR coalesce(chunk.claimed_at < chunk.late_at AND chunk.sent_at < chunk.late_at, FALSE))""",
     AWAITED: "(SELECT job_id FROM job_chunk WHERE NOT is_last AND state <> 'done') AS awaited",
 }
 STATEMENTS: dict[str, tuple[set[str], dict[str, Any]]] = {
-    "jobs.jobs_in_turn": ({FREE}, {"bulk_first": False}),
+    "jobs.jobs_in_turn": ({CLAIMABLE}, {"bulk_first": False}),
     "job_chunks.claim_chunk": (
-        {FREE, UNSENT, AWAITED},
+        {CLAIMABLE, UNSENT, AWAITED},
         {"job_id": 2, "ordinal": None, "worker": "here", "lease_seconds": 60},
     ),
     "job_chunks.take_unsent": ({UNSENT, AWAITED}, {"job_id": 2}),
-    "job_chunks.overdue_chunks": ({FREE}, {"resend_seconds": 60}),
-    "job_chunks.take_overdue": ({FREE}, {"resend_seconds": 60, "missing": 3}),
+    "job_chunks.mark_late": (set(), {"job_id": None, "times": 3.0, "least_seconds": 2.0}),
+    "job_chunks.overdue_chunks": ({CLAIMABLE}, {"resend_seconds": 60}),
+    "job_chunks.take_overdue": ({CLAIMABLE}, {"resend_seconds": 60, "missing": 3}),
     "job_chunks.is_last_chunk_free": ({AWAITED}, {"job_id": 2}),
     "standing.oldest_waiting_chunk": ({FREE, AWAITED}, {}),
 }

@@ -11,7 +11,7 @@ from celery import Celery
 from sqlalchemy import Engine, Row, text
 
 from tests.running import Bench
-from tests.workers.processes import WorkerProcess, await_workers, running_worker, wait_until
+from tests.workers.processes import PATIENCE_SECONDS, WorkerProcess, await_workers, running_worker, wait_until
 from tests.workers.samples import (
     CHUNK_ROWS,
     DECISIONS,
@@ -49,7 +49,7 @@ LEFT JOIN pg_stat_activity AS activity ON activity.application_name = format('ve
 WHERE job_chunk.state = 'running'
 """
 
-StartWorker = Callable[[str], WorkerProcess]
+StartWorker = Callable[..., WorkerProcess]
 
 
 @pytest.fixture
@@ -63,8 +63,8 @@ def start_worker(url: str, broker_url: str | None, tmp_path: Path, sender: Celer
     assert sender
     settings: dict[str, Any] = {} if broker_url is None else {"broker_url": broker_url}
     with ExitStack() as workers:
-        yield lambda name: workers.enter_context(
-            running_worker(url, tmp_path / name, lease_seconds=LEASE_SECONDS, **settings)
+        yield lambda name, lease_seconds=LEASE_SECONDS: workers.enter_context(
+            running_worker(url, tmp_path / name, lease_seconds=lease_seconds, **settings)
         )
 
 
@@ -137,17 +137,7 @@ def test_a_worker_that_stands_still_holds_up_its_own_chunk_and_no_other(
     await_workers(engine, 1)
     job_id = request_score(engine, tmp_path)
     relay(engine, sender, job_id)
-    computing = slow.family()[1]
-
-    def stands_still() -> bool:
-        computing.suspend()
-        if value(engine, COMPUTES, pid=str(computing.pid)):
-            return True
-        computing.resume()
-        assert not done(engine, job_id), "it was never met while it computes"
-        return False
-
-    wait_until(stands_still, "the worker stands still")
+    stop_computing(engine, job_id, slow)
     slow.family()[0].suspend()
     (held,) = rows(engine, "SELECT ordinal, worker, finished_at FROM job_chunk WHERE state = 'running'")
     start_worker("quick")
@@ -162,6 +152,49 @@ def test_a_worker_that_stands_still_holds_up_its_own_chunk_and_no_other(
     assert list(again) == [held.ordinal]
     assert again[held.ordinal] != held.worker
     assert len(written(engine)[DECISIONS]) == SCORED_ROWS
+
+
+def test_a_slow_worker_does_not_hold_up_a_job(
+    engine: Engine, sender: Celery, start_worker: StartWorker, tmp_path: Path
+) -> None:
+    """It has a lease for longer than anybody waits, which ends only because others did theirs in much less time."""
+    slow = start_worker("slow", lease_seconds=2 * PATIENCE_SECONDS)
+    await_workers(engine, 1)
+    job_id = request_score(engine, tmp_path)
+    relay(engine, sender, job_id)
+    stop_computing(engine, job_id, slow)
+    (held,) = rows(engine, "SELECT ordinal, worker FROM job_chunk WHERE state = 'running'")
+    quick = start_worker("quick")
+
+    def is_over() -> bool:
+        relay(engine, sender)
+        return done(engine, job_id)
+
+    wait_until(is_over, "the job is done")
+    again = {row.ordinal: row.worker for row in claims(engine, job_id) if row.attempts > 1}
+    assert list(again) == [held.ordinal]
+    assert again[held.ordinal] != held.worker
+    wait_until(lambda: quick.of_event("chunk is late, it is taken over"), "it says so")
+    kept = written(engine)
+    slow.family()[1].resume()
+    wait_until(lambda: slow.of_event("lease was lost, result is dropped"), "the slow one has finished too")
+    assert written(engine) == kept
+    assert len(kept[DECISIONS]) == SCORED_ROWS
+
+
+def stop_computing(engine: Engine, job_id: int, worker: WorkerProcess) -> None:
+    """Suspend the only process of a worker that computes, while it computes a chunk of the job."""
+    computing = worker.family()[1]
+
+    def stands_still() -> bool:
+        computing.suspend()
+        if value(engine, COMPUTES, pid=str(computing.pid)):
+            return True
+        computing.resume()
+        assert not done(engine, job_id), "it was never met while it computes"
+        return False
+
+    wait_until(stands_still, "the worker stands still")
 
 
 def test_a_worker_that_comes_late_takes_its_share(

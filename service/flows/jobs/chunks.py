@@ -150,6 +150,8 @@ class ChunkRunner:
         chunk_log = self._log.bind(job=claim.job_id, chunk=claim.ordinal, worker=self._worker)
         chunk_log = chunk_log.bind(classifier=claim.classifier, attempt=claim.attempts)
         begun = time.monotonic()
+        if claim.taken_from is not None:
+            chunk_log.info("chunk is late, it is taken over")
         try:
             self._check_attempts(claim)
             with renewed_lease(self._engine, claim, self._settings.lease_seconds, chunk_log):
@@ -179,8 +181,8 @@ class ChunkRunner:
         said, retry_seconds = f"{type(error).__name__}: {error}", self._settings.retry_seconds
         if not is_attempt:
             return jobs.postpone(connection, claim, error=said, retry_seconds=retry_seconds)
-        max_attempts = self._settings.max_attempts
-        return jobs.fail(connection, claim, error=said, max_attempts=max_attempts, retry_seconds=retry_seconds)
+        most = self._most_attempts(claim)
+        return jobs.fail(connection, claim, error=said, max_attempts=most, retry_seconds=retry_seconds)
 
     def _let_join(self, claim: jobs.Claim) -> None:
         """Let training exemplars that waited for a job train, once it is done."""
@@ -194,11 +196,15 @@ class ChunkRunner:
 
     def _check_attempts(self, claim: jobs.Claim) -> None:
         """Raise JobError if all attempts are used up, which happens if workers are killed and record no error."""
-        if claim.attempts > self._settings.max_attempts:
+        if claim.attempts > self._most_attempts(claim):
             raise JobError(
                 f"{self._settings.max_attempts} attempts ended without a result or an error: look in the logs "
                 "whether workers ran out of memory, or raise VENN_ADMIT_CHUNK_SECONDS"
             )
+
+    def _most_attempts(self, claim: jobs.Claim) -> int:
+        """An attempt that was taken over from a slow worker has not failed."""
+        return self._settings.max_attempts + claim.was_late
 
     def _compute_and_apply(self, claim: jobs.Claim) -> bool:
         for _ in range(_TRIES):

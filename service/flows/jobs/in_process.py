@@ -6,14 +6,14 @@ from sqlalchemy import Engine
 
 from venn_admit.service.flows.jobs.chunks import ChunkRunner
 from venn_admit.service.flows.jobs.control import POLL_SECONDS, require_done
-from venn_admit.service.store.database.engine import connect
+from venn_admit.service.store.database.engine import at_once, connect
 from venn_admit.service.store.work import jobs
 
 _OVER = ("done", "failed")
 
 
 def compute_job(engine: Engine, runner: ChunkRunner, job_id: int) -> None:
-    """Compute a job's chunks until the job is over; chunks that a worker has are left to it.
+    """Compute a job's chunks until the job is over; chunks that a worker has are left to it unless they are late.
 
     Args:
         engine: The database.
@@ -32,4 +32,6 @@ def compute_job(engine: Engine, runner: ChunkRunner, job_id: int) -> None:
         claims = (runner.claim(job_id, ordinal) for ordinal in open_chunks)
         if not sum(runner.compute(claim) for claim in claims if claim is not None):
             time.sleep(POLL_SECONDS)
+            with at_once(engine) as connection:
+                jobs.mark_late(connection, job_id)
     require_done(job_id, progress)

@@ -20,9 +20,50 @@ SELECT
 FROM job_chunk
 WHERE job_id = :job_id;
 
+-- name: mark_late
+-- Let others take over the chunks that are late, once each: of a job, or of all, of which nothing else is left, those
+-- whose claim has lasted several times as long as half of the job's chunks took. Whoever has one may still finish it.
+WITH late AS (
+    SELECT
+        chunk.job_id,
+        chunk.ordinal
+    FROM job_chunk AS chunk
+    INNER JOIN job ON chunk.job_id = job.id
+    WHERE
+        job.state = 'running'
+        AND (CAST(:job_id AS bigint) IS NULL OR job.id = :job_id)
+        AND chunk.state = 'running'
+        AND NOT chunk.is_last
+        AND chunk.late_at IS NULL
+        AND chunk.claimed_at < now() - make_interval(secs => :least_seconds)
+        AND NOT EXISTS (
+            SELECT
+            FROM job_chunk AS other
+            WHERE
+                other.job_id = chunk.job_id
+                AND other.state = 'pending'
+                AND NOT other.is_last
+        )
+        AND now() - chunk.claimed_at > CAST(:times AS double precision) * (
+            SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY done.finished_at - done.claimed_at)
+            FROM job_chunk AS done
+            WHERE
+                done.job_id = chunk.job_id
+                AND done.state = 'done'
+        )
+    FOR UPDATE OF chunk SKIP LOCKED
+)
+
+UPDATE job_chunk
+SET late_at = now()
+FROM late
+WHERE
+    job_chunk.job_id = late.job_id
+    AND job_chunk.ordinal = late.ordinal;
+
 -- name: take_unsent
 -- Mark as sent the open chunks that need a message, which the caller sends after commit: none was ever sent for them,
--- or their claim has expired since.
+-- or their claim has expired or was late since.
 WITH due AS (
     SELECT
         chunk.job_id,
@@ -42,7 +83,7 @@ WITH due AS (
             )
         )
         AND (chunk.not_before IS NULL OR chunk.not_before <= now())
-        AND is_chunk_unsent_v1(chunk.sent_at, chunk.lease_until)
+        AND is_chunk_unsent_v2(chunk.sent_at, chunk.lease_until, chunk.claimed_at, chunk.late_at)
     ORDER BY chunk.job_id, chunk.ordinal
     FOR UPDATE OF chunk SKIP LOCKED
 )
@@ -63,7 +104,7 @@ INNER JOIN job ON chunk.job_id = job.id
 WHERE
     job.state = 'running'
     AND chunk.sent_at < now() - make_interval(secs => :resend_seconds)
-    AND is_chunk_free_v1(chunk.state, chunk.not_before, chunk.lease_until);
+    AND is_chunk_claimable_v1(chunk.state, chunk.not_before, chunk.lease_until, chunk.claimed_at, chunk.late_at);
 
 -- name: take_overdue
 -- Mark as sent again some of these chunks, in the order of sending.
@@ -76,7 +117,7 @@ WITH due AS (
     WHERE
         job.state = 'running'
         AND chunk.sent_at < now() - make_interval(secs => :resend_seconds)
-        AND is_chunk_free_v1(chunk.state, chunk.not_before, chunk.lease_until)
+        AND is_chunk_claimable_v1(chunk.state, chunk.not_before, chunk.lease_until, chunk.claimed_at, chunk.late_at)
     ORDER BY chunk.sent_at, chunk.job_id, chunk.ordinal
     LIMIT :missing
     FOR UPDATE OF chunk SKIP LOCKED
@@ -119,15 +160,16 @@ WHERE
     );
 
 -- name: claim_chunk
--- Lease a chunk of a job that is free, or the first that is; no row if other workers hold them, or if they are finished
--- or must wait. is_unsent: no message is under way for it.
+-- Lease a chunk of a job that is free or late, or the first that is; no row if other workers hold them, or if they are
+-- finished or must wait. is_unsent: no message is under way for it. taken_from: the token of a claim that was late.
 WITH free AS (
     SELECT
         chunk.job_id,
         chunk.ordinal,
         job.kind,
         classifier.name AS classifier,
-        is_chunk_unsent_v1(chunk.sent_at, chunk.lease_until) AS is_unsent
+        is_chunk_unsent_v2(chunk.sent_at, chunk.lease_until, chunk.claimed_at, chunk.late_at) AS is_unsent,
+        CASE WHEN chunk.claimed_at < chunk.late_at THEN chunk.lease_token END AS taken_from
     FROM job_chunk AS chunk
     INNER JOIN job ON chunk.job_id = job.id
     INNER JOIN classifier ON job.classifier_id = classifier.id
@@ -135,7 +177,7 @@ WITH free AS (
         chunk.job_id = :job_id
         AND (CAST(:ordinal AS integer) IS NULL OR chunk.ordinal = :ordinal)
         AND job.state = 'running'
-        AND is_chunk_free_v1(chunk.state, chunk.not_before, chunk.lease_until)
+        AND is_chunk_claimable_v1(chunk.state, chunk.not_before, chunk.lease_until, chunk.claimed_at, chunk.late_at)
         AND (
             NOT chunk.is_last
             OR NOT EXISTS (
@@ -157,7 +199,8 @@ SET
     lease_until = now() + make_interval(secs => :lease_seconds),
     not_before = NULL,
     worker = :worker,
-    claimed_at = now()
+    -- Not before it was late, or it would be late still.
+    claimed_at = greatest(now(), job_chunk.late_at)
 FROM free
 WHERE
     job_chunk.job_id = free.job_id
@@ -171,7 +214,19 @@ RETURNING
     job_chunk.is_last,
     free.kind,
     free.classifier,
-    free.is_unsent;
+    free.is_unsent,
+    free.taken_from,
+    job_chunk.late_at IS NOT NULL AS was_late;
+
+-- name: end_writer
+-- End the session that writes for a claim that was taken over, if there is one: it can no longer finish, and it holds
+-- locks that the result which counts must wait for.
+SELECT pg_terminate_backend(pid)
+FROM pg_stat_activity
+WHERE
+    application_name = format('venn-admit chunk %s', CAST(:lease_token AS text))
+    AND usename = current_user
+    AND datname = current_database();
 
 -- name: chunk_exemplars
 -- The exemplars of a chunk, in the order of the request.
@@ -341,6 +396,7 @@ SET
     attempts = CASE state WHEN 'failed' THEN 0 ELSE attempts END,
     sent_at = NULL,
     not_before = NULL,
+    late_at = NULL,
     finished_at = NULL
 WHERE
     job_id = :job_id

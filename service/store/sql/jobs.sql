@@ -100,7 +100,7 @@ WHERE
         FROM job_chunk AS chunk
         WHERE
             chunk.job_id = waiting.id
-            AND is_chunk_free_v1(chunk.state, chunk.not_before, chunk.lease_until)
+            AND is_chunk_claimable_v1(chunk.state, chunk.not_before, chunk.lease_until, chunk.claimed_at, chunk.late_at)
     )
 ORDER BY
     waiting.is_bulk = :bulk_first DESC,

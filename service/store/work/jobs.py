@@ -19,6 +19,8 @@ from venn_admit.service.store.work import notices
 
 # The longest time that a chunk waits after it fails, before it is tried again.
 MAX_RETRY_SECONDS = 60.0
+# A claim is late if it has lasted this many times as long as half of the job's chunks took, and so many seconds.
+_LATE_TIMES, _LATE_SECONDS = 3.0, 2.0
 # The kind of job that the others overtake; `jobs_in_turn` names it too.
 BULK = "score"
 
@@ -50,6 +52,8 @@ class Claim:
 
     kind: of the job. is_last: whether all other chunks of the job are done, for which this one has waited. is_unsent:
     whether no message of its own was under way, so that the message that led to it was sent for another chunk.
+    taken_from: the token of the claim of a slower worker, which this one ends; None if there was none. was_late:
+    whether a claim before this one was late, so that it may have been taken over.
     """
 
     job_id: int
@@ -62,6 +66,8 @@ class Claim:
     end_row: int
     is_last: bool
     is_unsent: bool
+    taken_from: UUID | None
+    was_late: bool
 
     @property
     def is_bulk(self) -> bool:
@@ -138,11 +144,23 @@ def add_job(
     return job_id
 
 
+def mark_late(connection: Connection, job_id: int | None) -> None:
+    """Let others take over chunks, of one job or of all, that were claimed much longer ago than others took.
+
+    This happens once to a chunk, and not while another of its job waits. Until somebody takes it over, the worker that
+    has it may finish it.
+    """
+    parameters = {"job_id": job_id, "times": _LATE_TIMES, "least_seconds": _LATE_SECONDS}
+    connection.execute(statement("job_chunks.mark_late"), parameters)
+
+
 def take_unsent(connection: Connection, job_id: int | None) -> list[tuple[int, int]]:
     """Return open chunks (job, ordinal) that need a message, of one job or of all, and mark them as sent.
 
-    A session that still writes for a claim that has expired is ended, whatever keeps its process.
+    A session that still writes for a claim that has expired is ended, whatever keeps its process. Chunks that are late
+    need a message too.
     """
+    mark_late(connection, job_id)
     connection.execute(statement("job_chunks.end_lost_writers"))
     return _sent(connection.execute(statement("job_chunks.take_unsent"), {"job_id": job_id}).all())
 
@@ -184,15 +202,21 @@ def cancel_unsent(connection: Connection, job_id: int, *, error: str) -> bool:
 def claim(
     connection: Connection, job_id: int, ordinal: int | None, *, worker: str, lease_seconds: float
 ) -> Claim | None:
-    """Lease a chunk, or with None the first of a job that is free.
+    """Lease a chunk, or with None the first of a job that is free or late.
 
-    The result is None if it is finished, cancelled, held by another worker or must be tried later.
+    The result is None if it is finished, cancelled, held by another worker or must be tried later. It takes several
+    statements if the chunk is late, so `connection` must commit each.
     """
     row = connection.execute(
         statement("job_chunks.claim_chunk"),
         {"job_id": job_id, "ordinal": ordinal, "worker": worker, "lease_seconds": lease_seconds},
     ).one_or_none()
-    return None if row is None else Claim(job_id, **row._mapping)
+    if row is None:
+        return None
+    claimed = Claim(job_id, **row._mapping)
+    if claimed.taken_from is not None:
+        connection.execute(statement("job_chunks.end_writer"), {"lease_token": str(claimed.taken_from)})
+    return claimed
 
 
 def claim_next(connection: Connection, *, bulk_first: bool, worker: str, lease_seconds: float) -> Claim | None:

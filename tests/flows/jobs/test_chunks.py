@@ -13,7 +13,8 @@ import psycopg
 import pyarrow as pa
 import pytest
 import structlog
-from sqlalchemy import Engine, Row
+from sqlalchemy import Engine, Row, text
+from sqlalchemy.exc import OperationalError
 
 from tests.running import EXAMPLES, Bench, ChunkLimits, Golden, chunk_ordinals, run_chunk
 from tests.workers.processes import wait_until
@@ -24,8 +25,9 @@ from venn_admit.service.flows.computing import chunk_runner, job_kinds
 from venn_admit.service.flows.exemplars.export import Export
 from venn_admit.service.flows.jobs import chunks, control
 from venn_admit.service.flows.jobs.chunks import ChunkRunner
+from venn_admit.service.flows.jobs.in_process import compute_job
 from venn_admit.service.flows.jobs.leases import renewed_lease
-from venn_admit.service.store.database.engine import at_once, transaction
+from venn_admit.service.store.database.engine import at_once, connect, transaction
 from venn_admit.service.store.exemplars.classifiers import Classifier
 from venn_admit.service.store.search.array_cache import ArrayCache, CachedSupport
 from venn_admit.service.store.work import jobs
@@ -177,6 +179,101 @@ class TestLease:
         found = chunk(edge, job_id)
         assert (found.worker, found.attempts, found.error) == ("rival", 2, None)
         assert found.state == ("done" if rival_finishes else "running")
+
+
+class TestLate:
+    """A chunk whose worker has taken much longer than others did for theirs."""
+
+    @pytest.fixture
+    def held(self, edge: Bench) -> jobs.Claim:
+        """The claim of a slow worker on the first chunk of a job, which is late; the others are done."""
+        claim = claim_of_slow(edge)
+        assert taken_unsent(edge) == [0]
+        return claim
+
+    def test_is_taken_over_once(self, edge: Bench, held: jobs.Claim, logged: list[MutableMapping[str, Any]]) -> None:
+        with at_once(edge.engine) as connection:
+            taken = jobs.claim(connection, held.job_id, 0, worker="quick", lease_seconds=600)
+        assert taken is not None
+        assert (taken.taken_from, taken.was_late, taken.is_unsent) == (held.lease_token, True, False)
+        pass_a_minute(edge, held.job_id)
+        assert taken_unsent(edge) == []
+        assert run_chunk(edge.runner(), held.job_id, 0) == 0
+        assert edge.runner().compute(taken) == 60
+        assert "chunk is late, it is taken over" in [entry["event"] for entry in logged]
+        assert (job(edge, held.job_id).state, len(decisions(edge))) == ("done", 160)
+
+    def test_of_the_slow_worker_nothing_counts_then(self, edge: Bench, held: jobs.Claim) -> None:
+        assert run_chunk(edge.runner(worker="quick"), held.job_id, 0) == 60
+        kept = decisions(edge)
+        assert edge.runner(worker="slow").compute(held) == 0
+        found = chunk(edge, held.job_id)
+        assert (found.state, found.worker, found.attempts, found.error) == ("done", "quick", 2, None)
+        assert decisions(edge) == kept
+
+    def test_the_slow_worker_may_still_be_first(self, edge: Bench, held: jobs.Claim) -> None:
+        assert edge.runner(worker="slow").compute(held) == 60
+        assert run_chunk(edge.runner(worker="quick"), held.job_id, 0) == 0
+        assert (chunk(edge, held.job_id).worker, chunk(edge, held.job_id).attempts) == ("slow", 1)
+        assert job(edge, held.job_id).state == "done"
+
+    def test_what_the_slow_worker_writes_is_not_awaited(self, edge: Bench, held: jobs.Claim) -> None:
+        """It holds a lock that every result needs, and would do so for as long as it stands still."""
+        with connect(edge.engine) as connection:
+            jobs.begin_writing(connection, held, lease_seconds=600)
+            connection.exec_driver_sql("LOCK TABLE decision IN ACCESS EXCLUSIVE MODE")
+            assert run_chunk(edge.runner(worker="quick"), held.job_id, 0) == 60
+            with pytest.raises(OperationalError):
+                connection.exec_driver_sql("SELECT 1")
+            connection.invalidate()
+        assert job(edge, held.job_id).state == "done"
+
+    def test_has_as_many_attempts_as_any_other(self, edge: Bench, held: jobs.Claim) -> None:
+        for attempt in (2, 3, 4):
+            with at_once(edge.engine) as connection:
+                killed = jobs.claim(connection, held.job_id, 0, worker="killed", lease_seconds=0)
+            assert killed is not None
+            assert killed.attempts == attempt
+        assert run_chunk(edge.runner(), held.job_id, 0) == 0
+        assert (chunk(edge, held.job_id).state, chunk(edge, held.job_id).attempts) == ("failed", 5)
+        control.reopen(edge.engine, held.job_id)
+        assert (chunk(edge, held.job_id).attempts, chunk(edge, held.job_id).late_at) == (0, None)
+
+    def test_is_taken_over_by_a_program_that_computes_the_job_itself(self, edge: Bench) -> None:
+        job_id = claim_of_slow(edge).job_id
+        compute_job(edge.engine, edge.runner(), job_id)
+        assert (chunk(edge, job_id).worker, job(edge, job_id).state) == ("here", "done")
+
+
+def claim_of_slow(bench: Bench) -> jobs.Claim:
+    """The claim of a slow worker on the first chunk of a job, a minute ago; the others have been done in no time."""
+    job_id = request(bench)
+    with at_once(bench.engine) as connection:
+        claim = jobs.claim(connection, job_id, 0, worker="slow", lease_seconds=600)
+    assert claim is not None
+    assert [run_chunk(bench.runner(), job_id, ordinal) for ordinal in (1, 2)] == [60, 40]
+    pass_a_minute(bench, job_id)
+    return claim
+
+
+def pass_a_minute(bench: Bench, job_id: int) -> None:
+    """Let what was claimed and is not done have been claimed a minute earlier, and sent before that."""
+    with transaction(bench.engine) as connection:
+        connection.execute(
+            text("""
+                UPDATE job_chunk
+                SET claimed_at = claimed_at - interval '1 minute',
+                    late_at = late_at - interval '1 minute',
+                    sent_at = least(coalesce(sent_at, 'infinity'), claimed_at) - interval '1 minute'
+                WHERE job_id = :job_id AND state = 'running'
+            """),
+            {"job_id": job_id},
+        )
+
+
+def taken_unsent(bench: Bench) -> list[int]:
+    with at_once(bench.engine) as connection:
+        return [ordinal for _, ordinal in jobs.take_unsent(connection, None)]
 
 
 class Interrupted(ArrayCache):

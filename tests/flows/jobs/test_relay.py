@@ -51,6 +51,28 @@ def claim(engine: Engine, job_id: int, ordinal: int, lease_seconds: float = 600.
     return claimed
 
 
+def compute(engine: Engine, job_id: int, ordinal: int) -> None:
+    """Claim a chunk, and have it done."""
+    claimed = claim(engine, job_id, ordinal)
+    with transaction(engine) as connection:
+        assert jobs.finish(connection, claimed)
+
+
+def lasts(engine: Engine, job_id: int, seconds: float, ordinal: int) -> None:
+    """Let a chunk have been claimed so long before it was done, or before now, and its message sent before that."""
+    with transaction(engine) as connection:
+        connection.execute(
+            text("""
+                UPDATE job_chunk
+                SET
+                    claimed_at = coalesce(finished_at, now()) - make_interval(secs => :seconds),
+                    sent_at = now() - interval '1 hour'
+                WHERE job_id = :job_id AND ordinal = :ordinal
+            """),
+            {"job_id": job_id, "seconds": seconds, "ordinal": ordinal},
+        )
+
+
 def age(engine: Engine, job_id: int) -> None:
     """Let all that has happened to the job be two minutes ago."""
     with transaction(engine) as connection:
@@ -187,3 +209,63 @@ def test_a_job_that_no_worker_can_know_of_is_cancelled(engine: Engine, job: int)
         assert jobs.claim(connection, job, 0, worker="here", lease_seconds=600) is None
     assert (cancelled.state, cancelled.error) == ("cancelled", "no broker")
     assert unsent(engine) == [], "no sweep sends it"
+
+
+@pytest.mark.parametrize(
+    ("others_seconds", "seconds", "is_late"),
+    [(10, 29, False), (10, 31, True), (0.01, 1.5, False), (0.01, 3, True)],
+)
+def test_a_chunk_is_late_that_takes_several_times_as_long_as_others(
+    engine: Engine, job: int, others_seconds: float, seconds: float, is_late: bool
+) -> None:
+    unsent(engine)
+    for ordinal in (0, 1):
+        compute(engine, job, ordinal)
+        lasts(engine, job, others_seconds, ordinal)
+    claim(engine, job, 2)
+    lasts(engine, job, seconds, 2)
+    assert unsent(engine) == ([2] if is_late else [])
+    assert unsent(engine) == []
+
+
+def test_a_chunk_that_is_late_is_sent_again_if_its_message_is_lost(engine: Engine, job: int) -> None:
+    unsent(engine)
+    compute(engine, job, 0)
+    compute(engine, job, 1)
+    claim(engine, job, 2)
+    lasts(engine, job, 60, 2)
+    assert unsent(engine) == [2]
+    assert overdue(engine) == []
+    age(engine, job)
+    assert overdue(engine) == [2]
+
+
+def test_no_chunk_is_late_while_another_waits(engine: Engine, job: int) -> None:
+    unsent(engine)
+    compute(engine, job, 0)
+    claim(engine, job, 1)
+    lasts(engine, job, 60, 1)
+    assert unsent(engine) == []
+    claim(engine, job, 2)
+    assert unsent(engine) == [1]
+
+
+def test_no_chunk_is_late_before_another_is_done(engine: Engine, job: int) -> None:
+    unsent(engine)
+    for ordinal in CHUNKS:
+        claim(engine, job, ordinal)
+        lasts(engine, job, 3600, ordinal)
+    assert unsent(engine) == []
+
+
+def test_the_chunk_that_others_precede_is_never_late(engine: Engine, job: int) -> None:
+    """It does something else, so that it takes as long as that takes."""
+    with transaction(engine) as connection:
+        connection.execute(text("UPDATE job_chunk SET is_last = TRUE WHERE ordinal = 2"))
+    unsent(engine)
+    compute(engine, job, 0)
+    compute(engine, job, 1)
+    unsent(engine)
+    claim(engine, job, 2)
+    lasts(engine, job, 3600, 2)
+    assert unsent(engine) == []

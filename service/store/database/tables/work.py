@@ -156,6 +156,11 @@ job_chunk = Table(
         DateTime(timezone=True),
         comment="When it was last claimed; null if it was not, or by a version of the program before 0041.",
     ),
+    Column(
+        "late_at",
+        DateTime(timezone=True),
+        comment="When its claim was found to last much longer than others of the job, once at most; else null.",
+    ),
     PrimaryKeyConstraint("job_id", "ordinal"),
     CheckConstraint("state IN ('pending', 'running', 'done', 'failed')", name="state"),
     CheckConstraint("end_row > first_row", name="rows"),
