@@ -213,7 +213,7 @@ def test_a_job_that_no_worker_can_know_of_is_cancelled(engine: Engine, job: int)
 
 @pytest.mark.parametrize(
     ("others_seconds", "seconds", "is_late"),
-    [(10, 29, False), (10, 31, True), (0.01, 1.5, False), (0.01, 3, True)],
+    [(10, 29, False), (10, 31, True), (0.01, 4, False), (0.01, 6, True)],
 )
 def test_a_chunk_is_late_that_takes_several_times_as_long_as_others(
     engine: Engine, job: int, others_seconds: float, seconds: float, is_late: bool
