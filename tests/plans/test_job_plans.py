@@ -17,8 +17,9 @@ AWAITED = "awaited_chunk_v1 AS awaited"
 WRITTEN_OUT = {
     FREE: """((chunk.not_before IS NULL OR chunk.not_before <= now()) AND chunk.state IN ('pending', 'running')
         AND (chunk.state = 'pending' OR chunk.lease_until < now()))""",
-    CLAIMABLE: """((chunk.not_before IS NULL OR chunk.not_before <= now()) AND chunk.state IN ('pending', 'running')
-        AND (chunk.state = 'pending' OR chunk.lease_until < now() OR chunk.claimed_at < chunk.late_at))""",
+    CLAIMABLE: """(((chunk.not_before IS NULL OR chunk.not_before <= now()) AND chunk.state IN ('pending', 'running')
+        AND (chunk.state = 'pending' OR chunk.lease_until < now()))
+        OR (chunk.state = 'running' AND chunk.claimed_at < chunk.late_at))""",
     UNSENT: """(chunk.sent_at IS NULL
         OR coalesce(chunk.lease_until < now() AND chunk.sent_at <= chunk.lease_until, FALSE)
         OR coalesce(chunk.claimed_at < chunk.late_at AND chunk.sent_at < chunk.late_at, FALSE))""",

@@ -1,4 +1,4 @@
--- Whether a chunk of a running job is free, as by is_chunk_free_v1, or late: whoever has it has taken much longer than
+-- Whether a chunk of a running job is free or late: whoever has it has taken much longer than
 -- others did for theirs.
 --
 -- The planner puts the expression in the place of the call, so that the index of open chunks serves it.
@@ -13,6 +13,5 @@ RETURNS boolean
 LANGUAGE sql
 STABLE
 PARALLEL SAFE
-RETURN (not_before IS NULL OR not_before <= now())
-AND state IN ('pending', 'running')
-AND (state = 'pending' OR lease_until < now() OR claimed_at < late_at);
+RETURN venn_admit.is_chunk_free_v1(state, not_before, lease_until)
+OR (state = 'running' AND claimed_at < late_at);

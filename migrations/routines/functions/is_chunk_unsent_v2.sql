@@ -11,6 +11,5 @@ RETURNS boolean
 LANGUAGE sql
 STABLE
 PARALLEL SAFE
-RETURN sent_at IS NULL
-OR coalesce(lease_until < now() AND sent_at <= lease_until, FALSE)
+RETURN venn_admit.is_chunk_unsent_v1(sent_at, lease_until)
 OR coalesce(claimed_at < late_at AND sent_at < late_at, FALSE);
