@@ -4,10 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from celery import Celery
 from sqlalchemy import Engine, Row, text
 
 from tests.running import Arrays, Bench
+from tests.workers.processes import wait_until
 from venn_admit.service.core.types import KnnParameters
+from venn_admit.service.flows.jobs.control import relay
 from venn_admit.service.flows.jobs.submit import Send
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.work import jobs
@@ -72,6 +75,16 @@ def written(engine: Engine) -> dict[str, list[str]]:
 def progress(engine: Engine, job_id: int) -> jobs.Progress:
     with connect(engine) as connection:
         return jobs.progress(connection, job_id)
+
+
+def relay_until_done(engine: Engine, sender: Celery, job_id: int) -> None:
+    """Send again, sooner than a requester does, what nobody has a lease on."""
+
+    def done() -> bool:
+        relay(engine, sender, job_id, resend_seconds=0.5)
+        return progress(engine, job_id).state == "done"
+
+    wait_until(done, "the job is done")
 
 
 def rows(engine: Engine, query: str, **parameters: Any) -> list[Row[Any]]:

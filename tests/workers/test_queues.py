@@ -20,6 +20,7 @@ from tests.workers.samples import (
     exemplars,
     make_clusters,
     progress,
+    relay_until_done,
     request_score,
     rows,
     value,
@@ -142,15 +143,8 @@ def test_a_worker_that_stands_still_holds_up_its_own_chunk_and_no_other(
     (held,) = rows(engine, "SELECT ordinal, worker, finished_at FROM job_chunk WHERE state = 'running'")
     start_worker("quick")
     wait_until(lambda: progress(engine, job_id).rows_done >= SCORED_ROWS - CHUNK_ROWS, "the rest is done")
-
-    def taken_over() -> bool:
-        relay(engine, sender)
-        return done(engine, job_id)
-
-    wait_until(taken_over, "its chunk is done")
-    again = {row.ordinal: row.worker for row in claims(engine, job_id) if row.attempts > 1}
-    assert list(again) == [held.ordinal]
-    assert again[held.ordinal] != held.worker
+    relay_until_done(engine, sender, job_id)
+    assert_taken_over(engine, job_id, held)
     assert len(written(engine)[DECISIONS]) == SCORED_ROWS
 
 
@@ -165,21 +159,21 @@ def test_a_slow_worker_does_not_hold_up_a_job(
     stop_computing(engine, job_id, slow)
     (held,) = rows(engine, "SELECT ordinal, worker FROM job_chunk WHERE state = 'running'")
     quick = start_worker("quick")
-
-    def is_over() -> bool:
-        relay(engine, sender)
-        return done(engine, job_id)
-
-    wait_until(is_over, "the job is done")
-    again = {row.ordinal: row.worker for row in claims(engine, job_id) if row.attempts > 1}
-    assert list(again) == [held.ordinal]
-    assert again[held.ordinal] != held.worker
+    relay_until_done(engine, sender, job_id)
+    assert_taken_over(engine, job_id, held)
     wait_until(lambda: quick.of_event("chunk is late, it is taken over"), "it says so")
     kept = written(engine)
     slow.family()[1].resume()
     wait_until(lambda: slow.of_event("lease was lost, result is dropped"), "the slow one has finished too")
     assert written(engine) == kept
     assert len(kept[DECISIONS]) == SCORED_ROWS
+
+
+def assert_taken_over(engine: Engine, job_id: int, held: Row[Any]) -> None:
+    """Another worker computed the chunk that was held, and no other chunk was computed again."""
+    again = {row.ordinal: row.worker for row in claims(engine, job_id) if row.attempts > 1}
+    assert list(again) == [held.ordinal]
+    assert again[held.ordinal] != held.worker
 
 
 def stop_computing(engine: Engine, job_id: int, worker: WorkerProcess) -> None:

@@ -24,7 +24,17 @@ from tests.workers.processes import (
     running_worker,
     wait_until,
 )
-from tests.workers.samples import CHUNK_ROWS, DECISIONS, SCORED_ROWS, progress, request_score, rows, value, written
+from tests.workers.samples import (
+    CHUNK_ROWS,
+    DECISIONS,
+    SCORED_ROWS,
+    progress,
+    relay_until_done,
+    request_score,
+    rows,
+    value,
+    written,
+)
 from venn_admit.service import broker
 from venn_admit.service.cli.worker_process import worker_environment
 from venn_admit.service.errors import JobError, NotReadyError
@@ -115,16 +125,6 @@ def logged_chunks(workers: list[WorkerProcess], count: int) -> list[list[dict[st
 
     wait_until(lambda: sum(map(len, shares())) >= count, "each chunk is in a log")
     return shares()
-
-
-def relay_until_done(engine: Engine, sender: Celery, job_id: int) -> None:
-    """Send again, sooner than a requester does, what nobody has a lease on."""
-
-    def done() -> bool:
-        relay(engine, sender, job_id, resend_seconds=0.5)
-        return progress(engine, job_id).state == "done"
-
-    wait_until(done, "the job is done")
 
 
 def test_two_workers_give_the_rows_of_one(
