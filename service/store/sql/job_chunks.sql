@@ -22,7 +22,7 @@ WHERE job_id = :job_id;
 
 -- name: mark_late
 -- Let others take over the chunks that are late, once each: of a job, or of all, of which nothing else is left, those
--- whose claim has lasted several times as long as half of the job's chunks took. Whoever has one may still finish it.
+-- whose claim has lasted several times the median of those that are done. Whoever has one may still finish it.
 WITH late AS (
     SELECT
         chunk.job_id,

@@ -19,7 +19,7 @@ from venn_admit.service.store.work import notices
 
 # The longest time that a chunk waits after it fails, before it is tried again.
 MAX_RETRY_SECONDS = 60.0
-# A claim is late if it has lasted this many times as long as half of the job's chunks took, and so many seconds.
+# A claim is late if it has lasted this many times the median of the job's chunks that are done, and so many seconds.
 _LATE_TIMES, _LATE_SECONDS = 3.0, 5.0
 # The kind of job that the others overtake; `jobs_in_turn` names it too.
 BULK = "score"
