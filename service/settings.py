@@ -1,12 +1,15 @@
 """Settings from the environment (`VENN_ADMIT_*`). This is the one place that reads it, on behalf of the shells."""
 
+import hashlib
 import os
+import pwd
 import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from stat import S_IXOTH
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -41,13 +44,29 @@ def days(text: str) -> timedelta:
 def default_home() -> Path:
     """Return the default folder: the XDG data folder on every platform, except for root.
 
-    macOS's own data folder has a space in its name, which Postgres' starter does not accept. Root gets a folder that
-    the system user of its embedded Postgres can reach, unless its home holds data already.
+    macOS's own data folder has a space in its name, which Postgres' starter does not accept. The system user of root's
+    embedded Postgres must be able to reach the folder. If it cannot pass through the home, or if the home belongs to
+    somebody else, root gets a folder for this home alone. A folder that holds root's data already is used again.
     """
     usual = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "venn-admit"
-    if os.geteuid() or os.environ.get("XDG_DATA_HOME") or (usual.expanduser() / "postgres").exists():
+    if os.geteuid() or os.environ.get("XDG_DATA_HOME"):
         return usual
-    return _HOME_FOR_ROOT
+    home = Path.home().resolve()
+    owner = home.stat().st_uid if home.exists() else 0
+    data = usual.expanduser() / "postgres"
+    elsewhere = _outside(home, owner)
+    if data.exists() and data.stat().st_uid != owner:
+        return usual  # the owner's own data would belong to the owner
+    is_open = owner == 0 and all(folder.stat().st_mode & S_IXOTH for folder in (home, *home.parents) if folder.exists())
+    return usual if is_open and not (elsewhere / "postgres").exists() else elsewhere
+
+
+def _outside(home: Path, owner: int) -> Path:
+    """Return the folder for root's data by a home that is not to hold them."""
+    if home == Path(pwd.getpwuid(0).pw_dir).resolve():
+        return _HOME_FOR_ROOT
+    key = hashlib.sha256(os.fsencode(f"{owner}:{home}")).hexdigest()[:12]
+    return _HOME_FOR_ROOT / "homes" / f"{re.sub(r'[^a-zA-Z0-9.-]+', '-', home.name)}-{key}"
 
 
 class Settings(BaseSettings):

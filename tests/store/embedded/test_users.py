@@ -78,10 +78,10 @@ def line_from(process: "subprocess.Popen[str]") -> str:
 
 
 def finish(process: "subprocess.Popen[str]") -> str:
-    """End a program in order; what it said on its error channel."""
-    _, complaints = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == 0, complaints
-    return complaints
+    """End a program in order; what it said on its error channel, except where it keeps the data."""
+    _, said = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 0, said
+    return "".join(line for line in said.splitlines(keepends=True) if not line.startswith("the data are kept in "))
 
 
 def query(url: str, statement: str) -> object:
