@@ -16,7 +16,8 @@ ADVICE: Mapping[Code, str] = {
     Code.UNLABELLED: "score(...) takes rows without labels",
     Code.NO_VECTORS: 'classifier.calibrate(method="venn-abers") needs none',
     Code.VECTORS_UNWANTED: "connection.create(..., dimension=D) makes a classifier that takes them",
-    Code.EXTRACTOR_DIFFERS: "connection.create_generation(classifier, extractor=...) adds it",
+    Code.EXTRACTOR_DIFFERS: "connection.create_generation(classifier, extractor=...) adds it; without exemplars, "
+    "connection.state_extractor(classifier, extractor) corrects it",
     Code.EXTRACTOR_MISSING: "the argument extractor states it",
     Code.EXTRACTOR_UNSTATED: "connection.state_extractor(classifier, extractor) states it",
     Code.NO_CLASSIFIER: "call connection.create(...)",

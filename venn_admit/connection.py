@@ -175,7 +175,7 @@ class Connection:
 
     @advising()
     def state_extractor(self, name: str, extractor: str) -> Classifier:
-        """State which extractor the exemplars that are stored come from, if none was stated; it cannot be changed.
+        """State which extractor the vectors come from, or correct that while no exemplars are stored.
 
         Args:
             name: The classifier's name, or NAME@NUMBER.
@@ -184,7 +184,7 @@ class Connection:
         Raises:
             InvalidInputError: It is not a valid version.
             NotFoundError: There is no such classifier.
-            ConflictError: Another one was stated.
+            ConflictError: There are exemplars, and another one was stated for them.
         """
         return Classifier(self._runtime, generations.state_extractor(self._runtime.engine, name, extractor))
 

@@ -150,7 +150,7 @@ class Connection:
         return Classifier(self._transport, done["after"], generation)
 
     def state_extractor(self, name: str, extractor: str) -> Classifier:
-        """State which extractor the exemplars that are stored come from, if none was stated; it cannot be changed.
+        """State which extractor the vectors come from, or correct that while no exemplars are stored.
 
         The key needs the scope `admin`.
 
@@ -161,7 +161,7 @@ class Connection:
         Raises:
             InvalidInputError: It is not a valid version.
             NotFoundError: There is no such classifier.
-            ConflictError: Another one was stated.
+            ConflictError: There are exemplars, and another one was stated for them.
             AccessError: The key does not allow it.
         """
         answer = self._transport.put("classifiers", name, "extractor", body={"extractor": extractor})

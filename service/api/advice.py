@@ -12,7 +12,8 @@ ADVICE: Mapping[Code, str] = {
     Code.NO_VECTORS: f'POST {_OF_CLASSIFIER}/calibrations with "method": "venn-abers" needs none',
     Code.VECTORS_UNWANTED: 'POST /v1/classifiers with "dimension" makes a classifier that takes them',
     Code.SETTING_IN_USE: f"POST {_OF_CLASSIFIER}/calibrations with the settings of the other one",
-    Code.EXTRACTOR_DIFFERS: f"POST {_OF_CLASSIFIER}/generations adds it",
+    Code.EXTRACTOR_DIFFERS: f"POST {_OF_CLASSIFIER}/generations adds it; "
+    f"without exemplars, PUT {_OF_CLASSIFIER}/extractor corrects it",
     Code.EXTRACTOR_MISSING: 'state it as "extractor"',
     Code.EXTRACTOR_UNSTATED: f"PUT {_OF_CLASSIFIER}/extractor states it",
     Code.NO_CLASSIFIER: "POST /v1/classifiers makes one",

@@ -13,7 +13,8 @@ ADVICE: Mapping[Code, str] = {
     Code.ENCODER_UNNAMED: "--encoder FOLDER names it",
     Code.PARAMETERS_UNREADABLE: "run `venn-admit export NAME --what parameters`",
     Code.SETTING_IN_USE: "run `venn-admit calibrate {classifier}` with the options of the other one",
-    Code.EXTRACTOR_DIFFERS: "`venn-admit generation create {classifier} --extractor VERSION` adds it",
+    Code.EXTRACTOR_DIFFERS: "`venn-admit generation create {classifier} --extractor VERSION` adds it; "
+    "without exemplars, `venn-admit generation extractor {classifier} VERSION` corrects it",
     Code.EXTRACTOR_MISSING: "--extractor VERSION states it",
     Code.EXTRACTOR_UNSTATED: "`venn-admit generation extractor {classifier} VERSION` states it",
     Code.INDEX_EXISTS: "run `venn-admit index drop {classifier}`",

@@ -61,8 +61,11 @@ def test_train_and_apply(program: Program, files: Path, tmp_path: Path) -> None:
     assert trained.code == 0, trained.stderr
     assert trained.result["classes"] == ["bad", "good"]
     assert (trained.result["documents"], trained.result["dimension"], trained.result["cut"]) == (200, 8, 0)
+    version = trained.result["extractor_version"]
     again = program("extract", "train", files / "train.csv", "--encoder", network, "--out", model, *SMALL, "--json")
     assert again.result == trained.result
+    said = program("extract", "train", files / "train.csv", "--encoder", network, "--out", model, *SMALL).stdout
+    assert said.endswith(f" its extractor version is {version}.\n")
     assert (program.home / "states").stat().st_mode & 0o077 == 0
 
     applied = program("extract", "apply", model, files / "test.csv", "--encoder", network, "--out", out, "--json")
@@ -70,12 +73,14 @@ def test_train_and_apply(program: Program, files: Path, tmp_path: Path) -> None:
     assert (applied.result["rows"], applied.result["labelled"]) == (100, 100)
     table = pq.read_table(out).to_pylist()
     right = [row["label"] == int(np.argmax(row["logits"])) for row in table]
+    assert applied.result["extractor_version"] == version
     assert applied.result["accuracy"] == pytest.approx(sum(right) / 100)
     assert (table[0]["external_id"], len(table[0]["vector"])) == ("test-1", 8)
     assert '"text": "The ' in table[0]["attributes"]
 
     told = program("extract", "apply", model, files / "new.csv", "--encoder", network, "--out", out)
-    assert (told.code, told.stdout.splitlines()[-1]) == (0, f"Wrote 20 exemplars to {out}.")
+    said = f"Wrote 20 exemplars to {out}; their extractor version is {version}."
+    assert (told.code, told.stdout.splitlines()[-1]) == (0, said)
     assert pq.read_table(out)["label"].null_count == 20
 
 

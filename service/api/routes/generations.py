@@ -101,7 +101,7 @@ def _switched_payload(switched: Switch) -> dict[str, Any]:
     responses=problems(404, 409, 413),
 )
 def put_extractor(request: Request, classifier: ClassifierName, given: StatedExtractor) -> dict[str, Any]:
-    """State which extractor the exemplars that are stored come from, if none was stated; it cannot be changed."""
+    """State which extractor the vectors come from, or correct that while no exemplars are stored."""
     stated = state_extractor(
         runtime_of(request).engine,
         classifier,

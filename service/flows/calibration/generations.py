@@ -146,7 +146,7 @@ def state_extractor(
     by: Caller | None = None,
     on_stored: Callable[[Connection, Classifier], object] = lambda *_: None,
 ) -> Classifier:
-    """State which extractor the exemplars of a generation come from, for one that has not stated any.
+    """State which extractor the exemplars of a generation come from; once it has some, this cannot be changed.
 
     Args:
         engine: The database.
@@ -158,21 +158,22 @@ def state_extractor(
     Raises:
         InvalidInputError: It is not a valid version.
         NotFoundError: There is no such classifier.
-        ConflictError: The generation has stated another one.
+        ConflictError: The generation has exemplars, and has stated another one.
     """
     check_extractor(extractor)
     with transaction(engine) as connection:
         found = classifiers.by_name(connection, name)
+        exemplars.lock_ingestion(connection, found)
         classifiers.lock(connection, found)
         found = classifiers.by_id(connection, found.id)
-        if found.extractor not in (None, extractor):
+        if found.extractor not in (None, extractor) and any(exemplars.split_counts(connection, found).values()):
             raise ConflictError(
                 f"the exemplars of {found.name!r} come from extractor {found.extractor!r}, and cannot come from "
                 f"{extractor!r} too; add a generation for it",
                 code=Code.EXTRACTOR_DIFFERS,
                 classifier=found.shared_name,
             )
-        if found.extractor is None:
+        if found.extractor != extractor:
             classifiers.set_extractor(connection, found, extractor)
             note(connection, "state_extractor", found.address, by)
         stated = classifiers.by_id(connection, found.id)

@@ -106,6 +106,19 @@ def test_a_file_that_states_none_can_be_stated_for(first: Bench) -> None:
     assert ingest(first.engine, "one", FileSource(path, extractor="v1"), "train").new == 4
 
 
+def test_one_that_is_wrong_is_corrected_while_there_are_no_exemplars(first: Bench) -> None:
+    create_generation(first.engine, "one", extractor="v1")
+    with pytest.raises(ConflictError) as refused:
+        first.ingest("one@2", file(first, "b", "v2"), "train")
+    assert refused.value.code == Code.EXTRACTOR_DIFFERS
+    assert state_extractor(first.engine, "one@2", "v2").extractor == "v2"
+    first.ingest("one@2", file(first, "b", "v2"), "train")
+    with pytest.raises(ConflictError, match="come from extractor 'v2'") as refused:
+        state_extractor(first.engine, "one@2", "v3")
+    assert refused.value.code == Code.EXTRACTOR_DIFFERS
+    assert find(first.engine, "one@2").extractor == "v2"
+
+
 def test_each_generation_has_its_own(first: Bench) -> None:
     create_generation(first.engine, "one", extractor="v2")
     first.ingest("one@2", file(first, "a", "v2"), "train")

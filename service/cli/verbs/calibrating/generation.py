@@ -89,15 +89,13 @@ def extractor(
     version: Annotated[str, typer.Argument(help="Version of the extractor.")],
     as_json: Json = False,
 ) -> None:
-    """State which extractor the exemplars that are stored come from, if none was stated; it cannot be changed."""
+    """State which extractor the vectors come from, or correct that while no exemplars are stored."""
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.flows.calibration.generations import state_extractor
     from venn_admit.service.payloads.catalogue import created_payload
 
     found = state_extractor(open_session().engine, name, version)
-    print_result(
-        as_json, created_payload(found), f"The exemplars of {found.name} come from extractor {found.extractor}."
-    )
+    print_result(as_json, created_payload(found), f"The vectors of {found.name} come from extractor {found.extractor}.")
 
 
 def _switched(done: "Switch") -> list[str]:

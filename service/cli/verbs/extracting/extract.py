@@ -143,7 +143,8 @@ def train(
         f"Trained for {counted(len(trained.log), 'epoch')}; epoch {trained.best_epoch} is best: on the dev split, "
         f"accuracy {best.dev_accuracy:.3f}, F0.5 {best.dev_f_half:.3f}.",
         f"The memory layer is in {out}: {len(model.class_names)} classes "
-        f"({', '.join(map(shown, model.class_names[:10]))}), D = {model.vector_length}.",
+        f"({', '.join(map(shown, model.class_names[:10]))}), D = {model.vector_length}; its extractor version is "
+        f"{model.extractor_version}.",
     )
 
 
@@ -237,6 +238,6 @@ def apply(
         },
         *left_out_line(file, states),
         encoded_line(file, states),
-        f"Wrote {counted(done.rows, 'exemplar')} to {out}.",
+        f"Wrote {counted(done.rows, 'exemplar')} to {out}; their extractor version is {layer.version_at(asked)}.",
         *accuracy,
     )
