@@ -32,6 +32,14 @@ def last_layer(vectors: np.ndarray[Any, Any], logits: np.ndarray[Any, Any]) -> t
     return layer
 
 
+def test_it_says_what_it_is_before_the_two_commands() -> None:
+    title, about, commands, *_ = README.read_text("utf-8").split("\n\n")
+    assert title == "# venn-admit"
+    assert about.startswith("**May I act on this prediction?** For ")
+    assert len(about.splitlines()) <= 3
+    assert [line.split("#")[0].strip() for line in commands.splitlines()] == ["make demo", "make test"]
+
+
 def test_ten_lines_of_python(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VENN_ADMIT_DATABASE_URL", database)
     monkeypatch.setenv("VENN_ADMIT_HOME", str(tmp_path / "home"))
