@@ -131,7 +131,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A calibration, which new decisions are made by.
+    """A calibration, which new decisions are made by. As text, its settings and figures in some lines.
 
     Attributes:
         id: Its number.
@@ -163,6 +163,11 @@ class Calibration:
     singleton_share: float | None
     score: str | None
     certificate: Certificate | None
+
+    def __str__(self) -> str:
+        from venn_admit.texts import calibration_text
+
+        return calibration_text(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +213,7 @@ class SettingOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Settings to choose from before split vp is looked at.
+    """Settings to choose from before split vp is looked at. As text, a table with the proposal.
 
     The best of many looks better on mc than it is, so judge what you choose by data that had no part in the choice.
 
@@ -227,6 +232,11 @@ class Comparison:
     outcomes: tuple[SettingOutcome, ...]
     left_out: Mapping[str, str]
     proposal: SettingOutcome | None
+
+    def __str__(self) -> str:
+        from venn_admit.texts import comparison_text
+
+        return comparison_text(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +258,7 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision on one point, and why.
+    """The decision on one point, and why. As text, this in some lines.
 
     Attributes:
         admitted: The class that is admitted; None if the prediction is rejected.
@@ -274,6 +284,11 @@ class Decision:
     calibration: int
     evidence: Mapping[str, Any]
 
+    def __str__(self) -> str:
+        from venn_admit.texts import decision_text
+
+        return decision_text(self)
+
 
 class Evaluation:
     """What each method admits of labelled data, and how often it is right. As text, it is a report in tables."""
@@ -287,7 +302,7 @@ class Evaluation:
     def __str__(self) -> str:
         from venn_admit.service.report.evaluation.terminal import report_tables
 
-        return _text(report_tables(self._found))
+        return text_of(report_tables(self._found))
 
     def to_dict(self) -> dict[str, Any]:
         """Return every figure, as `venn-admit evaluate --json` prints it."""
@@ -316,7 +331,7 @@ class Report:
     def __str__(self) -> str:
         from venn_admit.service.report.calibration.tables import calibration_tables
 
-        return _text(calibration_tables(self._found, CALLS))
+        return text_of(calibration_tables(self._found, CALLS))
 
     def to_dict(self) -> dict[str, Any]:
         """Return every figure, as `venn-admit report --json` prints it."""
@@ -345,7 +360,7 @@ class Monitor:
     def __str__(self) -> str:
         from venn_admit.service.report.monitoring.tables import monitor_tables
 
-        return _text(monitor_tables(self._found))
+        return text_of(monitor_tables(self._found))
 
     @property
     def alarm(self) -> bool:
@@ -370,7 +385,7 @@ class TrainingWhatIf:
         from venn_admit.service.report.calibration.tables import section_tables
         from venn_admit.service.report.what_if.training import training_heading, training_sections
 
-        return _text(section_tables(training_heading(self._found), training_sections(self._found, limit=_LISTED)))
+        return text_of(section_tables(training_heading(self._found), training_sections(self._found, limit=_LISTED)))
 
     @property
     def flipped(self) -> Mapping[str, tuple[str | None, str | None]]:
@@ -403,7 +418,7 @@ class SettingsWhatIf:
         from venn_admit.service.report.evaluation.terminal import table_view
         from venn_admit.service.report.what_if.settings import settings_table
 
-        return _text(table_view(settings_table(self._found)))
+        return text_of(table_view(settings_table(self._found)))
 
     @property
     def outcomes(self) -> tuple[SettingOutcome, ...]:
@@ -525,7 +540,8 @@ def decision_of(found: DecidedVector, classes: Sequence[str]) -> Decision:
     )
 
 
-def _text(tables: RenderableType) -> str:
+def text_of(tables: RenderableType) -> str:
+    """Return what rich shows, as text without colours."""
     console = Console(file=StringIO(), width=_WIDTH)
     with console.capture() as captured:
         console.print(tables)

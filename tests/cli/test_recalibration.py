@@ -65,7 +65,7 @@ def test_people_are_told(own_calibrated: Program, tmp_path: Path) -> None:
     said = own_calibrated("ingest", NAME, more(tmp_path), "--split", "held-out").stdout
     assert f"A recalibration is due: run `venn-admit recalibrate {NAME}`, or leave it to beat." in said
     said = own_calibrated("recalibrate").stdout
-    assert f"{NAME} (alpha 0.2, delta 1, kappa 10): calibration 2 is current; for held-out data, " in said
+    assert f"{NAME} (venn-admit, alpha 0.2, delta 1, kappa 10): calibration 2 is current; for held-out data, " in said
 
 
 def test_training_exemplars_that_wait_are_counted_wherever_one_looks(own_calibrated: Program, tmp_path: Path) -> None:

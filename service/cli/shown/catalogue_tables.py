@@ -1,7 +1,6 @@
 """What is stored of classifiers, as tables."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -21,8 +20,8 @@ _MOST_EDGES = 6
 
 
 def classifiers_table(found: list[Listed]) -> RenderableType:
-    """Return a table with a line per classifier, of 80 columns for names and counts of usual length."""
-    columns = ("classifier", "classes", "train", "held-out", "scored", "labels", "calibration", "jobs")
+    """Return a table with a line per classifier."""
+    columns = ("classifier", "classes", "train", "held-out", "scored", "labels", "jobs", "calibration")
     rows = [
         (
             one.classifier.name,
@@ -31,12 +30,12 @@ def classifiers_table(found: list[Listed]) -> RenderableType:
             sum(one.counts.exemplars[split] for split in HELD_OUT_SPLITS),
             one.counts.exemplars[Split.SCORED],
             sum(one.counts.labelled.values()),
-            None if one.in_use is None else str(one.in_use.calibration_id),
             one.counts.running_jobs,
+            None if one.in_use is None else f"{one.in_use.calibration_id}: {_with_outcome(one.in_use)}",
         )
         for one in found
     ]
-    return _with_certified(columns, rows, [one.in_use for one in found], title=None)
+    return table(columns, rows)
 
 
 def generations_table(found: list[Listed]) -> RenderableType:
@@ -51,11 +50,11 @@ def generations_table(found: list[Listed]) -> RenderableType:
             one.counts.exemplars[Split.TRAIN],
             sum(one.counts.exemplars[split] for split in HELD_OUT_SPLITS),
             one.counts.exemplars[Split.SCORED],
-            None if one.in_use is None else str(one.in_use.calibration_id),
+            None if one.in_use is None else f"{one.in_use.calibration_id}{_outcome(one.in_use)}",
         )
         for one in found
     ]
-    return _with_certified(columns, rows, [one.in_use for one in found], title=None)
+    return table(columns, rows)
 
 
 def show_tables(found: Shown) -> Iterator[RenderableType]:
@@ -79,7 +78,7 @@ def show_tables(found: Shown) -> Iterator[RenderableType]:
 
 
 def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
-    yield _settings_table(found.settings)
+    yield _settings_table(found.settings, date="retired")
     by_id = {setting.id: setting for setting in found.settings}
     columns = ("calibration", "setting", "made", "why", "mc", "vp", "state")
     rows = [
@@ -98,12 +97,22 @@ def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
 
 
 def setting_text(settings: MethodSettings) -> str:
-    """A setting in brief, as people tell it from others."""
-    if not isinstance(settings, CalibratorSettings):
-        asked = settings.certification
-        said = "" if asked is None else f", certify {','.join(asked.kinds)} with confidence {asked.confidence}"
-        return f"{method_of(settings)}, alpha {settings.alpha}, score {settings.score or AUTO}{said}"
-    return f"alpha {settings.alpha}, delta {settings.delta:g}, kappa {settings.kappa}"
+    """A setting in brief, as people tell it from others: its method, error level, score or bands, and promise."""
+    brief = f"{method_of(settings)}, alpha {settings.alpha}"
+    if isinstance(settings, CalibratorSettings):
+        return f"{brief}, delta {settings.delta:g}, kappa {settings.kappa}"
+    asked = settings.certification
+    promise = "pointwise" if asked is None else f"certify {', '.join(asked.kinds)} with confidence {asked.confidence}"
+    return f"{brief}, score {settings.score or AUTO}, {promise}"
+
+
+def _with_outcome(setting: Calibrator) -> str:
+    return f"{setting_text(setting.settings)}{_outcome(setting)}"
+
+
+def _outcome(setting: Calibrator) -> str:
+    """What became of a setting's certificate, if one was asked for."""
+    return {None: "", True: ": certified", False: ": not certified"}[setting.is_certified]
 
 
 def _generation(classifier: Classifier) -> str:
@@ -151,7 +160,7 @@ def _settings(found: Shown) -> Iterator[RenderableType]:
         method = " --method venn-abers" if found.classifier.knn is None else ""
         yield Text(f"There is no calibration yet: run `venn-admit calibrate {name}{method}`.")
         return
-    yield _settings_table([setting for setting in found.settings if setting.retired_at is None])
+    yield _settings_table([setting for setting in found.settings if setting.retired_at is None], date="made")
     for setting in found.settings:
         if setting.due_error is not None:
             yield Text(f"Setting {setting.id} could not be recalibrated: {setting.due_error}")
@@ -160,56 +169,37 @@ def _settings(found: Shown) -> Iterator[RenderableType]:
         yield Text(f"Retired settings: {retired}. `venn-admit calibrations {name}` lists them.")
 
 
-def _settings_table(settings: list[Calibrator]) -> RenderableType:
-    columns = (
-        "setting",
-        "state",
-        "method",
-        "alpha",
-        "delta",
-        "kappa",
-        "bins of q",
-        "thresholds",
-        "calibration",
-        "made",
-        "due for",
-    )
+def _settings_table(settings: list[Calibrator], *, date: str) -> RenderableType:
+    """Return a table with a line per setting; date: `made`, or `retired` beside a table that says what `made` would."""
+    columns = ("setting", "state", "calibration", date, "settings")
     rows = [
         (
             str(setting.id),
             _state(setting),
-            method_of(setting.settings),
-            setting.settings.alpha,
-            f"{setting.settings.delta:g}" if isinstance(setting.settings, CalibratorSettings) else None,
-            setting.settings.kappa if isinstance(setting.settings, CalibratorSettings) else None,
-            _bins(setting.settings),
-            _thresholds(setting.settings),
             str(setting.calibration_id),
-            setting.calibrated_at,
-            setting.due_for,
+            setting.calibrated_at if date == "made" else setting.retired_at,
+            _described(setting),
         )
         for setting in settings
     ]
-    return _with_certified(columns, rows, settings, title="Settings")
+    return table(columns, rows, title="Settings")
+
+
+def _described(setting: Calibrator) -> str:
+    """All of a setting, and for what it is due."""
+    settings = setting.settings
+    parts = [_with_outcome(setting), f"bins of q {_bins(settings)}"]
+    if set(settings.thresholds) != {1 - settings.alpha}:
+        parts.append(f"thresholds {min(settings.thresholds)} to {max(settings.thresholds)}")
+    if setting.due_for is not None:
+        parts.append(f"due for {setting.due_for}")
+    return "; ".join(parts)
 
 
 def _state(setting: Calibrator) -> str:
     if setting.is_in_use:
         return "in use"
-    return "kept current" if setting.retired_at is None else f"retired {cell(setting.retired_at)}"
-
-
-def _with_certified(
-    columns: Sequence[str], rows: Sequence[Sequence[Any]], settings: Sequence[Calibrator | None], *, title: str | None
-) -> RenderableType:
-    """A table of settings, with a column that says which are certified if any was asked for a certificate."""
-    words = {None: "", True: "yes", False: "no"}
-    certified = [words[None if setting is None else setting.is_certified] for setting in settings]
-    if not any(certified):
-        return table(columns, rows, title=title)
-    return table(
-        [*columns, "certified"], [[*row, said] for row, said in zip(rows, certified, strict=True)], title=title
-    )
+    return "kept current" if setting.retired_at is None else "retired"
 
 
 def _bins(settings: MethodSettings) -> str:
@@ -218,13 +208,6 @@ def _bins(settings: MethodSettings) -> str:
     if len(edges) > _MOST_EDGES and edges == tuple(range(len(edges))):
         return f"0,1,...,{edges[-1]}"
     return ",".join(map(str, edges))
-
-
-def _thresholds(settings: MethodSettings) -> str:
-    if not isinstance(settings, CalibratorSettings) and settings.certification is not None:
-        return "of the policy"
-    least, most = min(settings.thresholds), max(settings.thresholds)
-    return str(least) if least == most else f"{least} to {most}"
 
 
 def _decisions(found: Shown) -> Iterator[RenderableType]:

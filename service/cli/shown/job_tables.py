@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rich.table import Table
+from rich.console import RenderableType
 
 from venn_admit.service.cli.shown.rows import cell, duration, table
 from venn_admit.service.flows.jobs.listing import ChunkRow, JobRow
@@ -27,7 +27,7 @@ def times(summary: JobRow) -> str:
     return f"{ended} Its rows, chunks and decisions were removed {cell(summary.removed_at)}."
 
 
-def jobs_table(jobs: Sequence[JobRow]) -> Table:
+def jobs_table(jobs: Sequence[JobRow]) -> RenderableType:
     """Return a table, with columns of errors and of removals if there are any; `jobs show` says which chunks failed."""
     columns = ["job", "classifier", "kind", "state", "rows done", "rows", "asked for", "finished", "took"]
     further = [name for name in ("removed_at", "error") if any(getattr(job, name) for job in jobs)]
@@ -49,7 +49,7 @@ def jobs_table(jobs: Sequence[JobRow]) -> Table:
     return table([*columns, *({"removed_at": "removed"}.get(name, name) for name in further)], rows)
 
 
-def chunks_table(chunks: Sequence[ChunkRow], names: tuple[str, ...]) -> Table:
+def chunks_table(chunks: Sequence[ChunkRow], names: tuple[str, ...]) -> RenderableType:
     """Return a table of these columns, and of waiting times and errors if there are any."""
     shown = [*names, *(name for name in ("not_before", "error") if any(getattr(chunk, name) for chunk in chunks))]
     rows = [tuple(getattr(chunk, name) for name in shown) for chunk in chunks]

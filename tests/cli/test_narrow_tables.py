@@ -1,0 +1,122 @@
+"""Tables of what is stored in a narrow terminal: no time and no header is broken, and rows can be told apart."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from io import StringIO
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from rich.console import Console, RenderableType
+
+from venn_admit.service.cli.shown.catalogue_tables import calibrations_tables, classifiers_table, generations_table
+from venn_admit.service.cli.shown.rows import cell
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.calibrators.venn_abers.settings import make_venn_abers_settings
+from venn_admit.service.core.types import Split
+from venn_admit.service.flows.exemplars.catalogue import Listed, ListedCalibrations
+from venn_admit.service.store.calibrations.calibrators import Calibrator
+from venn_admit.service.store.calibrations.setting_forms import MethodSettings
+from venn_admit.service.store.decisions.catalogue import Counts
+from venn_admit.service.store.exemplars.classifiers import Classifier, KnnSize
+
+NOW = datetime.now(UTC)
+LONG = "assignment-of-customer-messages-to-teams-of-the-european-shop"
+EXTRACTOR = "0123456789abcdef"
+
+
+def setting(number: int, settings: MethodSettings, **more: Any) -> Calibrator:
+    usual = {"is_in_use": False, "retired_at": None, "due_for": None, "due_error": None}
+    return Calibrator(
+        id=number,
+        settings=settings,
+        calibration_id=123_455 + number,
+        calibrated_at=NOW,
+        mc_count=125_000,
+        vp_count=125_000,
+        **(usual | more),
+    )
+
+
+SETTINGS = [
+    setting(1, make_venn_abers_settings(2, 25, certify=["predicted", "true"]), is_in_use=True, is_certified=True),
+    setting(2, make_venn_abers_settings(2, 25, score="network"), due_for="held-out data"),
+    setting(3, make_venn_abers_settings(2, 25, score="reliability"), retired_at=NOW),
+    setting(4, make_settings(2, 25, alpha=Decimal("0.025"))),
+]
+
+
+def classifiers() -> list[Listed]:
+    share, counts = Decimal("0.1"), Counts(dict.fromkeys(Split, 99_999), dict.fromkeys(Split, 99_999), 12)
+    size = KnnSize(16_000, 25)
+    return [
+        Listed(
+            Classifier(
+                1, name, ("a", "b"), size, share, share, 0, uuid4(), 1, 1, NOW, EXTRACTOR, 1, True, 1, f"{name}@1"
+            ),
+            counts,
+            in_use,
+        )
+        for name, in_use in (("sentiment-demo", SETTINGS[0]), (LONG, SETTINGS[1]), ("reviews", None))
+    ]
+
+
+def calibrations() -> list[RenderableType]:
+    reasons = ("held-out data", "labels", "fit", "requested", "training data")
+    rows: list[Any] = [
+        SimpleNamespace(
+            calibration=123_456 + place,
+            setting=1 + place % 4,
+            created_at=NOW,
+            reason=reason,
+            mc=125_000,
+            vp=125_000,
+            is_current=place < 4,
+        )
+        for place, reason in enumerate(reasons)
+    ]
+    return list(calibrations_tables(ListedCalibrations(SETTINGS, rows)))
+
+
+def drawn(table: RenderableType, width: int) -> list[str]:
+    shown = StringIO()
+    Console(file=shown, width=width).print(table)
+    lines = [line.rstrip() for line in shown.getvalue().splitlines()]
+    assert max(map(len, lines)) <= width
+    return lines
+
+
+@pytest.mark.parametrize("width", [80, 120])
+class TestNarrow:
+    def test_calibrations(self, width: int) -> None:
+        settings, made = (drawn(table, width) for table in calibrations())
+        assert settings[2].split() == ["setting", "state", "calibration", "retired", "settings"]
+        assert made[2].split() == ["calibration", "setting", "made", "why", "mc", "vp", "state"]
+        assert sum(cell(NOW) in line for line in settings) == 1
+        assert sum(cell(NOW) in line for line in made) == 5
+        starts = [place for place, line in enumerate(settings) if line[1:2].isdecimal()]
+        told = [
+            " ".join(" ".join(line[55:] for line in settings[start:end]).split())
+            for start, end in zip(starts, [*starts[1:], None], strict=True)
+        ]
+        assert told == [
+            "venn-abers, alpha 0.1, score auto, certify predicted, true with confidence 0.95: certified; bins of q 0",
+            "venn-abers, alpha 0.1, score network, pointwise; bins of q 0; due for held-out data",
+            "venn-abers, alpha 0.1, score reliability, pointwise; bins of q 0",
+            "venn-admit, alpha 0.025, delta 1, kappa 1000; bins of q 0,1,...,25",
+        ]
+
+    def test_list(self, width: int) -> None:
+        lines = drawn(classifiers_table(classifiers()), width)
+        header = ["classifier", "classes", "train", "held-out", "scored", "labels", "jobs", "calibration"]
+        assert lines[1].split() == header
+        words = " ".join(lines).split()
+        assert {"certify", "predicted,", "certified", "network,", "pointwise"} <= set(words)
+        assert "sentiment-demo" in words
+
+    def test_generations(self, width: int) -> None:
+        lines = drawn(generations_table(classifiers()), width)
+        header = ["generation", "name", "extractor", "D", "train", "held-out", "scored", "calibration"]
+        assert lines[1].split() == header
+        assert sum("99,999   299,997  99,999" in line for line in lines) == 3
