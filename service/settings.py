@@ -55,10 +55,12 @@ def default_home() -> Path:
     owner = home.stat().st_uid if home.exists() else 0
     data = usual.expanduser() / "postgres"
     elsewhere = _outside(home, owner)
-    if data.exists() and data.stat().st_uid != owner:
-        return usual  # the owner's own data would belong to the owner
-    is_open = owner == 0 and all(folder.stat().st_mode & S_IXOTH for folder in (home, *home.parents) if folder.exists())
-    return usual if is_open and not (elsewhere / "postgres").exists() else elsewhere
+    if data.exists() and data.stat().st_uid != owner:  # root's belong to the system user, the owner's to the owner
+        return usual
+    if owner != 0 or not home.exists() or (elsewhere / "postgres").exists():
+        return elsewhere
+    is_open = all(folder.stat().st_mode & S_IXOTH for folder in (home, *home.parents))
+    return usual if is_open else elsewhere
 
 
 def _outside(home: Path, owner: int) -> Path:
