@@ -43,7 +43,7 @@ test-browser: $(VENV)/.dev ## every page and form in Chromium, which must be ins
 	$(BIN)/python -m pytest -m browser tests/web/browser
 
 .PHONY: test-wheel
-test-wheel: $(VENV)/.dev ## the tutorials as a new user has them: a wheel in an empty environment; takes minutes
+test-wheel: $(VENV)/.dev ## the tutorials and guides as a new user has them: a wheel and what they install; takes minutes
 	$(BIN)/python -m pytest -m wheel tests/docs
 
 .PHONY: coverage

@@ -1,12 +1,17 @@
-"""The tutorials as a new user has them: a wheel in an environment that holds nothing else, away from the checkout.
+"""The pages as a new user has them: a wheel, and what they say to install besides, away from the checkout.
 
 They run on the Postgres that comes with the package. `make test-wheel` runs this; it downloads all dependencies.
 """
 
 import os
+import re
+import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,42 +25,144 @@ pytestmark = [pytest.mark.wheel, pytest.mark.slow]
 
 # Which could lead back to the checkout, or to a database.
 WITHOUT = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+INSTALL = re.compile(r"^\$ pip install (.+)$", re.MULTILINE)
+PATIENCE_SECONDS = 1800
+
+
+@dataclass(frozen=True)
+class Wheels:
+    """The wheels of the checkout's distributions, by how the pages call them, and an environment with the first."""
+
+    places: dict[str, Path]
+    environment: Path
+
+    def in_place_of(self, requirement: str) -> str:
+        """A requirement as a page has it, with the wheel in place of the checkout."""
+        place, bracket, extras = requirement.partition("[")
+        return f"{self.places[place]}{bracket}{extras}" if place in self.places else requirement
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Somebody in a folder of their own, with an environment."""
+
+    environment: Path
+    folder: Path
+
+    @property
+    def variables(self) -> dict[str, str]:
+        kept = {variable: value for variable, value in os.environ.items() if variable not in WITHOUT}
+        path = f"{self.environment / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        return kept | {"PATH": path, "VENN_ADMIT_HOME": str(self.folder / "home")}
+
+    def read(self, name: str, **variables: str) -> None:
+        """Type what a page says."""
+        run = [str(self.environment / "bin" / "python"), "-P", pages.__file__, str(page(name))]
+        done = subprocess.run(
+            run,
+            cwd=self.folder,
+            env=self.variables | variables,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_SECONDS,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.endswith(f"{name}.md: every block does what it says\n")
+
+    @contextmanager
+    def running(self, verb: str, saying: str) -> Iterator[re.Match[str]]:
+        """Run a verb of the program beside what follows; yields what it said."""
+        log = self.folder / f"{verb}.log"
+        with log.open("wb") as opened:
+            command = [str(self.environment / "bin" / "venn-admit"), *verb.split()]
+            process = subprocess.Popen(
+                command, cwd=self.folder, env=self.variables, stdout=opened, stderr=subprocess.STDOUT
+            )
+        try:
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while (said := re.search(saying, log.read_text())) is None:
+                assert process.poll() is None, log.read_text()
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.1)
+            yield said
+        finally:
+            process.terminate()
+            process.wait(PATIENCE_SECONDS)
+
+
+def install(environment: Path, *requirements: str) -> None:
+    pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-compile"]
+    constraints = ["--constraint", str(ROOT / "constraints.txt")]
+    done = subprocess.run([*pip, *constraints, *requirements], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def make_environment(folder: Path) -> Path:
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    return folder
+
+
+def packages(environment: Path) -> Path:
+    (found,) = environment.glob("lib/python*/site-packages")
+    return found
 
 
 @pytest.fixture(scope="module")
-def environment() -> Iterator[Path]:
-    """A virtual environment with the wheel and its dependencies."""
+def wheels() -> Iterator[Wheels]:
+    """The wheels, and a virtual environment with the first and its dependencies, which are large."""
     with open_folder() as folder:
-        (folder / "wheel").mkdir()
-        wheel = build_wheel(folder / "wheel")
-        environment = folder / "environment"
-        subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
-        install = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-compile"]
-        constraints = ["--constraint", str(ROOT / "constraints.txt")]
-        wanted = f"{wheel}[encoders]"
-        done = subprocess.run([*install, *constraints, wanted], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        yield environment
+        places = {}
+        for place, of in (("path/to/the/checkout", ROOT), ("path/to/the/checkout/client", ROOT / "client")):
+            into = folder / of.name
+            into.mkdir()
+            places[place] = build_wheel(into, of=of)
+        environment = make_environment(folder / "environment")
+        install(environment, str(places["path/to/the/checkout"]))
+        yield Wheels(places, environment)
+
+
+@contextmanager
+def reading(wheels: Wheels, *names: str) -> Iterator[Reader]:
+    """Somebody who has installed what these pages say, in a new environment beside that of the wheel."""
+    with open_folder() as folder:
+        environment = make_environment(folder / "environment")
+        (packages(environment) / "wheel.pth").write_text(f"{packages(wheels.environment)}\n")
+        for name in names:
+            commands = [block.content for block in pages.blocks(page(name)) if block.language == "console"]
+            for wanted in INSTALL.findall("".join(commands)):
+                install(environment, *map(wheels.in_place_of, shlex.split(wanted)))
+        # A program that pip finds installed has its command in the other environment.
+        command = environment / "bin" / "venn-admit"
+        if not command.exists():
+            command.write_text(
+                f"#!{environment / 'bin' / 'python'}\nfrom venn_admit.service.cli.main import main\nmain()\n"
+            )
+            command.chmod(0o755)
+        yield Reader(environment, folder)
 
 
 @pytest.mark.parametrize("name", TUTORIALS)
-def test_a_tutorial_as_a_new_user_has_it(environment: Path, name: str) -> None:
-    kept = {variable: value for variable, value in os.environ.items() if variable not in WITHOUT}
-    with open_folder() as elsewhere:
-        variables = {
-            "PATH": f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}",
-            "VENN_ADMIT_HOME": str(elsewhere / "home"),
-        }
-        run = [str(environment / "bin" / "python"), "-P", pages.__file__, str(page(name))]
-        done = subprocess.run(
-            run, cwd=elsewhere, env=kept | variables, capture_output=True, text=True, check=False, timeout=1800
-        )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith(f"{name}.md: every block does what it says\n")
+def test_a_tutorial_as_a_new_user_has_it(wheels: Wheels, name: str) -> None:
+    with reading(wheels, name) as reader:
+        reader.read(name)
 
 
-def test_it_comes_from_the_wheel(environment: Path) -> None:
+def test_the_guide_to_ones_own_model_as_a_new_user_has_it(wheels: Wheels) -> None:
+    with reading(wheels, "tutorial", "how-to/bring-your-model") as reader:
+        reader.read("how-to/bring-your-model")
+
+
+def test_the_guide_to_the_client_as_a_new_user_has_it(wheels: Wheels) -> None:
+    with reading(wheels, "tutorial-command-line", "how-to/client") as reader:
+        reader.read("tutorial-command-line")
+        with reader.running("serve --port 0", r"Listening on (\S+)") as said, reader.running("worker", "ready"):
+            key = (reader.folder / "home" / "api-key").read_text().strip()
+            reader.read("how-to/client", SERVICE_URL=said[1], SERVICE_KEY=key)
+
+
+def test_it_comes_from_the_wheel(wheels: Wheels) -> None:
     where = "import venn_admit; print(venn_admit.__file__)"
-    python = environment / "bin" / "python"
+    python = wheels.environment / "bin" / "python"
     done = subprocess.run([python, "-P", "-c", where], cwd="/", capture_output=True, text=True, check=True)
-    assert Path(done.stdout.strip()).is_relative_to(environment)
+    assert Path(done.stdout.strip()).is_relative_to(wheels.environment)
