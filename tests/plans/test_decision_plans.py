@@ -1,10 +1,13 @@
-"""Decisions are found by snapshot and exemplar, which at most four share, one look-up a row: statistics or none."""
+"""Decisions are found by snapshot and exemplar, which at most four share, one look-up a row: whatever the statistics.
+
+They may be missing, or older than the snapshot, so that the planner expects no decision of it.
+"""
 
 from collections.abc import Iterator
 from decimal import Decimal
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 
 from tests.conftest import fresh_database
 from tests.plans.plans import Node, buffers, explain, kinds, scans
@@ -12,10 +15,9 @@ from venn_admit.service.store.database.engine import connect, create_engine, tra
 from venn_admit.service.store.database.statements import statement
 from venn_admit.service.store.exemplars import classifiers
 
-# What a first job leaves behind: its snapshot's decisions are all there are.
 ROWS = 10_000
 OF_DECISIONS = ("decision_key", "decision_exemplar_id_calibration_id_idx")
-STATEMENTS = f"""
+SNAPSHOTS = f"""
 INSERT INTO exemplar (id, classifier_id, external_id, split, network_logits, network_predicted, content_digest)
 SELECT n, :classifier_id, n::text, 'scored', '{{0, 1}}', 1, '' FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO knn_parameters (classifier_id, origin, beta, gamma, eta, eta_loc, is_current)
@@ -24,21 +26,26 @@ INSERT INTO calibrator (classifier_id, settings_digest, method, alpha, delta, ka
 VALUES (:classifier_id, '', 'venn-admit', 0.1, 1, 1, '{{0}}', '{{0.9, 0.9}}');
 INSERT INTO calibration
     (calibrator_id, number, knn_parameters_id, mc_count, vp_count, reason, state)
-VALUES (1, 1, 1, 0, 0, '', 'current');
+VALUES (1, 1, 1, 0, 0, '', 'current'), (1, 2, 1, 0, 0, '', 'retired');
+"""
+# What a job leaves behind.
+JOB = f"""
 INSERT INTO decision
     (calibration_id, exemplar_id, weighted, require_full_match, support_version, predicted, match_count, distance,
      logits, decision)
-SELECT 1, n, TRUE, FALSE, 0, 1, 1, 0, '{{0, 1}}', 1
+SELECT :calibration_id, n, TRUE, FALSE, 0, 1, 1, 0, '{{0, 1}}', 1
 FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO admit_evidence (decision_id, admit_set, band_size, threshold, category_size)
-SELECT n, B'01', '{{1, 1}}', '{{0, 0}}', 1 FROM generate_series(1, {ROWS}) AS n;
-INSERT INTO job (classifier_id, kind, state, calibration_id, weighted, require_full_match, row_count)
-VALUES (:classifier_id, 'score', 'running', 1, TRUE, FALSE, {ROWS});
-INSERT INTO job_row (job_id, row_number, exemplar_id) SELECT 1, n - 1, n FROM generate_series(1, {ROWS}) AS n;
+SELECT id, B'01', '{{1, 1}}', '{{0, 0}}', 1 FROM decision WHERE calibration_id = :calibration_id;
+INSERT INTO job (id, classifier_id, kind, state, calibration_id, weighted, require_full_match, row_count)
+OVERRIDING SYSTEM VALUE
+VALUES (:calibration_id, :classifier_id, 'score', 'running', :calibration_id, TRUE, FALSE, {ROWS});
+INSERT INTO job_row (job_id, row_number, exemplar_id)
+SELECT :calibration_id, n - 1, n FROM generate_series(1, {ROWS}) AS n;
 """
 
 
-@pytest.fixture(scope="module", params=["without statistics", "analysed"])
+@pytest.fixture(scope="module", params=["without statistics", "older statistics", "analysed"])
 def engine(request: pytest.FixtureRequest, server_url: str, template_database: str) -> Iterator[Engine]:
     with fresh_database(server_url, template_database) as url:
         found = create_engine(url)
@@ -55,13 +62,20 @@ def engine(request: pytest.FixtureRequest, server_url: str, template_database: s
             )
             for table in ("exemplar", "decision", "admit_evidence", "job_row"):
                 connection.exec_driver_sql(f"ALTER TABLE {table} SET (autovacuum_enabled = false)")
-            for part in STATEMENTS.split(";")[:-1]:
-                connection.execute(text(part), {"classifier_id": classifier.id} if ":classifier_id" in part else {})
-        if request.param == "analysed":
-            with transaction(found) as connection:
+            _execute(connection, SNAPSHOTS, classifier_id=classifier.id)
+            if request.param == "older statistics":
+                _execute(connection, JOB, classifier_id=classifier.id, calibration_id=2)
+                connection.exec_driver_sql("ANALYZE")
+            _execute(connection, JOB, classifier_id=classifier.id, calibration_id=1)
+            if request.param == "analysed":
                 connection.exec_driver_sql("ANALYZE")
         yield found
         found.dispose()
+
+
+def _execute(connection: Connection, script: str, **parameters: int) -> None:
+    for part in script.split(";")[:-1]:
+        connection.execute(text(part), {name: value for name, value in parameters.items() if f":{name}" in part})
 
 
 def assert_looked_up(nodes: list[Node], rows: int, *, with_evidence: bool = False) -> None:

@@ -45,7 +45,7 @@ def test_a_page_of_decisions(engine: Engine, calibration: int | None, outcomes: 
         nodes = explain(connection, str(statement("decisions.page_of_decisions")), parameters, analyze=True)
     assert nodes[0]["Actual Rows"] == ROWS
     read = scans(nodes, "decision")
-    assert kinds(read) <= {("Index Scan", "decision_page_idx"), ("Index Only Scan", "decision_page_idx")}
+    assert kinds(read) <= {("Index Scan", "decision_outcome_idx"), ("Index Only Scan", "decision_outcome_idx")}
     # Two snapshots with two outcomes: a page of each.
     assert sum(node["Actual Rows"] * node["Actual Loops"] for node in read) <= 4 * (ROWS + 1)
     assert buffers(nodes[0]) <= 4 * (ROWS + 1) * 6

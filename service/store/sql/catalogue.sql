@@ -103,7 +103,8 @@ ORDER BY job.id DESC
 LIMIT 1;
 
 -- name: last_decisions
--- The decisions made on the last rows of a job, the last row first, with one look-up per row.
+-- The decisions made on the last rows of a job, the last row first, with one look-up per row. The subquery is asked
+-- once; a join could begin with all rows of the job, if the statistics do not know it.
 SELECT
     stored.id AS decision_id,
     exemplar.external_id,
@@ -117,7 +118,11 @@ FROM job
 INNER JOIN job_row
     ON
         job.id = job_row.job_id
-        AND job.row_count - :rows <= job_row.row_number
+        AND (
+            SELECT asked.row_count - :rows
+            FROM job AS asked
+            WHERE asked.id = :job_id
+        ) <= job_row.row_number
 CROSS JOIN
     LATERAL (
         SELECT exemplar.external_id

@@ -205,8 +205,8 @@ LEFT JOIN abers_evidence ON decision.id = abers_evidence.decision_id
 WHERE decision.id = :decision_id;
 
 -- name: page_of_decisions
--- The newest decisions of a classifier before a given one; the outcomes wanted: admitted, rejected or both. Those of a
--- snapshot and an outcome are next to one another in an index, which is read from the end as far as is needed. A
+-- The newest decisions of a classifier before a given one; the outcomes wanted: admitted, rejected or both. Those of an
+-- outcome and a snapshot are next to one another in an index, which is read from the end as far as is needed. A
 -- condition on its leading columns would let the planner walk through the decisions of all classifiers instead.
 WITH newest AS (
     -- As many as there are rows on a page are enough, because each has one that is newer than all of the others'.
@@ -225,9 +225,9 @@ WITH newest AS (
                 decision.id
             FROM decision
             WHERE
-                (decision.calibration_id, decision.decision IS NOT NULL, decision.id)
-                < (calibration.id, outcome.is_admitted, :before ::bigint)
-            ORDER BY decision.calibration_id DESC, decision.decision IS NOT NULL DESC, decision.id DESC
+                (decision.decision IS NOT NULL, decision.calibration_id, decision.id)
+                < (outcome.is_admitted, calibration.id, :before ::bigint)
+            ORDER BY decision.decision IS NOT NULL DESC, decision.calibration_id DESC, decision.id DESC
             LIMIT 1
         ) AS found
     WHERE
@@ -268,9 +268,9 @@ CROSS JOIN
             decision.created_at
         FROM decision
         WHERE
-            (decision.calibration_id, decision.decision IS NOT NULL, decision.id)
-            <= (newest.calibration_id, newest.is_admitted, newest.id)
-        ORDER BY decision.calibration_id DESC, decision.decision IS NOT NULL DESC, decision.id DESC
+            (decision.decision IS NOT NULL, decision.calibration_id, decision.id)
+            <= (newest.is_admitted, newest.calibration_id, newest.id)
+        ORDER BY decision.decision IS NOT NULL DESC, decision.calibration_id DESC, decision.id DESC
         LIMIT :row_limit
     ) AS listed
 CROSS JOIN

@@ -62,8 +62,9 @@ decision = Table(
     ),
     # Of one exemplar, by whichever snapshot.
     Index(None, "exemplar_id", "calibration_id"),
-    # Pages of those by some snapshots, admitted or rejected, the newest first.
-    Index("decision_page_idx", "calibration_id", text("(decision IS NOT NULL)"), "id"),
+    # Pages of those by some snapshots, admitted or rejected, the newest first. It does not begin with the snapshot:
+    # the planner would take it for the key as long as its statistics know no decision by the snapshot.
+    Index("decision_outcome_idx", text("(decision IS NOT NULL)"), "calibration_id", "id"),
     # Those of a day. They are not stored in the order of days: new ones take the room of removed ones.
     Index("decision_date_idx", text("((created_at AT TIME ZONE 'UTC')::date)")),
     comment="Decisions to admit or reject, each pinned to a snapshot. Evidence of one method alone has its own table.",
