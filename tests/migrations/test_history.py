@@ -48,6 +48,8 @@ ROUTINES = (
     "band_thresholds",
     "forget_label_events",
     "drop_vector_partitions",
+    "begin_deletion",
+    "make_salt",
 )
 
 

@@ -5,7 +5,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
@@ -174,7 +174,11 @@ def note(connection: Connection, action: str, target: str, by: Caller | None) ->
 
     by: who asks over HTTP; None: somebody else.
     """
-    event = Event(Origin.COMMAND_LINE, action, target=target)
-    if by is not None:
-        event = replace(event, origin=Origin.HTTP, key_id=by.key_id, subject=by.subject)
-    audit.add(connection, event)
+    audit.add(connection, Event(action=action, target=target, **asked_by(by)))
+
+
+def asked_by(by: Caller | None) -> dict[str, Any]:
+    """Return the columns of an event that say who asked; by: who asks over HTTP; None: somebody else."""
+    if by is None:
+        return {"origin": Origin.COMMAND_LINE, "key_id": None, "subject": None}
+    return {"origin": Origin.HTTP, "key_id": by.key_id, "subject": by.subject}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Engine
 
 from venn_admit.service.errors import Code, ConflictError, DatabaseError
-from venn_admit.service.flows.access.keys import Caller, note
+from venn_admit.service.flows.access.keys import Caller, asked_by
 from venn_admit.service.flows.removal import batches
 from venn_admit.service.flows.removal.forget import require_no_jobs
 from venn_admit.service.store.calibrations import calibrations, calibrators
@@ -126,8 +126,7 @@ def _begin(engine: Engine, doomed: Sequence[Classifier], called: str, *, every: 
         if not every and now[0].is_current:  # somebody has switched to it meanwhile
             _doomed(connection, now[0], called)
         require_no_jobs(connection, doomed, _KINDS)
-        deletion.begin(connection, doomed, every=every)
-        note(connection, "delete_classifier" if every else "delete_generation", called, by)
+        deletion.begin(connection, doomed, every=every, asked=asked_by(by))
 
 
 class _Tally:

@@ -73,10 +73,16 @@ _PARENTS = {
 """By what a table that does not name its classifier belongs to one."""
 
 
-def begin(connection: Connection, generations: Sequence[Classifier], *, every: bool) -> None:
-    """Let generations count as being deleted; every: whether these are all, so that keys for the classifier go too."""
+def begin(
+    connection: Connection, generations: Sequence[Classifier], *, every: bool, asked: Mapping[str, object]
+) -> None:
+    """Let generations count as being deleted, and add that to the audit ledger.
+
+    every: whether these are all, so that keys for the classifier go too. asked: the columns `origin`, `key_id` and
+    `subject` of the event.
+    """
     parameters = {"classifier_ids": [one.id for one in generations]}
-    connection.execute(statement("deletion.begin"), parameters)
+    connection.execute(statement("deletion.begin"), {**parameters, **asked})
     if every:
         connection.execute(statement("deletion.revoke_keys"), parameters)
         connection.execute(statement("deletion.end_sessions"), parameters)

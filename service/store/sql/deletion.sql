@@ -1,8 +1,6 @@
 -- name: begin
--- Let some generations of a classifier count as being deleted from now on.
-UPDATE classifier
-SET deleting_since = coalesce(deleting_since, clock_timestamp())
-WHERE id = ANY(:classifier_ids);
+-- Let some generations of a classifier count as being deleted from now on, and say in the audit ledger who asked.
+SELECT begin_deletion_v1(:classifier_ids ::integer[], :origin, :key_id, :subject);
 
 -- name: revoke_keys
 -- Refuse the keys for a classifier from now on.

@@ -6,28 +6,7 @@ WHERE id = :classifier_id;
 
 -- name: make_salt
 -- Give the generations of a classifier the same salt, unless they have one.
-WITH made AS MATERIALIZED (
-    SELECT
-        coalesce(
-            (
-                SELECT known.salt
-                FROM classifier AS known
-                WHERE
-                    known.id = ANY(:classifier_ids)
-                    AND known.salt IS NOT NULL
-                ORDER BY known.id
-                LIMIT 1
-            ),
-            uuid_send(gen_random_uuid())
-        ) AS salt
-)
-
-UPDATE classifier
-SET salt = made.salt
-FROM made
-WHERE
-    classifier.id = ANY(:classifier_ids)
-    AND classifier.salt IS NULL;
+SELECT make_salt_v1(:classifier_ids ::integer[]);
 
 -- name: lock_classifiers
 -- Keep others from referring to some classifiers, or writing results of them, until this transaction ends.

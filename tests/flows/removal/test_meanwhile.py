@@ -12,6 +12,7 @@ from tests.running import Bench, ChunkLimits, Golden, chunk_ordinals, run_chunk
 from tests.workers.processes import wait_until
 from venn_admit.service.errors import Code, ConflictError, NotFoundError, OutdatedError
 from venn_admit.service.files.sources import FileSource
+from venn_admit.service.flows.access.keys import asked_by
 from venn_admit.service.flows.calibration.generations import create_generation
 from venn_admit.service.flows.decisions import replay as replaying
 from venn_admit.service.flows.exemplars.ingest import store_scored
@@ -84,7 +85,7 @@ def while_locked(
 
 
 def begin_deletion(connection: Connection) -> None:
-    deletion.begin(connection, [classifiers.by_name(connection, "edge")], every=True)
+    deletion.begin(connection, [classifiers.by_name(connection, "edge")], every=True, asked=asked_by(None))
 
 
 @pytest.mark.parametrize("what", ["ingest", "score", "generation", "forget"])
