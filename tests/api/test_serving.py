@@ -5,14 +5,17 @@ import signal
 import socket
 import stat
 import threading
+import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 import httpx2 as httpx
+import psutil
 import pytest
 
-from tests.api.processes import end, serving
+from tests.api.processes import end, serving, start_serving
 from tests.api.service import OWN, check_problem
 from tests.cli import samples
 from tests.cli.program import PATIENCE_SECONDS, Program, check_refusal
@@ -96,6 +99,36 @@ def test_streams_of_events_do_not_delay_the_end(own_calibrated: Program, tmp_pat
             assert "event: progress" in (next(lines) for _ in range(5)), "no worker computes it, so that it lasts"
             assert end(process) < AT_ONCE_SECONDS
             assert "event: end" not in list(lines)
+
+
+def is_answered(client: httpx.Client, path: str) -> bool:
+    return client.get(path).status_code == 200
+
+
+@pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGQUIT])
+def test_the_embedded_server_is_started_again_when_it_has_died(
+    home: Path, tmp_path: Path, death: signal.Signals
+) -> None:
+    program = Program({"VENN_ADMIT_HOME": str(home), "VENN_ADMIT_DATABASE_URL": ""})
+    log = tmp_path / "log"
+    process, url = start_serving(program, log)
+    try:
+        key = (home / "api-key").read_text().strip()
+        with httpx.Client(base_url=url, timeout=PATIENCE_SECONDS) as client:
+            assert client.post("/sign-in", data={"key": key, "next": "/"}).status_code == 303
+            client.headers["Authorization"] = f"Bearer {key}"
+            for path in ("/v1/classifiers", "/"):
+                assert is_answered(client, path)
+                server = psutil.Process(int((home / "postgres" / "postmaster.pid").read_text().split()[0]))
+                server.send_signal(death)
+                server.wait(PATIENCE_SECONDS)
+                began = time.monotonic()
+                # Whatever is asked while the server dies may fail.
+                wait_until(partial(is_answered, client, path), "it answers again")
+                assert time.monotonic() - began < AT_ONCE_SECONDS
+        assert log.read_text().count("it was started again") == 2
+    finally:
+        end(process)
 
 
 def test_the_embedded_default_makes_a_key_that_only_its_owner_can_read(home: Path) -> None:

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import psycopg
 import sqlalchemy
@@ -69,6 +69,8 @@ class DatabaseSettings(Protocol):
 
 
 _engines: "weakref.WeakSet[Engine]" = weakref.WeakSet()
+# The homes of embedded servers that this process uses, by the host in their addresses.
+_homes: dict[str, Path] = {}
 
 
 def database_url(settings: DatabaseSettings) -> str:
@@ -84,7 +86,9 @@ def database_url(settings: DatabaseSettings) -> str:
         return settings.database_url
     from venn_admit.service.store.embedded.users import start_embedded  # not needed with a server of one's own
 
-    return start_embedded(settings.home)
+    url = start_embedded(settings.home)
+    _homes[str(make_url(url).query["host"])] = settings.home
+    return url
 
 
 def _with_password(url: str | None, file: Path) -> str:
@@ -147,6 +151,7 @@ def create_engine(
     defaults = {"application_name": application_name, "connect_timeout": "10"}
     address = address.set(query={**defaults, **address.query, "options": " ".join(options)})
     engine = sqlalchemy.create_engine(address, pool_size=pool_size, max_overflow=4)
+    event.listen(engine, "do_connect", _start_again)
     event.listen(engine, "checkin", _note_return)
     event.listen(engine, "checkout", _require_open(engine))
     _engines.add(engine)
@@ -164,6 +169,15 @@ def unpooled(engine: Engine) -> Iterator[Engine]:
         yield own
     finally:
         own.dispose()
+
+
+def _start_again(_dialect: object, _entry: object, _arguments: object, parameters: dict[str, Any]) -> None:
+    """Start an embedded server that has ended, before a connection to it is opened."""
+    home = _homes.get(parameters.get("host", ""))
+    if home is not None:
+        from venn_admit.service.store.embedded.users import start_embedded_again
+
+        start_embedded_again(home)
 
 
 def _note_return(connection: object, entry: ConnectionPoolEntry) -> None:

@@ -8,6 +8,7 @@ leaves nothing to clean up: the next process takes over a server without users, 
 import atexit
 import fcntl
 import logging
+import math
 import os
 import re
 import threading
@@ -25,6 +26,8 @@ from venn_admit.service.store.embedded.server import Server, is_server, run_serv
 # A start takes a few seconds; recovery after a crash takes longer.
 _SILENT_SECONDS = 2.0
 _PATIENCE_SECONDS = 300.0
+# A server that cannot start, such as on a full disk, is left alone for so long.
+_PAUSE_SECONDS = 5.0
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +41,8 @@ class _Use:
 
 
 _uses: dict[Path, _Use] = {}
+# When the server could last not be started again, and why.
+_failures: dict[Path, tuple[float, str]] = {}
 _one_thread = threading.Lock()
 
 
@@ -58,12 +63,35 @@ def start_embedded(home: Path) -> str:
         )
     with _one_thread:
         use = _uses.get(home)
-        if use is not None and not is_server(use.server.pid, home / "postgres"):
-            os.close(_uses.pop(home).users)  # another process stopped it
-            use = None
-        if use is None:
-            _uses[home] = use = _begin_use(home)
+        if use is None or not is_server(use.server.pid, home / "postgres"):
+            use = _renew_use(home)
         return f"postgresql+psycopg://postgres@/postgres?host={quote(str(use.server.socket_folder))}"
+
+
+def start_embedded_again(home: Path) -> None:
+    """Start the server again if this process uses it and it has ended; called before each connection.
+
+    A process that has ended its use starts nothing, and nothing is started without the data. After a start that
+    failed, this fails for some seconds without another attempt.
+
+    Raises:
+        DatabaseError: As in `start_embedded`.
+    """
+    home = home.expanduser().resolve()
+    data = home / "postgres"
+    with _one_thread:
+        use = _uses.get(home)
+        if use is None or is_server(use.server.pid, data) or not (data / "PG_VERSION").exists():
+            return
+        failed_at, why = _failures.get(home, (-math.inf, ""))
+        if time.monotonic() - failed_at < _PAUSE_SECONDS:
+            raise DatabaseError(why)
+        try:
+            _renew_use(home)
+        except DatabaseError as error:
+            _failures[home] = time.monotonic(), str(error)
+            raise
+        log.warning("the embedded Postgres in %s had ended; it was started again", data)
 
 
 def stop_embedded(home: Path) -> bool:
@@ -84,6 +112,15 @@ def stop_embedded(home: Path) -> bool:
             return False
         finally:
             _release(use.users)
+
+
+def _renew_use(home: Path) -> _Use:
+    """Begin a use, and only then give up the one of a server that has ended."""
+    ended = _uses.get(home)
+    _uses[home] = use = _begin_use(home)
+    if ended is not None:
+        os.close(ended.users)
+    return use
 
 
 def _begin_use(home: Path) -> _Use:

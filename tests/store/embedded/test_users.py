@@ -21,7 +21,7 @@ import pytest
 
 from venn_admit.service.errors import DatabaseError
 from venn_admit.service.store.embedded.access import SYSTEM_USER, server_user
-from venn_admit.service.store.embedded.users import start_embedded, stop_embedded
+from venn_admit.service.store.embedded.users import start_embedded, start_embedded_again, stop_embedded
 
 REPOSITORY = Path(__file__).parents[3]
 PATIENCE_SECONDS = 300
@@ -206,6 +206,46 @@ def test_it_recovers_from_a_crash_without_loss(home: Path) -> None:
     query(url, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS number")
     crash(home)
     assert query(start_embedded(home), "SELECT count(*) FROM kept") == 1000
+    assert stop_embedded(home)
+
+
+def test_a_server_that_died_is_started_again_for_its_users_only(
+    home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = start_embedded(home)
+    start_embedded_again(home)
+    assert caplog.messages == []
+    crash(home)
+    configuration, log = home / "postgres" / "postgresql.conf", home / "postgres" / "log"
+    former = configuration.read_text()
+    configuration.write_text(f"{former}work_mem = 'plenty'\n")
+    with pytest.raises(DatabaseError, match="did not start") as first:
+        start_embedded_again(home)
+    said = log.read_bytes()
+    configuration.write_text(former)
+    with pytest.raises(DatabaseError) as second:
+        start_embedded_again(home)
+    assert str(second.value) == str(first.value)
+    assert log.read_bytes() == said, "it was tried again at once"
+    monkeypatch.setattr("venn_admit.service.store.embedded.users._PAUSE_SECONDS", 0.0)
+    start_embedded_again(home)
+    assert query(url, "SELECT 1") == 1
+    assert [message for message in caplog.messages if "it was started again" in message] == caplog.messages
+    assert len(caplog.messages) == 1
+    assert stop_embedded(home)
+    start_embedded_again(home)
+    assert postmaster(home) is None, "this process had ended its use"
+
+
+def test_data_that_were_removed_are_not_made_again(home: Path) -> None:
+    start_embedded(home)
+    crash(home)
+    elsewhere = home.with_name("elsewhere")
+    (home / "postgres").rename(elsewhere)
+    start_embedded_again(home)
+    assert not (home / "postgres").exists()
+    elsewhere.rename(home / "postgres")
+    start_embedded_again(home)
     assert stop_embedded(home)
 
 
