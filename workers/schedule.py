@@ -1,8 +1,8 @@
 """What `venn-admit beat` starts, and when.
 
-The sweeper bounds how long a lost message or a dead worker can delay a job; recalibrations are checked often, which
-costs one statement if nothing is due, and so are monitors, if no label has come. Old jobs are removed for a minute at a
-time.
+The sweeper bounds how long a lost message or a dead worker can delay a job. Jobs and recalibrations are checked often,
+which costs a few statements if nothing is due, and so are monitors, if no label has come. Old jobs are removed for a
+minute at a time.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from venn_admit.service.errors import DatabaseError
 from venn_admit.service.store.database.engine import connect
 from venn_admit.service.store.work import jobs
 
-SWEEP_SECONDS = 30.0
+SWEEP_SECONDS = 5.0
 RECALIBRATE_SECONDS = 5.0
 MONITOR_SECONDS = 60.0
 PRUNE_SECONDS = 300.0

@@ -25,8 +25,6 @@ SWEEP_SECONDS = 0.2
 RESEND_SECONDS = 5.0
 # A round ends long before, on a slow machine too.
 PATIENCE_SECONDS = 300.0
-# More than the jobs have.
-ALL_CHUNKS = 10_000
 # Enough for all that is killed: attempts are counted elsewhere.
 MAX_ATTEMPTS = 10_000
 
@@ -70,7 +68,7 @@ class Sweeper:
             return take_due(self._engine, self._app, None, RESEND_SECONDS)
         with at_once(self._engine) as connection:
             chunks = jobs.take_unsent(connection, None)
-            return chunks + jobs.take_overdue(connection, RESEND_SECONDS, missing=ALL_CHUNKS)
+            return chunks + jobs.take_overdue(connection, RESEND_SECONDS)
 
 
 class Fleet:

@@ -34,7 +34,7 @@ STATEMENTS: dict[str, tuple[set[str], dict[str, Any]]] = {
     "job_chunks.take_unsent": ({UNSENT, AWAITED}, {"job_id": 2}),
     "job_chunks.mark_late": (set(), {"job_id": None, "times": 3.0, "least_seconds": 5.0}),
     "job_chunks.overdue_chunks": ({CLAIMABLE}, {"resend_seconds": 60}),
-    "job_chunks.take_overdue": ({CLAIMABLE}, {"resend_seconds": 60, "missing": 3}),
+    "job_chunks.take_overdue": ({CLAIMABLE}, {"resend_seconds": 60}),
     "job_chunks.is_last_chunk_free": ({AWAITED}, {"job_id": 2}),
     "standing.oldest_waiting_chunk": ({FREE, AWAITED}, {}),
 }

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -101,6 +102,30 @@ def running_worker(url: str, home: Path, *, concurrency: int = 1, **environment:
     finally:
         kill_session(worker.process.pid)
         worker.process.wait()
+
+
+@contextmanager
+def running_beat(url: str, home: Path, **environment: object) -> Iterator[subprocess.Popen[bytes]]:
+    """Beat on the database at `url`, with its log in its home; killed at the end.
+
+    environment: as for `running_worker`.
+    """
+    home.mkdir()
+    settings = {f"VENN_ADMIT_{name.upper()}": str(value) for name, value in environment.items()}
+    with (home / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "venn_admit.service.cli", "beat"],
+            env=os.environ | {"VENN_ADMIT_DATABASE_URL": url, "VENN_ADMIT_HOME": str(home), **settings},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            kill_session(process.pid)
+            process.wait()
 
 
 def kill_session(leader: int) -> None:

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +16,7 @@ from sqlalchemy import Engine
 
 from tests.receiver import receiving
 from tests.running import Bench
-from tests.workers.processes import PATIENCE_SECONDS, await_workers, kill_session, running_worker, wait_until
+from tests.workers.processes import PATIENCE_SECONDS, await_workers, running_beat, running_worker, wait_until
 from tests.workers.samples import CLASS_COUNT, NAME, SCORED_ROWS, exemplars, rows, value
 from venn_admit.service import broker
 from venn_admit.service.cli.worker_process import BEAT_SECONDS, require_beat
@@ -113,23 +111,10 @@ def test_what_beat_sends_does_not_wait_behind_chunks(url: str, engine: Engine, s
 
 def test_beat_and_a_worker_keep_a_calibration_current(url: str, engine: Engine, tmp_path: Path) -> None:
     home = tmp_path / "beat"
-    settings = {"VENN_ADMIT_DATABASE_URL": url, "VENN_ADMIT_HOME": str(home)}
-    home.mkdir()
-    with (
-        running_worker(url, tmp_path / "worker", recalibrate_quiet_seconds=0) as worker,
-        (home / "log").open("wb") as log,
-    ):
+    with running_worker(url, tmp_path / "worker", recalibrate_quiet_seconds=0) as worker:
         await_workers(engine, 1)
         external_id = change_label(engine, tmp_path)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "venn_admit.service.cli", "beat"],
-            env=os.environ | settings,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
+        with running_beat(url, home) as process:
             wait_until(lambda: value(engine, "SELECT max(number) FROM calibration") == 2, "a second snapshot")
             require_beat(home)
             process.send_signal(signal.SIGSTOP)
@@ -142,9 +127,6 @@ def test_beat_and_a_worker_keep_a_calibration_current(url: str, engine: Engine, 
             require_beat(home)
             process.terminate()
             assert process.wait(PATIENCE_SECONDS) == 0
-        finally:
-            kill_session(process.pid)
-            process.wait()
         wait_until(lambda: worker.of_event("recalibrated"), "it is in the log")
         (entry,) = worker.of_event("recalibrated")
     assert (entry["classifier"], entry["reason"], entry["rows_opened"]) == (NAME, "labels", 1)

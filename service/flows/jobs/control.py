@@ -1,5 +1,6 @@
 """Sending a job's chunks to workers, waiting until they are done, and ending or reopening a job."""
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -15,20 +16,23 @@ from venn_admit.service.store.database.engine import at_once, connect, transacti
 from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.work import jobs
 
-# If fewer messages wait than chunks that were sent this long ago, the difference counts as lost, and is sent again.
-RESEND_SECONDS = 60.0
+# If no message waits, those of chunks that were sent this long ago and can be claimed count as lost.
+RESEND_SECONDS = 5.0
 # How often progress is read while waiting, which is a look-up of the chunks of one job,
 POLL_SECONDS = 0.2
 # how often first messages are sent and workers are checked, which reads all sessions,
 CARE_SECONDS = 1.0
 # and how often lost messages are sent again, which reads all jobs, and asks the broker if some have waited for long.
-COUNT_SECONDS = 30.0
+COUNT_SECONDS = 5.0
 # How long a job waits for a broker that was reached before.
 BROKER_PATIENCE_SECONDS = 120.0
 
 OnProgress = Callable[[jobs.Progress], None]
 # Called with what a job waits for; None while it advances.
 OnWait = Callable[[str | None], None]
+
+# Not structlog, which prints to standard output unless a program configures it, and this runs in commands too.
+log = logging.getLogger(__name__)
 
 
 def relay(engine: Engine, app: Celery, job_id: int | None = None, resend_seconds: float = RESEND_SECONDS) -> int:
@@ -66,8 +70,8 @@ def _send(engine: Engine, app: Celery, chunks: list[tuple[int, int]]) -> int:
 def take_due(engine: Engine, app: Celery, job_id: int | None, resend_seconds: float) -> list[tuple[int, int]]:
     """Return the chunks (job, ordinal) that a message must be sent for, and mark them as sent. Raises BrokerError.
 
-    A message wakes a worker for whichever chunk is next, so that what counts is how many there are: of chunks that were
-    sent long ago, of all jobs, as many are sent again as messages are missing in the queue.
+    A message wakes a worker for whichever chunk is next, so chunks lack theirs only if no message waits although they
+    were sent long ago: while one waits, every worker is busy. All of them are sent again then.
 
     Args:
         engine: The database.
@@ -77,12 +81,13 @@ def take_due(engine: Engine, app: Celery, job_id: int | None, resend_seconds: fl
     """
     with at_once(engine) as connection:
         overdue = jobs.overdue(connection, resend_seconds)
-    missing = overdue - broker.waiting_chunks(app) if overdue else 0
+    are_lost = overdue > 0 and broker.waiting_chunks(app) == 0
     with at_once(engine) as connection:
-        chunks = jobs.take_unsent(connection, job_id)
-        if missing > 0:
-            chunks += jobs.take_overdue(connection, resend_seconds, missing)
-    return chunks
+        unsent = jobs.take_unsent(connection, job_id)
+        lost = jobs.take_overdue(connection, resend_seconds) if are_lost else []
+    if lost:
+        log.warning("messages were lost: %d chunks are sent again", len(lost))
+    return unsent + lost
 
 
 def cancel(engine: Engine, job_id: int) -> None:

@@ -97,7 +97,7 @@ WHERE
 RETURNING job_chunk.job_id, job_chunk.ordinal;
 
 -- name: overdue_chunks
--- How many chunks could be claimed although a message was sent for each a while ago: as many messages must wait still.
+-- How many chunks could be claimed although a message was sent for each a while ago: some message must wait still.
 SELECT count(*) AS chunks
 FROM job_chunk AS chunk
 INNER JOIN job ON chunk.job_id = job.id
@@ -107,7 +107,7 @@ WHERE
     AND is_chunk_claimable_v1(chunk.state, chunk.not_before, chunk.lease_until, chunk.claimed_at, chunk.late_at);
 
 -- name: take_overdue
--- Mark as sent again some of these chunks, in the order of sending.
+-- Mark these chunks as sent again.
 WITH due AS (
     SELECT
         chunk.job_id,
@@ -118,8 +118,7 @@ WITH due AS (
         job.state = 'running'
         AND chunk.sent_at < now() - make_interval(secs => :resend_seconds)
         AND is_chunk_claimable_v1(chunk.state, chunk.not_before, chunk.lease_until, chunk.claimed_at, chunk.late_at)
-    ORDER BY chunk.sent_at, chunk.job_id, chunk.ordinal
-    LIMIT :missing
+    ORDER BY chunk.job_id, chunk.ordinal
     FOR UPDATE OF chunk SKIP LOCKED
 )
 

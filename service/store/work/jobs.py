@@ -173,10 +173,9 @@ def overdue(connection: Connection, resend_seconds: float) -> int:
     return count
 
 
-def take_overdue(connection: Connection, resend_seconds: float, missing: int) -> list[tuple[int, int]]:
-    """Return some of these chunks (job, ordinal), those first that wait longest, and mark them as sent again."""
-    parameters = {"resend_seconds": resend_seconds, "missing": missing}
-    return _sent(connection.execute(statement("job_chunks.take_overdue"), parameters).all())
+def take_overdue(connection: Connection, resend_seconds: float) -> list[tuple[int, int]]:
+    """Return these chunks (job, ordinal), and mark them as sent again."""
+    return _sent(connection.execute(statement("job_chunks.take_overdue"), {"resend_seconds": resend_seconds}).all())
 
 
 def _sent(rows: Sequence[Row[Any]]) -> list[tuple[int, int]]:

@@ -6,12 +6,16 @@ import pytest
 from sqlalchemy import Engine, text
 
 from tests.running import Bench
+from venn_admit.service import broker
+from venn_admit.service.flows.jobs import control
+from venn_admit.service.flows.jobs.control import relay
 from venn_admit.service.store.database.binary_copy import driver_cursor
 from venn_admit.service.store.database.engine import transaction
 from venn_admit.service.store.exemplars import classifiers, support
 from venn_admit.service.store.work import jobs
 
 CHUNKS = [0, 1, 2]
+RESEND_SECONDS = 60.0
 
 
 @pytest.fixture
@@ -37,11 +41,10 @@ def unsent(engine: Engine) -> list[int]:
         return [ordinal for _, ordinal in jobs.take_unsent(connection, None)]
 
 
-def overdue(engine: Engine, missing: int | None = None) -> list[int]:
-    """The chunks that are sent again if so many messages lack; by default, all."""
+def overdue(engine: Engine) -> list[int]:
+    """The chunks that are sent again if their messages were lost."""
     with transaction(engine) as connection:
-        count = jobs.overdue(connection, 60.0)
-        return [ordinal for _, ordinal in jobs.take_overdue(connection, 60.0, count if missing is None else missing)]
+        return [ordinal for _, ordinal in jobs.take_overdue(connection, RESEND_SECONDS)]
 
 
 def claim(engine: Engine, job_id: int, ordinal: int, lease_seconds: float = 600.0) -> jobs.Claim:
@@ -100,11 +103,23 @@ def test_what_led_to_nothing_is_sent_again(engine: Engine, job: int) -> None:
     assert overdue(engine) == []
 
 
-def test_no_more_is_sent_again_than_messages_lack(engine: Engine, job: int) -> None:
+def test_nothing_is_sent_again_while_a_message_waits(
+    engine: Engine, job: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No worker is free then; and in a job of many chunks, most wait for long."""
+    app = broker.make_app("memory://", queue="test-relay", task_seconds=60)
+    broker.prepare(app)
     unsent(engine)
     age(engine, job)
-    assert overdue(engine, missing=2) == [0, 1]
-    assert overdue(engine) == [2]
+    broker.send(app, [(job, 0)])
+    assert relay(engine, app, resend_seconds=RESEND_SECONDS) == 0
+    with app.connection_for_write() as connection:
+        connection.default_channel.queue_purge("test-relay")
+    assert relay(engine, app, resend_seconds=RESEND_SECONDS) == broker.waiting_chunks(app) == len(CHUNKS)
+    said = [record.getMessage() for record in caplog.records if record.name == control.__name__]
+    assert said == ["messages were lost: 3 chunks are sent again"]
+    age(engine, job)
+    assert relay(engine, app, resend_seconds=RESEND_SECONDS) == 0
 
 
 def test_a_chunk_that_is_computed_or_done_lacks_no_message(engine: Engine, job: int) -> None:
@@ -112,9 +127,9 @@ def test_a_chunk_that_is_computed_or_done_lacks_no_message(engine: Engine, job: 
     age(engine, job)
     claimed = claim(engine, job, 1)
     with transaction(engine) as connection:
-        assert jobs.overdue(connection, 60.0) == 2
+        assert jobs.overdue(connection, RESEND_SECONDS) == 2
         assert jobs.finish(connection, claimed)
-        assert jobs.overdue(connection, 60.0) == 2
+        assert jobs.overdue(connection, RESEND_SECONDS) == 2
     assert overdue(engine) == [0, 2]
 
 
