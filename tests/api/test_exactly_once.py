@@ -12,13 +12,16 @@ from sqlalchemy import text
 
 from tests.api.service import OWN, Service, check_problem
 from tests.cli import samples
+from tests.faults.clients import rows
 from venn_admit.service.api.routes import batches, calibrations, classifiers, exemplars, fits, generations, settings
 from venn_admit.service.api.security.idempotency import REPLAYED
 from venn_admit.service.api.uploads import PARQUET
+from venn_admit.service.api.waiting import WaitingForWorkers
 from venn_admit.service.errors import BrokerError
 from venn_admit.service.flows import awaited
 from venn_admit.service.flows.access import idempotency
 from venn_admit.service.flows.calibration import calibrate
+from venn_admit.service.flows.jobs.in_process import compute_job
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.store.access.idempotency import Attempt
 from venn_admit.service.store.access.keys import Scope
@@ -96,6 +99,33 @@ def running(service: Service) -> Attempt:
     with connect(service.runtime.engine) as connection:
         row = connection.execute(text("SELECT * FROM idempotent_request WHERE status IS NULL")).one()
     return Attempt(row.caller, row.idempotency_key, row.route, row.attempt)
+
+
+def running_jobs(service: Service) -> list[int]:
+    with connect(service.runtime.engine) as connection:
+        return list(connection.execute(text("SELECT id FROM job WHERE state = 'running'")).scalars())
+
+
+def ingest_labelled(service: Service, count: int) -> list[int]:
+    """Store labelled points that calibrate; their keys."""
+    given = {"split": "mc", "exemplars": rows("late", count, seed=8)}
+    content = json.dumps(given).encode()
+    assert post(service, f"{OWN}/exemplars", content).json()["new"] == count
+    with connect(service.runtime.engine) as connection:
+        return list(connection.execute(text("SELECT id FROM exemplar WHERE external_id LIKE 'late-%'")).scalars())
+
+
+def approximated(service: Service, exemplar_ids: list[int]) -> list[Any]:
+    """What is stored of points that were approximated, and by which transactions."""
+    stored = text("""
+        SELECT neighbours.xmin::text AS listed_by, approximation.xmin::text AS approximated_by, *
+        FROM neighbours INNER JOIN approximation USING (exemplar_id)
+        WHERE exemplar_id = ANY(:exemplar_ids) ORDER BY exemplar_id
+    """)
+    with connect(service.runtime.engine) as connection:
+        found = list(connection.execute(stored, {"exemplar_ids": exemplar_ids}).all())
+    assert len(found) == len(exemplar_ids)
+    return found
 
 
 def other_parameters(service: Service) -> bytes:
@@ -180,6 +210,30 @@ def test_a_calibration_that_is_published_is_answered(
     assert again.headers[REPLAYED] == "true"
     assert again.json()["calibration"] == service.get(f"{OWN}/calibration").json()["calibration"]
     assert count(service, "calibration") == before + 1
+
+
+def test_what_a_calibration_that_died_had_approximated_is_not_computed_twice(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its job goes on without it. The request, sent again, records another, of all that is not approximated by then."""
+    engine, runner = service.runtime.engine, service.runtime.chunk_runner("here")
+    arrived = ingest_labelled(service, 100)
+    with monkeypatch.context() as patch:
+        meanwhile(patch, awaited, "request_approximations", fails)
+        check_problem(post(service, CALIBRATIONS, ASKED), 500, "internal")
+    (first,) = running_jobs(service)
+    monkeypatch.setattr(WaitingForWorkers, "run_job", lambda _, job_id, *__: compute_job(engine, runner, job_id))
+    assert post(service, CALIBRATIONS, ASKED).status_code == 201
+    with connect(engine) as connection:
+        of_jobs = connection.execute(
+            text("SELECT job_id, count(*) FROM job_row WHERE exemplar_id = ANY(:arrived) GROUP BY job_id ORDER BY 1"),
+            {"arrived": arrived},
+        ).all()
+    assert list(of_jobs) == [(first, 100), (first + 1, 100)], "100 rows more than without the death"
+    assert running_jobs(service) == [first]
+    before = approximated(service, arrived)
+    compute_job(engine, runner, first)
+    assert approximated(service, arrived) == before, "nothing is written again"
 
 
 def test_a_lease_is_extended_while_a_calibration_is_computed(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
