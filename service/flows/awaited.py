@@ -396,5 +396,4 @@ def evaluate(
     shown = title or (f"calibration {request.calibration_id}" if source is None else source.name)
     if request.job_id is not None:
         shell.run_job(request.job_id, f"Scoring {shown}")
-    shell.show("Comparing the methods")
-    return evaluation.evaluate(engine, cache, request, shown, memory_budget=memory_budget)
+    return evaluation.evaluate(engine, cache, request, shown, memory_budget=memory_budget, on_step=shell.show)

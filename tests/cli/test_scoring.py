@@ -16,6 +16,8 @@ from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_COUNT, CLASS_NAMES, NAME, SCORED_ROWS, K
 from tests.files.samples import SUFFIXES, Columns
 from tests.running import METHODS
+from venn_admit.service.cli.output import messages
+from venn_admit.service.cli.waiting import Showing
 from venn_admit.service.files.output.exports import SCORES_SCHEMA
 
 Rows = list[dict[str, Any]]
@@ -267,6 +269,36 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
         "Partitions of the KNN by q",
     ):
         assert title in detailed
+
+
+def test_evaluate_shows_on_a_terminal_what_it_does(
+    own_calibrated: Program, scored_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On standard error, and never elsewhere: with --json, standard output is one object."""
+    assert "Reading the decisions" not in own_calibrated("evaluate", NAME, scored_file).stderr, "it is no terminal"
+    steps: list[str] = []
+    real = Showing.show
+
+    def show(self: Showing, what: str, total: int | None = None) -> None:
+        steps.append(what)
+        real(self, what, total)
+
+    monkeypatch.setattr(Showing, "show", show)
+    monkeypatch.setattr(messages, "_force_terminal", True)
+    monkeypatch.setattr(messages, "is_interactive", True)
+    monkeypatch.setenv("TERM", "xterm")
+    told = own_calibrated("evaluate", NAME, scored_file, "--out", scored_file.with_name("report"), "--json")
+    assert told.result["points"] == SCORED_ROWS
+    assert "Reading the decisions" in told.stderr
+    methods = ["venn-admit", "RAPS adaptiveness", "RAPS size", "APS", "LocalConf_BASE", "softmax >= 1 - alpha", "SGR"]
+    methods += ["Venn-Abers network", "Venn-Abers reliability", "certified"]
+    assert steps == [
+        "Storing scored.npz",
+        "Reading the decisions",
+        *(f"Comparing the methods: {method}" for method in methods),
+        "Counting shares and their intervals",
+        "Drawing the report",
+    ]
 
 
 def test_the_page_says_which_calibration_was_evaluated(own_calibrated: Program, scored_file: Path) -> None:

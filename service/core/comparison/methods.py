@@ -5,7 +5,7 @@ logits. All are calibrated on all held-out labelled data (knn, mc and vp), and t
 point prediction: argmax KNN, or argmax f. Without vectors there is no KNN, and APS and RAPS are all there is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -19,6 +19,8 @@ from venn_admit.service.core.comparison.temperature import fit_temperature
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import Float32Array, FloatArray, IntArray, MethodSets
 from venn_admit.service.errors import InvalidInputError, NotReadyError
+
+LOCAL = "LocalConf_BASE"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +103,7 @@ def comparison_methods(
     eta_loc: float | None,
     seed: int,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    on_method: Callable[[str], object] = lambda _: None,
 ) -> ComparisonMethods:
     """Return the sets that each comparison method gives some points, and the parameters of the methods.
 
@@ -113,6 +116,7 @@ def comparison_methods(
         eta_loc: The localizer's parameter, > 0; None if the classifier has logits only.
         seed: Of the cut into a part to tune RAPS on and the rest, which keeps points of one key together.
         memory_budget: In bytes.
+        on_method: Is given the name of each method before its sets are computed.
 
     Raises:
         InvalidInputError: The arrays do not fit each other, or are out of range.
@@ -123,6 +127,7 @@ def comparison_methods(
     predicted = network_prediction(points.network_logits)
 
     def adaptive(name: str, rule: AdaptiveRule) -> MethodSets:
+        on_method(name)
         included = adaptive_sets(points.network_logits, points.draws, parameters.temperature, rule)
         return MethodSets(name, predicted, included)
 
@@ -136,6 +141,7 @@ def comparison_methods(
     assert calibration.vectors is not None, "checked above"
     assert calibration.nonconformity is not None, "checked above"
     assert eta_loc is not None, "checked above"
+    on_method(LOCAL)
     local = local_thresholds(
         points.vectors,
         calibration.vectors,
@@ -149,7 +155,7 @@ def comparison_methods(
         (
             MethodSets("Conf_BASE", *sets_within(points.knn_logits, parameters.conf_threshold)),
             *of_network,
-            MethodSets("LocalConf_BASE", *sets_within(points.knn_logits, local)),
+            MethodSets(LOCAL, *sets_within(points.knn_logits, local)),
         ),
     )
 

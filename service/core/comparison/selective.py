@@ -4,6 +4,7 @@ A plain threshold on the softmax, selective classification with guaranteed risk,
 certified policy (docs/PROCEDURE.md, sections 7 and 9). All decide on argmax f.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -92,6 +93,7 @@ def selective_methods(
     temperature: float,
     neighbour_count: int | None,
     seed: int,
+    on_method: Callable[[str], object] = lambda _: None,
 ) -> SelectiveMethods:
     """Return what each method admits of n points. Neither the order nor the batch of points changes a bit.
 
@@ -109,15 +111,22 @@ def selective_methods(
         temperature: T > 0, fitted on all held-out points, for the softmax.
         neighbour_count: K; None if the classifier has logits only, whose one score is the network's.
         seed: The classifier's seed, for the folds of `mc`.
+        on_method: Is given the name of each method before it is computed.
 
     Raises:
         InvalidInputError: The arrays do not fit each other, or are out of range.
     """
     predicted = network_prediction(points.network_logits)
+    on_method(SOFTMAX)
     plain = scaled_confidence(points.network_logits, temperature)
+    on_method(GUARANTEED)
     guaranteed, guaranteed_words = _guaranteed(held_out, points, promise)
     venn = _VennAbers(held_out, promise, neighbour_count, seed)
-    lower = {kind: venn.lower(kind, points) for kind in venn.kinds}
+    lower = {}
+    for kind in venn.kinds:
+        on_method(VENN_ABERS[kind])
+        lower[kind] = venn.lower(kind, points)
+    on_method(CERTIFIED)
     certified, certified_words = venn.certified(lower, predicted)
     return SelectiveMethods(
         (

@@ -109,12 +109,18 @@ def evaluate(
     title: str,
     *,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    on_step: Callable[[str], object] = lambda _: None,
 ) -> DatasetReport:
     """Compare the methods on the points of a request whose job is done; title: what the report calls them.
 
     The comparison methods are calibrated on mc and vp as the snapshot has them, and on knn as it is now.
-    memory_budget: bytes that temporary arrays may take.
+    memory_budget: bytes that temporary arrays may take. on_step: is told what is done from now on.
     """
+
+    def on_method(name: str) -> None:
+        on_step(f"Comparing the methods: {name}")
+
+    on_step("Reading the decisions")
     classifier, exemplar_ids = request.classifier, request.labelled.ids
     knn = classifier.knn
     snapshot = load_snapshot(engine, cache, classifier, request.calibration_id)
@@ -136,6 +142,7 @@ def evaluate(
         assert calibration_data.vectors is not None, "a classifier with logits only has no vectors"
         return cache.mapped_rows(calibration_data.vectors, vp_rows[order])
 
+    on_method(calibration.method)
     judged = method.judge(
         snapshot,
         PointsToJudge(classifier, rows, vectors, held_out.splits, vp_vectors),
@@ -153,6 +160,7 @@ def evaluate(
         eta_loc=None if knn is None else snapshot.parameters.eta_loc,
         seed=classifier.seed,
         memory_budget=memory_budget,
+        on_method=on_method,
     )
     selective = selective_methods(
         held_out.splits,
@@ -161,6 +169,7 @@ def evaluate(
         temperature=compared.parameters.temperature,
         neighbour_count=neighbour_count,
         seed=classifier.seed,
+        on_method=on_method,
     )
     points = EvaluationPoints(
         label=rows.label,
@@ -174,6 +183,7 @@ def evaluate(
         documents=documents_of(keys.document_keys),
         calibrated_by=judged.own,
     )
+    on_step("Counting shares and their intervals")
     return build_dataset_report(
         title,
         classifier.class_names,

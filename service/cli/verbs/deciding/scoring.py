@@ -9,7 +9,7 @@ from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, make_report_folder, output, print_result, shown
 from venn_admit.service.cli.renamed import MODE_OPTIONS, accepting
 from venn_admit.service.cli.verbs.calibrating.classifier import Extractor, Name
-from venn_admit.service.cli.waiting import Waiting
+from venn_admit.service.cli.waiting import Showing, Waiting
 from venn_admit.service.errors import InvalidInputError, VennAdmitError
 
 if TYPE_CHECKING:
@@ -160,7 +160,9 @@ def evaluate(
     if out is not None:
         from venn_admit.service.flows.reporting.folders import write_evaluation
 
-        page = write_evaluation(out, name, "its decisions" if file is None else shown(file.name), result)
+        with Showing() as shell:
+            shell.show("Drawing the report")
+            page = write_evaluation(out, name, "its decisions" if file is None else shown(file.name), result)
         if not as_json:
             print_result(False, {}, f"The report is in {page}.")
 
