@@ -12,7 +12,6 @@ from sqlalchemy import Engine
 
 from venn_admit.service.device import require_device
 from venn_admit.service.errors import BrokerError
-from venn_admit.service.files.left_behind import UPLOADS, remove_left_behind
 from venn_admit.service.settings import Settings
 from venn_admit.service.store.database import schema
 from venn_admit.service.store.database.engine import check_server, connect, create_engine, database_url
@@ -63,6 +62,8 @@ class Runtime:
 
     def remove_left_behind(self) -> None:
         """Remove bodies of requests that processes of this machine kept in the home when they were killed."""
+        from venn_admit.service.files.left_behind import UPLOADS, remove_left_behind
+
         remove_left_behind(self.settings.home / UPLOADS)
 
     def check_server(self) -> None:

@@ -5,18 +5,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import TYPE_CHECKING
 
-from venn_admit.service import broker
 from venn_admit.service.cli.worker_process import OwnWorker
 from venn_admit.service.errors import DatabaseError
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.jobs.control import OnWait, await_job, cancelled_if_unsent
-from venn_admit.service.flows.jobs.leases import LEAST_PART_LEFT
 from venn_admit.service.flows.jobs.listing import live_workers, progress
 from venn_admit.service.runtime import Runtime
 from venn_admit.service.settings import get_settings
 from venn_admit.service.store.embedded.access import make_home
 from venn_admit.service.store.work.jobs import Progress
+
+if TYPE_CHECKING:
+    from venn_admit.service.files.sources import FileSource
+    from venn_admit.service.flows.jobs.control import OnWait
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,13 @@ class Session(Runtime):
                 "set VENN_ADMIT_HOME to a writable folder"
             ) from error
 
-    def exemplars_in(self, file: Path, extractor: str | None = None) -> FileSource:
+    def exemplars_in(self, file: Path, extractor: str | None = None) -> "FileSource":
         """A file as a source of exemplars, within the memory that the settings allow; extractor: if it is stated."""
+        from venn_admit.service.files.sources import FileSource  # which brings pyarrow
+
         return FileSource(file, self.memory_budget, extractor)
 
-    def run_job(self, job_id: int, on_progress: Callable[[Progress], None], on_wait: OnWait = lambda _: None) -> None:
+    def run_job(self, job_id: int, on_progress: Callable[[Progress], None], on_wait: "OnWait" = lambda _: None) -> None:
         """Wait for a job; if there is no worker to compute it, start one and stop it afterwards.
 
         Args:
@@ -57,6 +60,9 @@ class Session(Runtime):
         Raises:
             JobError: As `await_job`.
         """
+        from venn_admit.service.flows.jobs.control import await_job, cancelled_if_unsent  # which brings Celery
+        from venn_admit.service.flows.jobs.leases import LEAST_PART_LEFT
+
         if progress(self.engine, job_id).state == "done":
             return
         with cancelled_if_unsent(self.engine, job_id), self.workers() as check_workers:
@@ -91,6 +97,8 @@ class Session(Runtime):
         if self._own and self._own[0].is_deaf:
             self._own.pop()
         if not live:
+            from venn_admit.service import broker  # which brings Celery
+
             broker.prepare(self.broker)  # no worker takes messages without it
         if self._own:
             self._own[0].check(live)

@@ -12,7 +12,6 @@ from typing import BinaryIO
 import psutil
 
 import venn_admit
-from venn_admit.service.broker import DEAF_EXIT_CODE
 from venn_admit.service.errors import DatabaseError, JobError, NotReadyError
 from venn_admit.service.store.embedded.access import make_home
 
@@ -105,6 +104,8 @@ class OwnWorker:
     @property
     def is_deaf(self) -> bool:
         """Whether the worker ended because it no longer took messages."""
+        from venn_admit.service.broker import DEAF_EXIT_CODE  # which brings Celery
+
         return self._process.poll() == DEAF_EXIT_CODE
 
     def check(self, live_workers: int) -> None:

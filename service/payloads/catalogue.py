@@ -1,17 +1,19 @@
 """What is stored of classifiers, as JSON has it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from venn_admit.service.core.calibrators.venn_abers.settings import AUTO
 from venn_admit.service.core.types import CalibratorSettings, Split
-from venn_admit.service.flows.calibration.generations import Switch
 from venn_admit.service.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
 from venn_admit.service.flows.exemplars.settings import ClassifierSettings
 from venn_admit.service.payloads.rows import plain
 from venn_admit.service.store.calibrations.calibrators import Calibrator
 from venn_admit.service.store.calibrations.setting_forms import MethodSettings, method_of
 from venn_admit.service.store.exemplars.classifiers import Classifier
+
+if TYPE_CHECKING:  # a switch rests on what calibrates, which takes long to import
+    from venn_admit.service.flows.calibration.generations import Switch
 
 
 def classifiers_payload(found: Sequence[Listed]) -> dict[str, Any]:
@@ -22,7 +24,7 @@ def generations_payload(found: list[Listed]) -> dict[str, Any]:
     return {"classifier": found[0].classifier.shared_name, "generations": [_listed(one) for one in found]}
 
 
-def switch_payload(done: Switch) -> dict[str, Any]:
+def switch_payload(done: "Switch") -> dict[str, Any]:
     return {
         "classifier": done.after.classifier.shared_name,
         "before": _listed(done.before),

@@ -19,7 +19,6 @@ from venn_admit.service.cli.verbs.extracting.options import (
 )
 from venn_admit.service.cli.waiting import Showing
 from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.flows.exemplars.create import DEFAULT_NEIGHBOURS
 
 
 def evaluate(
@@ -50,9 +49,7 @@ def evaluate(
     ] = None,
     k: Annotated[
         int | None,
-        typer.Option(
-            min=1, help=f"With --train: K, the number of neighbours of the KNN. Default: {DEFAULT_NEIGHBOURS}."
-        ),
+        typer.Option(min=1, help="With --train: K, the number of neighbours of the KNN. Default: 25."),
     ] = None,
     encoder: Encoder = None,
     text_column: TextColumn = "text",
@@ -66,6 +63,7 @@ def evaluate(
     compared by the ids of their documents, and refused if some are in both.
     """
     from venn_admit.service.cli.shown.layer_evaluation import print_evaluation
+    from venn_admit.service.flows.exemplars.create import DEFAULT_NEIGHBOURS
     from venn_admit.service.flows.extraction.evaluate import KnnSources, check_is_new, evaluate_states, levels_of
     from venn_admit.service.flows.extraction.options import SourceOptions, check_options
     from venn_admit.service.flows.extraction.states import OpenedStates, open_states
