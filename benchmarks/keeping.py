@@ -90,7 +90,12 @@ def _readings(count: int, files: Path) -> Iterator[tuple[str, Reading]]:
         "replay of one decision",
         lambda engine, parts: replay(engine, ArrayCache(files / f"cache-{parts}"), parts * count - count // 2),
     )
-    yield "report", lambda engine, parts: report(engine, f"part-{parts - 1}", calibration_id=None)
+    yield (
+        "report",
+        lambda engine, parts: report(
+            engine, ArrayCache(files / f"cache-{parts}"), f"part-{parts - 1}", calibration_id=None
+        ),
+    )
 
 
 def _read(view: str, engine: Engine, parts: int) -> None:

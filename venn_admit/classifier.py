@@ -336,9 +336,9 @@ class Classifier:
     def compare(self, *, alpha: Decimal | str | float = "0.1") -> Comparison:
         """Show what settings of each method admit of split mc, to choose one before split vp is looked at.
 
-        Folds of whole documents are decided on by the other folds, with plain probabilities; the labels of vp are not
-        read, and no calibration is stored. `calibrate(**comparison.proposal.settings)` takes up the proposal. With
-        logits only there is one setting: venn-abers by the network's score.
+        Folds of whole documents are decided on by the other folds, weighted if that is the default of the method; the
+        labels of vp are not read, and no calibration is stored. `calibrate(**comparison.proposal.settings)` takes up
+        the proposal. With logits only there is one setting: venn-abers by the network's score.
 
         Args:
             alpha: Error level in (0, 1). A float stands for the decimal that it prints as.
@@ -352,6 +352,7 @@ class Classifier:
         return comparison_of(
             awaited.compare(
                 self._runtime.engine,
+                self._runtime.cache,
                 self._stored.address,
                 parse_decimal("alpha", str(alpha)),
                 chunk_rows=self._runtime.settings.chunk_rows,
@@ -555,6 +556,7 @@ class Classifier:
         return Report(
             report(
                 self._runtime.engine,
+                self._runtime.cache,
                 self._stored.address,
                 calibration_id=calibration,
                 memory_budget=self._runtime.memory_budget,
@@ -623,8 +625,8 @@ class Classifier:
     ) -> SettingsWhatIf:
         """Show what the setting in use would admit with one part of it varied; nothing is stored.
 
-        Each document of split mc is decided on by the other ones, with plain probabilities; split vp stays unseen, so
-        that a value may be chosen by this. Give values of one part; the value in use is added.
+        Each document of split mc is decided on by the other ones, weighted if that is the default of the method; split
+        vp stays unseen, so that a value may be chosen by this. Give values of one part; the value in use is added.
 
         Args:
             alpha: Error levels; a threshold that is 1 - alpha follows.
@@ -654,6 +656,7 @@ class Classifier:
         return SettingsWhatIf(
             what_if_settings(
                 self._runtime.engine,
+                self._runtime.cache,
                 self._stored.address,
                 given[0],
                 asked[given[0]],

@@ -220,7 +220,8 @@ class Comparison:
     Attributes:
         alpha: The error level.
         mc_points: Points of split mc.
-        documents: Documents of split mc; as many as points, if each stands alone.
+        judged_points: Points of split mc that were decided on: all, or a random sample of about ten thousand.
+        documents: Documents of these; as many as points, if each stands alone.
         outcomes: Of each setting.
         left_out: What could not be computed, with the reason.
         proposal: The outcome that admits most, of those in which every class reaches 1 - alpha; None if there is none.
@@ -228,6 +229,7 @@ class Comparison:
 
     alpha: Decimal
     mc_points: int
+    judged_points: int
     documents: int
     outcomes: tuple[SettingOutcome, ...]
     left_out: Mapping[str, str]
@@ -480,6 +482,7 @@ def comparison_of(found: "ComparedSettings") -> Comparison:
     return Comparison(
         alpha=found.alpha,
         mc_points=found.point_count,
+        judged_points=found.judged_count,
         documents=found.document_count,
         outcomes=tuple(outcomes),
         left_out=dict(found.left_out),

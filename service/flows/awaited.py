@@ -162,12 +162,13 @@ def calibrate(
 
 
 def compare(
-    engine: Engine, name: str, alpha: Decimal, *, chunk_rows: int, shell: Shell, memory_budget: int
+    engine: Engine, cache: ArrayCache, name: str, alpha: Decimal, *, chunk_rows: int, shell: Shell, memory_budget: int
 ) -> ComparedSettings:
     """Bring the approximations of mc up to date, and show what settings of each method admit of it.
 
     Args:
         engine: The database.
+        cache: Maps the vectors of mc.
         name: The classifier's name.
         alpha: The error level.
         chunk_rows: Rows of a chunk of the job.
@@ -184,7 +185,7 @@ def compare(
     if job_id is not None:
         shell.run_job(job_id, "Approximating")
     shell.show("Comparing settings")
-    return compare_settings_on_mc(engine, name, alpha, memory_budget=memory_budget)
+    return compare_settings_on_mc(engine, cache, name, alpha, memory_budget=memory_budget)
 
 
 def recalibrate(

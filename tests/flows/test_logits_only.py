@@ -233,7 +233,10 @@ REFUSED: dict[str, tuple[Callable[[Bench], object], str]] = {
     "neighbours": (lambda b: export(b.engine, NAME, Export.NEIGHBOURS, b.folder / "x.csv"), "a neighbour list"),
     "views": (lambda b: export(b.engine, NAME, Export.APPROXIMATIONS, b.folder / "x.csv"), "an approximation"),
     "support": (lambda b: ArrayCache(b.folder).support(b.engine, make(b, "other")), "this"),
-    "bins of q to try": (lambda b: what_if_settings(b.engine, NAME, "q_bins", [(0, 1)]), "more than one bin of q"),
+    "bins of q to try": (
+        lambda b: what_if_settings(b.engine, b.cache, NAME, "q_bins", [(0, 1)]),
+        "more than one bin of q",
+    ),
 }
 
 

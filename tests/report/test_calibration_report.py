@@ -21,6 +21,7 @@ from venn_admit.service.core.calibrators.bands import BandRadius
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.evaluation.measures import measure_admission
 from venn_admit.service.core.evaluation.tallies import Tally, Verdict
+from venn_admit.service.core.monitoring.band_traffic import WeightedShare
 from venn_admit.service.core.monitoring.discrepancies import Discrepancies
 from venn_admit.service.core.monitoring.drift import KolmogorovSmirnov, OutcomeCounts, Shift
 from venn_admit.service.core.monitoring.history import PointChanges, SnapshotChange
@@ -33,7 +34,7 @@ from venn_admit.service.core.types import Split
 from venn_admit.service.files.output.exports import finite_json
 from venn_admit.service.report.calibration.advice import advice
 from venn_admit.service.report.calibration.bands.part import BandsPart
-from venn_admit.service.report.calibration.common.coverage import verdict
+from venn_admit.service.report.calibration.common.coverage import key_figures, verdict
 from venn_admit.service.report.calibration.common.watch import Watch
 from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
 from venn_admit.service.report.calibration.payload import calibration_payload
@@ -126,6 +127,7 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
                 right=usable // 3,
             ),
             admitted_of_vp=int(0.4 * vp_count.sum()),
+            weighted=WeightedShare(points=2000, plain=800, admitted=700, right=690),
             other_settings=None,
             lacking=label_budget(
                 np.tile([500] * (classes - 1) + [0], (3, 1)), np.array([0, 0, 25]), kappa=1000, label_count=1e5
@@ -337,11 +339,32 @@ def test_where_everything_is_rejected(two_classes: CalibrationReport) -> None:
     assert advice(with_traffic(two_classes, own_outcomes=few), COMMANDS) == []
 
 
+def test_where_weights_reject_what_plain_probabilities_admit(two_classes: CalibrationReport) -> None:
+    """Both figures are said, and what to do, instead of "Nothing"."""
+    rejecting = with_part(two_classes, weighted=WeightedShare(points=800, plain=137, admitted=4, right=4))
+    (found,) = advice(rejecting, COMMANDS)
+    assert found.startswith("Weights reject most of what plain probabilities would admit: of 800 points of vp")
+    assert "would admit 4 (0.5%), plain ones 137 (17.1%)" in found
+    assert "Ask for unweighted decisions when you score" in found
+    assert "venn-abers" in found
+    figures = [f"{figure} {what}" for figure, what in key_figures(rejecting)]
+    assert figures[0] == "0.5% of vp admitted with weights, the default"
+    assert figures[1] == "100.0% of these right (target 90.0%)"
+    assert figures[2].endswith("of vp admitted by plain probabilities")
+    weights = calibration_payload(rejecting, COMMANDS)["weights"]
+    assert weights == {"points": 800, "admitted_plain": 137, "admitted_weighted": 4, "right_weighted": 4}
+    none = (OutcomeCounts(True, False, 30_000, 0, (10_000, 15_000, 0, 5000, 0)),)
+    (found,) = advice(with_traffic(rejecting, own_outcomes=none), COMMANDS)
+    assert found.startswith("Weights reject most"), "a sample of traffic would not change that"
+    half = with_part(two_classes, weighted=WeightedShare(points=800, plain=138, admitted=69, right=69))
+    assert advice(half, COMMANDS) == []
+
+
 def test_where_nearly_everything_is_rejected(two_classes: CalibrationReport) -> None:
     vp = two_classes.snapshot.vp_count
     (found,) = advice(with_part(two_classes, admitted_of_vp=int(0.08 * vp)), COMMANDS)
     assert found.startswith("Nearly everything is rejected: ")
-    assert "but only .080 of its points would be admitted" in found
+    assert "but only .080 of its points would be admitted by plain probabilities and .350 with weights" in found
     assert advice(with_part(two_classes, admitted_of_vp=int(0.12 * vp)), COMMANDS) == []
     for admitted, advised in ((240, True), (3000, False)):
         own = (OutcomeCounts(True, False, 30_000, admitted, (10_000, 20_000 - admitted, 0, 0, 0)),)

@@ -52,6 +52,7 @@ def compared_payload(found: ComparedSettings) -> dict[str, Any]:
         "classifier": found.classifier.name,
         "alpha": str(found.alpha),
         "mc": found.point_count,
+        "judged": found.judged_count,
         "documents": found.document_count,
         "settings": [
             {
@@ -116,13 +117,14 @@ def _notes(found: ComparedSettings) -> tuple[Note, ...]:
         f"{method} with {'; '.join(setting_name(one, found) for one in of_method)}"
         for method, of_method in groupby(none, key=lambda one: method_of(one.settings))
     ]
-    weights = " Probabilities are plain: weighted ones, the default of venn-admit, admit no more."
+    weights = " Both methods decide as by default: venn-admit by weighted probabilities, venn-abers by plain ones."
     if found.classifier.knn is None:
         weights = ""
+    intervals = intervals_text(found.point_count, found.judged_count, found.document_count)
     return (
         (
-            f"{intervals_text(found.point_count, found.document_count)}, for the folds as they fell: with other "
-            f"calibration data a setting whose shares right lie near the target may admit much more or less.{weights}",
+            f"{intervals}, for the folds as they fell: with other calibration data a setting whose shares right lie "
+            f"near the target may admit much more or less.{weights}",
         ),
         *((f"Nothing is admitted by {settings}.",) for settings in by_method),
         *((f"Left out: {what}: {why}.",) for what, why in found.left_out),

@@ -129,23 +129,39 @@ class LocalizerSupport:
         self._preparing = Lock()
         self._farthest = math.sqrt(self._tiles.largest_norm()) if in_float32 else math.inf
 
-    def category_weight(self, queries: Float32Array, window_low: IntArray, window_high: IntArray) -> FloatArray:
+    def category_weight(
+        self,
+        queries: Float32Array,
+        window_low: IntArray,
+        window_high: IntArray,
+        *,
+        left_out: IntArray | None = None,
+    ) -> FloatArray:
         """Return the weight of each query's category; results and errors are those of the function of this name.
 
         Args:
             queries: (m, D) float32.
             window_low: (m,) int64, the first row of each window.
             window_high: (m,) int64, one past the last row; 0 <= low <= high <= n.
+            left_out: (m,) int64, a row of the support for each query that it is weighed without, n >= 2; None for
+                none.
         """
         check_vectors(queries, self._support)
         check_windows(window_low, window_high, len(queries), len(self._support))
+        out = np.full(len(queries), -1) if left_out is None else left_out
         near = self._reach(queries) <= FLOAT32_REACH * self._eta_loc
         weight = np.empty(len(queries))
         for rows, weigh in ((near, _float32_weight), (~near, _float64_weight)):
             if rows.any():
                 tiles = self._tiles if weigh is _float32_weight else self._tiles_for_far()
                 weight[rows] = weigh(
-                    queries[rows], tiles, window_low[rows], window_high[rows], self._eta_loc, self._memory_budget
+                    queries[rows],
+                    tiles,
+                    window_low[rows],
+                    window_high[rows],
+                    out[rows],
+                    self._eta_loc,
+                    self._memory_budget,
                 )
         return weight
 
@@ -185,6 +201,7 @@ def _float64_weight(
     tiles: SupportTiles,
     window_low: IntArray,
     window_high: IntArray,
+    left_out: IntArray,
     eta_loc: float,
     memory_budget: int,
 ) -> FloatArray:
@@ -192,6 +209,7 @@ def _float64_weight(
     whole, inside = np.zeros((2, len(queries)))
     for tile in distance_tiles(queries, tiles, memory_budget, query_tile=tiles.query_tile(len(queries))):
         rows, count = tile.queries, tile.queries.stop - tile.queries.start
+        _leave_out(tile, left_out[rows])
         weights, shrink, nearest[rows] = _weigh(tile.distances, nearest[rows], eta_loc)
         whole[rows] = whole[rows] * shrink + weights.sum(axis=1)[:count]
         inside[rows] *= shrink
@@ -204,6 +222,7 @@ def _float32_weight(
     tiles: SupportTiles,
     window_low: IntArray,
     window_high: IntArray,
+    left_out: IntArray,
     eta_loc: float,
     memory_budget: int,
 ) -> FloatArray:
@@ -211,11 +230,19 @@ def _float32_weight(
     whole, inside = np.zeros((2, len(queries)))
     for tile in distance_tiles(queries, tiles, memory_budget, query_tile=tiles.query_tile(len(queries))):
         rows, count = tile.queries, tile.queries.stop - tile.queries.start
+        _leave_out(tile, left_out[rows])
         weights = np.divide(tile.distances, -eta_loc, out=tile.distances)
         np.exp(weights, out=weights)
         whole[rows] += weights.sum(axis=1)[:count]
         _add_windows(inside[rows], tile, weights, window_low[rows], window_high[rows])
     return inside / whole
+
+
+def _leave_out(tile: DistanceTile, left_out: IntArray) -> None:
+    """Move the row that each query of a tile is weighed without, if the tile holds it, to infinity; -1 is no row."""
+    column = left_out - tile.support.start
+    held = np.flatnonzero((left_out >= 0) & (column >= 0) & (column < SUPPORT_TILE))
+    tile.distances[held, column[held]] = np.inf
 
 
 def _add_windows(sums: FloatArray, tile: DistanceTile, weights: Real, low: IntArray, high: IntArray) -> None:

@@ -1,7 +1,7 @@
 """Settings of each method of calibration to choose from, and what each admits of `mc` by cross-fitting.
 
 Nothing here sees `vp`, so that whatever is chosen by it is fixed before `vp` is looked at (docs/PROCEDURE.md, section
-10). All probabilities are plain: weights take the distances between all points of `mc`, and admit no more.
+10).
 """
 
 from dataclasses import dataclass, replace
@@ -12,9 +12,11 @@ from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.calibrators.usable_bands import coarse_bins, kappas_to_choose_from
 from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
+from venn_admit.service.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.service.core.comparison.held_out import HeldOutPoints
 from venn_admit.service.core.comparison.varied import Candidate, cross_fitted_settings
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.core.types import IntArray
 from venn_admit.service.errors import NotReadyError
 
 WITHOUT_VECTORS = "the classifier has logits only, and this needs vectors"
@@ -43,6 +45,8 @@ def cross_fitted_candidates(
     alpha: Decimal,
     seed: int,
     reliability: ReliabilityModel | None,
+    localizer: PointsLocalizer | None,
+    judged: IntArray | None = None,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> CrossFitted:
     """Cross-fit each setting on whole documents of `mc`.
@@ -54,6 +58,8 @@ def cross_fitted_candidates(
         alpha: The error level, exact decimal in (0, 1).
         seed: The classifier's seed, for the folds.
         reliability: The model of that score; None if there is none, which leaves the score out.
+        localizer: As for `cross_fitted_settings`.
+        judged: As for `cross_fitted_settings`.
         memory_budget: In bytes.
 
     Raises:
@@ -66,6 +72,8 @@ def cross_fitted_candidates(
         neighbour_count=neighbour_count,
         seed=seed,
         reliability=reliability,
+        localizer=localizer,
+        judged=judged,
         memory_budget=memory_budget,
     )
     if neighbour_count is None:

@@ -5,7 +5,7 @@ No label of `vp` is read, so that whoever chooses a method by this has fixed it 
 of `mc` here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,20 +49,20 @@ class RivalVerdict:
     admitted: BoolArray
 
 
-def judged_rows(mc: HeldOutPoints, *, seed: int, most: int) -> IntArray:
-    """Return points of `mc` to judge the methods by: whole documents, about so many points if there are more.
+def judged_rows(keys: Sequence[str], *, seed: int, most: int) -> IntArray:
+    """Return points to judge by: whole documents, about so many points if there are more.
 
     Args:
-        mc: n points.
+        keys: The document of each of n points.
         seed: The classifier's seed; the same points are taken whatever their order.
         most: The number of points.
 
     Returns:
         (m,) int64, ascending rows.
     """
-    if len(mc.keys) <= most:
-        return np.arange(len(mc.keys))
-    return np.flatnonzero(uniform_draws(mc.keys, seed=seed) < most / len(mc.keys))
+    if len(keys) <= most:
+        return np.arange(len(keys))
+    return np.flatnonzero(uniform_draws(keys, seed=seed) < most / len(keys))
 
 
 def rivals_on_mc(

@@ -18,6 +18,7 @@ from venn_admit.service.core.calibrators.venn_abers.crossfit import crossfitted_
 from venn_admit.service.core.calibrators.venn_abers.decide import reaches_threshold
 from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel, scored_points
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
+from venn_admit.service.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.service.core.calibrators.venn_admit.crossfit import crossfitted_lower as admit_lower
 from venn_admit.service.core.comparison.held_out import HeldOutPoints
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET, block_rows
@@ -28,12 +29,12 @@ AnySettings: TypeAlias = CalibratorSettings | VennAbersSettings
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A setting, and what it admits of n points of `mc`.
+    """A setting, and what it admits of m points of `mc`.
 
     Attributes:
         settings: Of either method.
-        predicted: (n,) int64, the predictions that its method decides on: the network's, or the KNN's.
-        admitted: (n,) bool, whether they are admitted by the points of the other folds.
+        predicted: (m,) int64, the predictions that its method decides on: the network's, or the KNN's.
+        admitted: (m,) bool, whether they are admitted by the points of the other folds.
     """
 
     settings: AnySettings
@@ -49,9 +50,11 @@ def cross_fitted_settings(
     neighbour_count: int | None,
     seed: int,
     reliability: ReliabilityModel | None,
+    localizer: PointsLocalizer | None,
+    judged: IntArray | None = None,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> list[Candidate]:
-    """Cross-fit settings on whole documents of `mc`.
+    """Cross-fit settings on whole documents of `mc`; Venn-Abers decides by plain probabilities.
 
     Args:
         mc: n points of `mc`, in any order.
@@ -61,6 +64,8 @@ def cross_fitted_settings(
             network's score.
         seed: The classifier's seed, for the folds.
         reliability: The model of that score, which settings that ask for it or for `auto` need.
+        localizer: Over the points, for weighted probabilities of Venn-ADMIT; None for plain ones.
+        judged: (m,) int64, the rows of the points to decide on; None for all of them.
         memory_budget: In bytes.
 
     Returns:
@@ -72,18 +77,25 @@ def cross_fitted_settings(
     """
     fold = fold_of(mc.keys, seed=seed)
     bands = [one for one in settings if isinstance(one, CalibratorSettings)]
-    by_bands = iter(_by_bands(mc, fold, bands, class_count, memory_budget))
-    cells = _Cells(mc, fold, class_count, neighbour_count, reliability)
+    rows = np.arange(len(fold)) if judged is None else judged
+    by_bands = iter(_by_bands(mc, fold, bands, class_count, localizer, rows, memory_budget))
+    cells = _Cells(mc, fold, class_count, neighbour_count, reliability, rows)
     return [next(by_bands) if isinstance(one, CalibratorSettings) else cells.candidate(one) for one in settings]
 
 
 def _by_bands(
-    mc: HeldOutPoints, fold: IntArray, settings: Sequence[CalibratorSettings], class_count: int, memory_budget: int
+    mc: HeldOutPoints,
+    fold: IntArray,
+    settings: Sequence[CalibratorSettings],
+    class_count: int,
+    localizer: PointsLocalizer | None,
+    judged: IntArray,
+    memory_budget: int,
 ) -> list[Candidate]:
     """Venn-ADMIT under settings; those that differ in kappa and thresholds alone share the folds."""
     if not settings:
         return []
-    points, predicted = calibration_points(mc.seen.knn, mc.label), mc.seen.knn.predicted
+    points, predicted = calibration_points(mc.seen.knn, mc.label), mc.seen.knn.predicted[judged]
     alike: dict[tuple[Decimal, float, tuple[int, ...]], list[int]] = defaultdict(list)
     for number, one in enumerate(settings):
         alike[one.alpha, one.delta, one.bin_edges].append(number)
@@ -100,6 +112,8 @@ def _by_bands(
                 settings[numbers[0]],
                 block,
                 class_count=class_count,
+                localizer=localizer,
+                judged=judged,
                 memory_budget=memory_budget,
             )
             for number in numbers:
@@ -120,19 +134,23 @@ class _Cells:
         class_count: int,
         neighbour_count: int | None,
         reliability: ReliabilityModel | None,
+        judged: IntArray,
     ) -> None:
-        self._mc, self._fold = mc, fold
+        self._mc, self._fold, self._judged = mc, fold, judged
         self._class_count, self._neighbour_count = class_count, neighbour_count
         self._reliability = reliability
         self._lower: dict[tuple[ScoreKind, tuple[int, ...]], tuple[IntArray, FloatArray]] = {}
 
     def candidate(self, settings: VennAbersSettings) -> Candidate:
         if settings.score is not None:
-            return Candidate(settings, *self._admitted(settings.score, settings))
+            return self._candidate(settings, *self._admitted(settings.score, settings))
         by_score = {kind: self._admitted(kind, settings) for kind in ScoreKind}
         (_, by_network), (_, by_reliability) = (by_score[kind] for kind in (ScoreKind.NETWORK, ScoreKind.RELIABILITY))
         kind = choose_score(by_network, by_reliability, self._mc.keys).kind
-        return Candidate(replace(settings, score=kind), *by_score[kind])
+        return self._candidate(replace(settings, score=kind), *by_score[kind])
+
+    def _candidate(self, settings: VennAbersSettings, predicted: IntArray, admitted: BoolArray) -> Candidate:
+        return Candidate(settings, predicted[self._judged], admitted[self._judged])
 
     def _admitted(self, kind: ScoreKind, settings: VennAbersSettings) -> tuple[IntArray, BoolArray]:
         """The network's predictions, and which of them are admitted."""

@@ -1,13 +1,14 @@
-"""Recent traffic against a calibration by bands: q and d, usable bands, and what plain Venn-ADMIT would admit.
+"""Recent traffic against a calibration by bands: q and d, usable bands, and what Venn-ADMIT would admit.
 
-What would be admitted of vp is decided on each point without the point. Both follow from q, d and the ADMIT sets alone,
-so that no vectors are read.
+What would be admitted of vp is decided on each point without the point. What plain probabilities admit follows from q,
+d and the ADMIT sets alone; weighted ones take the vectors, and a sample of the points.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from venn_admit.service.core.approximation.localizer import LocalizerSupport
 from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, decide
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
@@ -15,7 +16,15 @@ from venn_admit.service.core.documents import Documents
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.monitoring.drift import DecidedPoints
 from venn_admit.service.core.monitoring.traffic import Comparison, Sides
-from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, Split
+from venn_admit.service.core.types import (
+    BoolArray,
+    CalibrationPoints,
+    CalibratorSettings,
+    Float32Array,
+    FloatArray,
+    IntArray,
+    Split,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +119,61 @@ def lower_of_vp(venn: VennIndex, vp: CalibrationPoints, singleton: BoolArray) ->
     correct = found.correct - own * (vp.predicted == vp.label)
     without = venn_probabilities(singleton, found.size - own, correct, None)
     return without.lower, venn_probabilities(singleton, found.size, found.correct, None).lower
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedShare:
+    """What weighted Venn-ADMIT would admit of some points of vp, each decided on without itself.
+
+    Attributes:
+        points: The points that were looked at.
+        plain: The number of these that plain probabilities would admit.
+        admitted: The number of these that weighted ones would admit.
+        right: The number of these whose prediction is the label.
+    """
+
+    points: int
+    plain: int
+    admitted: int
+    right: int
+
+
+def weighted_of_vp(
+    snapshot: SnapshotIndex,
+    singleton: BoolArray,
+    rows: IntArray,
+    support: Float32Array,
+    eta_loc: float,
+    *,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> WeightedShare:
+    """Return what weighted probabilities would admit of points of vp.
+
+    Only what plain ones would admit is weighed: as w >= 1, weighted ones admit no more.
+
+    Args:
+        snapshot: The snapshot.
+        singleton: (n_vp,) bool, whether the ADMIT set of each point is a singleton.
+        rows: (m,) int64, the points to look at.
+        support: (n_vp, D) float32, all of vp in the order of the snapshot's `VennIndex`; may be a memory map.
+        eta_loc: > 0, the localizer's parameter.
+        memory_budget: In bytes.
+    """
+    plain = rows[snapshot.vp_admitted[rows]]
+    if not plain.size:
+        return WeightedShare(len(rows), 0, 0, 0)
+    vp, order = snapshot.vp, snapshot.venn.order
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    found = snapshot.venn.categories(singleton[plain], vp.predicted[plain], vp.match_count[plain], vp.distance[plain])
+    right = vp.predicted[plain] == vp.label[plain]
+    weight = LocalizerSupport(support, eta_loc, memory_budget=memory_budget).category_weight(
+        support[place[plain]], found.low, found.high, left_out=place[plain]
+    )
+    lower = venn_probabilities(singleton[plain], found.size - 1, found.correct - right, weight).lower
+    threshold = np.array([float(threshold) for threshold in snapshot.settings.thresholds])
+    admitted = lower >= threshold[vp.predicted[plain]]
+    return WeightedShare(len(rows), len(plain), int(admitted.sum()), int((admitted & right).sum()))
 
 
 def admitted_of_vp(lower: FloatArray, vp: CalibrationPoints, settings: CalibratorSettings) -> BoolArray:

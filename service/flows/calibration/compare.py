@@ -6,13 +6,15 @@ from decimal import Decimal
 from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.calibrators.settings import check_alpha
+from venn_admit.service.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.service.core.comparison.candidates import cross_fitted_candidates
 from venn_admit.service.core.comparison.held_out import HeldOutPoints, ViewedPoints
+from venn_admit.service.core.comparison.on_mc import judged_rows
 from venn_admit.service.core.comparison.varied import AnySettings
 from venn_admit.service.core.documents import documents_of
 from venn_admit.service.core.evaluation.measures import Admission, measure_admission
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.types import Split
+from venn_admit.service.core.types import Float32Array, IntArray, Split
 from venn_admit.service.flows.calibration.approximate import held_classifier, points_to_approximate, take_in_waiting
 from venn_admit.service.flows.calibration.calibrate import (
     LackingPoints,
@@ -23,11 +25,17 @@ from venn_admit.service.flows.calibration.calibrate import (
     usable_parameters,
 )
 from venn_admit.service.flows.jobs.submit import Send, submit_job
+from venn_admit.service.flows.methods.registry import METHODS
 from venn_admit.service.flows.methods.venn_abers.split_points import read_split
+from venn_admit.service.store.calibrations.setting_forms import VENN_ADMIT
 from venn_admit.service.store.database.engine import consistent_view
 from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.exemplars.approximations import StoredParameters
 from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search.array_cache import ArrayCache
+
+MOST_JUDGED = 10_000
+"""Of more points, about so many are decided on: weights take the distance of each of them to all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +54,14 @@ class ComparedSetting:
 class ComparedSettings:
     """Settings to choose from, in the order of `CrossFitted`.
 
-    point_count, document_count: of mc. left_out: what could not be computed, each with the reason in words.
+    point_count: of mc. judged_count, document_count: points that are decided on, and their documents. left_out: what
+    could not be computed, each with the reason in words.
     """
 
     classifier: Classifier
     alpha: Decimal
     point_count: int
+    judged_count: int
     document_count: int
     compared: tuple[ComparedSetting, ...]
     left_out: tuple[tuple[str, str], ...]
@@ -88,19 +98,21 @@ def request_mc(engine: Engine, name: str, alpha: Decimal, *, chunk_rows: int, se
 
 
 def compare(
-    engine: Engine, name: str, alpha: Decimal, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
+    engine: Engine, cache: ArrayCache, name: str, alpha: Decimal, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
 ) -> ComparedSettings:
-    """Cross-fit settings of each method on whole documents of mc; nothing is written.
+    """Cross-fit settings of each method on whole documents of mc, with the weights that are its default.
 
-    The approximations of mc must be stored, as the job of `request_mc` does. memory_budget: bytes that temporary arrays
-    may take. Raises as `request_mc`, and OutdatedError if data arrived since.
+    Nothing is stored. The approximations of mc must be, as the job of `request_mc` does. cache: maps the vectors of mc.
+    memory_budget: bytes that temporary arrays may take. Raises as `request_mc`, and OutdatedError if data arrived
+    since.
     """
     check_alpha(alpha)
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
         parameters = parameters_of_mc(connection, classifier)
         require_classes(connection, classifier, [Split.MC])
-        mc = read_mc(connection, classifier, parameters, memory_budget)
+        mc, localizer = read_mc(connection, cache, classifier, parameters, memory_budget)
+    judged = judged_rows(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
     found = cross_fitted_candidates(
         mc,
         class_count=classifier.class_count,
@@ -108,18 +120,21 @@ def compare(
         alpha=alpha,
         seed=classifier.seed,
         reliability=None if parameters is None else parameters.reliability,
+        localizer=localizer,
+        judged=judged,
         memory_budget=memory_budget,
     )
-    documents = documents_of(mc.keys)
+    documents = documents_of([mc.keys[row] for row in judged])
     return ComparedSettings(
         classifier=classifier,
         alpha=alpha,
         point_count=len(mc.keys),
-        document_count=len(mc.keys) if documents is None else documents.count,
+        judged_count=len(judged),
+        document_count=len(judged) if documents is None else documents.count,
         compared=tuple(
             ComparedSetting(
                 one.settings,
-                measure_admission(mc.label, one.predicted, one.admitted, classifier.class_count, documents),
+                measure_admission(mc.label[judged], one.predicted, one.admitted, classifier.class_count, documents),
             )
             for one in found.found
         ),
@@ -137,8 +152,23 @@ def parameters_of_mc(connection: Connection, classifier: Classifier) -> StoredPa
 
 
 def read_mc(
-    connection: Connection, classifier: Classifier, parameters: StoredParameters | None, memory_budget: int
-) -> HeldOutPoints:
-    """Return the points of mc; parameters: those of `parameters_of_mc`."""
+    connection: Connection,
+    cache: ArrayCache,
+    classifier: Classifier,
+    parameters: StoredParameters | None,
+    memory_budget: int,
+) -> tuple[HeldOutPoints, PointsLocalizer | None]:
+    """Return the points of mc, and the localizer over them if decisions are weighted by default.
+
+    parameters: those of `parameters_of_mc`.
+    """
     mc = read_split(connection, classifier, parameters, Split.MC, memory_budget=memory_budget)
-    return HeldOutPoints(mc.keys(connection), mc.label, ViewedPoints(mc.logits, mc.view))
+    points = HeldOutPoints(mc.keys(connection), mc.label, ViewedPoints(mc.logits, mc.view))
+    if parameters is None or not METHODS[VENN_ADMIT].weighted_by_default:
+        return points, None
+    vectors = cache.mapped_vectors(connection, classifier, mc.exemplar_ids)
+
+    def vectors_of(rows: IntArray) -> Float32Array:
+        return cache.mapped_rows(vectors, rows)
+
+    return points, PointsLocalizer(vectors_of, parameters.eta_loc)

@@ -263,9 +263,11 @@ class Method(Protocol):
         """
         ...
 
-    def describe(self, connection: Connection, given: CalibrationToDescribe, *, memory_budget: int) -> Described:
+    def describe(
+        self, connection: Connection, cache: ArrayCache, given: CalibrationToDescribe, *, memory_budget: int
+    ) -> Described:
         """Return what this method adds to the report on a calibration of its own.
 
-        connection: a consistent view. memory_budget: bytes that temporary arrays may take.
+        connection: a consistent view. cache: maps vectors. memory_budget: bytes that temporary arrays may take.
         """
         ...

@@ -6,6 +6,7 @@ from decimal import Decimal
 import numpy as np
 from sqlalchemy import Engine
 
+from venn_admit.service.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.service.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.service.core.comparison.on_mc import ComparisonData, judged_rows, rivals_on_mc
 from venn_admit.service.core.comparison.selective import Promise
@@ -13,9 +14,9 @@ from venn_admit.service.core.comparison.varied import cross_fitted_settings
 from venn_admit.service.core.documents import documents_of
 from venn_admit.service.core.evaluation.measures import Admission, measure_admission
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.types import IntArray
+from venn_admit.service.core.types import Float32Array, IntArray
 from venn_admit.service.errors import NotReadyError
-from venn_admit.service.flows.methods.registry import load_snapshot
+from venn_admit.service.flows.methods.registry import METHODS, load_snapshot
 from venn_admit.service.flows.reporting.held_out import ReadHeldOut, comparison_calibration, read_held_out
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibrations import Calibration
@@ -84,8 +85,15 @@ def methods_table(
         of_mc = _without_vp(found)
         data = ComparisonData(of_mc.splits, *comparison_calibration(connection, cache, classifier, of_mc))
     mc, settings = of_mc.splits.mc, calibration.method_settings
-    rows = judged_rows(mc, seed=classifier.seed, most=MOST_JUDGED)
+    rows = judged_rows(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
     neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
+    localizer = None
+    if (vectors := data.calibration.vectors) is not None and METHODS[calibration.method].weighted_by_default:
+
+        def vectors_of(rows: IntArray) -> Float32Array:
+            return cache.mapped_rows(vectors, data.mc_rows[rows])
+
+        localizer = PointsLocalizer(vectors_of, snapshot.parameters.eta_loc)
     (own,) = cross_fitted_settings(
         mc,
         [settings],
@@ -93,6 +101,8 @@ def methods_table(
         neighbour_count=neighbour_count,
         seed=classifier.seed,
         reliability=None if classifier.knn is None else snapshot.parameters.reliability,
+        localizer=localizer,
+        judged=rows,
         memory_budget=memory_budget,
     )
     rivals = rivals_on_mc(
@@ -118,7 +128,7 @@ def methods_table(
         judged=len(rows),
         mc_count=len(mc.keys),
         methods=(
-            tabled(calibration.method, own.predicted[rows], own.admitted[rows], is_own=True),
+            tabled(calibration.method, own.predicted, own.admitted, is_own=True),
             *(tabled(one.name, one.predicted, one.admitted) for one in rivals),
         ),
     )

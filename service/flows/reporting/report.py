@@ -18,15 +18,22 @@ from venn_admit.service.store.decisions import reports
 from venn_admit.service.store.decisions.offered import offered_queries
 from venn_admit.service.store.decisions.reports import ReportStanding, SnapshotOrigin
 from venn_admit.service.store.exemplars import classifiers, exemplars, forgotten
+from venn_admit.service.store.search.array_cache import ArrayCache
 
 
 def report(
-    engine: Engine, name: str, *, calibration_id: int | None, memory_budget: int = DEFAULT_MEMORY_BUDGET
+    engine: Engine,
+    cache: ArrayCache,
+    name: str,
+    *,
+    calibration_id: int | None,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> CalibrationReport:
-    """Return everything that a report shows, from one view of the data; nothing is written.
+    """Return everything that a report shows, from one view of the data; nothing is stored.
 
-    calibration_id: the snapshot to report on; None: the current one. Raises NotFoundError for a name or number that
-    is not stored, NotReadyError before the first calibration. memory_budget: bytes that temporary arrays may take.
+    cache: maps vectors. calibration_id: the snapshot to report on; None: the current one. memory_budget: bytes that
+    temporary arrays may take. Raises NotFoundError for a name or number that is not stored, NotReadyError before the
+    first calibration.
     """
     with consistent_view(engine) as connection:
         classifier = classifiers.by_name(connection, name)
@@ -37,7 +44,7 @@ def report(
         documents = documents_of(exemplars.keys(connection, decided.exemplar_ids).document_keys)
         quartiles = reports.quartiles(connection, calibration)
         given = CalibrationToDescribe(classifier, calibration, decided, documents, quartiles)
-        described = METHODS[calibration.method].describe(connection, given, memory_budget=memory_budget)
+        described = METHODS[calibration.method].describe(connection, cache, given, memory_budget=memory_budget)
         inventory = reports.inventory(connection, classifier)
         changes = reports.snapshot_changes(connection, calibration)
         watch = read_monitor(connection, classifier, calibration)

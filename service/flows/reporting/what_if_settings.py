@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 
 from venn_admit.service.core.calibrators.settings import check_alpha, check_bin_edges, check_settings, check_thresholds
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
+from venn_admit.service.core.comparison.on_mc import judged_rows
 from venn_admit.service.core.comparison.varied import AnySettings, cross_fitted_settings
 from venn_admit.service.core.documents import documents_of
 from venn_admit.service.core.evaluation.measures import measure_admission
@@ -16,7 +17,8 @@ from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import CalibratorSettings, Split
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.flows.calibration.calibrate import require_classes
-from venn_admit.service.flows.calibration.compare import parameters_of_mc, read_mc
+from venn_admit.service.flows.calibration.compare import MOST_JUDGED, parameters_of_mc, read_mc
+from venn_admit.service.flows.methods.registry import METHODS
 from venn_admit.service.flows.methods.venn_abers.make import require_model
 from venn_admit.service.report.what_if.contents import SettingsTried, SettingTried
 from venn_admit.service.store.calibrations import calibrations
@@ -24,6 +26,7 @@ from venn_admit.service.store.calibrations.setting_forms import VENN_ADMIT
 from venn_admit.service.store.database.engine import consistent_view
 from venn_admit.service.store.exemplars import classifiers
 from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.service.store.search.array_cache import ArrayCache
 
 MOST_VALUES = 50
 """So many values can be tried at once; each of alpha, delta and the bins takes a pass over the folds of its own."""
@@ -88,14 +91,22 @@ PARTS: dict[str, _Part] = {
 
 
 def what_if_settings(
-    engine: Engine, name: str, varied: str, values: Sequence[Value], *, memory_budget: int = DEFAULT_MEMORY_BUDGET
+    engine: Engine,
+    cache: ArrayCache,
+    name: str,
+    varied: str,
+    values: Sequence[Value],
+    *,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> SettingsTried:
     """Return what the setting of the current calibration would admit of mc, and how much of it is right.
 
+    Probabilities are weighted if that is the default of the method.
     Every document of mc is judged by the other ones, and vp stays unseen, so that a value can be chosen by this.
 
     Args:
         engine: The database, which may be a standby.
+        cache: Maps the vectors of mc.
         name: The classifier's name.
         varied: What is varied, one of `PARTS`.
         values: To try; a threshold is that of every class. The value in use is added.
@@ -134,7 +145,8 @@ def what_if_settings(
         require_classes(connection, classifier, [Split.MC])
         if parameters is not None and any(map(_takes_reliability, settings)):
             require_model(classifier, parameters)
-        mc = read_mc(connection, classifier, parameters, memory_budget)
+        mc, localizer = read_mc(connection, cache, classifier, parameters, memory_budget)
+    judged = judged_rows(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
     found = cross_fitted_settings(
         mc,
         settings,
@@ -142,22 +154,26 @@ def what_if_settings(
         neighbour_count=neighbour_count,
         seed=classifier.seed,
         reliability=None if parameters is None else parameters.reliability,
+        localizer=localizer,
+        judged=judged,
         memory_budget=memory_budget,
     )
-    documents = documents_of(mc.keys)
+    documents, label = documents_of([mc.keys[row] for row in judged]), mc.label[judged]
     return SettingsTried(
         classifier=classifier.name,
         class_names=classifier.class_names,
         calibration=calibration.id,
         method=calibration.method,
         varied=varied,
+        is_weighted=METHODS[calibration.method].weighted_by_default,
         point_count=len(mc.keys),
-        document_count=len(mc.keys) if documents is None else documents.count,
+        judged_count=len(judged),
+        document_count=len(judged) if documents is None else documents.count,
         tried=tuple(
             SettingTried(
                 value=part.text(value, neighbour_count),
                 settings=one.settings,
-                admission=measure_admission(mc.label, one.predicted, one.admitted, classifier.class_count, documents),
+                admission=measure_admission(label, one.predicted, one.admitted, classifier.class_count, documents),
                 is_current=value == part.of(current),
             )
             for value, one in zip(asked, found, strict=True)

@@ -63,13 +63,19 @@ def _rejections(report: CalibrationReport, steps: NextSteps) -> Iterator[Finding
     if found:
         yield from found
     elif report.traffic is not None and _nearly_all_rejected(report.traffic):
-        admitted = share_text(report.part.admitted_of_reference / report.reference_count)
         yield Finding(
             f"{_how_many_rejected(report.traffic)} points of recent traffic that this calibration decided on were "
-            f"rejected, most of them as '{_main_reason(report.traffic)}', though {admitted} of "
-            f"{report.part.reference} would be admitted",
+            f"rejected, most of them as '{_main_reason(report.traffic)}', though {_admitted_of_reference(report)}",
             needs_sample=True,
         )
+
+
+def _admitted_of_reference(report: CalibrationReport) -> str:
+    plain, weighted = share_text(report.part.admitted_of_reference / report.reference_count), report.part.weighted
+    if weighted is None:
+        return f"{plain} of {report.part.reference} would be admitted"
+    by_weights = share_text(weighted.admitted / weighted.points)
+    return f"{by_weights} of {report.part.reference} would be admitted with weights and {plain} by plain probabilities"
 
 
 def _unlike(report: CalibrationReport) -> Iterator[Finding]:
@@ -94,7 +100,7 @@ def _differences(comparison: Comparison) -> Iterator[str]:
             yield (f"{share_text(pair.recent.share)} of it {_HAPPENS[name]}, of {comparison.reference} {of_reference}")
 
 
-_HAPPENS = {"usable": "lie in usable bands", "admitted": "would be admitted"}
+_HAPPENS = {"usable": "lie in usable bands", "admitted": "would be admitted by plain probabilities"}
 
 
 def _upkeep(report: CalibrationReport, steps: NextSteps) -> Iterator[str]:

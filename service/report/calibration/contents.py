@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Protocol
 
+from venn_admit.service.core.monitoring.band_traffic import WeightedShare
 from venn_admit.service.core.monitoring.discrepancies import Discrepancies, has_grown
 from venn_admit.service.core.monitoring.history import SnapshotChange
 from venn_admit.service.core.monitoring.inventory import Inventory, SnapshotChanges
@@ -28,7 +29,12 @@ class MethodPart(Protocol):
 
     @property
     def admitted_of_reference(self) -> int:
-        """The number of its points that would be admitted, each decided on without itself."""
+        """The number of its points that plain probabilities would admit, each decided on without itself."""
+        ...
+
+    @property
+    def weighted(self) -> WeightedShare | None:
+        """What would be admitted of a sample of its points with weights; None if decisions are plain by default."""
         ...
 
     @property

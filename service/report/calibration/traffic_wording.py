@@ -127,7 +127,7 @@ def _outcomes(report: CalibrationReport, traffic: Traffic) -> TextTable:
         ("", "points", "admitted", *(REASON_HEADS[reason] for reason in reasons)),
         (
             (
-                f"{part.reference}",
+                f"{part.reference}, plain",
                 f"{count:,}",
                 ratio_text(admitted, count) if is_whole else "",
                 *(ratio_text(known[reason], count) if reason in known else "" for reason in reasons),

@@ -29,12 +29,16 @@ def admission_cells(admission: Admission, class_names: tuple[str, ...], alpha: D
     return (_share(admission.admitted), *right[0], *right[1])
 
 
-def intervals_text(point_count: int, document_count: int) -> str:
-    """Return of how many points a table is, and how the intervals of its shares come about."""
-    documents = document_count < point_count
+def intervals_text(point_count: int, judged_count: int, document_count: int) -> str:
+    """Return of how many points a table is, and how the intervals of its shares come about.
+
+    point_count: of mc. judged_count, document_count: points that are decided on, and their documents.
+    """
+    documents = document_count < judged_count
+    of_points = f" of {point_count:,}, drawn at random" if judged_count < point_count else ""
     of_documents = f", {document_count:,} documents" if documents else ""
     drawn = "documents drawn again" if documents else "Wilson's formula"
-    return f"{point_count:,} points of mc{of_documents}; 95 % intervals by {drawn}"
+    return f"{judged_count:,} points of mc{of_points}{of_documents}; 95 % intervals by {drawn}"
 
 
 def _share(tally: Tally, beside: str = "") -> Cell:

@@ -49,7 +49,7 @@ class TrainingEffects:
 
 @dataclass(frozen=True, slots=True)
 class SettingTried:
-    """A setting, and what it admits of mc by cross-fitting, plain; value: of what is varied, in words."""
+    """A setting, and what it admits of mc by cross-fitting; value: of what is varied, in words."""
 
     value: str
     settings: CalibratorSettings | VennAbersSettings
@@ -66,7 +66,8 @@ class SettingTried:
 class SettingsTried:
     """The setting of the current calibration with one part of it varied, in the order of the values asked for.
 
-    varied: what is varied. point_count, document_count: of mc.
+    varied: what is varied. is_weighted: whether probabilities are, as is the default of the method. point_count: of mc.
+    judged_count, document_count: points that are decided on, and their documents.
     """
 
     classifier: str
@@ -74,6 +75,8 @@ class SettingsTried:
     calibration: int
     method: str
     varied: str
+    is_weighted: bool
     point_count: int
+    judged_count: int
     document_count: int
     tried: tuple[SettingTried, ...]

@@ -46,8 +46,9 @@ def settings_table(found: SettingsTried) -> EvaluationTable:
         ),
         (
             (
-                f"{intervals_text(found.point_count, found.document_count)}. Shares right are judged by 1 - alpha of "
-                "their row. Each document is decided on by the other ones (cross-fitting), with plain probabilities; "
+                f"{intervals_text(found.point_count, found.judged_count, found.document_count)}. Shares right are "
+                "judged by 1 - alpha of their row. Each document is decided on by the other ones (cross-fitting), with "
+                f"{'weighted' if found.is_weighted else 'plain'} probabilities, as the method decides by default; "
                 "everything else is as in the setting in use. Nothing of vp was read, and nothing is stored: choose by "
                 "this table, and then judge the choice by data that had no part in it.",
             ),
@@ -62,6 +63,8 @@ def settings_payload(found: SettingsTried) -> dict[str, Any]:
         "calibration": found.calibration,
         "varied": found.varied,
         "mc": found.point_count,
+        "judged": found.judged_count,
+        "weighted": found.is_weighted,
         "documents": found.document_count,
         "settings": [
             {

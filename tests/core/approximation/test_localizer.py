@@ -399,3 +399,19 @@ def test_refuses_arrays_that_do_not_fit() -> None:
         pairwise_distances(queries.astype(np.float64), support)
     with pytest.raises(InvalidInputError, match="at least one exemplar in split vp"):
         pairwise_distances(queries, support[:0])
+
+
+@pytest.mark.usefixtures("_precision")
+@pytest.mark.parametrize("eta_loc", [0.02, 1.0])
+def test_a_row_that_is_left_out_weighs_nothing(eta_loc: float) -> None:
+    """However little the others weigh beside it: at the smaller parameter, next to nothing."""
+    _, support = make_points(7)
+    count = len(support)
+    rows = np.array([0, 5, localizer.SUPPORT_TILE - 1, localizer.SUPPORT_TILE, count - 1])
+    low, high = np.full(len(rows), 3), np.full(len(rows), count - 2)
+    found = localizer.LocalizerSupport(support, eta_loc).category_weight(support[rows], low, high, left_out=rows)
+    for row, weight in zip(rows.tolist(), found.tolist(), strict=True):
+        others = np.delete(support, row, axis=0)
+        ends = [np.array([bound - (row < bound)]) for bound in (3, count - 2)]
+        (expected,) = category_weight(support[[row]], others, *ends, eta_loc=eta_loc)
+        assert weight == pytest.approx(expected, rel=1e-4)

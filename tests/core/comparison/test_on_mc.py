@@ -59,7 +59,7 @@ def test_labels_of_a_fold_change_nothing_of_its_verdicts() -> None:
 
 def test_a_verdict_does_not_depend_on_who_else_is_judged() -> None:
     logits, label = drawn()
-    rows = judged_rows(points(logits, label, KEYS), seed=SEED, most=100)
+    rows = judged_rows(KEYS, seed=SEED, most=100)
     assert 50 < len(rows) < 150
     assert np.array_equal(rows[::2] + 1, rows[1::2])  # whole documents, of two points each
     every = {one.name: one for one in verdicts(logits, label, np.arange(COUNT))}

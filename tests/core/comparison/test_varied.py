@@ -6,7 +6,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from tests.core.comparison.test_candidates import COARSE, MC, MODEL
+from tests.core.comparison.test_candidates import COARSE, MC, MODEL, localizer_of
 from tests.core.comparison.test_selective import C, K, shuffled
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.calibrators.venn_abers.crossfit import cross_fit
@@ -19,6 +19,7 @@ from venn_admit.service.core.calibrators.venn_abers.settings import (
 from venn_admit.service.core.comparison.candidates import cross_fitted_candidates
 from venn_admit.service.core.comparison.held_out import HeldOutPoints
 from venn_admit.service.core.comparison.varied import AnySettings, Candidate, cross_fitted_settings
+from venn_admit.service.core.types import CalibratorSettings, IntArray
 from venn_admit.service.errors import NotReadyError
 
 BANDS = make_settings(C, K, kappa=50, bin_edges=COARSE)
@@ -35,7 +36,13 @@ SETTINGS: list[AnySettings] = [
 
 
 def fitted(
-    settings: list[AnySettings], mc: HeldOutPoints = MC, *, memory_budget: int = 64 << 20, with_model: bool = True
+    settings: list[AnySettings],
+    mc: HeldOutPoints = MC,
+    *,
+    memory_budget: int = 64 << 20,
+    with_model: bool = True,
+    weighted: bool = True,
+    judged: IntArray | None = None,
 ) -> list[Candidate]:
     return cross_fitted_settings(
         mc,
@@ -44,6 +51,8 @@ def fitted(
         neighbour_count=K,
         seed=1,
         reliability=MODEL if with_model else None,
+        localizer=localizer_of(mc) if weighted else None,
+        judged=judged,
         memory_budget=memory_budget,
     )
 
@@ -58,7 +67,8 @@ def test_each_is_as_it_is_alone(together: list[Candidate]) -> None:
         (alone,) = fitted([settings])
         assert alone.settings == one.settings
         assert (alone.admitted.tolist(), alone.predicted.tolist()) == (one.admitted.tolist(), one.predicted.tolist())
-    assert 0 < together[0].admitted.sum() < together[2].admitted.sum(), "a lower kappa admits more"
+    counts = [one.admitted.sum() for one in together[:3]]
+    assert counts[0] < counts[1] < counts[2], "a lower kappa admits more"
 
 
 def test_neither_memory_nor_order_matters(together: list[Candidate]) -> None:
@@ -72,11 +82,28 @@ def test_neither_memory_nor_order_matters(together: list[Candidate]) -> None:
 
 def test_they_are_those_of_a_comparison() -> None:
     compared = cross_fitted_candidates(
-        MC, class_count=C, neighbour_count=K, alpha=BANDS.alpha, seed=1, reliability=MODEL
+        MC, class_count=C, neighbour_count=K, alpha=BANDS.alpha, seed=1, reliability=MODEL, localizer=localizer_of(MC)
     )
     again = fitted([one.settings for one in compared.found])
     for one, other in zip(compared.found, again, strict=True):
         assert (one.settings, one.admitted.tolist()) == (other.settings, other.admitted.tolist())
+
+
+def test_what_is_decided_on_some_points_is_what_is_decided_on_all(together: list[Candidate]) -> None:
+    judged = np.flatnonzero(np.arange(len(MC.label)) % 3 == 1)
+    for one, some in zip(together, fitted(SETTINGS, judged=judged), strict=True):
+        assert some.settings == one.settings
+        assert some.predicted.tolist() == one.predicted[judged].tolist()
+        assert some.admitted.tolist() == one.admitted[judged].tolist()
+
+
+def test_weights_bear_on_bands_alone_and_admit_less(together: list[Candidate]) -> None:
+    for one, plain in zip(together, fitted(SETTINGS, weighted=False), strict=True):
+        if isinstance(one.settings, CalibratorSettings):
+            assert not (one.admitted & ~plain.admitted).any()
+        else:
+            assert one.admitted.tolist() == plain.admitted.tolist()
+    assert together[2].admitted.sum() < fitted(SETTINGS[2:3], weighted=False)[0].admitted.sum()
 
 
 def test_auto_takes_the_score_that_a_calibration_would_choose(together: list[Candidate]) -> None:

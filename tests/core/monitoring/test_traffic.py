@@ -6,6 +6,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
+from venn_admit.service.core.approximation.localizer import category_weight
 from venn_admit.service.core.calibrators.bands import band_radius
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
@@ -17,6 +18,7 @@ from venn_admit.service.core.monitoring.band_traffic import (
     compare_bands,
     lower_of_vp,
     redecide,
+    weighted_of_vp,
 )
 from venn_admit.service.core.monitoring.drift import DecidedPoints
 from venn_admit.service.core.monitoring.traffic import (
@@ -138,6 +140,35 @@ def test_what_would_be_admitted_of_vp_is_decided_without_the_point() -> None:
         expected.append(venn_probabilities(singleton[one], found.size, found.correct, None).lower[0] >= 0.9)
     assert admitted_of_vp(lower_of_vp(venn, vp, singleton)[0], vp, SETTINGS).tolist() == expected
     assert 0 < sum(expected) < 200
+
+
+@pytest.mark.parametrize("eta_loc", [0.01, 0.3])
+def test_what_weights_would_admit_of_vp_is_decided_without_the_point(eta_loc: float) -> None:
+    generator = np.random.default_rng(1)
+    index = snapshot(generator, 600)
+    vp, vectors = index.vp, generator.normal(size=(600, 3)).astype(np.float32)
+    vectors[:, 0] += 3 * vp.predicted
+    singleton = np.full(600, True)
+    venn = VennIndex(vp, singleton, class_count=2, settings=SETTINGS, omega=1.0)
+    admitted = admitted_of_vp(lower_of_vp(venn, vp, singleton)[0], vp, SETTINGS)
+    index = replace(index, venn=venn, vp_admitted=admitted)
+    rows = np.arange(0, 600, 3)
+    expected = []
+    for row in rows.tolist():
+        others = np.flatnonzero(np.arange(600) != row)
+        apart = CalibrationPoints(
+            *(values[others] for values in (vp.label, vp.predicted, vp.match_count, vp.distance, vp.score))
+        )
+        without = VennIndex(apart, singleton[others], class_count=2, settings=SETTINGS, omega=1.0)
+        one = slice(row, row + 1)
+        found = without.categories(singleton[one], vp.predicted[one], vp.match_count[one], vp.distance[one])
+        weight = category_weight(vectors[one], vectors[others][without.order], found.low, found.high, eta_loc)
+        expected.append(venn_probabilities(singleton[one], found.size, found.correct, weight).lower[0] >= 0.9)
+    share = weighted_of_vp(index, singleton, rows, vectors[venn.order], eta_loc)
+    right = (vp.predicted == vp.label)[rows]
+    assert (share.points, share.plain) == (200, int(admitted[rows].sum()))
+    assert (share.admitted, share.right) == (sum(expected), int((np.array(expected) & right).sum()))
+    assert 0 < share.admitted < share.plain
 
 
 def test_points_of_one_place_rank_alike_whether_they_are_right_or_wrong() -> None:

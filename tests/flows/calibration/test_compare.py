@@ -10,10 +10,13 @@ from sqlalchemy import Engine, event, text
 from tests.cli.program import contents
 from tests.flows.decisions.test_venn_abers import RELIABILITY
 from tests.running import EXAMPLES, Bench
+from venn_admit.service.cli.steps import COMMANDS
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.service.core.types import CalibratorSettings
 from venn_admit.service.errors import InvalidInputError, NotReadyError, OutdatedError
 from venn_admit.service.flows.calibration.compare import ComparedSettings, compare, request_mc
+from venn_admit.service.flows.reporting.report import report
+from venn_admit.service.report.calibration.advice import advice
 from venn_admit.service.store.database.engine import transaction
 
 ALPHA = Decimal("0.1")
@@ -29,7 +32,7 @@ def compared(bench: Bench) -> ComparedSettings:
     job_id = request_mc(bench.engine, "reviews", ALPHA, chunk_rows=2048)
     if job_id is not None:
         bench.run(job_id)
-    return compare(bench.engine, "reviews", ALPHA)
+    return compare(bench.engine, bench.cache, "reviews", ALPHA)
 
 
 def url(bench: Bench) -> str:
@@ -76,7 +79,7 @@ def test_only_mc_is_approximated_before_the_first_calibration(bench: Bench) -> N
     bench.ingest("reviews", EXAMPLES / "test.npz", "held-out")
     bench.adopt("reviews")
     with pytest.raises(OutdatedError, match="have no approximation yet"):
-        compare(bench.engine, "reviews", ALPHA)
+        compare(bench.engine, bench.cache, "reviews", ALPHA)
     compared(bench)
     assert bench.value(IN_SPLIT, split="mc") > 0
     assert bench.value(IN_SPLIT, split="vp") == 0
@@ -110,13 +113,41 @@ def test_what_is_foretold_is_found(reviews: Bench) -> None:
             reviews.calibrate_abers("reviews", score="network", bin_edges=settings.bin_edges)
         else:
             continue
-        table = reviews.score("reviews", EXAMPLES / "test.npz", weighted=False).table
+        table = reviews.score("reviews", EXAMPLES / "test.npz").table
         decision = np.array([-1 if made is None else made for made in table.column("decision").to_pylist()])
         admitted = decision >= 0
         low, high = one.admission.admitted.interval
         assert low - 0.06 < admitted.mean() < high + 0.06
         right = (decision == label)[admitted].mean()
         assert right == pytest.approx(one.admission.right.overall.share, abs=0.03)
+
+
+def test_what_is_foretold_is_what_weighted_decisions_admit(reviews: Bench) -> None:
+    """The localizer is so flat that weights reject nearly all that plain probabilities admit."""
+    reviews.adopt("reviews", eta_loc=1000.0)
+    (foretold,) = [
+        one.admission
+        for one in compared(reviews).compared
+        if isinstance(one.settings, CalibratorSettings)
+        and one.settings.kappa == 30
+        and len(one.settings.bin_edges) == 26
+    ]
+    reviews.calibrate("reviews", kappa=30)
+
+    def admitted(*, weighted: bool | None) -> float:
+        table = reviews.score("reviews", EXAMPLES / "test.npz", weighted=weighted).table
+        return float(np.mean([made is not None for made in table.column("decision").to_pylist()]))
+
+    plain, usual = admitted(weighted=False), admitted(weighted=None)
+    low, high = foretold.admitted.interval
+    assert low - 0.06 < usual < high + 0.06
+    assert usual < plain / 2
+    state = report(reviews.engine, reviews.cache, "reviews", calibration_id=None)
+    share = state.part.weighted
+    assert share is not None
+    assert share.admitted / share.points == pytest.approx(usual, abs=0.06)
+    assert share.plain / share.points == pytest.approx(plain, abs=0.06)
+    assert advice(state, COMMANDS)[0].startswith("Weights reject most of what plain probabilities would admit")
 
 
 def test_what_is_missing_is_said(bench: Bench) -> None:

@@ -168,7 +168,7 @@ def test_a_comparison_ends(edge: Bench, stream: Stream) -> None:
     assert job_id is not None
     run_slowly(edge, job_id, stream)
     stream.pass_by()
-    assert compare(edge.engine, "edge", alpha).compared
+    assert compare(edge.engine, edge.cache, "edge", alpha).compared
 
 
 def test_scoring_ends(edge: Bench, stream: Stream) -> None:

@@ -39,7 +39,7 @@ def reader(edge: Bench) -> Iterator[Engine]:
 
 def test_reports_and_decisions_need_no_right_to_write(edge: Bench, reader: Engine) -> None:
     scored = edge.score("edge", edge.folder / "score.npz")
-    shown = report(reader, "edge", calibration_id=None)
+    shown = report(reader, edge.cache, "edge", calibration_id=None)
     assert shown.snapshot.id == scored.request.calibration_id
 
     with np.load(edge.folder / "score.npz") as arrays:

@@ -217,7 +217,7 @@ def test_traffic_is_seen_by_the_knn_whatever_decided_on_it(edge: Bench) -> None:
     np.testing.assert_array_equal(view.predicted[order], recent.approximation.predicted)
     decided = edge.rows("SELECT predicted FROM decision ORDER BY exemplar_id")
     assert [row.predicted for row in decided] != recent.approximation.predicted.tolist()
-    assert report(edge.engine, "edge", calibration_id=bands.calibration_id).traffic is not None
+    assert report(edge.engine, edge.cache, "edge", calibration_id=bands.calibration_id).traffic is not None
 
 
 def test_a_new_snapshot_writes_what_changed_and_leaves_the_old_one_readable(edge: Bench) -> None:

@@ -233,7 +233,7 @@ class TestLabelled:
             path.write_text(text)
             label(unlabelled.engine, "edge", LabelFile(path), selection="random", retract=retract)
         assert update_monitor(unlabelled.engine, "edge", restart=False).documents == 50
-        assert report(unlabelled.engine, "edge", calibration_id=None).traffic is None
+        assert report(unlabelled.engine, unlabelled.cache, "edge", calibration_id=None).traffic is None
 
     def figures(self, bench: Bench) -> tuple[object, ...]:
         found = update_monitor(bench.engine, "edge", restart=False)

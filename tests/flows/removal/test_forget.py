@@ -309,7 +309,7 @@ def test_lists_that_are_searched_anew_are_counted_among_the_rows(edge: Bench) ->
 
 def test_what_reads_a_calibration_that_lost_points_says_so_or_refuses(edge: Bench) -> None:
     calibration_id = edge.value("SELECT max(id) FROM calibration")
-    whole = report(edge.engine, "edge", calibration_id=calibration_id)
+    whole = report(edge.engine, edge.cache, "edge", calibration_id=calibration_id)
     standing = report_standing(edge.engine, "edge", calibration_id)
     out = edge.folder / "points.csv"
     points = export(edge.engine, "edge", Export.CALIBRATION, out, calibration_id=calibration_id)
@@ -317,7 +317,7 @@ def test_what_reads_a_calibration_that_lost_points_says_so_or_refuses(edge: Benc
     assert "forgotten" not in settings_text(whole)
 
     forgotten(edge, "mc-4", "vp-1")
-    lost = report(edge.engine, "edge", calibration_id=calibration_id)
+    lost = report(edge.engine, edge.cache, "edge", calibration_id=calibration_id)
     assert lost.snapshot.forgotten == 2
     assert "; reason: test. 2 points of the calibration have since been forgotten; " in settings_text(lost)
     assert report_standing(edge.engine, "edge", calibration_id) != standing

@@ -28,6 +28,7 @@ def compare_settings(name: str, alpha: str, others: Mapping[str, object], *, as_
     with Waiting(session) as shell:
         found = compare(
             session.engine,
+            session.cache,
             name,
             parse_decimal("alpha", alpha),
             chunk_rows=session.settings.chunk_rows,

@@ -119,7 +119,7 @@ def _settings(name: str, varied: str, values: Sequence[Any], out: Path | None, *
         make_report_folder(out)
     session = open_session()
     with messages.status("Cross-fitting the settings"):
-        found = flow(session.engine, name, varied, values, memory_budget=session.memory_budget)
+        found = flow(session.engine, session.cache, name, varied, values, memory_budget=session.memory_budget)
     if as_json:
         print_result(True, settings_payload(found))
     else:

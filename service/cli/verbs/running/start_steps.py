@@ -205,7 +205,7 @@ def _calibrate(this: _Run) -> None:
     this.found["dev_discrepancies"] = {"discrepancies": record.dev_discrepancies, "points": record.dev_count}
     this.say(f"KNN and network differ on {record.dev_discrepancies:,} of {record.dev_count:,} dev points.")
     compared = awaited.compare(
-        session.engine, this.name, this.alpha, chunk_rows=rows, shell=shell, memory_budget=budget
+        session.engine, session.cache, this.name, this.alpha, chunk_rows=rows, shell=shell, memory_budget=budget
     )
     this.say(*next_lines(compared))
     proposed = compared.proposal()
@@ -238,7 +238,7 @@ def _report(this: _Run) -> None:
     """Step 5: the state of the calibration, and what it does on the test file."""
     this.step("5. Report")
     session = this.session
-    state = report(session.engine, this.name, calibration_id=None, memory_budget=session.memory_budget)
+    state = report(session.engine, session.cache, this.name, calibration_id=None, memory_budget=session.memory_budget)
     this.found["report"] = calibration_payload(state, COMMANDS)
     if this.files.test is not None:
         evaluation = awaited.evaluate(

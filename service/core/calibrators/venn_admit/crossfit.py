@@ -6,24 +6,46 @@ neither that point nor the scored ones. So no label bears on the decision on its
 category bears on its own set.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
+from venn_admit.service.core.approximation.localizer import category_weight
 from venn_admit.service.core.calibrators.bands import band_radius
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
 from venn_admit.service.core.checks import check_lengths
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET, block_rows
-from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from venn_admit.service.core.types import (
+    BoolArray,
+    CalibrationPoints,
+    CalibratorSettings,
+    Float32Array,
+    FloatArray,
+    IntArray,
+)
 from venn_admit.service.errors import NotReadyError
 
 LEAST_FOLDS = 3
 """One is scored, one has its sets made, and one makes them."""
 
 _ROW_BYTES = 4 * 8  # of an ADMIT set with its evidence, for each point and class
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointsLocalizer:
+    """The localizer over some points, which weighs categories of these points for any of them.
+
+    Attributes:
+        vectors: Returns the vectors of some of the points, (m, D) float32, by their rows (m,) int64, in the order in
+            which they are given; may return a memory map.
+        eta_loc: > 0, in the units of the vectors.
+    """
+
+    vectors: Callable[[IntArray], Float32Array]
+    eta_loc: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,9 +69,11 @@ def crossfitted_lower(
     kappas: Sequence[int],
     *,
     class_count: int,
+    localizer: PointsLocalizer | None,
+    judged: IntArray | None = None,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> FloatArray:
-    """Return the plain lower probability of each point of `mc` from the points of the other folds, for some kappas.
+    """Return the lower probability of points of `mc` from the points of the other folds, for some kappas.
 
     A kappa is a number of points out of all of `mc`. Of those folds that stand in for `mc`, bands must hold the same
     part of it, rounded up: otherwise a setting would seem to starve because folds are smaller than `mc`.
@@ -61,10 +85,12 @@ def crossfitted_lower(
         settings: For alpha, delta and the bins of q; their kappa and thresholds are ignored.
         kappas: k numbers of points, each at least 1.
         class_count: C.
+        localizer: Over the points, for weighted probabilities; None for plain ones.
+        judged: (m,) int64, the rows of the points to return; None for all of them.
         memory_budget: In bytes.
 
     Returns:
-        (k, n) float64 in [0, 1]; NaN for a point whose set is not a singleton.
+        (k, m) float64 in [0, 1]; NaN for a point whose set is not a singleton.
 
     Raises:
         InvalidInputError: The arrays have other lengths or ranges.
@@ -77,7 +103,10 @@ def crossfitted_lower(
             f"cross-fitting needs documents of mc in at least {LEAST_FOLDS} folds, got them in {len(numbers)}; "
             "ingest more held-out data"
         )
-    work = _CrossFit(points, logits, replace(settings, kappa=1), class_count, memory_budget)
+    work = _CrossFit(points, logits, replace(settings, kappa=1), class_count, localizer, memory_budget)
+    rows_judged = np.arange(len(fold)) if judged is None else judged
+    is_judged = np.zeros(len(fold), dtype=np.bool_)
+    is_judged[rows_judged] = True
     sets = {}
     for pair in combinations(numbers, 2):
         reference = np.flatnonzero(~np.isin(fold, pair))
@@ -86,7 +115,7 @@ def crossfitted_lower(
             sets[playing, pair] = work.sets(index, np.flatnonzero(fold == playing)), len(reference)
     lower = np.empty((len(kappas), len(fold)))
     for scored in numbers:
-        rows, others = np.flatnonzero(fold == scored), np.flatnonzero(fold != scored)
+        rows, others = np.flatnonzero((fold == scored) & is_judged), np.flatnonzero(fold != scored)
         index, omega = work.index(others)
         own = work.sets(index, rows)
         playing = [number for number in numbers if number != scored]
@@ -96,7 +125,7 @@ def crossfitted_lower(
             for members, of_members, reference_size in role:
                 singleton[members] = work.singletons(of_members, kappa, reference_size)
             lower[place, rows] = work.lower(rows, work.singletons(own, kappa, len(others)), others, singleton, omega)
-    return lower
+    return lower[:, rows_judged]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +136,7 @@ class _CrossFit:
     logits: FloatArray
     settings: CalibratorSettings
     class_count: int
+    localizer: PointsLocalizer | None
     memory_budget: int
 
     def index(self, rows: IntArray) -> tuple[AdmitIndex, float]:
@@ -146,7 +176,7 @@ class _CrossFit:
     def lower(
         self, rows: IntArray, singleton: BoolArray, others: IntArray, singleton_of_others: BoolArray, omega: float
     ) -> FloatArray:
-        """The plain lower probabilities of m points from the categories that other points make as `vp`."""
+        """The lower probabilities of m points from the categories that other points make as `vp`."""
         index = VennIndex(
             _take(self.points, others),
             singleton_of_others,
@@ -157,7 +187,19 @@ class _CrossFit:
         found = index.categories(
             singleton, self.points.predicted[rows], self.points.match_count[rows], self.points.distance[rows]
         )
-        return venn_probabilities(singleton, found.size, found.correct, None).lower
+        weight = None
+        if self.localizer is not None:
+            weight, single = np.zeros(len(rows)), np.flatnonzero(found.size)
+            if single.size:
+                weight[single] = category_weight(
+                    self.localizer.vectors(rows[single]),
+                    self.localizer.vectors(others[index.order]),
+                    found.low[single],
+                    found.high[single],
+                    self.localizer.eta_loc,
+                    memory_budget=self.memory_budget,
+                )
+        return venn_probabilities(singleton, found.size, found.correct, weight).lower
 
 
 def _take(points: CalibrationPoints, rows: IntArray) -> CalibrationPoints:

@@ -85,5 +85,12 @@ class VennAbers:
         assert isinstance(snapshot, AbersSnapshot)
         return judge(snapshot, points, memory_budget=memory_budget)
 
-    def describe(self, connection: Connection, given: CalibrationToDescribe, *, memory_budget: int) -> Described:  # noqa: ARG002 - cells are small
+    def describe(
+        self,
+        connection: Connection,
+        cache: ArrayCache,  # noqa: ARG002 - plain bounds need no vectors
+        given: CalibrationToDescribe,
+        *,
+        memory_budget: int,  # noqa: ARG002 - cells are small
+    ) -> Described:
         return describe(connection, given)

@@ -7,6 +7,7 @@ from venn_admit.service.core.calibrators.usable_bands import NEARLY_NOTHING, Usa
 from venn_admit.service.core.calibrators.venn_admit.decide import Decisions
 from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
+from venn_admit.service.core.comparison.on_mc import judged_rows
 from venn_admit.service.core.documents import documents_of
 from venn_admit.service.core.monitoring.band_traffic import (
     SnapshotIndex,
@@ -14,6 +15,7 @@ from venn_admit.service.core.monitoring.band_traffic import (
     compare_bands,
     lower_of_vp,
     redecide,
+    weighted_of_vp,
 )
 from venn_admit.service.core.monitoring.label_budget import LabelBudget, label_budget
 from venn_admit.service.core.monitoring.partition_map import PlacedPoints
@@ -23,14 +25,21 @@ from venn_admit.service.flows.methods.describing import CalibrationToDescribe, D
 from venn_admit.service.report.calibration.bands.part import BandsPart
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.calibrations.calibrations import SnapshotPoints
-from venn_admit.service.store.exemplars import exemplars
+from venn_admit.service.store.exemplars import approximations, exemplars
+from venn_admit.service.store.search.array_cache import ArrayCache
+
+MOST_WEIGHED = 2_000
+"""Of more points of vp, about so many are weighed: enough for a share, and a report takes seconds."""
 
 
-def describe(connection: Connection, given: CalibrationToDescribe, *, memory_budget: int) -> Described:
+def describe(
+    connection: Connection, cache: ArrayCache, given: CalibrationToDescribe, *, memory_budget: int
+) -> Described:
     """Return the part of a report; see the protocol `Method`."""
     calibration, classifier, decided = given.calibration, given.classifier, given.decided
     mc, vp = (calibrations.read_points(connection, calibration, split) for split in (Split.MC, Split.VP))
-    documents = documents_of(exemplars.keys(connection, vp.exemplar_ids).document_keys)
+    keys = exemplars.keys(connection, vp.exemplar_ids).document_keys
+    documents = documents_of(keys)
     settings, omega, class_count = calibration.settings, calibration.radius.omega, classifier.class_count
     partitions = calibration_partitions(
         mc.points, vp.points, vp.singleton, class_count=class_count, settings=settings, omega=omega
@@ -47,6 +56,15 @@ def describe(connection: Connection, given: CalibrationToDescribe, *, memory_bud
         admit=AdmitIndex(mc.points, class_count=class_count, settings=settings, omega=omega),
         venn=venn,
     )
+    parameters = approximations.parameters_by_id(connection, calibration.parameters_id)
+    weighted = weighted_of_vp(
+        index,
+        vp.singleton,
+        judged_rows(keys, seed=classifier.seed, most=MOST_WEIGHED),
+        cache.mapped_vectors(connection, classifier, vp.exemplar_ids[venn.order]),
+        parameters.eta_loc,
+        memory_budget=memory_budget,
+    )
     redecided = redecide(index, decided, memory_budget=memory_budget)
     part = BandsPart(
         settings=settings,
@@ -55,6 +73,7 @@ def describe(connection: Connection, given: CalibrationToDescribe, *, memory_bud
         mc_share=classifier.mc_share,
         partitions=partitions,
         admitted_of_vp=int(index.vp_admitted.sum()),
+        weighted=weighted,
         other_settings=_other_settings(given, mc, partitions),
         lacking=_lacking(given, redecided),
     )

@@ -82,5 +82,7 @@ class VennAdmit:
         assert isinstance(snapshot, AdmitSnapshot)
         return judge(snapshot, points, memory_budget=memory_budget)
 
-    def describe(self, connection: Connection, given: CalibrationToDescribe, *, memory_budget: int) -> Described:
-        return describe(connection, given, memory_budget=memory_budget)
+    def describe(
+        self, connection: Connection, cache: ArrayCache, given: CalibrationToDescribe, *, memory_budget: int
+    ) -> Described:
+        return describe(connection, cache, given, memory_budget=memory_budget)

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from venn_admit.service.core.calibrators.bands import BandRadius
 from venn_admit.service.core.calibrators.usable_bands import UsableShares
+from venn_admit.service.core.monitoring.band_traffic import WeightedShare
 from venn_admit.service.core.monitoring.label_budget import LabelBudget
 from venn_admit.service.core.monitoring.partitions import CalibrationPartitions
 from venn_admit.service.core.types import CalibratorSettings
@@ -16,8 +17,9 @@ class BandsContents:
     """The bands of a snapshot.
 
     neighbour_count: K. mc_share: of random labels that go to mc. admitted_of_vp: points of vp that plain Venn-ADMIT
-    would admit, each left out of its category. other_settings: what other settings leave usable, if these leave nearly
-    nothing. lacking: the labels that bands lack; None if no point of the traffic has a band below kappa.
+    would admit, each left out of its category. weighted: what weighted Venn-ADMIT would admit of a sample of them.
+    other_settings: what other settings leave usable, if these leave nearly nothing. lacking: the labels that bands
+    lack; None if no point of the traffic has a band below kappa.
     """
 
     settings: CalibratorSettings
@@ -26,6 +28,7 @@ class BandsContents:
     mc_share: Decimal
     partitions: CalibrationPartitions
     admitted_of_vp: int
+    weighted: WeightedShare
     other_settings: UsableShares | None
     lacking: LabelBudget | None
 

@@ -8,7 +8,12 @@ from venn_admit.service.core.calibrators.usable_bands import NEARLY_NOTHING
 from venn_admit.service.core.types import Reason, Split
 from venn_admit.service.report.calibration.bands.contents import BandsContents
 from venn_admit.service.report.calibration.bands.payload import bands_payload, settings_payload
-from venn_admit.service.report.calibration.bands.wording import budget_section, partitions_section, unlocks
+from venn_admit.service.report.calibration.bands.wording import (
+    budget_section,
+    partitions_section,
+    unlocks,
+    weights_text,
+)
 from venn_admit.service.report.calibration.contents import CalibrationReport
 from venn_admit.service.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.service.report.calibration.steps import NextSteps
@@ -19,6 +24,10 @@ CAPTION = (
     "The points of vp by q: which of them the Venn predictor decides on, and why the others are rejected before. More "
     "labels, coarser bins of q or a larger delta would raise bands that are below kappa."
 )
+
+
+KEPT_WITH_WEIGHTS = 0.5
+"""It is a finding if weighted probabilities admit less than this share of what plain ones admit."""
 
 
 class BandsPart(BandsContents):
@@ -93,11 +102,14 @@ class BandsPart(BandsContents):
             everything = "Nearly everything" if self.admitted_of_vp else "Everything"
             yield Finding(
                 f"{everything} is rejected: {share_text(usable / vp_count)} of vp lie in usable bands, but only "
-                f"{share_text(self.admitted_of_vp / vp_count)} of its points would be admitted, because sets hold "
+                f"{share_text(self.admitted_of_vp / vp_count)} of its points would be admitted by plain probabilities "
+                f"and {share_text(self.weighted.admitted / self.weighted.points)} with weights, because sets hold "
                 "several classes or too few points of a category are right. A larger alpha, coarser bins of q, more "
                 "held-out data or a better network would admit more.",
                 needs_sample=False,
             )
+        elif self.weighted.admitted < KEPT_WITH_WEIGHTS * self.weighted.plain:
+            yield Finding(weights_text(self.weighted), needs_sample=False)
 
     def again(self, report: CalibrationReport, steps: NextSteps) -> str:
         return steps.calibrate(report.classifier, self.settings, self.neighbour_count)

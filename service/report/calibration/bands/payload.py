@@ -23,11 +23,17 @@ def settings_payload(part: BandsContents) -> dict[str, Any]:
 
 
 def bands_payload(report: CalibrationReport, part: BandsContents) -> dict[str, Any]:
-    """Return the partitions and the label budget."""
+    """Return the partitions, what is admitted of vp, plainly and of a sample with weights, and the label budget."""
     budget = part.lacking
     return {
         "partitions": _partitions(report, part),
         "vp_admitted": part.admitted_of_vp,
+        "weights": {
+            "points": part.weighted.points,
+            "admitted_plain": part.weighted.plain,
+            "admitted_weighted": part.weighted.admitted,
+            "right_weighted": part.weighted.right,
+        },
         "label_budget": None
         if budget is None
         else {

@@ -5,6 +5,7 @@ from math import isfinite
 
 import numpy as np
 
+from venn_admit.service.core.monitoring.band_traffic import WeightedShare
 from venn_admit.service.core.monitoring.label_budget import Shortfall
 from venn_admit.service.core.types import IntArray
 from venn_admit.service.report.calibration.bands.contents import BandsContents
@@ -98,6 +99,18 @@ def budget_section(report: CalibrationReport, part: BandsContents) -> Section:
             ),
             *_hidden(report, shown),
         ),
+    )
+
+
+def weights_text(found: WeightedShare) -> str:
+    """Return that weights reject most of what plain probabilities would admit, and what to do."""
+    return (
+        f"Weights reject most of what plain probabilities would admit: of {found.points:,} points of vp, weighted "
+        f"probabilities, by which decisions are made by default, would admit {found.admitted:,} "
+        f"({found.admitted / found.points:.1%}), plain ones {found.plain:,} ({found.plain / found.points:.1%}). "
+        "Ask for unweighted decisions when you score, although they reject fewer inputs that are unlike the points of "
+        "their category; or calibrate with coarser bins of q or a larger delta, whose categories hold more points, or "
+        "by the method venn-abers, whose decisions are plain by default."
     )
 
 

@@ -45,6 +45,7 @@ class CellsPart(CellsContents):
     __slots__ = ()
 
     reference = Split.MC
+    weighted = None
     compared = ("score", "q", "d", "admitted")
 
     @property
@@ -101,7 +102,7 @@ class CellsPart(CellsContents):
             "point of mc by bounds of the other folds, in which its document is not.",
             "By score, the columns mc and recent are shares of the points of the predicted class, whose scores are cut "
             f"at their quartiles over mc{by_distance}.",
-            "Shares admitted, and rejected by reason, as they were decided; of mc as they would be.",
+            "Shares admitted, and rejected by reason, as they were decided; of mc as plain bounds would decide.",
         )
 
     def budget(self, report: CalibrationReport) -> Section:

@@ -37,7 +37,7 @@ def coverage_picture(report: CalibrationReport) -> Picture:
 def _caption(report: CalibrationReport) -> str:
     target = 1 - report.snapshot.alpha
     return (
-        f"Share right of what would be admitted of {report.part.reference}, as the least lower probability that admits "
+        f"Share right of what plain probabilities would admit of {report.part.reference}, as the least that admits "
         f"falls, by true class and by predicted class, with 95 % intervals; the dotted line is 1 - alpha = {target}. A "
         f"mark shows what this calibration admits ({HOW_DECIDED[report.part.reference]}): a disc if the interval lies "
         "above the line, a cross if it lies below, a ring if this sample cannot tell."
@@ -45,30 +45,36 @@ def _caption(report: CalibrationReport) -> str:
 
 
 def verdict(report: CalibrationReport) -> tuple[Verdict, str]:
-    """Return whether what would be admitted of the calibration data keeps the promise in every predicted class."""
+    """Return whether what plain probabilities admit of its data keeps the promise in every predicted class."""
     alpha, split, tallies = report.snapshot.alpha, report.part.reference, report.coverage.admitted.per_predicted_class
     judged = [(c, tally.verdict(alpha)) for c, tally in enumerate(tallies) if tally.count]
     if not judged:
-        return Verdict.CANNOT_TELL, f"Nothing of {split} would be admitted."
+        return Verdict.CANNOT_TELL, f"Nothing of {split} would be admitted by plain probabilities."
     missed, unclear = ([c for c, found in judged if found is which] for which in (Verdict.MISSED, Verdict.CANNOT_TELL))
     share = f"at least {1 - alpha} is right"
     if missed:
-        said = f"Of what would be admitted of {split}, less than {1 - alpha} is right if predicted"
+        said = f"Of what plain probabilities would admit of {split}, less than {1 - alpha} is right if predicted"
         return Verdict.MISSED, f"{said} {_named(report, missed)}."
     if unclear:
-        said = f"This sample cannot tell whether {share} of what would be admitted of {split} as"
+        said = f"This sample cannot tell whether {share} of what plain probabilities would admit of {split} as"
         return Verdict.CANNOT_TELL, f"{said} {_named(report, unclear)}."
-    return Verdict.MET, f"Of what would be admitted of {split}, {share} in every predicted class."
+    return Verdict.MET, f"Of what plain probabilities would admit of {split}, {share} in every predicted class."
 
 
 def key_figures(report: CalibrationReport) -> list[tuple[str, str]]:
     """Return the figures that stand with the verdict: each as text, and what it is."""
     found, split, target = report.coverage, report.part.reference, 1 - report.snapshot.alpha
     overall, every = found.admitted.overall, sum(curve.total for curve in found.curves_by_true_class)
-    figures = [
-        (_percent(overall.count, every), f"of {split} admitted"),
-        (_percent(overall.correct, overall.count), f"of these right (target {float(target):.1%})"),
-    ]
+    plainly = (_percent(overall.count, every), f"of {split} admitted by plain probabilities")
+    right = f"of these right (target {float(target):.1%})"
+    if (weighted := report.part.weighted) is None:
+        figures = [plainly, (_percent(overall.correct, overall.count), right)]
+    else:
+        figures = [
+            (_percent(weighted.admitted, weighted.points), f"of {split} admitted with weights, the default"),
+            (_percent(weighted.right, weighted.admitted), right),
+            plainly,
+        ]
     if report.traffic is not None:
         points = sum(outcome.points for outcome in report.traffic.outcomes)
         admitted = sum(outcome.admitted for outcome in report.traffic.outcomes)
@@ -98,7 +104,7 @@ def coverage_section(report: CalibrationReport) -> Section:
         else ()
     )
     return Section(
-        "What is right of what would be admitted, by class",
+        "What is right of what plain probabilities would admit, by class",
         (TextTable(heads, rows, last_is_total=True, query=QUERY),),
         (f"Plain probabilities; {HOW_DECIDED[split]}. right: the share of the admitted points.", *hidden),
     )

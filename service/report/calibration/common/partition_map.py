@@ -53,8 +53,8 @@ def caption(report: CalibrationReport, found: PartitionMap, *, has_bars: bool = 
     bars = ", which the bar at its foot shows as well" if has_bars else ""
     return (
         f"The partition map: the points of {split} by q and d. Each cell shows the share of the predictions that is "
-        f"right, which colours it; the share that would be admitted{bars} ({HOW_ADMITTED[split]}); and the number "
-        f"of points; {traffic}."
+        f"right, which colours it; the share that plain probabilities would admit{bars} ({HOW_ADMITTED[split]}); and "
+        f"the number of points; {traffic}."
     )
 
 
@@ -79,8 +79,9 @@ def map_section(report: CalibrationReport, found: PartitionMap) -> Section:
         "The partition map in figures",
         (TextTable(heads, rows, query=QUERY),),
         (
-            f"right: the share of the predictions; admitted: the share that would be, {HOW_ADMITTED[split]}. d is cut "
-            "at its quartiles over the calibration data. Partitions without any point are left out.",
+            "right: the share of the predictions; admitted: the share that plain probabilities would admit, "
+            f"{HOW_ADMITTED[split]}. d is cut at its quartiles over the calibration data. Partitions without any point "
+            "are left out.",
         ),
     )
 

@@ -11,7 +11,7 @@ from tests import reference
 from tests.core.scenarios import make_labels, reordered, with_labels
 from venn_admit.service.core.approximation.knn import softmax
 from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_admit.crossfit import crossfitted_lower
+from venn_admit.service.core.calibrators.venn_admit.crossfit import PointsLocalizer, crossfitted_lower
 from venn_admit.service.core.types import Approximation, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
 from venn_admit.service.errors import NotReadyError
 
@@ -35,12 +35,27 @@ def lower(
     fold: IntArray,
     settings: CalibratorSettings = SETTINGS,
     memory_budget: int = 1 << 20,
+    localizer: PointsLocalizer | None = None,
 ) -> FloatArray:
-    return crossfitted_lower(points, view.logits, fold, settings, KAPPAS, class_count=C, memory_budget=memory_budget)
+    return crossfitted_lower(
+        points,
+        view.logits,
+        fold,
+        settings,
+        KAPPAS,
+        class_count=C,
+        localizer=localizer,
+        memory_budget=memory_budget,
+    )
 
 
 def slow_lower(
-    view: Approximation, points: CalibrationPoints, fold: IntArray, settings: CalibratorSettings, kappa: int
+    view: Approximation,
+    points: CalibrationPoints,
+    fold: IntArray,
+    settings: CalibratorSettings,
+    kappa: int,
+    eta_loc: float | None = None,
 ) -> FloatArray:
     """Section 10 with the functions of the reference, a point at a time."""
     score = 1 - softmax(view.logits)
@@ -72,7 +87,12 @@ def slow_lower(
                 continue
             predicted, q, d = int(points.predicted[row]), int(points.match_count[row]), float(points.distance[row])
             rows = reference.category(playing, sets, own, predicted, q, d, settings.bin_edges, omega)
-            found[row], _ = reference.venn_interval(playing.label[rows], predicted, C, 1.0)
+            upweight = 1.0
+            if eta_loc is not None and len(rows):
+                distance = np.linalg.norm(view.logits[others] - view.logits[row], axis=1)
+                psi = np.exp(-distance / eta_loc)
+                upweight = psi.sum() / psi[rows].sum()
+            found[row], _ = reference.venn_interval(playing.label[rows], predicted, C, upweight)
     return found
 
 
@@ -85,6 +105,19 @@ def test_it_is_the_procedure_point_by_point(delta: float) -> None:
         assert of_kappa.tolist() == pytest.approx(slow_lower(view, points, fold, settings, kappa).tolist(), nan_ok=True)
     singletons = np.isfinite(found).sum(axis=1)
     assert all(fewer < more for fewer, more in pairwise(singletons))
+
+
+def test_it_is_weighted_by_the_localizer_over_the_other_folds() -> None:
+    view, points, fold = drawn(220)
+    # The vectors are the KNN's logits, in float32.
+    view = replace(view, logits=view.logits.astype(np.float32).astype(np.float64))
+    localizer = PointsLocalizer(lambda rows: view.logits[rows].astype(np.float32), eta_loc=2.0)
+    found, plain = lower(view, points, fold, localizer=localizer), lower(view, points, fold)
+    for kappa, of_kappa in zip(KAPPAS, found, strict=True):
+        expected = slow_lower(view, points, fold, SETTINGS, kappa, eta_loc=2.0)
+        assert of_kappa.tolist() == pytest.approx(expected.tolist(), nan_ok=True)
+    assert (np.nan_to_num(found) <= np.nan_to_num(plain)).all()
+    assert np.nansum(found) < np.nansum(plain)
 
 
 def test_no_label_bears_on_a_decision_in_its_own_fold() -> None:
@@ -113,7 +146,7 @@ def test_folds_are_not_held_to_a_kappa_of_all_points() -> None:
     view = Approximation(logits, label, np.full(len(label), K), np.random.default_rng(0).gamma(4.0, size=len(label)))
     points, fold = with_labels(view, label), np.arange(len(label)) // C % 5
     settings = replace(SETTINGS, delta=float("inf"))
-    found = crossfitted_lower(points, logits, fold, settings, (400, 401), class_count=C)
+    found = crossfitted_lower(points, logits, fold, settings, (400, 401), class_count=C, localizer=None)
     assert np.isfinite(found[0]).mean() > 0.9
     assert np.isnan(found[1]).all()
 
