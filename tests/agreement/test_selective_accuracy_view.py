@@ -9,6 +9,9 @@ from sqlalchemy import Engine
 
 from tests.running import EXAMPLES, Bench, make_reviews
 from venn_admit.service.core.evaluation.tallies import Tally, Verdict, wilson_interval
+from venn_admit.service.files.label_sources import LabelFile
+from venn_admit.service.flows.exemplars.label import label
+from venn_admit.service.flows.monitoring.monitor import update_monitor
 from venn_admit.service.flows.reporting.evaluate import evaluate, request_evaluation_of_decisions
 from venn_admit.service.report.evaluation.dataset import DatasetReport
 
@@ -106,3 +109,36 @@ def test_each_classifier_and_calibration_counts_its_own(bench: Bench) -> None:
     bench.score("reviews", EXAMPLES / "test.npz")
     query = "SELECT calibration, points FROM report.selective_accuracy_v2 WHERE per = 'all' ORDER BY calibration"
     assert [tuple(row) for row in bench.rows(query)] == [(1, 488), (1, 488), (2, 488), (2, 488)]
+
+
+def test_labels_that_came_later_count_whichever_split_they_joined(bench: Bench) -> None:
+    """In this view, among the decisions, for a monitor and for `evaluate`: some of them joined knn."""
+    with np.load(EXAMPLES / "test.npz") as test:
+        ids = np.array([f"later-{row}" for row in range(488)])
+        path = bench.write("later.npz", {"r": test["r"], "f": test["f"], "y": np.full(488, -1), "id": ids})
+        lines = [f"later-{row},{given}" for row, given in enumerate(test["y"].tolist())]
+    bench.score("reviews", path)
+    update_monitor(bench.engine, "reviews")
+    labels = bench.folder / "labels.csv"
+    labels.write_text("\n".join(["external_id,label", *lines]) + "\n")
+    label(bench.engine, "reviews", LabelFile(labels), selection="random", retract=False)
+    joined = "SELECT count(*) FROM exemplar WHERE split = 'knn' AND external_id LIKE 'later-%'"
+    assert bench.value(joined) > 20
+    update_monitor(bench.engine, "reviews")
+
+    (said,) = bench.rows(
+        "SELECT points, admitted FROM report.selective_accuracy_v3 WHERE per = 'all' AND weighted AND NOT q_equals_k"
+    )
+    of_decisions = "SELECT count(*) FROM report.decision_v2 WHERE label IS NOT NULL{}"
+    assert said.points == bench.value(of_decisions.format("")) == 488
+    assert said.admitted == bench.value(of_decisions.format(" AND decision IS NOT NULL"))
+    assert said.admitted == bench.value("SELECT sum(labels) FROM report.monitor_v1 WHERE lamp = 'promise'")
+    evaluated = report_of_decisions(bench)
+    assert (evaluated.point_count, evaluated.left_out) == (488, 0)
+
+    # A calibration on parameters that were fitted with them is not judged by them.
+    bench.adopt("reviews")
+    bench.calibrate("reviews", kappa=100)
+    bench.score("reviews", path)
+    newer = "SELECT coalesce(max(points), 0) FROM report.selective_accuracy_v3 WHERE per = 'all' AND calibration = 2"
+    assert bench.value(newer) == 0

@@ -2,7 +2,20 @@
 -- Those of the given exemplars that have a label, in the given order, and whether the snapshot was made with them.
 SELECT
     wanted.exemplar_id,
-    exemplar.split IN ('train', 'knn')
+    exemplar.split = 'train'
+    -- A label that joined knn later had no part in the parameters of the snapshot.
+    OR (
+        exemplar.split = 'knn'
+        AND EXISTS (
+            SELECT 1
+            FROM label_event AS event
+            INNER JOIN calibration ON calibration.id = :calibration_id
+            INNER JOIN knn_parameters AS parameters ON calibration.knn_parameters_id = parameters.id
+            WHERE
+                event.exemplar_id = wanted.exemplar_id
+                AND event.created_at <= parameters.created_at
+        )
+    )
     OR EXISTS (
         SELECT 1
         FROM calibration_point AS point
