@@ -4,7 +4,7 @@ A plain threshold on the softmax, selective classification with guaranteed risk,
 certified policy (docs/PROCEDURE.md, sections 7 and 9). All decide on argmax f.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -45,6 +45,15 @@ SOFTMAX = "softmax >= 1 - alpha"
 GUARANTEED = "SGR"
 VENN_ABERS = {kind: f"Venn-Abers {kind}" for kind in ScoreKind}
 CERTIFIED = "certified"
+
+
+def certified_for(kinds: Collection[ClassKind]) -> str:
+    """Return the name of the certified policy, which promises something for some kinds of classes.
+
+    Args:
+        kinds: Those that were asked for.
+    """
+    return CERTIFIED if set(kinds) == set(ClassKind) else f"{CERTIFIED}, {' and '.join(kinds)}"
 
 
 def by_bins(name: str) -> str:

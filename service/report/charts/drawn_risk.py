@@ -6,8 +6,16 @@ from matplotlib.figure import FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
+from venn_admit.service.core.calibrators.certified.tallies import ClassKind
 from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind
-from venn_admit.service.core.comparison.selective import CERTIFIED, GUARANTEED, SOFTMAX, VENN_ABERS, by_bins
+from venn_admit.service.core.comparison.selective import (
+    CERTIFIED,
+    GUARANTEED,
+    SOFTMAX,
+    VENN_ABERS,
+    by_bins,
+    certified_for,
+)
 from venn_admit.service.core.evaluation.points import WEIGHTED_ADMIT
 from venn_admit.service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally
 from venn_admit.service.report.charts.drawing import TARGET_COLOUR, VENN_LOOKS
@@ -21,6 +29,8 @@ RISK_LOOKS: dict[str, tuple[str, LineStyleType, str]] = {
     VENN_ABERS[ScoreKind.NETWORK]: ("#D55E00", "--", "P"),
     VENN_ABERS[ScoreKind.RELIABILITY]: ("#009E73", "-.", "h"),
     CERTIFIED: ("#000000", "-", "*"),
+    certified_for([ClassKind.PREDICTED]): ("#E69F00", ":", "*"),
+    certified_for([ClassKind.TRUE]): ("#F0E442", ":", "*"),
     by_bins(VENN_ABERS[ScoreKind.NETWORK]): ("#CC79A7", "--", "P"),
     by_bins(VENN_ABERS[ScoreKind.RELIABILITY]): ("#CC79A7", "-.", "h"),
     WEIGHTED_ADMIT: (VENN_LOOKS["weighted"][0], (0, (1, 1)), VENN_LOOKS["weighted"][1]),

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from venn_admit.service.core.calibrators.certified.certification import DEFAULT_CONFIDENCE
-from venn_admit.service.core.comparison.selective import CERTIFIED, GUARANTEED, SOFTMAX
+from venn_admit.service.core.calibrators.certified.tallies import ClassKind
+from venn_admit.service.core.comparison.selective import GUARANTEED, SOFTMAX, certified_for
 from venn_admit.service.core.evaluation.measures import ClassTallies, MethodMeasures
 from venn_admit.service.core.evaluation.points import KNN, NETWORK
 from venn_admit.service.core.evaluation.tallies import Tally, Verdict
@@ -39,6 +40,7 @@ class Promised(StrEnum):
     SETS = "sets"
     OVERALL = "overall"
     PREDICTED = "predicted"
+    TRUE = "true"
     BOTH = "both"
 
 
@@ -47,7 +49,9 @@ _PROMISES = {
     NETWORK: Promised.NONE,
     SOFTMAX: Promised.NONE,
     GUARANTEED: Promised.OVERALL,
-    CERTIFIED: Promised.BOTH,
+    certified_for([ClassKind.PREDICTED]): Promised.PREDICTED,
+    certified_for([ClassKind.TRUE]): Promised.TRUE,
+    certified_for(tuple(ClassKind)): Promised.BOTH,
 }
 
 
@@ -143,8 +147,9 @@ def _notes(report: DatasetReport) -> tuple[Note, ...]:
         ),
         (
             "Promised, for points like the calibration data: sets, that they hold the label; overall, of all admitted "
-            "together; predicted, of each predicted class; both, of each predicted and each true class. Overall and "
-            f"both hold with confidence {DEFAULT_CONFIDENCE} over the calibration data.",
+            "together; predicted, of each predicted class; true, of each true class; both, of each of either. What SGR "
+            f"and certified policies promise holds with confidence {DEFAULT_CONFIDENCE} over the calibration data, or "
+            "with the one that the calibration asked for.",
         ),
         (f"Area under the risk-coverage curve, where less is better: {areas}.",),
     )

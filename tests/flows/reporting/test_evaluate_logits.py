@@ -17,6 +17,7 @@ from venn_admit.service.flows.reporting.evaluate import (
     request_evaluation_of_source,
 )
 from venn_admit.service.report.evaluation.dataset import DatasetReport
+from venn_admit.service.report.evaluation.glance import glance_table
 from venn_admit.service.report.evaluation.payload import report_payload
 from venn_admit.service.store.search.array_cache import ArrayCache
 
@@ -92,9 +93,14 @@ def test_a_certified_policy_is_judged(both: Bench) -> None:
         decision = both.score(NAME, path, weighted=None).column("decision")
         admitted = int((~np.isnan(decision)).sum())
         assert admitted > 0
-        assert report.own == "certified"
+        assert report.own == "certified, predicted"
         assert admitted_of(report) == (int((decision == rows["y"]).sum()), admitted, POINTS)
         assert [row.name for row in report.methods].count("certified") == 1
+        # It promises nothing of true classes; the rival, which is certified for both, does.
+        promises = {name: one["promise"] for name, one in report_payload(report)["methods"].items()}
+        assert (promises["certified, predicted"], promises["certified"]) == ("predicted", "both")
+        (row,) = [row for row in glance_table(report).rows if row.is_own]
+        assert (row.names, row.cells[0].figure) == (("certified, predicted",), "predicted")
     finally:
         calibrated(both)
 

@@ -2,7 +2,7 @@
 
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.comparison.band_rival import admit_rival
-from venn_admit.service.core.comparison.selective import CERTIFIED, VENN_ABERS, by_bins
+from venn_admit.service.core.comparison.selective import VENN_ABERS, by_bins, certified_for
 from venn_admit.service.core.evaluation.points import NETWORK, OwnMethod
 from venn_admit.service.core.types import AdmitOutcome, SelectiveMethod
 from venn_admit.service.flows.methods.judging import Judged, PointsToJudge
@@ -16,7 +16,7 @@ def judge(snapshot: AbersSnapshot, points: PointsToJudge, *, memory_budget: int)
     knn = points.classifier.knn
     name = VENN_ABERS[kind] if len(settings.bin_edges) == 1 else by_bins(VENN_ABERS[kind])
     if settings.certification is not None:
-        name = CERTIFIED
+        name = certified_for(settings.certification.kinds)
     outcome, words = (None, ()) if knn is None else _rival(snapshot, points, knn.neighbour_count, memory_budget)
     return Judged(
         own=OwnMethod(
