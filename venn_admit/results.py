@@ -137,23 +137,24 @@ class Calibration:
         id: Its number.
         method: `venn-admit` or `venn-abers`.
         alpha: The error level.
-        thresholds: The least lower probability for each predicted class.
+        thresholds: The least lower probability that admits each predicted class, that of the policy if a certificate
+            was asked for; None for a class that is never admitted.
         q_bins: The lower edges of the bins of q.
         mc_points: Points of split mc.
-        vp_points: Points of split vp, which venn-abers uses for a certificate alone.
-        delta: The band radius in standard deviations of d; None for venn-abers.
-        kappa: The least number of points of each class in a band; None for venn-abers.
-        usable_share: The share of vp in bands with enough points; None for venn-abers.
+        vp_points: Points of split vp, which Venn-Abers uses for a certificate alone.
+        delta: The band radius in standard deviations of d; None for Venn-Abers.
+        kappa: The least number of points of each class in a band; None for Venn-Abers.
+        usable_share: The share of vp in bands with enough points; None for Venn-Abers.
         singleton_share: The share of vp whose ADMIT set is a single class; of these, fewer will be admitted. None for
-            venn-abers.
-        score: What ranks predictions, `network` or `reliability`; None for venn-admit.
+            Venn-Abers.
+        score: What ranks predictions, `network` or `reliability`; None for Venn-ADMIT.
         certificate: What became of the certificate; None if none was asked for.
     """
 
     id: int
     method: str
     alpha: Decimal
-    thresholds: tuple[Decimal, ...]
+    thresholds: tuple[Decimal | None, ...]
     q_bins: tuple[int, ...]
     mc_points: int
     vp_points: int
@@ -454,11 +455,14 @@ def calibration_of(done: "Calibrated") -> Calibration:
     settings = done.method_settings
     by_abers = done.made if isinstance(done.made, MadeByAbers) else None
     bands = settings if isinstance(settings, CalibratorSettings) else None
+    certificate = None
+    if by_abers is not None and by_abers.certificate is not None:
+        certificate = certificate_of(by_abers.certificate, done.classifier.class_names)
     return Calibration(
         id=done.calibration_id,
         method=method_of(settings),
         alpha=settings.alpha,
-        thresholds=settings.thresholds,
+        thresholds=_deciding(settings, certificate),
         q_bins=settings.bin_edges,
         mc_points=done.mc_count,
         vp_points=done.vp_count,
@@ -467,10 +471,17 @@ def calibration_of(done: "Calibrated") -> Calibration:
         usable_share=None if bands is None else done.by_admit.usable_count / done.vp_count,
         singleton_share=None if bands is None else done.by_admit.singleton_count / done.vp_count,
         score=None if by_abers is None else str(by_abers.choice.kind),
-        certificate=None
-        if by_abers is None or by_abers.certificate is None
-        else certificate_of(by_abers.certificate, done.classifier.class_names),
+        certificate=certificate,
     )
+
+
+def _deciding(settings: MethodSettings, certificate: Certificate | None) -> tuple[Decimal | None, ...]:
+    """Return the thresholds that decide: those of the policy, if a certificate was asked for."""
+    if certificate is None:
+        return settings.thresholds
+    if certificate.thresholds is None:
+        return (None,) * len(settings.thresholds)
+    return tuple(None if one is None else Decimal(repr(one)) for one in certificate.thresholds.values())
 
 
 def comparison_of(found: "ComparedSettings") -> Comparison:

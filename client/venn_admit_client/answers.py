@@ -70,7 +70,7 @@ def calibration_of(made: Mapping[str, Any], shown: Mapping[str, Any]) -> Calibra
         id=made["calibration"],
         method=asked["method"],
         alpha=Decimal(asked["alpha"]),
-        thresholds=tuple(map(Decimal, asked["thresholds"])),
+        thresholds=tuple(None if one is None else Decimal(one) for one in asked["thresholds"]),
         q_bins=tuple(asked["q_bins"]),
         mc_points=made["mc"],
         vp_points=made["vp"],

@@ -210,11 +210,11 @@ class Classifier(StoredClassifier):
             alpha: Error level in (0, 1). A float stands for the decimal that it prints as.
             thresholds: Least lower probability for each predicted class, at least 1 - alpha, which is the default.
             q_bins: Lower edges of the bins of q, the first of them 0.
-            delta: Of venn-admit: the band radius in standard deviations of d, 1 by default; inf for bands of q alone.
-            kappa: Of venn-admit: the least number of points of each class in a band; 1000 by default, unless that
+            delta: Venn-ADMIT only: the band radius in standard deviations of d, 1 by default; inf for bands of q alone.
+            kappa: Venn-ADMIT only: the least number of points of each class in a band; 1000 by default, unless that
                 leaves nearly nothing to admit.
-            score: Of venn-abers: what ranks predictions, `network`, `reliability` or `auto`, which is the default.
-            certify: Of venn-abers: `predicted`, `true` or both.
+            score: Venn-Abers only: what ranks predictions, `network`, `reliability` or `auto`, which is the default.
+            certify: Venn-Abers only: `predicted`, `true` or both.
             confidence: Of a certificate, in (0, 1); 0.95 by default.
             test: Of a certificate: `finite-sample`, the default, or `asymptotic`.
 
@@ -266,9 +266,9 @@ class Classifier(StoredClassifier):
 
         Args:
             vector: (D,) floats; None if the classifier has logits only.
-            logits: (C,) floats, the network's; a calibration by venn-abers needs them.
+            logits: (C,) floats, the network's; a calibration by Venn-Abers needs them.
             weighted: Whether probabilities are weighted towards calibration points near to the point; by default they
-                are for venn-admit, not for venn-abers.
+                are for Venn-ADMIT, not for Venn-Abers.
             require_full_match: Whether predictions with q < K are rejected.
             extractor: The version of what the vector comes from; required if one was stated for the classifier.
 

@@ -119,23 +119,24 @@ class Calibration:
         id: Its number.
         method: `venn-admit` or `venn-abers`.
         alpha: The error level.
-        thresholds: The least lower probability for each predicted class.
+        thresholds: The least lower probability that admits each predicted class, that of the policy if a certificate
+            was asked for; None for a class that is never admitted.
         q_bins: The lower edges of the bins of q.
         mc_points: Points of split mc.
-        vp_points: Points of split vp, which venn-abers uses for a certificate alone.
-        delta: The band radius in standard deviations of d; None for venn-abers.
-        kappa: The least number of points of each class in a band; None for venn-abers.
-        usable_share: The share of vp in bands with enough points; None for venn-abers.
+        vp_points: Points of split vp, which Venn-Abers uses for a certificate alone.
+        delta: The band radius in standard deviations of d; None for Venn-Abers.
+        kappa: The least number of points of each class in a band; None for Venn-Abers.
+        usable_share: The share of vp in bands with enough points; None for Venn-Abers.
         singleton_share: The share of vp whose ADMIT set is a single class; of these, fewer will be admitted. None for
-            venn-abers.
-        score: What ranks predictions, `network` or `reliability`; None for venn-admit.
+            Venn-Abers.
+        score: What ranks predictions, `network` or `reliability`; None for Venn-ADMIT.
         certificate: What became of the certificate, as JSON has it; None if none was asked for.
     """
 
     id: int
     method: str
     alpha: Decimal
-    thresholds: tuple[Decimal, ...]
+    thresholds: tuple[Decimal | None, ...]
     q_bins: tuple[int, ...]
     mc_points: int
     vp_points: int

@@ -108,21 +108,26 @@ def settings_payload(found: ClassifierSettings) -> dict[str, Any]:
 
 
 def standing_payload(setting: Calibrator) -> dict[str, Any]:
-    """A setting without its calibrations, which change by themselves."""
+    """A setting without its calibrations, which change by themselves, as do the thresholds if a policy sets them."""
     asked = setting.settings
     return {
         "setting": setting.id,
         **asked_payload(asked),
         "q_bins": list(asked.bin_edges),
-        "thresholds": [str(threshold) for threshold in asked.thresholds],
+        "thresholds": None if setting.is_certified is not None else _thresholds(setting),
         "is_in_use": setting.is_in_use,
         "retired_at": None if setting.retired_at is None else setting.retired_at.isoformat(),
     }
 
 
+def _thresholds(setting: Calibrator) -> list[str | None]:
+    return [None if one is None else str(one) for one in setting.thresholds]
+
+
 def setting_payload(setting: Calibrator) -> dict[str, Any]:
     return {
         **standing_payload(setting),
+        "thresholds": _thresholds(setting),
         "calibration": setting.calibration_id,
         "calibrated_at": setting.calibrated_at.isoformat(),
         "mc": setting.mc_count,

@@ -70,7 +70,12 @@ def test_calibrate_and_what_follows(own_calibrated: Program, files: Path, tmp_pa
         said = own_calibrated(*verb).stdout
         assert "certified" in said
         assert any(line.split()[-1:] == ["yes"] for line in said.splitlines())
-    assert own_calibrated("list", "--json").result["classifiers"][0]["in_use"]["is_certified"] is True
+    in_use = own_calibrated("list", "--json").result["classifiers"][0]["in_use"]
+    assert in_use["is_certified"] is True
+    # Those of the policy, which lie below the 1 - alpha that is asked of other calibrations.
+    admits = [None if one is None else float(one) for one in in_use["thresholds"]]
+    assert admits == [float(one) for one in newest["thresholds"]] == list(chosen.policy.thresholds)
+    assert min(admits) < float(1 - Decimal(newest["alpha"]))
 
     policy = tmp_path / "policy.json"
     assert own_calibrated("export", NAME, "--what", "policy", "--out", policy).code == 0

@@ -76,14 +76,17 @@ class StandingSetting(Model):
     setting: int = Field(description="Its number.", examples=[1])
     method: str = Field(examples=["venn-admit"])
     alpha: str = Field(description="Error level, an exact decimal.", examples=["0.1"])
-    delta: Number | None = Field(description="Of venn-admit: band radius in deviations of d.", examples=[1.0])
-    kappa: int | None = Field(description="Of venn-admit: least points of each class in a band.", examples=[1000])
-    score: str | None = Field(description="Of venn-abers: network, reliability or auto.", examples=["auto"])
+    delta: Number | None = Field(description="Venn-ADMIT only: band radius in deviations of d.", examples=[1.0])
+    kappa: int | None = Field(description="Venn-ADMIT only: least points of each class in a band.", examples=[1000])
+    score: str | None = Field(description="Venn-Abers only: network, reliability or auto.", examples=["auto"])
     certify: list[str] | None = Field(description="Kinds of classes that are certified.", examples=[["predicted"]])
     confidence: str | None = Field(description="Of the certificate.", examples=["0.95"])
     test: str | None = Field(description="How documents of several points are tested.", examples=["finite-sample"])
     q_bins: list[int] = Field(description="Lower edges of the bins of q.", examples=[[0, 1, 25]])
-    thresholds: list[str] = Field(description="Least lower probability per predicted class.", examples=[["0.9", "0.9"]])
+    thresholds: list[str | None] | None = Field(
+        description="Least lower probability that admits each predicted class; null if a policy sets it.",
+        examples=[["0.9", "0.9"]],
+    )
     is_in_use: bool = Field(description="Whether new decisions are made under it.", examples=[True])
     retired_at: datetime | None = Field(examples=[None])
 
@@ -91,6 +94,11 @@ class StandingSetting(Model):
 class Setting(StandingSetting):
     """A setting of a classifier, under which it is calibrated."""
 
+    thresholds: list[str | None] = Field(
+        description="Least lower probability that admits each predicted class, that of the policy if a certificate was "
+        "asked for; null for a class that is never admitted.",
+        examples=[["0.9", "0.9"]],
+    )
     calibration: int | None = Field(description="Its current calibration.", examples=[7])
     calibrated_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
     mc: int = Field(description="Points of split mc in it.", examples=[4500])
@@ -244,25 +252,25 @@ class NewCalibration(Given):
     """What to calibrate with; what is left out has the default of the command line."""
 
     method: str = Field(
-        default="venn-admit", max_length=20, description="venn-admit or venn-abers.", examples=["venn-admit"]
+        default="venn-admit", max_length=20, description="venn-admit or Venn-Abers.", examples=["venn-admit"]
     )
     alpha: Decimals = Field(default="0.1", description="Error level in (0, 1), an exact decimal.", examples=["0.1"])
     score: str | None = Field(
-        default=None, max_length=20, description="Of venn-abers: network, reliability or auto.", examples=[None]
+        default=None, max_length=20, description="Venn-Abers only: network, reliability or auto.", examples=[None]
     )
     certify: list[Annotated[str, StringConstraints(max_length=20)]] | None = Field(
-        default=None, max_length=2, description="Of venn-abers: predicted, true or both.", examples=[None]
+        default=None, max_length=2, description="Venn-Abers only: predicted, true or both.", examples=[None]
     )
     confidence: Decimals | None = Field(default=None, description="Of a certificate.", examples=[None])
     test: str | None = Field(
         default=None, max_length=20, description="Of a certificate: finite-sample or asymptotic.", examples=[None]
     )
     delta: Number | None = Field(
-        default=None, description='Of venn-admit: band radius in deviations of d, or "inf".', examples=[1.0]
+        default=None, description='Venn-ADMIT only: band radius in deviations of d, or "inf".', examples=[1.0]
     )
     kappa: Annotated[int, Field(ge=1, le=LARGEST_INTEGER), WHOLE] | None = Field(
         default=None,
-        description="Of venn-admit: least points of each class in a band; null: 1000, unless that leaves nearly "
+        description="Venn-ADMIT only: least points of each class in a band; null: 1000, unless that leaves nearly "
         "nothing to admit; then nothing is stored.",
         examples=[1000],
     )

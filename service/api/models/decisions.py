@@ -22,7 +22,7 @@ class Point(Given):
     )
     logits: _Logits | None = Field(
         default=None,
-        description="f(x), the network's, C numbers; venn-abers needs them, venn-admit does not.",
+        description="f(x), the network's, C numbers; Venn-Abers needs them, venn-admit does not.",
         examples=[[2.5, -1.5]],
     )
 
@@ -200,6 +200,6 @@ class ReplayedAnswer(Model):
     policy: Applied | None
     attributes: _Attributes
     basis: dict[str, Any] | None = Field(
-        description="Of venn-abers: the cell and the steps around the score.", examples=[None]
+        description="Venn-Abers only: the cell and the steps around the score.", examples=[None]
     )
     neighbours: list[NearExemplar] = Field(description="The nearest training exemplars of that time.")

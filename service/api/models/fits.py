@@ -115,7 +115,7 @@ class RecalibrationAnswer(Model):
     classifier: str = Field(examples=["reviews"])
     method: str = Field(examples=["venn-admit"])
     alpha: str = Field(examples=["0.1"])
-    delta: Number | None = Field(default=None, description="Of venn-admit.", examples=[1.0])
+    delta: Number | None = Field(default=None, description="Venn-ADMIT only.", examples=[1.0])
     reason: str = Field(description="What had changed.", examples=["labels"])
     calibration: int | None = Field(
         description="The new calibration, which is current; null if another process made it.", examples=[8]

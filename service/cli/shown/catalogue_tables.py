@@ -189,8 +189,8 @@ def _described(setting: Calibrator) -> str:
     """All of a setting, and for what it is due."""
     settings = setting.settings
     parts = [_with_outcome(setting), f"bins of q {_bins(settings)}"]
-    if set(settings.thresholds) != {1 - settings.alpha}:
-        parts.append(f"thresholds {min(settings.thresholds)} to {max(settings.thresholds)}")
+    if set(setting.thresholds) != {1 - settings.alpha}:
+        parts.append(f"thresholds {_thresholds(setting)}")
     if setting.due_for is not None:
         parts.append(f"due for {setting.due_for}")
     return "; ".join(parts)
@@ -208,6 +208,15 @@ def _bins(settings: MethodSettings) -> str:
     if len(edges) > _MOST_EDGES and edges == tuple(range(len(edges))):
         return f"0,1,...,{edges[-1]}"
     return ",".join(map(str, edges))
+
+
+def _thresholds(setting: Calibrator) -> str:
+    used = [one for one in setting.thresholds if one is not None]
+    never = ["never"] if len(used) < len(setting.thresholds) else []
+    if not used:
+        return "never"
+    least, most = (f"{one:.4g}" for one in (min(used), max(used)))
+    return ", ".join([least if least == most else f"{least} to {most}", *never])
 
 
 def _decisions(found: Shown) -> Iterator[RenderableType]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
 from sqlalchemy import Connection
 
@@ -17,7 +18,8 @@ class Calibrator:
 
     is_in_use: whether new decisions are made under it. retired_at: None as long as it is kept current. due_for: what
     changed since the snapshot, such as labels; None if nothing did. due_error: why it could not be recalibrated.
-    is_certified: whether a policy passed; None if no certificate was asked for.
+    is_certified: whether a policy passed; None if no certificate was asked for. policy: the thresholds of that policy,
+    None for never; None if there is none.
     """
 
     id: int
@@ -31,6 +33,15 @@ class Calibrator:
     due_for: str | None
     due_error: str | None
     is_certified: bool | None = None
+    policy: tuple[float | None, ...] | None = None
+
+    @property
+    def thresholds(self) -> tuple[Decimal | None, ...]:
+        """(C,) the least lower probability at which each predicted class is admitted now; None for never."""
+        if self.is_certified is None:
+            return self.settings.thresholds
+        policy = (None,) * len(self.settings.thresholds) if self.policy is None else self.policy
+        return tuple(None if one is None else Decimal(repr(one)) for one in policy)
 
 
 def of_classifier(connection: Connection, classifier: Classifier) -> list[Calibrator]:
@@ -49,6 +60,7 @@ def of_classifier(connection: Connection, classifier: Classifier) -> list[Calibr
             due_for=row.due_for,
             due_error=row.due_error,
             is_certified=row.is_certified,
+            policy=None if row.policy is None else tuple(row.policy),
         )
         for row in rows
     ]
