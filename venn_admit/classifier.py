@@ -285,14 +285,14 @@ class Classifier:
             alpha: Error level in (0, 1). A float stands for the decimal that it prints as.
             thresholds: Least lower probability for each predicted class, at least 1 - alpha, which is the default.
             q_bins: Lower edges of the bins of q, the first of them 0. By default every q is a bin of its own for
-                venn-admit, and there is one bin for venn-abers.
-            delta: Of venn-admit: the band radius in standard deviations of d, 1 by default; inf for bands of q alone.
-            kappa: Of venn-admit: the least number of points of each class in a band; 1000 by default, unless that
+                Venn-ADMIT, and there is one bin for Venn-Abers.
+            delta: Venn-ADMIT only: the band radius in standard deviations of d, 1 by default; inf for bands of q alone.
+            kappa: Venn-ADMIT only: the least number of points of each class in a band; 1000 by default, unless that
                 leaves nearly nothing to admit.
-            score: Of venn-abers: what ranks predictions, `network`, `reliability` or `auto`, which is the default.
-            certify: Of venn-abers: `predicted`, `true` or both, the classes for which thresholds are to be certified by
-                a test on split vp. If none pass the test, everything will be rejected; the result says how many labels
-                are lacking.
+            score: Venn-Abers only: what ranks predictions, `network`, `reliability` or `auto`, which is the default.
+            certify: Venn-Abers only: `predicted`, `true` or both, the classes for which thresholds are to be certified
+                by a test on split vp. If none pass the test, everything will be rejected; the result says how many
+                labels are lacking.
             confidence: Of a certificate, in (0, 1); 0.95 by default.
             test: Of a certificate: how documents of several points are tested, `finite-sample`, the default, or
                 `asymptotic`, which passes with fewer documents and is valid for very many only.
@@ -338,7 +338,7 @@ class Classifier:
 
         Folds of whole documents are decided on by the other folds, weighted if that is the default of the method; the
         labels of vp are not read, and no calibration is stored. `calibrate(**comparison.proposal.settings)` takes up
-        the proposal. With logits only there is one setting: venn-abers by the network's score.
+        the proposal. With logits only there is one setting: Venn-Abers by the network's score.
 
         Args:
             alpha: Error level in (0, 1). A float stands for the decimal that it prints as.
@@ -407,7 +407,7 @@ class Classifier:
         Args:
             data: A file, a table or hooked batches, as the class describes it.
             weighted: Whether probabilities are weighted towards calibration points near to the point, which rejects
-                more of what is unlike the calibration data; by default they are for venn-admit, not for venn-abers.
+                more of what is unlike the calibration data; by default they are for Venn-ADMIT, not for Venn-Abers.
                 A certified calibration decides without weights only.
             require_full_match: Whether predictions with q < K are rejected.
             calibration: The id of a calibration; by default the current one.
@@ -462,7 +462,7 @@ class Classifier:
 
         Args:
             vector: (D,) floats; None if the classifier has logits only.
-            logits: (C,) floats, the network's; a calibration by venn-abers needs them.
+            logits: (C,) floats, the network's; a calibration by Venn-Abers needs them.
             weighted: As for `score`.
             require_full_match: As for `score`.
             extractor: The version of what the vector comes from; by default, that it is the classifier's own.
@@ -630,8 +630,8 @@ class Classifier:
 
         Args:
             alpha: Error levels; a threshold that is 1 - alpha follows.
-            kappa: Of venn-admit: least numbers of points of each class in a band.
-            delta: Of venn-admit: band radii in standard deviations of d.
+            kappa: Venn-ADMIT only: least numbers of points of each class in a band.
+            delta: Venn-ADMIT only: band radii in standard deviations of d.
             q_bins: Lower edges of the bins of q.
             thresholds: Least lower probabilities, each for every predicted class.
 

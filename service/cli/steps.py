@@ -42,7 +42,7 @@ class Commands:
             default = make_venn_abers_settings(class_count, neighbour_count, alpha=alpha)
             words += ["--method", "venn-abers", "--score", AUTO if settings.score is None else str(settings.score)]
         else:
-            assert neighbour_count is not None, "venn-admit decides by the KNN"
+            assert neighbour_count is not None, "Venn-ADMIT decides by the KNN"
             default = make_settings(class_count, neighbour_count, alpha=alpha)
             words += ["--kappa", str(settings.kappa)]
         if settings.bin_edges != default.bin_edges:

@@ -309,7 +309,7 @@ def test_traffic_that_has_its_labels_need_not_be_labelled(two_classes: Calibrati
 
 def test_shares_that_recent_traffic_lost_are_advised_upon(two_classes: CalibrationReport) -> None:
     (found,) = advice(with_comparison(two_classes, usable=pair(0.9, 0.5), admitted=pair(0.4, 0.1)), COMMANDS)
-    assert ".500 of it lie in usable bands, of vp .900; .100 of it would be admitted, of vp .400" in found
+    assert ".500 of it lie in usable bands, of vp .900; .100 of it would be admitted by plain" in found
 
 
 def test_errors_come_first(two_classes: CalibrationReport) -> None:
@@ -413,15 +413,15 @@ def test_the_verdict_is_that_of_the_predicted_classes(two_classes: CalibrationRe
 
     assert told((990, 1000), (0, 0)) == (
         Verdict.MET,
-        "Of what would be admitted of vp, at least 0.9 is right in every predicted class.",
+        "Of what plain probabilities would admit of vp, at least 0.9 is right in every predicted class.",
     )
     missed, words = told((800, 1000), (905, 1000))
     assert missed is Verdict.MISSED
-    assert words == "Of what would be admitted of vp, less than 0.9 is right if predicted 'negative'."
+    assert words == "Of what plain probabilities would admit of vp, less than 0.9 is right if predicted 'negative'."
     unclear, words = told((990, 1000), (905, 1000))
     assert unclear is Verdict.CANNOT_TELL
-    assert words.endswith("of what would be admitted of vp as 'positive'.")
-    assert told((0, 0), (0, 0)) == (Verdict.CANNOT_TELL, "Nothing of vp would be admitted.")
+    assert words.endswith("of what plain probabilities would admit of vp as 'positive'.")
+    assert told((0, 0), (0, 0)) == (Verdict.CANNOT_TELL, "Nothing of vp would be admitted by plain probabilities.")
 
 
 def test_the_page_is_written(two_classes: CalibrationReport, tmp_path: Path) -> None:

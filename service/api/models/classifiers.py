@@ -252,7 +252,7 @@ class NewCalibration(Given):
     """What to calibrate with; what is left out has the default of the command line."""
 
     method: str = Field(
-        default="venn-admit", max_length=20, description="venn-admit or Venn-Abers.", examples=["venn-admit"]
+        default="venn-admit", max_length=20, description="`venn-admit` or `venn-abers`.", examples=["venn-admit"]
     )
     alpha: Decimals = Field(default="0.1", description="Error level in (0, 1), an exact decimal.", examples=["0.1"])
     score: str | None = Field(

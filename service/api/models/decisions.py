@@ -22,7 +22,8 @@ class Point(Given):
     )
     logits: _Logits | None = Field(
         default=None,
-        description="f(x), the network's, C numbers; Venn-Abers needs them, venn-admit does not.",
+        description="f(x), the network's, C numbers; a calibration by Venn-Abers needs them, one by Venn-ADMIT does "
+        "not.",
         examples=[[2.5, -1.5]],
     )
 

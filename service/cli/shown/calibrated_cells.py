@@ -13,8 +13,8 @@ def print_cells(done: Calibrated, made: MadeByAbers, as_json: bool) -> None:
     choice, asked, certificate = made.choice, done.method_settings, made.certificate
     points = f"{done.mc_count:,} mc" + ("" if certificate is None else f", {done.vp_count:,} vp")
     lines = [
-        f"Calibration {done.calibration_id} is current: venn-abers, alpha {asked.alpha}, score {choice.kind}; points: "
-        f"{points}; {done.changed.opened:,} rows written."
+        f"Calibration {done.calibration_id} is current: method venn-abers, alpha {asked.alpha}, score {choice.kind}; "
+        f"points: {points}; {done.changed.opened:,} rows written."
     ]
     if done.classifier.knn is None:
         lines.append("The classifier has logits only, so the score is the network's: there is no other.")

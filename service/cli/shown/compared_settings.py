@@ -19,7 +19,7 @@ from venn_admit.service.report.evaluation.admission import (
 from venn_admit.service.report.evaluation.table import EvaluationTable, Note, Row
 from venn_admit.service.report.evaluation.terminal import table_view
 from venn_admit.service.report.evaluation.wording import note_text
-from venn_admit.service.store.calibrations.setting_forms import method_of
+from venn_admit.service.store.calibrations.setting_forms import METHOD_NAMES, method_of
 
 
 def compared_table(found: ComparedSettings) -> RenderableType:
@@ -85,7 +85,7 @@ def next_lines(found: ComparedSettings) -> list[str]:
     if len(found.compared) == 1:
         return [f"No class is estimated below {target}: `{_command(proposed, found)}`."]
     taken = (
-        f"Of those with no class estimated below {target}, {method_of(proposed.settings)} with "
+        f"Of those with no class estimated below {target}, {METHOD_NAMES[method_of(proposed.settings)]} with "
         f"{setting_name(proposed, found)} admits most: `{_command(proposed, found)}`."
     )
     if isinstance(proposed.settings, CalibratorSettings) and len(proposed.settings.bin_edges) == 1:
@@ -114,10 +114,10 @@ def _command(one: ComparedSetting, found: ComparedSettings) -> str:
 def _notes(found: ComparedSettings) -> tuple[Note, ...]:
     none = [one for one in found.compared if not one.admission.admitted.correct]
     by_method = [
-        f"{method} with {'; '.join(setting_name(one, found) for one in of_method)}"
+        f"{METHOD_NAMES[method]} with {'; '.join(setting_name(one, found) for one in of_method)}"
         for method, of_method in groupby(none, key=lambda one: method_of(one.settings))
     ]
-    weights = " Both methods decide as by default: venn-admit by weighted probabilities, venn-abers by plain ones."
+    weights = " Both methods decide as by default: Venn-ADMIT by weighted probabilities, Venn-Abers by plain ones."
     if found.classifier.knn is None:
         weights = ""
     intervals = intervals_text(found.point_count, found.judged_count, found.document_count)

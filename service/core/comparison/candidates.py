@@ -20,7 +20,7 @@ from venn_admit.service.core.types import IntArray
 from venn_admit.service.errors import NotReadyError
 
 WITHOUT_VECTORS = "the classifier has logits only, and this needs vectors"
-NEEDING_VECTORS = ("venn-admit", "venn-abers, score reliability", "bins of q")
+NEEDING_VECTORS = ("Venn-ADMIT", "Venn-Abers, score reliability", "bins of q")
 """What is left out of a comparison without vectors."""
 
 
@@ -97,9 +97,9 @@ def cross_fitted_candidates(
     try:
         found += cross_fit(bands)
     except NotReadyError as error:
-        left_out.append(("venn-admit", str(error)))
+        left_out.append(("Venn-ADMIT", str(error)))
     left_out += [
-        (f"venn-abers, score {kind}", "the parameters have no model of it; fit again to get one")
+        (f"Venn-Abers, score {kind}", "the parameters have no model of it; fit again to get one")
         for kind in ScoreKind
         if kind not in kinds
     ]

@@ -25,6 +25,11 @@ from venn_admit.service.core.monitoring.drift import (
 )
 from venn_admit.service.core.types import BoolArray, FloatArray, IntArray, Split
 
+RECENT = 10_000
+"""The number of exemplars of recent traffic that a report reads. A share of them is accurate to a hundredth, and
+reading them, with a look-up for each in tables of any size, takes a second or two.
+"""
+
 KEPT = 0.75
 """A share of calibration data counts as lost if recent traffic keeps less than 3/4 of it by more than chance.
 

@@ -37,11 +37,11 @@ def settings_asked_for(
         alpha: Error level.
         thresholds: Of each predicted class; None for the default.
         q_bins: Lower edges of the bins of q; None for the method's default.
-        delta: Of venn-admit alone; None for the default.
-        kappa: Of venn-admit alone; None for `default_kappa`.
-        score: Of venn-abers alone; None for the default.
+        delta: Venn-ADMIT only; None for the default.
+        kappa: Venn-ADMIT only; None for `default_kappa`.
+        score: Venn-Abers only; None for the default.
         default_kappa: Kappa if none is asked for; None for the default of the settings.
-        certify: Of venn-abers alone: the kinds of classes that a certificate is asked for; None for none.
+        certify: Venn-Abers only: the kinds of classes that a certificate is asked for; None for none.
         confidence: Of a certificate; None for the default.
         test: Of a certificate; None for the default.
 

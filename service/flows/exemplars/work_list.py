@@ -46,11 +46,12 @@ class WorkPoint:
 
 @dataclass(frozen=True, slots=True)
 class WorkList:
-    """The first points to label. waiting: how many there are."""
+    """The first points to label. waiting: how many there are. recent: of how many points at most traffic is recent."""
 
     class_names: tuple[str, ...]
     shown: Sequence[WorkPoint]
     waiting: int
+    recent: int
 
 
 def work_list(engine: Engine, name: str, *, limit: int, place: ChosenPlace | None = None) -> WorkList:
@@ -78,4 +79,4 @@ def work_list(engine: Engine, name: str, *, limit: int, place: ChosenPlace | Non
             WorkPoint(row.external_id, row.document_id, row.network_predicted, row.label, row.attributes)
             for row in rows
         ]
-        return WorkList(classifier.class_names, points, rows[0].waiting if rows else 0)
+        return WorkList(classifier.class_names, points, rows[0].waiting if rows else 0, reports.RECENT)

@@ -9,12 +9,13 @@ from sqlalchemy import Engine
 from venn_admit.service.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.service.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.service.core.comparison.on_mc import ComparisonData, judged_rows, rivals_on_mc
-from venn_admit.service.core.comparison.selective import Promise
-from venn_admit.service.core.comparison.varied import cross_fitted_settings
+from venn_admit.service.core.comparison.selective import VENN_ABERS, Promise, by_bins
+from venn_admit.service.core.comparison.varied import AnySettings, cross_fitted_settings
 from venn_admit.service.core.documents import documents_of
 from venn_admit.service.core.evaluation.measures import Admission, measure_admission
+from venn_admit.service.core.evaluation.points import WEIGHTED_ADMIT
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.types import Float32Array, IntArray
+from venn_admit.service.core.types import CalibratorSettings, Float32Array, IntArray
 from venn_admit.service.errors import NotReadyError
 from venn_admit.service.flows.methods.registry import METHODS, load_snapshot
 from venn_admit.service.flows.reporting.held_out import ReadHeldOut, comparison_calibration, read_held_out
@@ -31,7 +32,10 @@ MOST_JUDGED = 2_000
 
 @dataclass(frozen=True, slots=True)
 class TabledMethod:
-    """A method: its name, and what it admits of the points that are judged. is_own: whether it is the calibration's."""
+    """A method: its name, and what it admits of the points that are judged.
+
+    is_own: whether it is the calibration's, without its certificate if it has one.
+    """
 
     name: str
     admission: Admission
@@ -40,9 +44,14 @@ class TabledMethod:
 
 @dataclass(frozen=True, slots=True)
 class MethodsTable:
-    """The calibration's method, then its rivals. judged: points of `mc` that they decide on. mc_count: all of them."""
+    """The calibration's method, then its rivals.
+
+    is_certified: whether the calibration decides by a policy, which is tested on `vp` and so is not shown. judged:
+    points of `mc` that the methods decide on. mc_count: all of them.
+    """
 
     calibration: int
+    is_certified: bool
     class_names: tuple[str, ...]
     alpha: Decimal
     judged: int
@@ -114,7 +123,7 @@ def methods_table(
         seed=classifier.seed,
         memory_budget=memory_budget,
     )
-    label = mc.label[rows]
+    label, own_name = mc.label[rows], _own_name(own.settings)
     documents = documents_of([mc.keys[row] for row in rows])
 
     def tabled(name: str, predicted: IntArray, admitted: np.ndarray, *, is_own: bool = False) -> TabledMethod:
@@ -123,15 +132,25 @@ def methods_table(
 
     return MethodsTable(
         calibration=calibration.id,
+        is_certified=calibration.is_asked_for_certificate,
         class_names=classifier.class_names,
         alpha=settings.alpha,
         judged=len(rows),
         mc_count=len(mc.keys),
         methods=(
-            tabled(calibration.method, own.predicted, own.admitted, is_own=True),
-            *(tabled(one.name, one.predicted, one.admitted) for one in rivals),
+            tabled(own_name, own.predicted, own.admitted, is_own=True),
+            *(tabled(one.name, one.predicted, one.admitted) for one in rivals if one.name != own_name),
         ),
     )
+
+
+def _own_name(settings: AnySettings) -> str:
+    """Return the name that the calibration's method has in an evaluation, which a rival may have too."""
+    if isinstance(settings, CalibratorSettings):
+        return WEIGHTED_ADMIT
+    assert settings.score is not None, "the score was chosen"
+    name = VENN_ABERS[settings.score]
+    return name if len(settings.bin_edges) == 1 else by_bins(name)
 
 
 def _check_size(classifier: Classifier, calibration: Calibration, memory_budget: int) -> None:

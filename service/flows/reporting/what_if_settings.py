@@ -38,7 +38,7 @@ Value = Decimal | float | int | tuple[int, ...]
 class _Part:
     """A part of a setting that can be varied.
 
-    text: of a value, given K; None with logits only. bands_only: whether only venn-admit has it.
+    text: of a value, given K; None with logits only. bands_only: whether only Venn-ADMIT has it.
     """
 
     of: Callable[[Any], Any]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from venn_admit.service.core.monitoring.drift import QUANTILES, OutcomeCounts, Shift
-from venn_admit.service.core.monitoring.traffic import Comparison, Traffic
+from venn_admit.service.core.monitoring.traffic import RECENT, Comparison, Traffic
 from venn_admit.service.core.types import Reason
 from venn_admit.service.report.calibration.advice import accuracy_text
 from venn_admit.service.report.calibration.contents import CalibrationReport
@@ -75,7 +75,8 @@ def _decided_by(traffic: Traffic) -> str:
         f"{traffic.points:,} exemplar{' was' if traffic.points == 1 else 's were'} decided on recently, by "
         f"calibration{'s' if len(newest_first) > 1 else ''} {shown}"
         + (f" and {others} older" if others > 0 else "")
-        + "; of each, the newest decision counts."
+        + f"; of each, the newest decision counts. Recent traffic is the newest {RECENT:,} exemplars that were decided "
+        "on, or all if they are fewer."
     )
 
 

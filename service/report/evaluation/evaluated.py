@@ -96,7 +96,7 @@ def calibration_text(calibration: EvaluatedCalibration) -> str:
     """Two sentences, for the terminal."""
     words = ", ".join(f"{name} {value}" for name, value in calibration.settings.words.items())
     return (
-        f"Calibration {calibration.id} by {calibration.method}, made {_created(calibration)}: {words}. "
+        f"Calibration {calibration.id} by the method {calibration.method}, made {_created(calibration)}: {words}. "
         f"{calibration.settings.note}"
     )
 

@@ -25,7 +25,7 @@ NAMES = {
 def settings_title(found: SettingsTried) -> str:
     """Return what the table and the picture show, in a line."""
     return (
-        f"{found.classifier}, calibration {found.calibration} by {found.method}: what other values of "
+        f"{found.classifier}, calibration {found.calibration} by the method {found.method}: what other values of "
         f"{NAMES[found.varied]} would admit"
     )
 

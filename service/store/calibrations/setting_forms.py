@@ -16,6 +16,8 @@ from venn_admit.service.core.types import CalibratorSettings
 
 VENN_ADMIT = "venn-admit"
 VENN_ABERS = "venn-abers"
+METHOD_NAMES = {VENN_ADMIT: "Venn-ADMIT", VENN_ABERS: "Venn-Abers"}
+"""The methods as sentences call them; the program is venn-admit."""
 
 MethodSettings = CalibratorSettings | VennAbersSettings
 

@@ -13,6 +13,7 @@ from venn_admit.service.core.monitoring.discrepancies import Discrepancies, disc
 from venn_admit.service.core.monitoring.drift import DecidedPoints
 from venn_admit.service.core.monitoring.history import PointChanges, SnapshotChange
 from venn_admit.service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
+from venn_admit.service.core.monitoring.traffic import RECENT
 from venn_admit.service.core.types import Approximation, FloatArray, IntArray, Reason, Split
 from venn_admit.service.store.calibrations.calibrations import Calibration
 from venn_admit.service.store.database.binary_copy import (
@@ -28,12 +29,6 @@ from venn_admit.service.store.database.binary_copy import (
 from venn_admit.service.store.database.statements import copy_query, statement, stream
 from venn_admit.service.store.exemplars import support
 from venn_admit.service.store.exemplars.classifiers import Classifier
-
-RECENT = 10_000
-"""The number of exemplars of recent traffic that a report reads. A share of them is accurate to a hundredth, and
-reading them, with a look-up for each in tables of any size, takes a second or two.
-"""
-
 
 HISTORY = 6
 """The number of calibrations that a report looks back on."""

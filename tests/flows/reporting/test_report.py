@@ -199,7 +199,7 @@ class TestRecentTraffic:
         reviews.score("reviews", reviews.write("tweets.npz", tweets() | {"y": np.full(COUNT, -1)}))
         (unlike,) = advice(report(reviews), COMMANDS)
         assert unlike.startswith("Recent traffic is unlike vp: the distributions of q differ by")
-        assert "would be admitted, of vp" in unlike
+        assert "would be admitted by plain probabilities, of vp" in unlike
 
     def test_nothing_usable(self, reviews: Bench) -> None:
         reviews.calibrate("reviews", kappa=1000)

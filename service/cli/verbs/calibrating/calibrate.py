@@ -31,20 +31,20 @@ def calibrate(
     method: Annotated[
         str,
         typer.Option(
-            help="venn-admit: the paper's, by bands of the KNN's evidence; venn-abers: on the network's prediction, "
-            "ranked by a score."
+            help="`venn-admit`: the paper's, by bands of the KNN's evidence; `venn-abers`: on the network's "
+            "prediction, ranked by a score."
         ),
     ] = METHOD,
     score: Annotated[
         str | None,
         typer.Option(
-            help="Of venn-abers: network, reliability, or auto, the default: whichever admits more of split mc."
+            help="Venn-Abers only: network, reliability, or auto, the default: whichever admits more of split mc."
         ),
     ] = None,
     certify: Annotated[
         str | None,
         typer.Option(
-            help="Of venn-abers: certify thresholds by a test on split vp, for predicted, true or, as in "
+            help="Venn-Abers only: certify thresholds by a test on split vp, for predicted, true or, as in "
             "predicted,true, both kinds of classes. What no test vouches for is rejected."
         ),
     ] = None,
@@ -61,7 +61,7 @@ def calibrate(
     delta: Annotated[
         float | None,
         typer.Option(
-            help="Of venn-admit: band radius in standard deviations of d; inf: bands depend on q only. Default: 1."
+            help="Venn-ADMIT only: band radius in standard deviations of d; inf: bands depend on q only. Default: 1."
         ),
     ] = None,
     kappa: Annotated[
@@ -69,8 +69,8 @@ def calibrate(
         typer.Option(
             min=1,
             max=2**31 - 1,
-            help=f"Of venn-admit: least number of points of each class in a band. Default: {KAPPA}, unless that leaves "
-            "nearly nothing to admit; then nothing is stored, and a table shows what other settings leave.",
+            help=f"Venn-ADMIT only: least number of points of each class in a band. Default: {KAPPA}, unless that "
+            "leaves nearly nothing to admit; then nothing is stored, and a table shows what other settings leave.",
         ),
     ] = None,
     thresholds: Annotated[
@@ -83,7 +83,7 @@ def calibrate(
     q_bins: Annotated[
         str | None,
         typer.Option(
-            help="Lower edges of bins of q, such as 0,1,6,16,25; default: one bin for each q; of venn-abers: one bin."
+            help="Lower edges of bins of q, such as 0,1,6,16,25; default: one bin for each q; for Venn-Abers, one bin."
         ),
     ] = None,
     compare: Annotated[

@@ -43,7 +43,7 @@ def create(
         bool,
         typer.Option(
             "--logits-only",
-            help="Make a classifier without vectors: nothing is fitted, and decisions are plain ones by venn-abers, "
+            help="Make a classifier without vectors: nothing is fitted, and decisions are plain ones by Venn-Abers, "
             "with the network's score.",
         ),
     ] = False,

@@ -22,10 +22,10 @@ class ReplayDiffersError(VennAdmitError):
 
 
 Weighted = Annotated[
-    bool, typer.Option("--weighted", help="Weight probabilities by the localizer, the default of venn-admit.")
+    bool, typer.Option("--weighted", help="Weight probabilities by the localizer, the default of Venn-ADMIT.")
 ]
 Unweighted = Annotated[
-    bool, typer.Option("--unweighted", help="Use plain Venn probabilities, the default of venn-abers.")
+    bool, typer.Option("--unweighted", help="Use plain Venn probabilities, the default of Venn-Abers.")
 ]
 RequireFullMatch = Annotated[bool, typer.Option("--require-full-match", help="Reject every prediction with q < K.")]
 Calibration = Annotated[int | None, typer.Option(help="Id of a calibration; default: the current one.")]

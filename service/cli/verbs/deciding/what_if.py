@@ -31,8 +31,8 @@ def what_if(
         list[str] | None, typer.Option(metavar="ID", help="Take a training exemplar to be left out; may be repeated.")
     ] = None,
     alpha: Annotated[str | None, typer.Option(help="Error levels to try, separated by commas.")] = None,
-    kappa: Annotated[str | None, typer.Option(help="Of venn-admit: kappas to try, separated by commas.")] = None,
-    delta: Annotated[str | None, typer.Option(help="Of venn-admit: deltas to try, separated by commas.")] = None,
+    kappa: Annotated[str | None, typer.Option(help="Venn-ADMIT only: kappas to try, separated by commas.")] = None,
+    delta: Annotated[str | None, typer.Option(help="Venn-ADMIT only: deltas to try, separated by commas.")] = None,
     q_bins: Annotated[
         list[str] | None,
         typer.Option(help="Bins of q to try: lower edges, separated by commas; may be repeated."),
