@@ -75,7 +75,7 @@ def test_calibrate_and_what_follows(own_calibrated: Program, files: Path, tmp_pa
     # Those of the policy, which lie below the 1 - alpha that is asked of other calibrations.
     admits = [None if one is None else float(one) for one in in_use["thresholds"]]
     assert admits == [float(one) for one in newest["thresholds"]] == list(chosen.policy.thresholds)
-    assert min(admits) < float(1 - Decimal(newest["alpha"]))
+    assert min(one for one in admits if one is not None) < float(1 - Decimal(newest["alpha"]))
 
     policy = tmp_path / "policy.json"
     assert own_calibrated("export", NAME, "--what", "policy", "--out", policy).code == 0

@@ -34,7 +34,7 @@ def test_it_shows_what_each_setting_admits_and_what_to_run(own_calibrated: Progr
     assert "per true class" in said
     assert "per predicted class" in said
     assert all(name in said for name in CLASS_NAMES)
-    assert "Nothing is admitted by venn-admit with kappa 1,000, every q; kappa 300, every q;" in said
+    assert "Nothing is admitted by Venn-ADMIT with kappa 1,000, every q; kappa 300, every q;" in said
     assert "The best of 19 settings looks better on mc than it is. That is why vp exists" in said
     named = re.search(r"Of those with no class estimated below 0\.8, .* admits most: `venn-admit ([^`]*)`", said)
     assert named is not None
@@ -138,12 +138,13 @@ def many_classes(*admitted: int) -> ComparedSettings:
         classifier=classifier,
         alpha=Decimal("0.1"),
         point_count=6000,
+        judged_count=6000,
         document_count=3000,
         compared=tuple(
             ComparedSetting(one, measure_admission(label, predicted, np.arange(6000) < count, 6, PAIRS))
             for one, count in zip(settings, admitted, strict=True)
         ),
-        left_out=(("venn-abers, score reliability", "there is no model of it"),),
+        left_out=(("Venn-Abers, score reliability", "there is no model of it"),),
     )
 
 
@@ -153,14 +154,14 @@ def test_of_many_classes_the_lowest_is_shown() -> None:
     said = " ".join(output.getvalue().split())
     assert re.search(r"kappa 100, every q \.500 \.\d{3}-\.\d{3} ✗ \.[67]\d\d \.\d{3}-\.\d{3} d ", said)
     assert "6,000 points of mc, 3,000 documents; 95 % intervals by documents drawn again" in said
-    assert "Nothing is admitted by venn-admit with kappa 101, every q." in said
-    assert "Left out: venn-abers, score reliability: there is no model of it." in said
+    assert "Nothing is admitted by Venn-ADMIT with kappa 101, every q." in said
+    assert "Left out: Venn-Abers, score reliability: there is no model of it." in said
     assert len(compared_payload(many_classes(3000))["settings"][0]["per_true_class"]) == 6
 
 
 def test_where_nothing_is_admitted_notes_are_left() -> None:
     output = StringIO()
     Console(file=output, width=120).print(compared_table(many_classes(0)))
-    assert "Nothing is admitted by venn-admit with kappa 100, every q." in output.getvalue()
+    assert "Nothing is admitted by Venn-ADMIT with kappa 100, every q." in output.getvalue()
     assert "What settings admit" not in output.getvalue()
     assert next_lines(many_classes(0, 3000))[0].startswith("No setting admits anything with every true")

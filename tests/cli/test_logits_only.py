@@ -166,7 +166,7 @@ def test_settings_are_compared_and_varied(made: Program) -> None:
     command = f"venn-admit calibrate {NAME} --method venn-abers --score network --alpha 0.2"
     assert (setting["command"], result["command"]) == (command, command)
     assert f"No class is estimated below 0.8: `{command}`." in said
-    assert "Left out: venn-admit: the classifier has logits only, and this needs vectors." in said
+    assert "Left out: Venn-ADMIT: the classifier has logits only, and this needs vectors." in said
     assert not [words for words in ("weighted", "looks better") if words in said]
     with nothing_stored(made):
         tried = made("what-if", NAME, "--alpha", "0.1,0.3", "--json").result["settings"]

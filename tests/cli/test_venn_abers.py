@@ -33,7 +33,7 @@ def test_calibrate(own_calibrated: Program) -> None:
     )
     assert (asked.result["chosen_score"], asked.result["network_share"]) == ("reliability", None)
     said = own_calibrated(*ABERS, "--score", "network").stdout
-    assert "is current: venn-abers, alpha 0.2, score network; points: " in said
+    assert "is current: method venn-abers, alpha 0.2, score network; points: " in said
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_evaluate(by_abers: Program, files: Path, tmp_path: Path) -> None:
     assert result["verdict"]["per_predicted_class"].keys() == result["methods"][own]["per_predicted_class"].keys()
     said = by_abers("evaluate", NAME, file, "--details", "--out", folder).stdout
     words = " ".join(said.split())
-    assert "Calibration 2 by venn-abers" in words
+    assert "Calibration 2 by the method venn-abers" in words
     assert f"First the method of the calibration, {own}" in words
     assert "Venn-ADMIT left out: no band holds kappa = 1,000 points of each class in mc" in words
     assert "Partitions of the KNN" not in words

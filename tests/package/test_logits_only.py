@@ -124,7 +124,7 @@ def test_settings_are_compared_and_varied(calibrated: venn_admit.Classifier) -> 
     (outcome,) = compared.outcomes
     assert outcome.settings == {"method": "venn-abers", "alpha": "0.2", "q_bins": (0,), "score": "network"}
     assert compared.proposal == outcome
-    assert compared.left_out["venn-admit"] == "the classifier has logits only, and this needs vectors"
+    assert compared.left_out["Venn-ADMIT"] == "the classifier has logits only, and this needs vectors"
     assert calibrated.calibrate(**outcome.settings).score == "network"
     stricter, used = calibrated.what_if_settings(alpha=["0.1"]).outcomes
     assert stricter.admitted_share < used.admitted_share == outcome.admitted_share

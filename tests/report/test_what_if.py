@@ -32,7 +32,9 @@ def tried(class_count: int) -> SettingsTried:
         calibration=3,
         method="venn-admit",
         varied="kappa",
+        is_weighted=True,
         point_count=POINTS,
+        judged_count=POINTS,
         document_count=POINTS,
         tried=tuple(
             SettingTried(

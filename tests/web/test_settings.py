@@ -38,6 +38,7 @@ def test_a_label_is_entered_in_place_and_counts_as_random(own: Visitor) -> None:
     page = own.open(LABELS)
     first, second, *_ = waiting(page)
     assert f"{samples.SCORED_ROWS} points of recent traffic do not calibrate yet" in page
+    assert "the newest 10,000 points that were decided on, or all if they are fewer" in " ".join(page.split())
     assert "&lt;i&gt;point&lt;/i&gt;" in page
     assert re.search(r'<a href="https://images\.example/\d+\.png" rel="noreferrer', page)
     assert "<img" not in page

@@ -8,6 +8,7 @@ import numpy as np
 from sqlalchemy import Engine
 
 from venn_admit.service.core.monitoring.drift import DecidedPoints
+from venn_admit.service.core.monitoring.traffic import RECENT
 from venn_admit.service.core.types import IntArray
 from venn_admit.service.store.calibrations import calibrations
 from venn_admit.service.store.database.engine import consistent_view
@@ -79,4 +80,4 @@ def work_list(engine: Engine, name: str, *, limit: int, place: ChosenPlace | Non
             WorkPoint(row.external_id, row.document_id, row.network_predicted, row.label, row.attributes)
             for row in rows
         ]
-        return WorkList(classifier.class_names, points, rows[0].waiting if rows else 0, reports.RECENT)
+        return WorkList(classifier.class_names, points, rows[0].waiting if rows else 0, RECENT)

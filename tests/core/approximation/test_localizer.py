@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from venn_admit.service.core import memory
 from venn_admit.service.core.approximation import localizer
-from venn_admit.service.core.approximation.distance_tiles import SupportTiles, pairwise_distances
+from venn_admit.service.core.approximation.distance_tiles import SUPPORT_TILE, SupportTiles, pairwise_distances
 from venn_admit.service.core.approximation.localizer import FLOAT64_SUPPORT, category_weight, localizer_logits
 from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray
 from venn_admit.service.errors import InvalidInputError
@@ -407,11 +407,11 @@ def test_a_row_that_is_left_out_weighs_nothing(eta_loc: float) -> None:
     """However little the others weigh beside it: at the smaller parameter, next to nothing."""
     _, support = make_points(7)
     count = len(support)
-    rows = np.array([0, 5, localizer.SUPPORT_TILE - 1, localizer.SUPPORT_TILE, count - 1])
+    rows = np.array([0, 5, SUPPORT_TILE - 1, SUPPORT_TILE, count - 1])
     low, high = np.full(len(rows), 3), np.full(len(rows), count - 2)
     found = localizer.LocalizerSupport(support, eta_loc).category_weight(support[rows], low, high, left_out=rows)
     for row, weight in zip(rows.tolist(), found.tolist(), strict=True):
         others = np.delete(support, row, axis=0)
-        ends = [np.array([bound - (row < bound)]) for bound in (3, count - 2)]
-        (expected,) = category_weight(support[[row]], others, *ends, eta_loc=eta_loc)
+        first, end = (np.array([bound - (row < bound)]) for bound in (3, count - 2))
+        (expected,) = category_weight(support[[row]], others, first, end, eta_loc)
         assert weight == pytest.approx(expected, rel=1e-4)

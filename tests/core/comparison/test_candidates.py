@@ -108,7 +108,7 @@ def test_the_order_of_points_does_not_matter(found: CrossFitted) -> None:
 
 def test_what_cannot_be_computed_is_left_out_and_said() -> None:
     few = candidates(shuffled(MC, np.arange(4)), with_model=False)
-    assert [what for what, _ in few.left_out] == ["venn-admit", "venn-abers, score reliability"]
+    assert [what for what, _ in few.left_out] == ["Venn-ADMIT", "Venn-Abers, score reliability"]
     assert [why for _, why in few.left_out if "ingest" in why or "fit again" in why] == [why for _, why in few.left_out]
     assert {type(one.settings) for one in few.found} == {VennAbersSettings}
     with pytest.raises(InvalidInputError, match="alpha must"):

@@ -6,6 +6,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
+from tests.core.scenarios import reordered
 from venn_admit.service.core.approximation.localizer import category_weight
 from venn_admit.service.core.calibrators.bands import band_radius
 from venn_admit.service.core.calibrators.settings import make_settings
@@ -156,10 +157,7 @@ def test_what_weights_would_admit_of_vp_is_decided_without_the_point(eta_loc: fl
     expected = []
     for row in rows.tolist():
         others = np.flatnonzero(np.arange(600) != row)
-        apart = CalibrationPoints(
-            *(values[others] for values in (vp.label, vp.predicted, vp.match_count, vp.distance, vp.score))
-        )
-        without = VennIndex(apart, singleton[others], class_count=2, settings=SETTINGS, omega=1.0)
+        without = VennIndex(reordered(vp, others), singleton[others], class_count=2, settings=SETTINGS, omega=1.0)
         one = slice(row, row + 1)
         found = without.categories(singleton[one], vp.predicted[one], vp.match_count[one], vp.distance[one])
         weight = category_weight(vectors[one], vectors[others][without.order], found.low, found.high, eta_loc)

@@ -27,7 +27,7 @@ def test_its_one_setting_admits_what_it_does_with_vectors(both: Bench) -> None:
     assert repr(one.admission) == repr(same.admission)
     assert one.admission.admitted.correct > 0
     assert (bare.point_count, bare.document_count) == (seen.point_count, seen.document_count) == (800, 400)
-    assert [what for what, _ in bare.left_out] == ["venn-admit", "venn-abers, score reliability", "bins of q"]
+    assert [what for what, _ in bare.left_out] == ["Venn-ADMIT", "Venn-Abers, score reliability", "bins of q"]
     assert bare.proposal() is one
 
 
