@@ -50,7 +50,7 @@ class RivalVerdict:
 
 
 def judged_rows(keys: Sequence[str], *, seed: int, most: int) -> IntArray:
-    """Return points to judge by: whole documents, about so many points if there are more.
+    """Return points to judge by: whole documents, at least one, about so many points if there are more.
 
     Args:
         keys: The document of each of n points.
@@ -62,7 +62,8 @@ def judged_rows(keys: Sequence[str], *, seed: int, most: int) -> IntArray:
     """
     if len(keys) <= most:
         return np.arange(len(keys))
-    return np.flatnonzero(uniform_draws(keys, seed=seed) < most / len(keys))
+    draws = uniform_draws(keys, seed=seed)
+    return np.flatnonzero(draws <= max(most / len(keys), draws.min()))
 
 
 def rivals_on_mc(

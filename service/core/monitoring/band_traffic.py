@@ -137,6 +137,11 @@ class WeightedShare:
     admitted: int
     right: int
 
+    @property
+    def share(self) -> float:
+        """That weighted probabilities would admit; 0 without points."""
+        return self.admitted / max(self.points, 1)
+
 
 def weighted_of_vp(
     snapshot: SnapshotIndex,

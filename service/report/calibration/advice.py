@@ -74,7 +74,7 @@ def _admitted_of_reference(report: CalibrationReport) -> str:
     plain, weighted = share_text(report.part.admitted_of_reference / report.reference_count), report.part.weighted
     if weighted is None:
         return f"{plain} of {report.part.reference} would be admitted"
-    by_weights = share_text(weighted.admitted / weighted.points)
+    by_weights = share_text(weighted.share)
     return f"{by_weights} of {report.part.reference} would be admitted with weights and {plain} by plain probabilities"
 
 

@@ -66,3 +66,8 @@ def test_a_verdict_does_not_depend_on_who_else_is_judged() -> None:
     for one in verdicts(logits, label, rows):
         assert np.array_equal(one.admitted, every[one.name].admitted[rows])
         assert np.array_equal(one.predicted, every[one.name].predicted[rows])
+
+
+def test_one_large_document_is_judged_whole() -> None:
+    keys = ["large"] * 300 + ["larger"] * 400
+    assert len(judged_rows(keys, seed=SEED, most=1)) in (300, 400)

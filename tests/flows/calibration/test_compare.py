@@ -16,6 +16,7 @@ from venn_admit.service.core.types import CalibratorSettings
 from venn_admit.service.errors import InvalidInputError, NotReadyError, OutdatedError
 from venn_admit.service.flows.calibration.compare import ComparedSettings, compare, request_mc
 from venn_admit.service.flows.reporting.report import report
+from venn_admit.service.flows.reporting.what_if_settings import what_if_settings
 from venn_admit.service.report.calibration.advice import advice
 from venn_admit.service.store.database.engine import transaction
 
@@ -90,7 +91,7 @@ def test_only_mc_is_approximated_before_the_first_calibration(bench: Bench) -> N
 def test_what_is_foretold_is_found(reviews: Bench) -> None:
     """The shares of test data under a setting, beside those of mc by cross-fitting.
 
-    With one bin, all bands of venn-admit are about .92 right: how many of them reach .9 depends on mc and vp.
+    With one bin, all bands of Venn-ADMIT are about .92 right: how many of them reach .9 depends on mc and vp.
     """
     reviews.adopt("reviews", reliability=RELIABILITY)
     found = compared(reviews)
@@ -113,7 +114,7 @@ def test_what_is_foretold_is_found(reviews: Bench) -> None:
             reviews.calibrate_abers("reviews", score="network", bin_edges=settings.bin_edges)
         else:
             continue
-        table = reviews.score("reviews", EXAMPLES / "test.npz").table
+        table = reviews.score("reviews", EXAMPLES / "test.npz", weighted=None).table
         decision = np.array([-1 if made is None else made for made in table.column("decision").to_pylist()])
         admitted = decision >= 0
         low, high = one.admission.admitted.interval
@@ -123,16 +124,12 @@ def test_what_is_foretold_is_found(reviews: Bench) -> None:
 
 
 def test_what_is_foretold_is_what_weighted_decisions_admit(reviews: Bench) -> None:
-    """The localizer is so flat that weights reject nearly all that plain probabilities admit."""
-    reviews.adopt("reviews", eta_loc=1000.0)
-    (foretold,) = [
-        one.admission
-        for one in compared(reviews).compared
-        if isinstance(one.settings, CalibratorSettings)
-        and one.settings.kappa == 30
-        and len(one.settings.bin_edges) == 26
-    ]
-    reviews.calibrate("reviews", kappa=30)
+    """The localizer hardly looks beyond the nearest point, so that weights reject most of what would be admitted."""
+    reviews.adopt("reviews", eta_loc=0.002)
+    reviews.calibrate("reviews", kappa=100, bin_edges=(0, 1, 6, 16, 25))
+    found = what_if_settings(reviews.engine, reviews.cache, "reviews", "kappa", [100])
+    (foretold,) = [one.admission for one in found.tried]
+    assert found.is_weighted
 
     def admitted(*, weighted: bool | None) -> float:
         table = reviews.score("reviews", EXAMPLES / "test.npz", weighted=weighted).table

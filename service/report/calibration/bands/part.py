@@ -103,7 +103,7 @@ class BandsPart(BandsContents):
             yield Finding(
                 f"{everything} is rejected: {share_text(usable / vp_count)} of vp lie in usable bands, but only "
                 f"{share_text(self.admitted_of_vp / vp_count)} of its points would be admitted by plain probabilities "
-                f"and {share_text(self.weighted.admitted / self.weighted.points)} with weights, because sets hold "
+                f"and {share_text(self.weighted.share)} with weights, because sets hold "
                 "several classes or too few points of a category are right. A larger alpha, coarser bins of q, more "
                 "held-out data or a better network would admit more.",
                 needs_sample=False,

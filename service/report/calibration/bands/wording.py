@@ -107,7 +107,7 @@ def weights_text(found: WeightedShare) -> str:
     return (
         f"Weights reject most of what plain probabilities would admit: of {found.points:,} points of vp, weighted "
         f"probabilities, by which decisions are made by default, would admit {found.admitted:,} "
-        f"({found.admitted / found.points:.1%}), plain ones {found.plain:,} ({found.plain / found.points:.1%}). "
+        f"({found.share:.1%}), plain ones {found.plain:,} ({found.plain / found.points:.1%}). "
         "Ask for unweighted decisions when you score, although they reject fewer inputs that are unlike the points of "
         "their category; or calibrate with coarser bins of q or a larger delta, whose categories hold more points, or "
         "by the method venn-abers, whose decisions are plain by default."
