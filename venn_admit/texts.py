@@ -11,7 +11,7 @@ from venn_admit.service.report.evaluation.admission import MOST_SINGLE_CLASSES
 from venn_admit.service.report.evaluation.glance import EACH_CLASS, NAME_WIDTH, WORST_CLASS
 from venn_admit.service.report.evaluation.table import Cell, Column, EvaluationTable, Row
 from venn_admit.service.report.evaluation.terminal import table_view
-from venn_admit.service.report.evaluation.wording import PREDICTED, TRUE, interval_text, share_text
+from venn_admit.service.report.evaluation.wording import PREDICTED, TRUE, interval_text, share_text, thresholds_text
 
 if TYPE_CHECKING:
     from venn_admit.results import Calibration, ClassShare, Comparison, Decision, SettingOutcome
@@ -28,13 +28,9 @@ def calibration_text(made: "Calibration") -> str:
 def _calibration_lines(made: "Calibration") -> Iterator[str]:
     own = f"score {made.score}" if made.delta is None else f"delta {made.delta:g}, kappa {made.kappa:,}"
     yield f"Calibration {made.id}: {made.method}, alpha {made.alpha}, {own}"
-    least, most = min(made.thresholds), max(made.thresholds)
     certificate = made.certificate
     if certificate is None or certificate.is_certified:
-        thresholds = str(least) if least == most else f"{least} to {most}"
-        yield (
-            f"  thresholds {'of the certified policy' if certificate else thresholds}; bins of q {_edges(made.q_bins)}"
-        )
+        yield f"  thresholds {thresholds_text(made.thresholds)}; bins of q {_edges(made.q_bins)}"
     yield f"  {made.mc_points:,} points in mc, {made.vp_points:,} in vp"
     if made.usable_share is not None and made.singleton_share is not None:
         yield (
@@ -90,7 +86,7 @@ def comparison_text(found: "Comparison") -> str:
     if not admitting:
         return text_of(Group(*map(Text, notes)))
     table = EvaluationTable(
-        f"What settings admit of {found.mc_points:,} points of mc by cross-fitting, and the share right of it "
+        f"What settings admit of {found.judged_points:,} points of mc by cross-fitting, and the share right of it "
         f"(alpha {found.alpha})",
         ("method", "setting"),
         _columns(admitting[0]),

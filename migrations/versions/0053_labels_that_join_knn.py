@@ -12,7 +12,7 @@ from alembic import op
 from venn_admit.service.store.database.routines import view_statements
 
 revision = "0053"
-down_revision = "0050"
+down_revision = "0052"
 branch_labels = None
 depends_on = None
 

@@ -111,7 +111,7 @@ def comparison(classes: int) -> Comparison:
         outcome(0.3, method="venn-admit", delta=1.0, kappa=1000),
         outcome(0.0, method="venn-admit", delta=1.0, kappa=2000),
     )
-    return Comparison(Decimal("0.1"), 400, 400, outcomes, {"score reliability": "it was not fitted"}, outcomes[0])
+    return Comparison(Decimal("0.1"), 400, 400, 400, outcomes, {"score reliability": "it was not fitted"}, outcomes[0])
 
 
 def test_a_comparison() -> None:

@@ -10,6 +10,7 @@ from venn_admit.service.core.calibrators.venn_abers.settings import AUTO
 from venn_admit.service.core.types import HELD_OUT_SPLITS, CalibratorSettings, Split
 from venn_admit.service.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
 from venn_admit.service.report.calibration.wording import waiting_text
+from venn_admit.service.report.evaluation.wording import thresholds_text
 from venn_admit.service.store.calibrations.calibrators import Calibrator
 from venn_admit.service.store.calibrations.setting_forms import MethodSettings, method_of
 from venn_admit.service.store.exemplars.classifiers import Classifier
@@ -190,7 +191,7 @@ def _described(setting: Calibrator) -> str:
     settings = setting.settings
     parts = [_with_outcome(setting), f"bins of q {_bins(settings)}"]
     if set(setting.thresholds) != {1 - settings.alpha}:
-        parts.append(f"thresholds {_thresholds(setting)}")
+        parts.append(f"thresholds {thresholds_text(setting.thresholds)}")
     if setting.due_for is not None:
         parts.append(f"due for {setting.due_for}")
     return "; ".join(parts)
@@ -208,15 +209,6 @@ def _bins(settings: MethodSettings) -> str:
     if len(edges) > _MOST_EDGES and edges == tuple(range(len(edges))):
         return f"0,1,...,{edges[-1]}"
     return ",".join(map(str, edges))
-
-
-def _thresholds(setting: Calibrator) -> str:
-    used = [one for one in setting.thresholds if one is not None]
-    never = ["never"] if len(used) < len(setting.thresholds) else []
-    if not used:
-        return "never"
-    least, most = (f"{one:.4g}" for one in (min(used), max(used)))
-    return ", ".join([least if least == most else f"{least} to {most}", *never])
 
 
 def _decisions(found: Shown) -> Iterator[RenderableType]:
