@@ -157,12 +157,18 @@ def _given(query: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in query.items() if value is not None}
 
 
-def _content(answer: httpx.Response) -> dict[str, Any]:
+def _object(answer: httpx.Response) -> dict[str, Any] | None:
+    """Return the object of JSON, which is in UTF-8, that an answer holds; None if it holds something else."""
     try:
-        content = answer.json()
-    except ValueError:
-        content = None
-    if not isinstance(content, dict):
+        found = json.loads(answer.content.decode())
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _content(answer: httpx.Response) -> dict[str, Any]:
+    content = _object(answer)
+    if content is None:
         raise VennAdmitError(
             f"expected JSON of the venn-admit service, got something else from {answer.request.url.host}; is the URL "
             "that of the service?",
@@ -173,12 +179,7 @@ def _content(answer: httpx.Response) -> dict[str, Any]:
 
 def _error(answer: httpx.Response) -> VennAdmitError:
     """Return the error that an answer is; one of a proxy has no code."""
-    try:
-        problem = answer.json()
-    except ValueError:
-        problem = None
-    if not isinstance(problem, dict):
-        problem = {}
+    problem = _object(answer) or {}
     code = problem.get("code")
     detail = problem.get("detail") or (
         f"expected an answer of the venn-admit service, got status {answer.status_code} from {answer.request.url.host}"

@@ -16,6 +16,7 @@ from venn_admit.service.api.problems import Problem, Refused
 
 _Read = TypeVar("_Read")
 
+MEDIA_TYPE = "application/json"
 MOST_NESTING = 32
 # 1,000 exemplars with 100 attributes, each a name and a text, are 200,000 texts, and 100,000 classes as many.
 MOST_PARTS = 500_000
@@ -30,15 +31,25 @@ _PART = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL
 
 
 class JsonRequest(Request):
-    """A request whose body is checked and parsed in a thread, unless it is short."""
+    """A request whose body is checked and parsed in a thread, unless it is short, before the framework asks for it."""
 
-    async def check(self) -> None:
-        """Read the body. Raises Refused if no request may hold such JSON."""
-        await apart(check_json, await self.body())
+    async def read(self) -> None:
+        """Read and parse the body. Raises Refused if it is not JSON, or JSON that no request may hold."""
+        if body := await self.body():
+            _check_media_type(self.headers.get("content-type"))
+            self._json = await apart(read_json, body)
 
-    async def json(self) -> Any:
-        """Return what the body holds."""
-        return await apart(parse_json, await self.body())
+
+def _check_media_type(given: str | None) -> None:
+    kind = (given or "").partition(";")[0].strip().lower()
+    if kind != MEDIA_TYPE and not (kind.startswith("application/") and kind.endswith("+json")):
+        raise Refused(
+            415,
+            Problem.UNSUPPORTED_MEDIA_TYPE,
+            f"header Content-Type: expected {MEDIA_TYPE}, got {kind[:100]!a}; name the type of the body"
+            if kind
+            else f"header Content-Type: expected {MEDIA_TYPE}, got none; name the type of the body",
+        )
 
 
 async def apart(read: Callable[[bytes], _Read], body: bytes) -> _Read:
@@ -46,13 +57,21 @@ async def apart(read: Callable[[bytes], _Read], body: bytes) -> _Read:
     return read(body) if len(body) < BYTES_FOR_A_THREAD else await run_in_threadpool(read, body)
 
 
-def parse_json(body: bytes) -> Any:
-    """Return what a body holds. Raises ValueError if it is not JSON.
+def read_json(body: bytes) -> Any:
+    """Return what a body holds. Raises Refused if it is not JSON, or JSON that no request may hold.
 
-    >>> parse_json(b'{"a": [1, {"b": null}]}')
+    >>> read_json(b'{"a": [1, {"b": null}]}')
     {'a': [1, {'b': None}]}
     """
-    return json.loads(body, object_pairs_hook=_as_dict)
+    check_json(body)
+    try:
+        # The parser would take UTF-16 and UTF-32 too, which were not checked; RFC 8259 has neither.
+        return json.loads(body.decode("utf-8-sig"), object_pairs_hook=_as_dict)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}: {error.msg}"
+        raise _refused(f"JSON in UTF-8, got something else at {where}") from error
+    except ValueError as error:
+        raise _refused("JSON in UTF-8 with integers of at most 4,300 digits, got something else") from error
 
 
 def _as_dict(members: list[tuple[str, Any]]) -> dict[str, Any]:

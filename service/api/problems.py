@@ -159,7 +159,7 @@ def status_of(error: Exception) -> int:
         case RequestValidationError():
             return 422
         case HTTPException():
-            return 422 if error.status_code == 400 else error.status_code
+            return error.status_code
     return 500
 
 
@@ -238,7 +238,6 @@ def _answer_to_framework(error: HTTPException, headers: Mapping[str, str]) -> Re
     details = {
         Problem.NO_SUCH_ROUTE: "there is no such address; /v1/openapi.json lists those that there are",
         Problem.METHOD_NOT_ALLOWED: "the address does not take this method; /v1/openapi.json says which it takes",
-        Problem.INVALID_REQUEST: "body: expected JSON, got something that cannot be read as JSON",
     }
     detail = details.get(problem, str(error.detail))
     return problem_answer(status, problem, problem.heading, detail, headers=headers)

@@ -58,7 +58,7 @@ def test_a_body_has_a_limit_whether_or_not_its_length_is_announced(shared: Servi
     answer = shared.ask("POST", f"{OWN}/decide", key=Scope.ADMIN, content=content, headers=JSON)
     check_problem(answer, 413, "body-too-large", f"at most {MOST_BODY_BYTES:,} bytes")
     within = shared.ask("POST", f"{OWN}/decide", key=Scope.ADMIN, content=block, headers=JSON)
-    check_problem(within, 422, "invalid-request", "JSON")
+    check_problem(within, 422, "invalid-request", "expected JSON in UTF-8, got something else at line 1")
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,10 @@ def test_a_body_has_a_limit_whether_or_not_its_length_is_announced(shared: Servi
         (b'{"points": ' * 40, f"nested at most {MOST_NESTING} deep"),
         (b'{"points": "' + b"[" * 40 + b'"}', "points"),
         (b'{"points": "\\"' + b"[" * 40 + b'"}', "points"),
-        (b"{not json", "JSON"),
-        (b"\xff\xfe", "JSON"),
-        (b"1" * 5000, "JSON"),
+        (b"{not json", "line 1, column 2: Expecting property name"),
+        (b'{"points":\n 1,}', "line 2, column 4"),
+        (b"\xff\xfe", "JSON in UTF-8"),
+        (b"1" * 5000, "integers of at most 4,300 digits"),
         (b'"' + b"\\" * 100_001, "JSON"),
         (b"", "body"),
         (b"null", "body"),
@@ -82,9 +83,18 @@ def test_a_body_that_cannot_be_read_is_refused(shared: Service, content: bytes, 
     check_problem(answer, 422, "invalid-request", saying)
 
 
-def test_a_body_of_another_type_is_refused(shared: Service) -> None:
-    answer = shared.ask("POST", f"{OWN}/decide", key=Scope.ADMIN, content=b"<a/>", headers={"Content-Type": "text/xml"})
-    check_problem(answer, 422, "invalid-request")
+@pytest.mark.parametrize("kind", ["text/xml", "multipart/form-data; boundary=a", "application/xml", None])
+def test_a_body_of_another_type_is_refused(shared: Service, kind: str | None) -> None:
+    headers = {} if kind is None else {"Content-Type": kind}
+    answer = shared.ask("POST", f"{OWN}/decide", key=Scope.ADMIN, content=b"{}", headers=headers)
+    got = "none" if kind is None else ascii(kind.partition(";")[0])
+    check_problem(answer, 415, "unsupported-media-type", f"header Content-Type: expected application/json, got {got};")
+
+
+def test_a_body_may_have_another_type_of_json(shared: Service) -> None:
+    for kind in ("application/json; charset=utf-8", "Application/JSON", "application/vnd.example+json"):
+        answer = shared.ask("POST", f"{OWN}/decide", key=Scope.ADMIN, content=b"{}", headers={"Content-Type": kind})
+        check_problem(answer, 422, "invalid-request", "body.points")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,14 @@ from starlette.types import Scope as ASGIScope
 from tests.api.service import OWN, Service, check_problem
 from venn_admit.service.api import bodies
 from venn_admit.service.api.application import create_application
-from venn_admit.service.api.bodies import MOST_BYTES_WITHOUT_PARTS, MOST_NESTING, MOST_PARTS, JsonRequest, check_json
+from venn_admit.service.api.bodies import (
+    MOST_BYTES_WITHOUT_PARTS,
+    MOST_NESTING,
+    MOST_PARTS,
+    JsonRequest,
+    check_json,
+    read_json,
+)
 from venn_admit.service.api.limits import BodyLimit
 from venn_admit.service.api.problems import Refused
 from venn_admit.service.api.uploads import CSV
@@ -60,6 +67,14 @@ def test_what_none_may_hold_is_refused(body: bytes, saying: str) -> None:
     assert caught.value.status == 422
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"])
+def test_json_is_in_utf_8(encoding: str) -> None:
+    """RFC 8259; what is checked is what is parsed, and a mark of the byte order may stand before it."""
+    with pytest.raises(Refused, match="expected JSON in UTF-8"):
+        read_json('["\u2200", []]'.encode(encoding))
+    assert read_json('["\u2200", []]'.encode("utf-8-sig")) == ["\u2200", []]
+
+
 def test_a_text_is_looked_at_once() -> None:
     """A text that never ends, with quotes that could begin others: each would be looked at to the end again."""
     parts = list(bodies._PART.finditer(b'[ "' + b'\\"' * 1000))
@@ -67,29 +82,27 @@ def test_a_text_is_looked_at_once() -> None:
 
 
 def test_the_loop_goes_on_while_a_long_body_is_checked_and_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both end once the loop has gone on; if it could not, they would give up after half a minute."""
+    """It is read once the loop has gone on; if it could not, it would give up after half a minute."""
     gone_on = threading.Event()
-    waited = []
 
-    def waiting(body: bytes) -> int:
-        waited.append(gone_on.wait(30))
-        return len(body)
+    def waiting(body: bytes) -> tuple[int, bool]:
+        return len(body), gone_on.wait(30)
 
     async def receive() -> dict[str, object]:
         return {"type": "http.request", "body": b" " * bodies.BYTES_FOR_A_THREAD}
 
-    async def both() -> list[object]:
-        request = JsonRequest(Request({"type": "http", "method": "POST", "headers": []}).scope, receive)
+    async def read() -> object:
+        headers = [(b"content-type", b"application/json")]
+        request = JsonRequest({"type": "http", "method": "POST", "headers": headers}, receive)
 
         async def go_on() -> None:
             gone_on.set()
 
-        return list(await asyncio.gather(request.check(), request.json(), go_on()))
+        await asyncio.gather(request.read(), go_on())
+        return await request.json()
 
-    monkeypatch.setattr(bodies, "check_json", waiting)
-    monkeypatch.setattr(bodies, "parse_json", waiting)
-    assert asyncio.run(both())[1] == bodies.BYTES_FOR_A_THREAD
-    assert waited == [True, True]
+    monkeypatch.setattr(bodies, "read_json", waiting)
+    assert asyncio.run(read()) == (bodies.BYTES_FOR_A_THREAD, True)
 
 
 def test_bodies_have_a_budget_together() -> None:

@@ -73,6 +73,15 @@ def test_what_trying_again_cannot_change_is_raised_at_once(served: Served, proxy
     assert [seen.status for seen in proxy.seen] == [200, None]
 
 
+@pytest.mark.parametrize("body", [b"[" * 100_000, "{}".encode("utf-16"), b"[]", b""], ids=lambda body: ascii(body[:5]))
+def test_what_is_no_answer_of_the_service_is_told(served: Served, proxy: Proxy, body: bytes) -> None:
+    classifier = behind(proxy, served[2])
+    proxy.faults = [Own(200, body=body), Own(500, body=body)]
+    for said in ("expected JSON of the venn-admit service, got something else", "got status 500"):
+        with pytest.raises(VennAdmitError, match=said):
+            classifier.report()
+
+
 def test_a_request_that_is_still_running_is_awaited(served: Served, proxy: Proxy) -> None:
     classifier = behind(proxy, served[2])
     proxy.faults = [Own(409, body=b'{"code": "still-running", "detail": "wait"}')]

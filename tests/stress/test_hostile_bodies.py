@@ -93,6 +93,11 @@ BODIES = {
     "half an object": json.dumps(GOOD).encode()[:-3],
     "nothing": b"",
 }
+# Read as UTF-8, U+2200 ends in a quote, and all that follows lies in a text that never ends.
+BEYOND_UTF_8 = '["\u2200"' + ",[]" * (4 << 20)
+ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
+# Of one such body: twice its bytes, and its text.
+MOST_GROWTH_BEYOND_UTF_8 = 4 * MOST_BODY_BYTES
 # Of a form: objects for each escape while it is parsed, what came a few times over, and what allocators keep.
 MOST_GROWTH_OF_FORM = 48 * MOST_BYTES
 HOSTILE_FORMS = {
@@ -172,6 +177,16 @@ def test_every_body_is_refused(kept: Served) -> None:
             for method, route in ROUTES if len(body) < 1 << 20 else [("post", f"{OWN}/decide")]:
                 answer = client.request(method, route, content=body, headers={"Content-Type": "application/json"})
                 check_refused(answer, 413, 422)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_json_in_another_encoding_is_refused(kept: Served, encoding: str) -> None:
+    """RFC 8259 has UTF-8 alone; what is checked is what is parsed."""
+    body = BEYOND_UTF_8.encode(encoding)[: MOST_BODY_BYTES - 4]
+    with kept.client() as client, kept.most_growth(MOST_GROWTH_BEYOND_UTF_8):
+        answer = client.post(f"{OWN}/decide", content=body, headers={"Content-Type": "application/json"})
+        check_refused(answer, 422)
+    assert "UTF-8" in answer.json()["detail"]
 
 
 def test_every_form_is_refused(kept: Served) -> None:

@@ -137,7 +137,7 @@ class GuardedRoute(APIRoute):
             if self.body_field is None:
                 return await answer(request)
             asked = JsonRequest(request.scope, request.receive)
-            await asked.check()
+            await asked.read()
             return await answer(asked)
 
         async def guarded(request: Request) -> Response:
