@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Iterable
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from venn_admit.service.api.problems import Problem, Refused
@@ -39,6 +39,11 @@ def too_slow() -> Refused:
         "second or more, got less; send it again",
         headers={"Connection": "close"},
     )
+
+
+def incomplete() -> Refused:
+    """The refusal of a body whose client left before its end; only the log and the metrics learn of it."""
+    return Refused(400, Problem.BODY_INCOMPLETE, "expected the whole body, got a part of it; send it again")
 
 
 def check_encoding(headers: Iterable[tuple[bytes, bytes]]) -> None:
@@ -80,9 +85,10 @@ class BodyLimit:
 
         try:
             await self._app(scope, body.receive, noted)
-        except Refused as refusal:
+        except (Refused, ClientDisconnect) as error:
             if started:
                 raise
+            refusal = error if isinstance(error, Refused) else incomplete()
             await refusal.answer()(scope, receive, send)
         finally:
             body.forget()

@@ -9,6 +9,7 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
 from venn_admit.service.api.advice import advised
@@ -160,6 +161,8 @@ def status_of(error: Exception) -> int:
             return 422
         case HTTPException():
             return error.status_code
+        case ClientDisconnect():
+            return 400
     return 500
 
 

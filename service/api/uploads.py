@@ -12,7 +12,6 @@ import structlog
 from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect
 
 from venn_admit.service.api.limits import allow
 from venn_admit.service.api.problems import Problem, Refused
@@ -178,7 +177,7 @@ async def _receive(request: Request, file: IO[bytes], seconds: float) -> None:
 
 @asynccontextmanager
 async def _in_time(seconds: float) -> AsyncIterator[None]:
-    """Refuse a body that the block has not read to its end after so many seconds, or that has no end."""
+    """Refuse a body that the block has not read to its end after so many seconds."""
     try:
         async with asyncio.timeout(seconds):
             yield
@@ -188,8 +187,4 @@ async def _in_time(seconds: float) -> AsyncIterator[None]:
             Problem.BODY_TOO_SLOW,
             f"expected the whole body within {seconds:g} s; send fewer rows at a time",
             headers={"Connection": "close"},
-        ) from error
-    except ClientDisconnect as error:
-        raise Refused(
-            400, Problem.BODY_INCOMPLETE, "expected the whole body, got a part of it; send it again"
         ) from error

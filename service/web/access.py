@@ -12,6 +12,7 @@ from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from venn_admit.service.api.problems import Problem, Refused, answer_to_error
 from venn_admit.service.api.security.guard import Guard, guard_of, stores
@@ -55,7 +56,7 @@ class PageRoute(APIRoute):
                     422, Problem.INVALID_REQUEST, "the address is not as it must be; go back and try again"
                 )
                 return page_of_problem(request, invalid.answer())
-            except HTTPException:
+            except (HTTPException, ClientDisconnect):
                 raise
             except Exception:
                 return page_of_fault(request)
