@@ -123,16 +123,24 @@ async def _admit(request: Request, guard: Guard, asked: Asked, *, is_stored: boo
 
 async def _check_form(request: Request, *, has_session: bool) -> None:
     """Refuse a form that another site sends."""
-    # Browsers tell where a request comes from, also before anyone has signed in.
-    came_from = request.headers.get("sec-fetch-site", "same-origin")
     form = await read_form(request, MOST_BYTES if has_session else MOST_BYTES_TO_SIGN_IN)
     if has_session:
         shown = request.headers.get(FORM_HEADER) or form.get(FORM_FIELD, "")
         is_ours = hmac.compare_digest(shown.encode(), form_token(request.state.session).encode())
     else:
         is_ours = True
-    if came_from not in ("same-origin", "none") or not is_ours:
+    if not is_ours or not _is_from_here(request):
         raise Refused(403, Problem.FORBIDDEN, "the form is not one of this session; reload the page and send it again")
+
+
+def _is_from_here(request: Request) -> bool:
+    """Whether the browser says that no other site sends the request, which it does also before anyone has signed in."""
+    headers = request.headers
+    if site := headers.get("sec-fetch-site"):
+        return site in ("same-origin", "none")
+    # Over plain HTTP, browsers name the origin alone; programs name none.
+    origin, host = headers.get("origin"), headers.get("host")
+    return origin in (None, f"http://{host}", f"https://{host}")
 
 
 def _to_sign_in(request: Request) -> Response:

@@ -1,13 +1,16 @@
 """Signing in and out, and what ends a session."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from sqlalchemy import text
 
 from tests.web.visitor import OWN, Visitor
 from venn_admit.service.flows.access.keys import create, revoke
+from venn_admit.service.flows.access.sessions import MOST_SESSIONS, begin, caller_of, form_token
 from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.web.access import COOKIE, FORM_HEADER, SIGN_IN
+from venn_admit.service.web.access import COOKIE, FORM_FIELD, FORM_HEADER, SIGN_IN
 
 
 def is_signed_in(visitor: Visitor) -> bool:
@@ -122,6 +125,55 @@ def test_a_form_of_another_site_is_refused(shared: Visitor) -> None:
     assert shared.client.post(SIGN_IN, data={"key": "x"}, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
     assert shared.client.post("/sign-out", json={}).status_code == 422
     assert is_signed_in(shared)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 303),
+        ({"Origin": "http://testserver"}, 303),
+        ({"Origin": "https://testserver"}, 303),  # behind a proxy with TLS
+        ({"Origin": "http://elsewhere.example"}, 403),
+        ({"Origin": "http://testserver.elsewhere.example"}, 403),
+        ({"Origin": "http://testserver:8470"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": ""}, 403),
+        ({"Origin": "http://testserver", "Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Origin": "http://testserver", "Sec-Fetch-Site": "same-site"}, 403),
+        # Where a proxy names itself as the host, but browsers say more.
+        ({"Origin": "https://public.example", "Sec-Fetch-Site": "same-origin"}, 303),
+    ],
+    ids=str,
+)
+def test_another_site_signs_nobody_in(shared: Visitor, headers: dict[str, str], status: int) -> None:
+    """Whether or not the browser sends Sec-Fetch-Site, which it does not over plain HTTP."""
+    shared.client.cookies.clear()
+    answer = shared.client.post(SIGN_IN, data={"key": shared.keys[Scope.READ]}, headers=headers)
+    assert (answer.status_code, "set-cookie" in answer.headers) == (status, status == 303)
+    shared.sign_in()
+    token = form_token(shared.session or "")
+    assert shared.client.post("/sign-out", data={FORM_FIELD: token}, headers=headers).status_code == status
+
+
+def test_the_policy_on_referrers_lets_browsers_name_the_origin_of_a_form(shared: Visitor) -> None:
+    assert shared.client.get(SIGN_IN).headers["referrer-policy"] == "same-origin"
+
+
+def test_the_oldest_sessions_of_a_key_end_beyond_the_most(shared: Visitor) -> None:
+    """However they are begun: one after the other, or many at a time."""
+    engine = shared.runtime.engine
+    key, other = (create(engine, name, scope=Scope.READ).text for name in ("many", "other"))
+    kept = begin(engine, other)
+    tokens = [begin(engine, key) for _ in range(MOST_SESSIONS + 2)]
+    valid = [caller_of(engine, str(token)) is not None for token in tokens]
+    assert valid == [False, False] + [True] * MOST_SESSIONS
+    with ThreadPoolExecutor(8) as threads:
+        tokens = list(threads.map(lambda _: begin(engine, key), range(MOST_SESSIONS + 20)))
+    assert sum(caller_of(engine, str(token)) is not None for token in tokens) == MOST_SESSIONS
+    with transaction(engine) as connection:
+        counts = connection.execute(text("SELECT count(*) FROM page_session GROUP BY key_id")).scalars().all()
+    assert max(counts) == MOST_SESSIONS
+    assert caller_of(engine, str(kept)) is not None, "the sessions of other keys stay"
 
 
 def test_a_session_opens_no_route_for_programs(shared: Visitor) -> None:

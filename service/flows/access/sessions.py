@@ -14,19 +14,22 @@ from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.store.database.engine import connect, transaction
 
 LIFETIME = timedelta(hours=12)
+MOST_SESSIONS = 100
+"""Sessions of a key at a time, in all processes together: people may share it, on several machines each."""
+
 _TOKEN_BYTES = 32
 _TOKEN = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 def begin(engine: Engine, key: str) -> str | Refusal:
-    """Return what the browser shows from now on, or why the key is refused."""
+    """Return what the browser shows from now on, or why the key is refused; beyond `MOST_SESSIONS`, the oldest end."""
     found = authenticate(engine, key)
     if isinstance(found, Refusal):
         return found
     assert found.key_id is not None, "a key, unlike a token of an issuer, has a number"
     token = secrets.token_hex(_TOKEN_BYTES)
     with transaction(engine) as connection:
-        sessions.add(connection, digest=_digest(token), key_id=found.key_id, lifetime=LIFETIME)
+        sessions.add(connection, digest=_digest(token), key_id=found.key_id, lifetime=LIFETIME, most=MOST_SESSIONS)
     return token
 
 

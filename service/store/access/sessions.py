@@ -8,9 +8,14 @@ from sqlalchemy import Connection, Row
 from venn_admit.service.store.database.statements import statement
 
 
-def add(connection: Connection, *, digest: bytes, key_id: int, lifetime: timedelta) -> None:
-    """Store a session of a key, and remove those that expired. digest: 32 bytes."""
+def add(connection: Connection, *, digest: bytes, key_id: int, lifetime: timedelta, most: int) -> None:
+    """Store a session of a key, and remove those that expired and the oldest of the key beyond `most`.
+
+    digest: 32 bytes.
+    """
+    connection.execute(statement("sessions.lock_key"), {"key_id": key_id})
     connection.execute(statement("sessions.remove_expired_sessions"))
+    connection.execute(statement("sessions.remove_oldest_sessions"), {"key_id": key_id, "kept": most - 1})
     connection.execute(statement("sessions.add_session"), {"digest": digest, "key_id": key_id, "lifetime": lifetime})
 
 

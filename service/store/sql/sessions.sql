@@ -3,6 +3,25 @@
 INSERT INTO page_session (digest, key_id, expires_at)
 VALUES (:digest, :key_id, now() + CAST(:lifetime AS interval));
 
+-- name: lock_key
+-- Have sessions of a key begin one after the other, so that none is counted twice or not at all.
+SELECT id
+FROM api_key
+WHERE id = :key_id
+FOR NO KEY UPDATE;
+
+-- name: remove_oldest_sessions
+-- End the sessions of a key except the newest.
+DELETE FROM page_session
+WHERE
+    digest IN (
+        SELECT digest
+        FROM page_session
+        WHERE key_id = :key_id
+        ORDER BY created_at DESC, digest ASC
+        OFFSET :kept
+    );
+
 -- name: remove_expired_sessions
 -- Forget sessions that would be refused anyway.
 DELETE FROM page_session

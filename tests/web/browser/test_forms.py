@@ -3,13 +3,14 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from sqlalchemy import text
 
 from tests.cli import samples
-from tests.web.browser.conftest import LOGITS_ONLY, WIDE, Site, Visit, sign_in, visit
+from tests.web.browser.conftest import FAR, LOGITS_ONLY, WIDE, Site, Visit, sign_in, visit
 from venn_admit.service.store.database.engine import create_engine, transaction
 
 pytestmark = pytest.mark.browser
@@ -33,6 +34,21 @@ def test_a_wrong_key_is_told_beside_its_field(browser: Browser, site: Site) -> N
     expect(seen.page.get_by_role("alert")).to_contain_text("no valid key")
     expect(seen.page.get_by_label("Key")).to_be_focused()
     seen.check()
+    context.close()
+
+
+def test_forms_are_taken_over_plain_http(browser: Browser, site: Site) -> None:
+    """Where a browser sends no Sec-Fetch-Site, and an origin only if the policy on referrers lets it."""
+    far = replace(site, url=site.url.replace("127.0.0.1", FAR))
+    context = browser.new_context(viewport=WIDE)
+    seen = visit(context, far)
+    shown: list[dict[str, str]] = []
+    seen.page.on("request", lambda asked: shown.append(asked.all_headers()) if asked.method == "POST" else None)
+    sign_in(seen, far)
+    seen.page.get_by_role("button", name="Sign out").click()
+    expect(seen.page.get_by_role("heading", name="Sign in")).to_be_visible()
+    assert [headers.get("origin") for headers in shown] == [far.url] * 2
+    assert not any("sec-fetch-site" in headers for headers in shown)
     context.close()
 
 
