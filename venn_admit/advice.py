@@ -1,12 +1,14 @@
 """What to do next, in terms of this package: what errors and reports advise is named by the calls that do it."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from math import inf
 from typing import TYPE_CHECKING
 
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.types import CalibratorSettings
 from venn_admit.service.errors import Code, VennAdmitError
+from venn_admit.service.flows.calibration.asked import arguments_for
+from venn_admit.service.store.calibrations.setting_forms import MethodSettings
 
 if TYPE_CHECKING:
     from venn_admit.service.flows.awaited import NearlyNothingUsable
@@ -57,24 +59,17 @@ class Calls:
         """Fit the KNN and the localizer again."""
         return "classifier.fit()"
 
-    def calibrate(self, classifier: str, settings: CalibratorSettings, neighbour_count: int) -> str:  # noqa: ARG002
-        """Calibrate under these settings.
+    def calibrate(self, classifier: str, settings: MethodSettings, neighbour_count: int | None) -> str:  # noqa: ARG002
+        """Calibrate under these settings; neighbour_count: None if the classifier has logits only.
 
-        Kappa is always given, so that the call does not stop; other arguments are left out if they have their default.
-
+        >>> from venn_admit.service.core.calibrators.settings import make_settings
         >>> Calls().calibrate("made", make_settings(2, 5, kappa=100, bin_edges=(0, 1)), 5)
         'classifier.calibrate(kappa=100, q_bins=[0, 1])'
         """
-        default = make_settings(len(settings.thresholds), neighbour_count, alpha=settings.alpha)
-        words = [f"kappa={settings.kappa}"]
-        if settings.bin_edges != default.bin_edges:
-            words.append(f"q_bins={list(settings.bin_edges)}")
-        if settings.alpha != make_settings(2, 1).alpha:
-            words.append(f'alpha="{settings.alpha}"')
-        if settings.delta != default.delta:
-            words.append(f'delta=float("{settings.delta}")')
-        if settings.thresholds != default.thresholds:
-            words.append(f"thresholds={list(map(str, settings.thresholds))}")
+        words = [
+            f"{name}=" + ('float("inf")' if value == inf else json.dumps(value, default=str))
+            for name, value in arguments_for(settings, neighbour_count).items()
+        ]
         return f"classifier.calibrate({', '.join(words)})"
 
     def list_unlabelled(self, classifier: str) -> str:  # noqa: ARG002

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal
+from math import isfinite
 from os import PathLike
 from typing import Any
 
@@ -225,14 +226,14 @@ class Classifier(StoredClassifier):
         """
         body = {
             "method": method,
-            "alpha": _decimal(alpha),
-            "thresholds": None if thresholds is None else [_decimal(one) for one in thresholds],
+            "alpha": str(alpha),
+            "thresholds": None if thresholds is None else [str(one) for one in thresholds],
             "q_bins": None if q_bins is None else [int(one) for one in q_bins],
-            "delta": None if delta is None else "inf" if delta == float("inf") else float(delta),
+            "delta": delta if delta is None or isfinite(delta) else str(float(delta)),
             "kappa": kappa,
             "score": score,
             "certify": certify.split(",") if isinstance(certify, str) else certify and list(certify),
-            "confidence": None if confidence is None else _decimal(confidence),
+            "confidence": None if confidence is None else str(confidence),
             "test": test,
         }
         made = self._transport.post(*self._path("calibrations"), body=body)
@@ -435,15 +436,3 @@ class Classifier(StoredClassifier):
             if progress is not None:
                 progress(done, len(given))
             yield answer
-
-
-def _decimal(value: Decimal | str | float) -> str:
-    """Return an exact decimal as the service reads it.
-
-    >>> _decimal(0.1), _decimal("1e-2")
-    ('0.1', '0.01')
-    """
-    try:
-        return format(Decimal(str(value)), "f")
-    except ArithmeticError as error:
-        raise InvalidInputError(f"expected a decimal such as 0.1, got {value!r}") from error

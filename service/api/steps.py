@@ -3,10 +3,10 @@
 import json
 
 from venn_admit.service.api.paths import classifier_path
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_abers.settings import AUTO, VennAbersSettings
-from venn_admit.service.core.types import CalibratorSettings
+from venn_admit.service.files.output.exports import finite_json
 from venn_admit.service.flows.awaited import NearlyNothingUsable
+from venn_admit.service.flows.calibration.asked import arguments_for
+from venn_admit.service.store.calibrations.setting_forms import MethodSettings
 
 
 class Requests:
@@ -20,23 +20,15 @@ class Requests:
         """Fit the KNN and the localizer again."""
         return f"POST {classifier_path(classifier)}/fit"
 
-    def calibrate(self, classifier: str, settings: CalibratorSettings | VennAbersSettings, neighbour_count: int) -> str:
-        """Calibrate under these settings; kappa or the score is always given, so that the request does just that.
+    def calibrate(self, classifier: str, settings: MethodSettings, neighbour_count: int | None) -> str:
+        """Calibrate under these settings; neighbour_count: None if the classifier has logits only.
 
+        >>> from venn_admit.service.core.calibrators.settings import make_settings
         >>> Requests().calibrate("made", make_settings(2, 5, kappa=100, bin_edges=(0, 1)), 5)
-        'POST /v1/classifiers/made/calibrations {"alpha": "0.1", "kappa": 100, "q_bins": [0, 1]}'
+        'POST /v1/classifiers/made/calibrations {"kappa": 100, "q_bins": [0, 1]}'
         """
-        body: dict[str, object] = {"alpha": str(settings.alpha)}
-        if isinstance(settings, VennAbersSettings):
-            body |= {"method": "venn-abers", "score": AUTO if settings.score is None else str(settings.score)}
-        else:
-            default = make_settings(len(settings.thresholds), neighbour_count, alpha=settings.alpha)
-            body["kappa"] = settings.kappa
-            if settings.delta != default.delta:
-                body["delta"] = "inf" if settings.delta == float("inf") else settings.delta
-            if settings.bin_edges != default.bin_edges:
-                body["q_bins"] = list(settings.bin_edges)
-        return f"POST {classifier_path(classifier)}/calibrations {json.dumps(body)}"
+        body = finite_json(arguments_for(settings, neighbour_count))
+        return f"POST {classifier_path(classifier)}/calibrations {json.dumps(body, default=str)}"
 
     def list_unlabelled(self, classifier: str) -> str:
         """List the stored points without a label, in random order."""

@@ -2,13 +2,8 @@
 
 from shlex import quote
 
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_abers.settings import (
-    AUTO,
-    VennAbersSettings,
-    make_venn_abers_settings,
-)
-from venn_admit.service.core.types import CalibratorSettings
+from venn_admit.service.flows.calibration.asked import arguments_for
+from venn_admit.service.store.calibrations.setting_forms import MethodSettings
 
 
 class Commands:
@@ -22,37 +17,19 @@ class Commands:
         """Fit the KNN and the localizer again."""
         return f"venn-admit fit {quote(classifier)}"
 
-    def calibrate(
-        self, classifier: str, settings: CalibratorSettings | VennAbersSettings, neighbour_count: int | None
-    ) -> str:
+    def calibrate(self, classifier: str, settings: MethodSettings, neighbour_count: int | None) -> str:
         """Calibrate under these settings; neighbour_count: None if the classifier has logits only.
 
-        Kappa or the score is always given, so that the command does just that; other options are left out if they have
-        their default.
-
+        >>> from venn_admit.service.core.calibrators.settings import make_settings
+        >>> from venn_admit.service.core.calibrators.venn_abers.settings import make_venn_abers_settings
         >>> Commands().calibrate("made", make_settings(2, 5, kappa=100, bin_edges=(0, 1)), 5)
         'venn-admit calibrate made --kappa 100 --q-bins 0,1'
         >>> Commands().calibrate("made", make_venn_abers_settings(2, 5, score="network"), 5)
         'venn-admit calibrate made --method venn-abers --score network'
         """
-        class_count, alpha = len(settings.thresholds), settings.alpha
         words = ["venn-admit", "calibrate", quote(classifier)]
-        default: CalibratorSettings | VennAbersSettings
-        if isinstance(settings, VennAbersSettings):
-            default = make_venn_abers_settings(class_count, neighbour_count, alpha=alpha)
-            words += ["--method", "venn-abers", "--score", AUTO if settings.score is None else str(settings.score)]
-        else:
-            assert neighbour_count is not None, "Venn-ADMIT decides by the KNN"
-            default = make_settings(class_count, neighbour_count, alpha=alpha)
-            words += ["--kappa", str(settings.kappa)]
-        if settings.bin_edges != default.bin_edges:
-            words += ["--q-bins", ",".join(map(str, settings.bin_edges))]
-        if alpha != make_settings(2, 1).alpha:
-            words += ["--alpha", str(alpha)]
-        if isinstance(settings, CalibratorSettings) and settings.delta != make_settings(2, 1).delta:
-            words += ["--delta", str(settings.delta)]
-        if settings.thresholds != default.thresholds:
-            words += ["--thresholds", ",".join(map(str, settings.thresholds))]
+        for name, value in arguments_for(settings, neighbour_count).items():
+            words += [f"--{name.replace('_', '-')}", ",".join(map(str, value if isinstance(value, list) else [value]))]
         return " ".join(words)
 
     def list_unlabelled(self, classifier: str) -> str:

@@ -4,8 +4,7 @@ import json
 
 from venn_admit.service.api.paths import classifier_path
 from venn_admit.service.api.steps import Requests
-from venn_admit.service.core.calibrators.venn_abers.settings import VennAbersSettings
-from venn_admit.service.core.types import CalibratorSettings
+from venn_admit.service.store.calibrations.setting_forms import MethodSettings
 
 
 class PageSteps:
@@ -19,12 +18,12 @@ class PageSteps:
         """Fit the KNN and the localizer again."""
         return f"a POST request to {classifier_path(classifier)}/fit"
 
-    def calibrate(self, classifier: str, settings: CalibratorSettings | VennAbersSettings, neighbour_count: int) -> str:
+    def calibrate(self, classifier: str, settings: MethodSettings, neighbour_count: int | None) -> str:
         """Calibrate under these settings.
 
         >>> from venn_admit.service.core.calibrators.settings import make_settings
         >>> PageSteps().calibrate("made", make_settings(2, 5, kappa=100, bin_edges=(0, 1)), 5)
-        'a POST request to /v1/classifiers/made/calibrations with alpha "0.1", kappa 100 and q_bins [0, 1]'
+        'a POST request to /v1/classifiers/made/calibrations with kappa 100 and q_bins [0, 1]'
         """
         method, address, body = Requests().calibrate(classifier, settings, neighbour_count).split(" ", 2)
         *first, last = (f"{name} {json.dumps(value)}" for name, value in json.loads(body).items())

@@ -29,8 +29,8 @@ def _whole(given: object) -> object:
 # It stands after the bounds of an integer, which the document would lack if they came last.
 WHOLE = BeforeValidator(_whole)
 ClassNumber = Annotated[int, Field(ge=0, le=LARGEST_INTEGER), WHOLE]
-# A decimal that is exact, which a binary number is not.
-Decimals = Annotated[str, StringConstraints(pattern=r"^[0-9]{0,1}\.[0-9]{1,20}$")]
+# A decimal that is exact, which a binary number is not; `parse_decimal` says which texts are.
+Decimals = Annotated[str, StringConstraints(max_length=100)]
 
 
 # Of the members of an object that are not known, so many are named.

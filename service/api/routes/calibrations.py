@@ -1,6 +1,5 @@
 """Calibrations: the settings, the snapshots, their policies, and calibrating."""
 
-from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any
 
@@ -31,6 +30,7 @@ from venn_admit.service.api.security.guard import needs
 from venn_admit.service.api.security.keeping import keeping
 from venn_admit.service.api.steps import refusal
 from venn_admit.service.api.waiting import WaitingForWorkers
+from venn_admit.service.core.calibrators.settings import parse_decimal
 from venn_admit.service.errors import NotReadyError
 from venn_admit.service.flows.awaited import NearlyNothingUsable, calibrate
 from venn_admit.service.flows.calibration.asked import settings_asked_for
@@ -147,15 +147,15 @@ def post_calibration(
     runtime = runtime_of(request)
     settings_of = settings_asked_for(
         given.method,
-        alpha=Decimal(given.alpha),
-        thresholds=None if given.thresholds is None else [Decimal(one) for one in given.thresholds],
+        alpha=parse_decimal("alpha", given.alpha),
+        thresholds=None if given.thresholds is None else [parse_decimal("thresholds", one) for one in given.thresholds],
         q_bins=given.q_bins,
         delta=None if given.delta is None else float(given.delta),
         kappa=given.kappa,
         score=given.score,
         default_kappa=DEFAULT_KAPPA,
         certify=given.certify,
-        confidence=None if given.confidence is None else Decimal(given.confidence),
+        confidence=None if given.confidence is None else parse_decimal("confidence", given.confidence),
         test=given.test,
     )
     done = calibrate(

@@ -8,6 +8,7 @@ from venn_admit.service.core.types import CalibratorSettings
 from venn_admit.service.errors import InvalidInputError
 
 DECIMAL_PLACES = 20
+LARGEST_KAPPA = 2**31 - 1
 
 
 def make_settings(
@@ -38,6 +39,7 @@ def make_settings(
         >>> make_settings(2, 3).bin_edges
         (0, 1, 2, 3)
     """
+    check_alpha(alpha)
     settings = CalibratorSettings(
         alpha=alpha,
         delta=delta,
@@ -85,8 +87,8 @@ def check_settings(settings: CalibratorSettings, *, class_count: int, neighbour_
     check_alpha(settings.alpha)
     if math.isnan(settings.delta) or settings.delta <= 0:
         raise InvalidInputError(f"delta must be greater than 0 (inf is allowed); got {settings.delta}")
-    if settings.kappa < 1:
-        raise InvalidInputError(f"kappa must be at least 1; got {settings.kappa}")
+    if not 1 <= settings.kappa <= LARGEST_KAPPA:
+        raise InvalidInputError(f"kappa must be at least 1 and at most {LARGEST_KAPPA:,}; got {settings.kappa}")
     check_bin_edges(settings.bin_edges, neighbour_count)
     check_thresholds(settings.thresholds, settings.alpha, class_count)
 

@@ -1,4 +1,4 @@
-"""The settings that a user of a shell asks for, whichever method of calibration they are of."""
+"""The settings that a user of a shell asks for, of whichever method of calibration, and how to ask for them."""
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -6,6 +6,7 @@ from typing import Any
 
 from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.calibrators.venn_abers.settings import (
+    AUTO,
     ScoreKind,
     VennAbersSettings,
     make_venn_abers_settings,
@@ -82,6 +83,56 @@ def settings_asked_for(
                 f"{setting}: the method {method} has no such setting, got {value}; leave it out, or ask for {other}"
             )
     return makers[method]
+
+
+def arguments_for(settings: MethodSettings, neighbour_count: int | None) -> dict[str, Any]:
+    """Return the arguments of `settings_asked_for` that make these settings, for the advice to calibrate under them.
+
+    Kappa or the score is always among them, so that nothing else is chosen; others are left out if they have their
+    default. Decimals stay decimals, and sequences are lists.
+
+    Args:
+        settings: The settings.
+        neighbour_count: K; None if the classifier has logits only.
+
+    Examples:
+        >>> arguments_for(make_settings(2, 5, kappa=100, bin_edges=(0, 1)), 5)
+        {'kappa': 100, 'q_bins': [0, 1]}
+    """
+    class_count, alpha = len(settings.thresholds), settings.alpha
+    default: MethodSettings
+    if isinstance(settings, VennAbersSettings):
+        default = make_venn_abers_settings(class_count, neighbour_count, alpha=alpha)
+    else:
+        assert neighbour_count is not None, "venn-admit decides by the KNN"
+        default = make_settings(class_count, neighbour_count, alpha=alpha)
+    left_out = {**_arguments(default), "method": VENN_ADMIT, "alpha": make_settings(2, 1).alpha}
+    return {
+        name: value
+        for name, value in _arguments(settings).items()
+        if name in ("kappa", "score") or value != left_out[name]
+    }
+
+
+def _arguments(settings: MethodSettings) -> dict[str, Any]:
+    """All arguments that make settings."""
+    if isinstance(settings, VennAbersSettings):
+        asked = settings.certification
+        own: dict[str, Any] = {
+            "method": VENN_ABERS,
+            "score": AUTO if settings.score is None else str(settings.score),
+            "certify": None if asked is None else list(map(str, asked.kinds)),
+            "confidence": None if asked is None else asked.confidence,
+            "test": None if asked is None else str(asked.test),
+        }
+    else:
+        own = {"method": VENN_ADMIT, "kappa": settings.kappa, "delta": settings.delta}
+    return {
+        **own,
+        "q_bins": list(settings.bin_edges),
+        "alpha": settings.alpha,
+        "thresholds": list(settings.thresholds),
+    }
 
 
 def _abers_settings(classifier: Classifier, **asked: Any) -> VennAbersSettings:

@@ -1,0 +1,235 @@
+"""The shells take and refuse the same settings, and what they advise is to calibrate under the very same ones.
+
+The page has no form for settings; it names the request.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import fields, replace
+from decimal import Decimal
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import venn_admit
+from tests.api.conftest import serving
+from tests.api.service import OWN, Service
+from tests.cli.conftest import calibrated, copied, files, ingested
+from tests.cli.program import Program
+from tests.cli.samples import CLASS_COUNT, NAME, K
+from venn_admit import client
+from venn_admit.advice import CALLS
+from venn_admit.service.api.routes import calibrations
+from venn_admit.service.api.steps import REQUESTS
+from venn_admit.service.cli.steps import COMMANDS
+from venn_admit.service.core.calibrators.certified.certification import Certification
+from venn_admit.service.core.calibrators.certified.hypothesis_tests import DocumentTest
+from venn_admit.service.core.calibrators.certified.tallies import ClassKind
+from venn_admit.service.core.calibrators.settings import make_settings
+from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
+from venn_admit.service.core.types import CalibratorSettings
+from venn_admit.service.flows import awaited
+from venn_admit.service.flows.calibration.asked import arguments_for
+from venn_admit.service.flows.exemplars.catalogue import find
+from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.store.calibrations.setting_forms import MethodSettings
+from venn_admit.service.web.steps import PAGE_STEPS
+
+__all__ = ["calibrated", "files", "ingested"]
+
+# Each field differs from its default, except the thresholds of the one that is certified, which a certificate sets.
+ADMIT = CalibratorSettings(Decimal("0.25"), 2.5, 17, (0, 2, 4), (Decimal("0.75"), Decimal("0.8125"), Decimal(1)))
+ABERS = replace(
+    make_venn_abers_settings(CLASS_COUNT, K),
+    alpha=ADMIT.alpha,
+    bin_edges=ADMIT.bin_edges,
+    thresholds=ADMIT.thresholds,
+    score=ScoreKind.NETWORK,
+)
+CERTIFIED = replace(
+    ABERS,
+    thresholds=(1 - ABERS.alpha,) * CLASS_COUNT,
+    certification=Certification((ClassKind.TRUE,), Decimal("0.875"), DocumentTest.ASYMPTOTIC),
+)
+SETTINGS: tuple[MethodSettings, ...] = (
+    ADMIT,
+    replace(ADMIT, delta=inf),
+    ABERS,
+    replace(ABERS, score=None),
+    CERTIFIED,
+    make_settings(CLASS_COUNT, K),
+    make_venn_abers_settings(CLASS_COUNT, K),
+)
+
+
+class Taken(venn_admit.NotReadyError):
+    """Settings were taken; nothing is computed."""
+
+
+Ask = Callable[[Mapping[str, Any]], object]
+
+
+class Shells:
+    """Every shell on one database, with what each makes of the arguments of a calibration."""
+
+    def __init__(self, program: Program, service: Service, connection: Any, remote: Any) -> None:
+        self.program = program
+        self.service = service
+        self.classifier = connection.classifier(NAME)
+        self.remote = remote.classifier(NAME)
+        self.taken: list[MethodSettings] = []
+
+    def note(self, engine: Any, name: str, settings_of: Callable[[Any], MethodSettings], **_: Any) -> Any:
+        """Stands for the flow: the settings are made, as it would, and noted."""
+        self.taken.append(settings_of(find(engine, name)))
+        raise Taken("nothing is computed")
+
+    def settings(self, ask: Callable[[], object]) -> MethodSettings | None:
+        """Return the settings that are asked for by what a shell is given; None if they are refused."""
+        self.taken.clear()
+        with suppress(venn_admit.InvalidInputError, Taken, client.InvalidInputError, client.NotReadyError):
+            ask()
+        return self.taken[0] if self.taken else None
+
+    def command(self, words: str) -> MethodSettings | None:
+        """What a command of the command line asks for."""
+
+        def ask() -> None:
+            done = self.program(*shlex.split(words)[1:])
+            assert done.code in (2, 4), done
+
+        return self.settings(ask)
+
+    def request(self, body: str) -> MethodSettings | None:
+        """What the body of a request asks for."""
+
+        def ask() -> None:
+            headers = {"Content-Type": "application/json"}
+            answer = self.service.ask("POST", f"{OWN}/calibrations", key=Scope.ADMIN, content=body, headers=headers)
+            assert answer.status_code in (409, 422), answer.text
+
+        return self.settings(ask)
+
+    def each(self, arguments: Mapping[str, Any]) -> dict[str, MethodSettings | None]:
+        """What every shell makes of the same arguments, each written as its users write them."""
+        words = ["venn-admit", "calibrate", NAME]
+        for name, value in arguments.items():
+            text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            words.append(f"--{name.replace('_', '-')}={text}")
+        body = {name: str(value) if value in (inf, -inf, nan) else value for name, value in arguments.items()}
+        return {
+            "command line": self.command(shlex.join(words)),
+            "HTTP": self.request(json.dumps(body)),
+            "Python": self.settings(lambda: self.classifier.calibrate(**arguments)),
+            "client": self.settings(lambda: self.remote.calibrate(**arguments)),
+        }
+
+
+@pytest.fixture(scope="module")
+def shells(calibrated: Program, server_url: str, session_folder: Path) -> Iterator[Shells]:
+    with (
+        copied(calibrated, server_url, session_folder / "shells") as program,
+        serving(program) as service,
+        pytest.MonkeyPatch.context() as patch,
+        venn_admit.connect(program.url, home=program.home) as connection,
+    ):
+
+        def in_this_process(**options: Any) -> Any:
+            service.client.headers.update(options["headers"])
+            return service.client
+
+        patch.setattr("venn_admit.client.transport.httpx.Client", in_this_process)
+        remote = client.connect("http://testserver", service.keys[Scope.ADMIN])
+        made = Shells(program, service, connection, remote)
+        patch.setattr(awaited, "calibrate", made.note)
+        patch.setattr(calibrations, "calibrate", made.note)
+        yield made
+
+
+def test_every_field_differs_from_its_default() -> None:
+    """So that one which is added, and forgotten by a shell, is missed below."""
+    pairs: tuple[tuple[Any, Any], ...] = (
+        (ADMIT, make_settings(CLASS_COUNT, K)),
+        (ABERS, make_venn_abers_settings(CLASS_COUNT, K)),
+        (CERTIFIED, make_venn_abers_settings(CLASS_COUNT, K)),
+        (CERTIFIED.certification, Certification((ClassKind.PREDICTED, ClassKind.TRUE))),
+    )
+    for settings, default in pairs:
+        same = {one.name for one in fields(settings) if getattr(settings, one.name) == getattr(default, one.name)}
+        assert same == ({"certification"} if settings is ABERS else set())
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_what_is_advised_asks_for_the_same_settings(shells: Shells, settings: MethodSettings) -> None:
+    assert shells.command(COMMANDS.calibrate(NAME, settings, K)) == settings
+    method, address, body = REQUESTS.calibrate(NAME, settings, K).split(" ", 2)
+    assert (method, address) == ("POST", f"{OWN}/calibrations")
+    assert shells.request(body) == settings
+    named = re.fullmatch(rf"a POST request to {OWN}/calibrations with (.*)", PAGE_STEPS.calibrate(NAME, settings, K))
+    assert named is not None
+    assert shells.request(json.dumps(members(named[1]))) == settings
+    call = CALLS.calibrate(NAME, settings, K)
+    assert shells.settings(lambda: eval(call, {"classifier": shells.classifier})) == settings
+    assert shells.settings(lambda: eval(call, {"classifier": shells.remote})) == settings
+
+
+def members(said: str) -> dict[str, Any]:
+    """Read names and values with commas, or an `and`, between them."""
+    found = {}
+    while said:
+        name, _, said = said.partition(" ")
+        found[name], end = json.JSONDecoder().raw_decode(said)
+        said = re.sub(r"^(, | and )", "", said[end:])
+    return found
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *({"kappa": 5, "thresholds": [one] * CLASS_COUNT} for one in ("1", "1.0", "0.9", ".95", "9.5e-1", " 0.95 ")),
+        *({"kappa": 5, "thresholds": [one] * CLASS_COUNT} for one in ("0.89", "1.01", "-1", "nan", "inf", "", "x")),
+        {"kappa": 5, "thresholds": ["0.95"] * (CLASS_COUNT - 1)},
+        {"kappa": 5, "thresholds": [f"0.9{'0' * 18}1"] * CLASS_COUNT},
+        {"kappa": 5, "thresholds": [f"0.9{'0' * 19}1"] * CLASS_COUNT},
+        *({"kappa": 5, "alpha": one} for one in ("0.1", ".1", "1e-1", "0.10", " 0.1", "0." + "0" * 19 + "1")),
+        *({"kappa": 5, "alpha": one} for one in ("0", "1", "-0.1", "nan", "inf", "1e-21", "1e999999", "0,1", "")),
+        *({"kappa": 5, "delta": one} for one in (0.5, 2, inf, 0, -1.0, -inf, nan)),
+        *({"kappa": one} for one in (1, 2**31 - 1, 0, -1, 2**31)),
+        *({"kappa": 5, "q_bins": one} for one in ([0], [0, K], [0, K + 1], [1, 2], [0, 2, 1], [0, 0], [-1, 0])),
+        *({"method": "venn-abers", "score": one} for one in ("auto", "network", "reliability", "best", "")),
+        *({"method": "venn-abers", "certify": one} for one in (["true"], ["true", "predicted"], ["all"], [""])),
+        {"method": "venn-abers", "certify": ["true"], "confidence": "0.99", "test": "asymptotic"},
+        {"method": "venn-abers", "certify": ["true"], "confidence": "1"},
+        {"method": "venn-abers", "certify": ["true"], "test": "exact"},
+        {"method": "venn-abers", "certify": ["true"], "thresholds": ["0.95"] * CLASS_COUNT},
+        *({"method": "venn-abers", **one} for one in ({"kappa": 5}, {"delta": 1.0}, {"confidence": "0.9"})),
+        *({"method": "venn-admit", **one} for one in ({"score": "auto"}, {"certify": ["true"]}, {"confidence": "0.9"})),
+        {"method": "softmax"},
+    ],
+    ids=str,
+)
+def test_all_take_and_refuse_the_same(shells: Shells, asked: dict[str, Any]) -> None:
+    found = shells.each(asked)
+    assert set(found.values()) == {found["Python"]}, found
+
+
+def test_what_is_taken_is_what_was_asked_for(shells: Shells) -> None:
+    """The same arguments make the settings that they are advised for."""
+    for settings in SETTINGS:
+        assert set(shells.each(arguments_for(settings, K) | stated(settings)).values()) == {settings}
+    assert set(shells.each({"kappa": 5, "thresholds": ["0.8"] * CLASS_COUNT}).values()) == {None}
+
+
+def stated(settings: MethodSettings) -> dict[str, Any]:
+    """Decimals as texts, which all shells take."""
+    given = arguments_for(settings, K)
+    return {
+        name: str(value) if isinstance(value, Decimal) else list(map(str, value))
+        for name, value in given.items()
+        if isinstance(value, Decimal) or name == "thresholds"
+    }
