@@ -260,6 +260,7 @@ class Classifier(StoredClassifier):
         weighted: bool | None = None,
         require_full_match: bool = False,
         extractor: str | None = None,
+        neighbours: int | None = None,
     ) -> Decision:
         """Decide on one prediction at once, by the current calibration; nothing is stored.
 
@@ -272,6 +273,7 @@ class Classifier(StoredClassifier):
                 are for Venn-ADMIT, not for Venn-Abers.
             require_full_match: Whether predictions with q < K are rejected.
             extractor: The version of what the vector comes from; required if one was stated for the classifier.
+            neighbours: How many of the nearest training exemplars the decision names; all K by default.
 
         Raises:
             InvalidInputError: The vector has another length, or holds what is not finite.
@@ -279,14 +281,9 @@ class Classifier(StoredClassifier):
             NotReadyError: There is no calibration yet.
         """
         one, own = floats(vector, "vector", self.dimension, ndim=1), floats(logits, "logits", len(self.classes), ndim=1)
-        decided = self.decide_many(
-            None if one is None else one[None],
-            logits=None if own is None else own[None],
-            weighted=weighted,
-            require_full_match=require_full_match,
-            extractor=extractor,
-        )
-        return decided.decisions[0]
+        point = {"vector": None if one is None else one[None], "logits": None if own is None else own[None]}
+        rest = {"weighted": weighted, "require_full_match": require_full_match, "extractor": extractor}
+        return next(self._decided(point, rest | {"neighbours": neighbours}))
 
     def decide_many(
         self,
@@ -297,6 +294,7 @@ class Classifier(StoredClassifier):
         weighted: bool | None = None,
         require_full_match: bool = False,
         extractor: str | None = None,
+        neighbours: int = 0,
         progress: Progress | None = None,
     ) -> Decisions:
         """Decide on any number of predictions at once, by the current calibration; nothing is stored.
@@ -310,6 +308,7 @@ class Classifier(StoredClassifier):
             weighted: As for `decide`.
             require_full_match: As for `decide`.
             extractor: As for `decide`.
+            neighbours: How many of the nearest training exemplars each decision names; none by default.
             progress: Is called after each block.
 
         Raises:
@@ -323,8 +322,13 @@ class Classifier(StoredClassifier):
             "logits": floats(logits, "logits", len(self.classes)),
         }
         rest = {"weighted": weighted, "require_full_match": require_full_match, "extractor": extractor}
-        sent = self._sent("decide", "points", rows(columns), rest, MOST_ROWS, progress)
-        return Decisions(tuple(answers.decision_of(one) for answer in sent for one in answer["decisions"]))
+        return Decisions(tuple(self._decided(columns, rest | {"neighbours": neighbours}, progress)))
+
+    def _decided(
+        self, columns: Mapping[str, Any], rest: Mapping[str, Any], progress: Progress | None = None
+    ) -> Iterator[Decision]:
+        for answer in self._sent("decide", "points", rows(columns), rest, MOST_ROWS, progress):
+            yield from map(answers.decision_of, answer["decisions"])
 
     def score(
         self,

@@ -203,7 +203,7 @@ class Decision:
         upper: The upper bound likewise.
         match_count: q, how many of the nearest exemplars match in a row, 0 to K; None with logits only.
         distance: d, the distance to the nearest training exemplar; None with logits only.
-        neighbours: The K nearest training exemplars, nearest first; none with logits only.
+        neighbours: The nearest training exemplars that were asked for, nearest first; none with logits only.
         calibration: The number of the calibration that it was made by.
         evidence: Everything that the decision rests on, as the service answers it.
     """

@@ -15,7 +15,7 @@ from sqlalchemy import event
 from tests.api.service import OWN, Service, check_problem
 from tests.cli import samples
 from tests.cli.program import ROOT, Program, contents
-from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME
+from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME, K
 from tests.files.samples import Columns
 from venn_admit.service.core.types import Reason
 from venn_admit.service.store.access.keys import Scope
@@ -53,7 +53,7 @@ def test_a_decision_is_that_of_the_command_line_bit_for_bit(
 ) -> None:
     rows = [0, 7, 150]
     before = contents(shared.runtime.database_url)
-    answer = shared.post(f"{OWN}/decide", {"points": points(rows), **asked}, key=Scope.SCORE)
+    answer = shared.post(f"{OWN}/decide", {"points": points(rows), "neighbours": K, **asked}, key=Scope.SCORE)
     assert answer.status_code == 200, answer.text
     after = contents(shared.runtime.database_url)
     assert {table for table in before if before[table] != after[table]} <= {"api_key"}, "nothing is stored"
@@ -62,6 +62,29 @@ def test_a_decision_is_that_of_the_command_line_bit_for_bit(
     for row, decided in zip(rows, told["decisions"], strict=True):
         expected = calibrated("decide", NAME, files / "scored.npz", "--row", row, "--json", *options).result
         assert decided | {"attributes": {}} == expected, "the row's own, which whoever asks over HTTP has"
+
+
+@pytest.mark.parametrize(("asked", "alone", "among_others"), [(None, K, 0), (0, 0, 0), (2, 2, 2), (10_000, K, K)])
+def test_a_decision_names_as_many_neighbours_as_asked_for(
+    shared: Service, calibrated: Program, files: Path, asked: int | None, alone: int, among_others: int
+) -> None:
+    """By default all of a single point, none of several; the decision is the same."""
+    options = () if asked is None else ("--neighbours", asked)
+    for rows, count in (([7], alone), ([7, 0, 7], among_others)):
+        told = shared.post(f"{OWN}/decide", {"points": points(rows), "neighbours": asked}).json()["decisions"]
+        assert [len(one["neighbours"]) for one in told] == [count] * len(rows)
+        expected = calibrated("decide", NAME, files / "scored.npz", "--row", 7, "--json", *options).result
+        assert told[0]["neighbours"] == expected.pop("neighbours")[:count]
+        assert {name: value for name, value in told[-1].items() if name != "neighbours"} == {
+            name: value for name, value in expected.items() if name != "attributes"
+        }
+    refused = shared.post(f"{OWN}/decide", {"points": points([7]), "neighbours": -1})
+    check_problem(refused, 422, "invalid-request", "body.neighbours")
+
+
+def test_without_neighbours_an_answer_is_small(shared: Service) -> None:
+    one, other = (shared.post(f"{OWN}/decide", {"points": points([7]), "neighbours": count}) for count in (0, K))
+    assert len(one.content) < 800 < len(other.content)
 
 
 def test_all_points_of_a_request_are_decided_by_one_snapshot(

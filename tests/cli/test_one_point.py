@@ -1,5 +1,6 @@
 """`decide` on one row at once, and `index`: what searching by an HNSW index changes."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,18 @@ def test_decide_shows_why(calibrated: Program, files: Path) -> None:
     shown = calibrated("decide", NAME, files / "scored.npz", "--row", 3).stdout
     for expected in ("scored-3, calibration 1", "q, matching neighbours", "points in band", "train-", *CLASS_NAMES):
         assert expected in shown
+
+
+def test_decide_shows_four_digits_and_as_many_neighbours_as_asked_for(calibrated: Program, files: Path) -> None:
+    point = ("decide", NAME, files / "scored.npz", "--row", 3, "--neighbours", 2)
+    exact, shown = calibrated(*point, "--json").result, calibrated(*point).stdout
+    assert len(exact["neighbours"]) == 2
+    for value in (exact["distance"], exact["lower"], *(near["distance"] for near in exact["neighbours"])):
+        assert f"{value:.4g}" in shown
+    assert shown.count("train-") == 2
+    numbers = re.findall(r"\d+\.\d+", shown)
+    assert all(len(number.replace(".", "").lstrip("0")) <= 4 for number in numbers), numbers
+    assert "Nearest training" not in calibrated(*point[:-1], 0).stdout
 
 
 def test_decide_says_of_a_rejection_what_there_is_none_of(capsys: pytest.CaptureFixture[str]) -> None:

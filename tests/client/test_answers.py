@@ -34,6 +34,7 @@ def test_decisions_are_those_of_the_python_interface(served: Served, classifier:
         np.repeat(points["vector"], 6, axis=0),
         logits=np.repeat(points["logits"], 6, axis=0),
         ids=np.repeat(points["external_id"], 6),
+        neighbours=samples.K,
         progress=lambda done, rows: steps.append((done, rows)),
     )[::6]
     assert steps == [(1000, 6 * SCORED_ROWS), (6 * SCORED_ROWS, 6 * SCORED_ROWS)]
@@ -52,6 +53,16 @@ def test_decisions_are_those_of_the_python_interface(served: Served, classifier:
     assert not np.isnan(decided.upper[decided.is_admitted]).any()
     assert set(decided.calibration) == {1}
     assert decided.match_count.max() <= samples.K
+
+
+def test_many_decisions_name_no_neighbours_unless_asked_to(classifier: Classifier) -> None:
+    """However many there are: a block of one is none of its own."""
+    vectors = samples.scored()["vector"]
+    for count in (1, 2):
+        assert [one.neighbours for one in classifier.decide_many(vectors[:count])] == [()] * count
+        assert [len(one.neighbours) for one in classifier.decide_many(vectors[:count], neighbours=2)] == [2] * count
+    assert len(classifier.decide(vectors[0]).neighbours) == samples.K
+    assert len(classifier.decide(vectors[0], neighbours=1).neighbours) == 1
 
 
 def _check_same(found: client.Decision, expected: venn_admit.Decision) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from venn_admit.service.api.models.common import AnswerPage, ExternalId, Extractor, Finite, Given, Model, Number
+from venn_admit.service.api.models.common import WHOLE, AnswerPage, ExternalId, Extractor, Finite, Given, Model, Number
 
 MOST_POINTS = 1000
 
@@ -41,6 +41,17 @@ class DecideRequest(Given):
     extractor: Extractor | None = Field(
         default=None, description="Version of the extractor that the vectors come from.", examples=[None]
     )
+    neighbours: Annotated[int, Field(ge=0, le=10_000), WHOLE] | None = Field(
+        default=None,
+        description="How many of the nearest training exemplars each decision names, K at most; null: K for a single "
+        "point, none for more.",
+        examples=[5],
+    )
+
+    @property
+    def neighbour_count(self) -> int | None:
+        """How many of the nearest training exemplars each decision names; None: K."""
+        return 0 if self.neighbours is None and len(self.points) > 1 else self.neighbours
 
 
 _Attributes = Annotated[
@@ -108,7 +119,7 @@ class DecidedAnswer(EvidenceAnswer):
     decided_class: str | None = Field(examples=["positive"])
     category_counts: list[int] = Field(description="Points of each label in the category.", examples=[[50, 850]])
     policy: Applied | None = Field(description="Null if no certificate was asked for.")
-    neighbours: list[NearExemplar] = Field(description="The nearest training exemplars; none with logits only.")
+    neighbours: list[NearExemplar] = Field(description="The nearest training exemplars, as many as asked for.")
 
 
 class DecidedPointsAnswer(Model):

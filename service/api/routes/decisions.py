@@ -56,6 +56,7 @@ def post_decide(request: Request, classifier: ClassifierName, given: DecideReque
         stated=Stated(given.extractor),
         weighted=given.weighted,
         require_full_match=given.require_full_match,
+        neighbours=given.neighbour_count,
     )
     request.app.state.metrics.count_decided(one.decision.fields["reason"] for one in decided)
     answer = {

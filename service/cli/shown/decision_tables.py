@@ -30,10 +30,17 @@ _FIELDS = {
 _LEFT_OUT_IF_NONE = frozenset({"reason", "match_count", "distance"})
 
 
+def _number(value: float) -> str:
+    """A probability, distance or score in four digits; --json has all of them."""
+    return f"{value:.4g}"
+
+
 def _fact(field: str, value: Any, class_names: Sequence[str]) -> Any:
     """A field as people read it; probabilities exist only for a prediction that was given a category."""
     if value is None:
         return "none (rejected)" if field == "decision" else "not computed"
+    if isinstance(value, float):
+        return _number(value)
     return class_names[value] if field in ("predicted", "decision") else value
 
 
@@ -85,7 +92,7 @@ def _print_nearest(class_names: Sequence[str], near: Sequence[Near]) -> None:
         nearest.add_column(column)
     for neighbour, label, distance in near:
         predicted = class_names[neighbour.network_predicted]
-        cells = (neighbour.external_id, f"{distance:.6g}", class_names[label], predicted)
+        cells = (neighbour.external_id, _number(distance), class_names[label], predicted)
         nearest.add_row(*map(cell, cells), cell(attributes_line(neighbour.attributes, predicted)))
     output.print(nearest)
 
@@ -95,7 +102,7 @@ def _policy_text(policy: AppliedPolicy) -> str:
         return "none is certified"
     if policy.threshold is None:
         return "certified; this class is never admitted"
-    return f"certified; admits this class from a lower probability of {policy.threshold:.6g}"
+    return f"certified; admits this class from a lower probability of {_number(policy.threshold)}"
 
 
 def _print_bands(class_names: Sequence[str], fields: Mapping[str, Any], category_counts: IntArray | None) -> None:
@@ -107,5 +114,5 @@ def _print_bands(class_names: Sequence[str], fields: Mapping[str, Any], category
     counts = ["unknown"] * len(class_names) if category_counts is None else [f"{one:,}" for one in category_counts]
     for name, bit, size, threshold, logit, count in zip(class_names, *columns, counts, strict=True):
         included = "yes" if bit == "1" else "no"
-        evidence.add_row(cell(name), included, f"{size:,}", f"{threshold:.6g}", f"{logit:.6g}", count)
+        evidence.add_row(cell(name), included, f"{size:,}", _number(threshold), _number(logit), count)
     output.print(evidence)

@@ -19,13 +19,13 @@ from venn_admit.service.store.exemplars.exemplars import DescribedExemplar
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecidedVector:
-    """The decision on a vector, and its K nearest training exemplars, nearest first; none with logits only."""
+    """The decision on a vector, and the nearest training exemplars that were asked for; none with logits only."""
 
     decision: PointDecision
 
     @property
     def neighbours(self) -> Sequence[DescribedExemplar]:
-        """The exemplars as users know them."""
+        """The exemplars as users know them, nearest first."""
         return self.decision.neighbours
 
     @property
@@ -34,7 +34,8 @@ class DecidedVector:
         found = self.decision.nearest
         if found is None:
             return []
-        return list(zip(self.neighbours, found.labels.tolist(), found.distances.tolist(), strict=True))
+        count = len(self.neighbours)
+        return list(zip(self.neighbours, found.labels[:count].tolist(), found.distances[:count].tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +57,7 @@ def decide_vector(
     weighted: bool | None,
     require_full_match: bool,
     hnsw_ef_search: int | None = None,
+    neighbours: int | None = None,
 ) -> DecidedVector:
     """Decide on a vector by the current snapshot; arguments and errors are those of `PointScorer.score`."""
     decision = scorer.score(
@@ -65,6 +67,7 @@ def decide_vector(
         weighted=weighted,
         require_full_match=require_full_match,
         hnsw_ef_search=hnsw_ef_search,
+        neighbours=neighbours,
     )
     return DecidedVector(decision)
 
@@ -76,10 +79,18 @@ def decide_points(
     *,
     weighted: bool | None,
     require_full_match: bool,
+    neighbours: int | None = None,
     stated: Stated | None = None,
 ) -> list[DecidedVector]:
     """Decide on each of some points by one snapshot, the current one; the rest is as for `PointScorer.score_each`."""
-    decisions = scorer.score_each(name, points, weighted=weighted, require_full_match=require_full_match, stated=stated)
+    decisions = scorer.score_each(
+        name,
+        points,
+        weighted=weighted,
+        require_full_match=require_full_match,
+        neighbours=neighbours,
+        stated=stated,
+    )
     return [DecidedVector(decision) for decision in decisions]
 
 
@@ -93,6 +104,7 @@ def decide_row(
     weighted: bool | None,
     require_full_match: bool,
     hnsw_ef_search: int | None = None,
+    neighbours: int | None = None,
 ) -> DecidedRow:
     """Decide on a row of a source by the current snapshot.
 
@@ -113,6 +125,7 @@ def decide_row(
         weighted=weighted,
         require_full_match=require_full_match,
         hnsw_ef_search=hnsw_ef_search,
+        neighbours=neighbours,
     )
     return DecidedRow(external_id, attributes, logits, decided)
 

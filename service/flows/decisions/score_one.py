@@ -56,9 +56,9 @@ class PointDecision:
     """What is decided on one vector, and why.
 
     fields: by the names that a stored decision has them under. category_counts: (C,) int64, points of each label in
-    the category, 0 where the set is no singleton. nearest, neighbours: the K nearest training exemplars, nearest first,
-    as the decision sees them, and as users know them; None and none if the classifier has logits only. policy: None if
-    the calibration was asked for no certificate.
+    the category, 0 where the set is no singleton. nearest: the K nearest training exemplars, nearest first, as the
+    decision sees them. neighbours: as many of them as were asked for, as users know them. None and none if the
+    classifier has logits only. policy: None if the calibration was asked for no certificate.
     """
 
     classifier: Classifier
@@ -112,6 +112,7 @@ class PointScorer:
         weighted: bool | None = None,
         require_full_match: bool = False,
         hnsw_ef_search: int | None = None,
+        neighbours: int | None = None,
     ) -> PointDecision:
         """Decide on one point by the current snapshot; arguments and errors are those of `score_each`."""
         (decision,) = self.score_each(
@@ -120,6 +121,7 @@ class PointScorer:
             weighted=weighted,
             require_full_match=require_full_match,
             hnsw_ef_search=hnsw_ef_search,
+            neighbours=neighbours,
         )
         return decision
 
@@ -131,12 +133,14 @@ class PointScorer:
         weighted: bool | None = None,
         require_full_match: bool = False,
         hnsw_ef_search: int | None = None,
+        neighbours: int | None = None,
         stated: Stated | None = None,
     ) -> list[PointDecision]:
         """Decide on each of some points by the current snapshot, the same one for all, as if each were alone.
 
         weighted: by the localizer, or plain; None: as is usual for the method. require_full_match: reject q < K.
         hnsw_ef_search: search by the HNSW index, which may miss neighbours, with so many candidates; None: exactly.
+        neighbours: how many of the nearest exemplars, at most K, are described with a decision; None: all.
         stated: what is said of the extractor that the points come from; None: that was checked before.
         Raises NotReadyError before the first calibration, or where there is no such index; ConflictError if the points
         come from another extractor than the classifier's; InvalidInputError if the method needs logits, if something
@@ -149,7 +153,7 @@ class PointScorer:
                     require_extractor(current.classifier, stated.extractor, "the request")
                 weights = settled_weights(current.calibration, weighted)
                 _require_decidable(current, points, weighted=weights, require_full_match=require_full_match)
-                found = self._look_up(connection, current, points, hnsw_ef_search)
+                found = self._look_up(connection, current, points, hnsw_ef_search, neighbours)
                 decide = self._deciders[current.calibration.method].look_up(
                     connection, current.classifier, current.calibration, _to_decide(current, points, found, weights)
                 )
@@ -162,7 +166,12 @@ class PointScorer:
             return [_decision(current, one, of_point) for one, of_point in zip(explained, found, strict=True)]
 
     def _look_up(
-        self, connection: Connection, current: _Current, points: Sequence[GivenPoint], hnsw_ef_search: int | None
+        self,
+        connection: Connection,
+        current: _Current,
+        points: Sequence[GivenPoint],
+        hnsw_ef_search: int | None,
+        neighbours: int | None,
     ) -> list[_Found]:
         classifier = current.classifier
         if current.parameters is None:
@@ -176,9 +185,11 @@ class PointScorer:
             found = self._search.nearest(connection, classifier, vectors)
         else:
             found = [nearest.hnsw_nearest(connection, classifier, vector, hnsw_ef_search) for vector in vectors]
-        described = exemplars.described(connection, np.concatenate([near.ids for near in found]))
-        k = classifier.neighbour_count
-        return [_Found(near, described[row * k : (row + 1) * k]) for row, near in enumerate(found)]
+        if neighbours == 0:
+            return [_Found(near, ()) for near in found]
+        described = exemplars.described(connection, np.concatenate([near.ids[:neighbours] for near in found]))
+        count = len(described) // len(found)
+        return [_Found(near, described[row * count : (row + 1) * count]) for row, near in enumerate(found)]
 
     def _current(self, connection: Connection, name: str) -> _Current:
         """The current snapshot of the classifier of this name, or an error that says what is missing."""

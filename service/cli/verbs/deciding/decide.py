@@ -33,6 +33,10 @@ def decide(
         int | None,
         typer.Option(help="Search by the HNSW index with this many candidates, K to 1000; default: search exactly."),
     ] = None,
+    neighbours: Annotated[
+        int | None,
+        typer.Option(min=0, help="How many of the nearest training exemplars to show; default: all K."),
+    ] = None,
     extractor: Extractor = None,
     as_json: Json = False,
 ) -> None:
@@ -51,6 +55,7 @@ def decide(
         "weighted": chosen_weights(weighted, unweighted),
         "require_full_match": require_full_match,
         "hnsw_ef_search": ef_search,
+        "neighbours": neighbours,
     }
     external_id, attributes, network_logits = None, dict[str, Any](), None
     if file is None:
