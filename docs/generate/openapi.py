@@ -20,7 +20,7 @@ INTRODUCTION = """\
 
 `venn-admit serve` answers over HTTP; [how to use it](../how-to/http.md) shows how to start it and how to make a key.
 The complete document, with every field, its bounds and examples, is [openapi.json](openapi.json); a running service has
-it at `/v1/openapi.json`.
+it at `/v1/openapi.json`, and shows it to people at `/docs`.
 
 Requests and answers are JSON, except for the files of bulk data. The members of an answer have the names that `--json`
 has on the command line. NaN and infinities, which JSON lacks, are the texts `nan`, `inf` and `-inf`. A request with a

@@ -1,6 +1,7 @@
 """The HTTP application: its routes, what surrounds them, and its document."""
 
 import math
+import re
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -63,6 +64,14 @@ ROUTERS = tuple(
     )
 )
 _TITLE = "venn-admit"
+# What a route does is said before the first of these, and what else there is to say follows.
+_SUMMARY_END = re.compile(r"[.:;](?=\s|$)")
+_OF_FRAMEWORK = "Successful Response"
+_SUCCESS = {
+    "200": "What was asked for.",
+    "201": "It was made.",
+    "202": "It was accepted, and workers do it.",
+}
 _DESCRIPTION = """\
 May I act on this prediction? Every request except those of health shows a key, in the header `Authorization: Bearer
 KEY`; each route says which scope it needs, and each scope includes those before it: read, score, write, admin. Errors
@@ -89,6 +98,10 @@ def document() -> dict[str, Any]:
     of_bodies = {str(status): answer for status, answer in problems(408, 413, 415).items()}
     for methods in found["paths"].values():
         for method, described in methods.items():
+            described["summary"] = _SUMMARY_END.split(described["description"], maxsplit=1)[0]
+            for status, answer in described["responses"].items():
+                if answer["description"] == _OF_FRAMEWORK:
+                    answer["description"] = _SUCCESS[status]
             if method != "get":
                 described["responses"].update(of_bodies)
     _make_bounds_exact(found)
@@ -143,7 +156,7 @@ def create_application(runtime: Runtime) -> FastAPI:
         title=_TITLE,
         version=__version__,
         openapi_url=DOCUMENT,
-        # Their pages load scripts from other hosts.
+        # Their pages load scripts from other hosts; the service has one of its own.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,

@@ -14,6 +14,7 @@ from venn_admit.service.web.routes import (
     cells,
     classifier,
     decisions,
+    interface,
     jobs,
     keys,
     labels,
@@ -39,6 +40,7 @@ PAGES = (
     jobs,
     trying,
     keys,
+    interface,
 )
 ROUTERS = tuple(part.routes for part in PAGES)
 

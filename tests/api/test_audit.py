@@ -40,7 +40,7 @@ def test_each_request_that_stores_something_is_noted(empty: Service) -> None:
         "key": number(empty, Scope.ADMIN),
         "key_name": "admin",
         "subject": None,
-        "action": "post_classifier",
+        "action": "create_classifier",
         "route": "POST /v1/classifiers",
         "target": None,
         "status": 201,
@@ -82,7 +82,7 @@ def test_what_a_request_names_is_noted_and_what_it_holds_is_not(shared: Service)
     shared.post(f"{OWN}/labels", labels)
     shared.post(f"{CLASSIFIERS}/a%00b/labels", labels)
     second, first, *_ = events(shared)
-    assert (first["target"], first["status"], first["action"]) == (NAME, 422, "post_labels")
+    assert (first["target"], first["status"], first["action"]) == (NAME, 422, "record_labels")
     assert (second["target"], second["status"]) == ("a\\x00b", 422)
     assert "secret" not in str([first, second])
 

@@ -68,7 +68,7 @@ def test_what_a_token_did_is_in_the_ledger_under_its_subject(empty: Service, iss
     body = {"classifier": "made", "classes": ["a", "b"], "dimension": 3, "seed": 0}
     assert ask(client, token, CLASSIFIERS, method="POST", json=body).status_code == 201
     event = ask(client, token, "/v1/audit").json()["events"][0]
-    assert (event["subject"], event["key"], event["action"]) == ("ada@example.org", None, "post_classifier")
+    assert (event["subject"], event["key"], event["action"]) == ("ada@example.org", None, "create_classifier")
     assert token not in str(event)
 
 

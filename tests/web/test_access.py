@@ -18,7 +18,7 @@ from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.web.access import PageRoute
 from venn_admit.service.web.site import ROUTERS
 
-OPEN = {"/static/{name}", "/sign-in"}
+OPEN = {"/static/{name}", "/sign-in", "/docs"}
 # These would end the session of the test, or ask for what takes long; their guard is that of the others.
 PLACES = {"classifier": NAME, "calibration": "1", "row": "0", "column": "0", "decision": "1", "key": "999999"}
 
@@ -68,7 +68,7 @@ def status(visitor: Visitor, asked: Asked) -> int:
     return visitor.client.get(asked.path).status_code
 
 
-def test_only_assets_and_signing_in_are_open() -> None:
+def test_only_assets_signing_in_and_the_interface_are_open() -> None:
     assert {asked.template for asked in every_page() if asked.scope is None} == OPEN
     assert len(GUARDED) > 12
 

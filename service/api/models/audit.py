@@ -20,7 +20,7 @@ class AuditEvent(Model):
     action: str = Field(
         description="The operationId of the route, authenticate, create_key, revoke_key, create_generation, "
         "switch_generation, state_extractor, delete_job or prune_jobs.",
-        examples=["post_labels"],
+        examples=["record_labels"],
     )
     route: str | None = Field(examples=["POST /v1/classifiers/{classifier}/labels"])
     target: str | None = Field(

@@ -15,7 +15,12 @@ from venn_admit.service.store.access.keys import Scope
 routes = router("audit")
 
 
-@routes.get("/audit", response_model=AuditEvents, dependencies=[needs(Scope.ADMIN, every_classifier=True)])
+@routes.get(
+    "/audit",
+    name="list_audit_events",
+    response_model=AuditEvents,
+    dependencies=[needs(Scope.ADMIN, every_classifier=True)],
+)
 def get_audit(request: Request, limit: Limit = FIRST_PAGE, cursor: Cursor = None) -> dict[str, Any]:
     """List who did what, the newest first: requests that store something, refused keys, and changes of keys."""
     found = list_events(runtime_of(request).engine, limit=limit + 1, before=key_before(cursor))

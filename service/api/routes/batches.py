@@ -43,6 +43,7 @@ _BINARY = {"schema": {"type": "string", "format": "binary"}}
 
 @routes.post(
     "/classifiers/{classifier}/jobs",
+    name="score_file",
     status_code=202,
     response_model=SubmittedJob,
     dependencies=[needs(Scope.SCORE)],
@@ -143,6 +144,7 @@ def get_scores(
 
 @routes.post(
     "/classifiers/{classifier}/jobs/{job}/cancel",
+    name="cancel_job",
     response_model=ShownJobAnswer,
     dependencies=[needs(Scope.WRITE)],
     responses=problems(404, 409),

@@ -60,6 +60,7 @@ _UNCHANGED: dict[int | str, dict[str, Any]] = {
 
 @routes.get(
     "/classifiers/{classifier}/calibrations",
+    name="list_calibrations",
     response_model=Calibrations,
     dependencies=[needs(Scope.READ)],
     responses=problems(404),
@@ -132,6 +133,7 @@ def get_policy(request: Request, classifier: ClassifierName, calibration: Calibr
 
 @routes.post(
     "/classifiers/{classifier}/calibrations",
+    name="calibrate",
     status_code=201,
     response_model=CalibratedAnswer,
     dependencies=[needs(Scope.WRITE)],

@@ -29,7 +29,7 @@ from venn_admit.service.store.exemplars.classifiers import Classifier
 routes = router("classifiers")
 
 
-@routes.get("/classifiers", response_model=Classifiers, dependencies=[needs(Scope.READ)])
+@routes.get("/classifiers", name="list_classifiers", response_model=Classifiers, dependencies=[needs(Scope.READ)])
 def get_classifiers(request: Request, limit: Limit = FIRST_PAGE, cursor: Cursor = None) -> dict[str, Any]:
     """List the classifiers that the key is for, by name."""
     caller: Caller = request.state.caller
@@ -42,6 +42,7 @@ def get_classifiers(request: Request, limit: Limit = FIRST_PAGE, cursor: Cursor 
 
 @routes.post(
     "/classifiers",
+    name="create_classifier",
     status_code=201,
     response_model=CreatedClassifier,
     dependencies=[needs(Scope.ADMIN, every_classifier=True)],

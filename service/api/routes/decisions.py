@@ -42,6 +42,7 @@ DecisionNumber = Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number o
 
 @routes.post(
     "/classifiers/{classifier}/decide",
+    name="decide",
     response_model=DecidedPointsAnswer,
     response_model_exclude_unset=True,
     dependencies=[needs(Scope.SCORE, stores=False)],
@@ -71,6 +72,7 @@ def post_decide(request: Request, classifier: ClassifierName, given: DecideReque
 
 @routes.get(
     "/classifiers/{classifier}/decisions",
+    name="list_decisions",
     response_model=DecisionsAnswer,
     dependencies=[needs(Scope.READ)],
     responses=problems(404),
@@ -111,6 +113,7 @@ def get_decision(request: Request, classifier: ClassifierName, decision: Decisio
 
 @routes.post(
     "/classifiers/{classifier}/decisions/{decision}/replay",
+    name="replay_decision",
     response_model=ReplayedAnswer,
     response_model_exclude_unset=True,
     dependencies=[needs(Scope.READ, stores=False)],

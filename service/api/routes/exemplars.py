@@ -23,6 +23,7 @@ routes = router("exemplars and labels")
 
 @routes.post(
     "/classifiers/{classifier}/exemplars",
+    name="store_exemplars",
     response_model=IngestedAnswer,
     dependencies=[needs(Scope.WRITE)],
     responses=problems(404, 409, 413),
@@ -38,6 +39,7 @@ def post_exemplars(request: Request, classifier: ClassifierName, given: NewExemp
 
 @routes.post(
     "/classifiers/{classifier}/exemplars/file",
+    name="store_exemplar_file",
     response_model=IngestedAnswer,
     dependencies=[needs(Scope.WRITE)],
     responses=problems(404, 408, 409, 413, 415, 429),
@@ -67,6 +69,7 @@ async def post_exemplar_file(
 
 @routes.post(
     "/classifiers/{classifier}/labels",
+    name="record_labels",
     response_model=Labelled,
     dependencies=[needs(Scope.WRITE)],
     responses=problems(404, 409, 413),
@@ -88,6 +91,7 @@ def post_labels(request: Request, classifier: ClassifierName, given: NewLabels) 
 
 @routes.post(
     "/classifiers/{classifier}/labels/file",
+    name="record_label_file",
     response_model=Labelled,
     dependencies=[needs(Scope.WRITE)],
     responses=problems(404, 408, 409, 413, 415, 429),

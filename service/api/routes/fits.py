@@ -43,6 +43,7 @@ routes = router("fits")
 
 @routes.post(
     "/classifiers/{classifier}/fit",
+    name="fit",
     status_code=202,
     response_model=SubmittedFit,
     dependencies=[needs(Scope.WRITE)],
@@ -106,6 +107,7 @@ def get_parameters(
 
 @routes.post(
     "/classifiers/{classifier}/parameters",
+    name="use_parameters",
     status_code=201,
     response_model=AdoptedParameters,
     dependencies=[needs(Scope.WRITE)],
@@ -131,6 +133,7 @@ def _adopted_payload(adopted: Adopted) -> dict[str, Any]:
 
 @routes.post(
     "/classifiers/{classifier}/recalibrate",
+    name="recalibrate",
     response_model=Recalibrations,
     response_model_exclude_unset=True,
     dependencies=[needs(Scope.WRITE)],

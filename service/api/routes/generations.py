@@ -32,6 +32,7 @@ routes = router("generations")
 
 @routes.get(
     "/classifiers/{classifier}/generations",
+    name="list_generations",
     response_model=Generations,
     dependencies=[needs(Scope.READ)],
     responses=problems(404),
@@ -43,6 +44,7 @@ def get_generations(request: Request, classifier: ClassifierName) -> dict[str, A
 
 @routes.post(
     "/classifiers/{classifier}/generations",
+    name="create_generation",
     status_code=201,
     response_model=CreatedClassifier,
     dependencies=[needs(Scope.ADMIN)],
@@ -69,6 +71,7 @@ def post_generation(
 
 @routes.put(
     "/classifiers/{classifier}/generations/current",
+    name="switch_generation",
     response_model=SwitchAnswer,
     dependencies=[needs(Scope.ADMIN)],
     responses=problems(404, 409, 413),
@@ -96,6 +99,7 @@ def _switched_payload(switched: Switch) -> dict[str, Any]:
 
 @routes.put(
     "/classifiers/{classifier}/extractor",
+    name="state_extractor",
     response_model=CreatedClassifier,
     dependencies=[needs(Scope.ADMIN)],
     responses=problems(404, 409, 413),

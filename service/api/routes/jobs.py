@@ -34,7 +34,11 @@ JobNumber = Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number of a j
 
 
 @routes.get(
-    "/classifiers/{classifier}/jobs", response_model=Jobs, dependencies=[needs(Scope.READ)], responses=problems(404)
+    "/classifiers/{classifier}/jobs",
+    name="list_jobs",
+    response_model=Jobs,
+    dependencies=[needs(Scope.READ)],
+    responses=problems(404),
 )
 def get_jobs(
     request: Request, classifier: ClassifierName, limit: Limit = FIRST_PAGE, cursor: Cursor = None

@@ -59,6 +59,7 @@ def get_monitor(request: Request, classifier: ClassifierName) -> dict[str, Any]:
 
 @routes.get(
     "/classifiers/{classifier}/alarms",
+    name="list_alarms",
     response_model=Alarms,
     dependencies=[needs(Scope.READ)],
     responses=problems(404, 409),

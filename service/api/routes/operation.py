@@ -26,13 +26,18 @@ log = structlog.get_logger()
 routes = APIRouter(route_class=GuardedRoute, tags=["operation"], generate_unique_id_function=lambda route: route.name)
 
 
-@routes.get("/health/live", response_model=Live)
+@routes.get("/health/live", name="get_liveness", response_model=Live)
 async def get_live() -> dict[str, str]:
     """Say that the process answers."""
     return {"status": "live"}
 
 
-@routes.get("/health/ready", response_model=Ready, responses={503: {"model": Ready, "description": "Not ready."}})
+@routes.get(
+    "/health/ready",
+    name="get_readiness",
+    response_model=Ready,
+    responses={503: {"model": Ready, "description": "Not ready."}},
+)
 async def get_ready(request: Request) -> Response:
     """Say whether requests can be served: what of database, schema and broker is ready, and how many workers are up.
 

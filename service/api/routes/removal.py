@@ -21,6 +21,7 @@ routes = router("removal")
 
 @routes.post(
     "/classifiers/{classifier}/exemplars/forget",
+    name="forget_exemplars",
     response_model=ForgottenExemplars,
     dependencies=[needs(Scope.ADMIN)],
     responses=problems(404, 409, 413),

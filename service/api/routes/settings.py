@@ -49,6 +49,7 @@ def get_settings(request: Request, response: Response, classifier: ClassifierNam
 
 @routes.patch(
     "/classifiers/{classifier}/settings",
+    name="rename_classifier",
     response_model=SettingsAnswer,
     dependencies=[needs(Scope.ADMIN)],
     responses={**problems(404, 409, 412, 413, 428), **_TAG},
@@ -69,6 +70,7 @@ def patch_settings(
 
 @routes.delete(
     "/classifiers/{classifier}/settings/{setting}",
+    name="retire_setting",
     response_model=SettingsAnswer,
     dependencies=[needs(Scope.WRITE)],
     responses={**problems(404, 409, 412, 428), **_TAG},

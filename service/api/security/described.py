@@ -5,7 +5,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from venn_admit.service.api.security.guard import GuardedRoute, stores
+from venn_admit.service.api.security.guard import SCHEME, GuardedRoute, guard_of, stores
 from venn_admit.service.api.security.idempotency import LONGEST_KEY
 
 IDEMPOTENCY_KEY = {
@@ -26,9 +26,13 @@ IDEMPOTENCY_KEY = {
 
 
 def describe_guards(document: dict[str, Any], routers: Iterable[APIRouter]) -> None:
-    """Add to a document what the guards of its routes read."""
+    """Add to a document what the guards of its routes read, and the scope that each needs, as a role of the key."""
     for route in (route for router in routers for route in router.routes):
         assert isinstance(route, GuardedRoute)
-        if stores(route):
-            for method in route.methods or ():
-                document["paths"][route.path][method.lower()].setdefault("parameters", []).append(IDEMPOTENCY_KEY)
+        guard = guard_of(route)
+        for method in route.methods or ():
+            described = document["paths"][route.path][method.lower()]
+            if guard is not None:
+                described["security"] = [{SCHEME: [str(guard.scope)]}]
+            if stores(route):
+                described.setdefault("parameters", []).append(IDEMPOTENCY_KEY)

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from venn_admit.service.api.security.tokens import Tokens
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
+SCHEME = "key"
 _SCHEME = HTTPBearer(
-    scheme_name="key",
+    scheme_name=SCHEME,
     bearerFormat="va_NUMBER_SECRET",
     description="A key, made by `venn-admit key create`, or a token of the issuer that the settings name.",
     auto_error=False,

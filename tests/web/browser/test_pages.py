@@ -33,6 +33,7 @@ PAGES = {
     "jobs": f"{OWN}/jobs",
     "try": f"{OWN}/try",
     "keys": "/keys",
+    "interface": "/docs",
     "missing": "/nowhere",
     "bare-classifier": BARE,
     "bare-report": f"{BARE}/report",
