@@ -14,11 +14,13 @@ import pyarrow.csv as pa_csv
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import UNKNOWN_LABEL, IntArray
 from venn_admit.service.errors import Code, InvalidInputError
+from venn_admit.service.files.arrow.batches import DAMAGE
 from venn_admit.service.files.arrow.sizes import object_bytes
 from venn_admit.service.files.arrow.types import is_label, is_name, is_text, to_list
 from venn_admit.service.files.budget import OBJECT_BYTES, Place, too_large
 from venn_admit.service.files.label_values import ClassNumbers
-from venn_admit.service.files.parquet.reader import batches_within, open_file
+from venn_admit.service.files.parquet.footer import read_footer
+from venn_admit.service.files.parquet.reader import batches_within
 from venn_admit.service.files.records import check_id, check_is_file, duplicate_ids, input_error, reading
 
 SELECTIONS = ("random", "selected")
@@ -32,7 +34,6 @@ _TYPES = {
 _BATCH_ROWS = 8192
 _CSV_BLOCK_BYTES = 1 << 20
 _CSV_HEADER_BYTES = 1 << 16
-_DAMAGE = (pa.ArrowException, KeyError, OverflowError, ValueError)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,14 +174,14 @@ def _read(path: Path, memory_budget: int) -> tuple[list[str], dict[str, list[Any
             names = _csv_names(path)
             return names, _collect(path, _csv_batches(path, _wanted(path, names)), memory_budget)
         case ".parquet":
-            with open_file(path, memory_budget) as file:
-                with reading(path, "parquet file", *_DAMAGE):
-                    names = file.schema_arrow.names
-                wanted = _wanted(path, names)
-                for name in wanted:
-                    _check_type(path, name, file.schema_arrow.field(name).type)
-                batches = batches_within(path, file, wanted, _BATCH_ROWS, memory_budget)
-                return names, _collect(path, batches, memory_budget)
+            footer = read_footer(path, memory_budget)
+            names = footer.schema.names
+            wanted = _wanted(path, names)
+            for name in wanted:
+                _check_type(path, name, footer.schema.field(name).type)
+            return names, _collect(
+                path, batches_within(path, footer, wanted, _BATCH_ROWS, memory_budget), memory_budget
+            )
         case other:
             got = repr(other) if other else "no ending"
             raise InvalidInputError(f"{path}: expected a name ending in .csv or .parquet, got {got}")
@@ -243,7 +244,7 @@ def _collect(place: Place, batches: Iterator[pa.RecordBatch], memory_budget: int
             where = f"rows 0 to {row_count + batch.num_rows - 1:,}"
             raise too_large(place, where, memory_budget // 2, held, "divide the file into several")
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            with reading(place, "label file", *_DAMAGE):
+            with reading(place, "label file", *DAMAGE):
                 columns.setdefault(name, []).extend(to_list(column))
         row_count += batch.num_rows
     if not row_count:

@@ -321,6 +321,74 @@ def huge_page(path: Path) -> None:
     path.write_bytes(longer)
 
 
+@hostile("page longer than its column.parquet")
+def stored_page(path: Path) -> None:
+    """A page that claims two gigabytes in the file, which a reader allocates before it looks for them."""
+    pq.write_table(pa.table(columns(ROWS, a=list(range(ROWS)))), path, compression="none", use_dictionary=False)
+    place = pq.read_metadata(path).row_group(0).column(2).data_page_offset
+    data = path.read_bytes()
+    size = data[place + 2 : place + 3 + len(varint(data[place + 3] >> 1))]
+    assert data[place] == size[0] == data[place + 2 + len(size)] == 0x15
+    path.write_bytes(data[: place + 2 + len(size)] + b"\x15" + varint(2**31 - 2) + data[place + 2 + 2 * len(size) :])
+
+
+def footer_of(start: bytes) -> Generator:
+    """A file of a footer alone, as full as it may be of one short item."""
+
+    def write(path: Path) -> None:
+        room = 32 * MEBIBYTE // 128 - 100
+        item = start[-3:]
+        count = room // len(item)
+        length = bytes([count & 127 | 128, count >> 7 & 127 | 128, count >> 14])
+        footer = start[:-3] + b"\xfc" + length + item * count + b"\x00"
+        path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+
+    return write
+
+
+HOSTILE["crowd of schema elements.parquet"] = footer_of(b"\x15\x04\x19" + b"\x48\x00\x00")
+HOSTILE["crowd of keys.parquet"] = footer_of(b"\x59" + b"\x18\x00\x00")
+
+
+@hostile("list without end in a page header.parquet")
+def endless_list(path: Path) -> None:
+    """A field that nobody knows, of 2^60 numbers of eight bytes each."""
+    pq.write_table(pa.table(columns()), path)
+    place = pq.read_metadata(path).row_group(0).column(0).dictionary_page_offset
+    patched(path, place, b"\x09\x28\xf7" + b"\x80" * 8 + b"\x10")
+
+
+@hostile("lists of lists in a page header.parquet")
+def nested_lists(path: Path) -> None:
+    pq.write_table(pa.table(columns(1024, a=list(range(1024)))), path)
+    place = pq.read_metadata(path).row_group(0).column(0).dictionary_page_offset
+    patched(path, place, b"\x09\x28" + b"\x19" * 2000)
+
+
+@hostile("field of another type in a page header.parquet")
+def other_type(path: Path) -> None:
+    """A number where the description of the dictionary should be."""
+    pq.write_table(pa.table(columns()), path)
+    place = pq.read_metadata(path).row_group(0).column(0).dictionary_page_offset
+    data = path.read_bytes()
+    patched(path, data.index(b"\x4c\x15", place), b"\x45")
+
+
+@hostile("sizes of another kind.parquet")
+def other_sizes(path: Path) -> None:
+    """Columns of numbers with a length of texts among their statistics of sizes, and a label that is out of range."""
+    pq.write_table(pa.table(columns(label=[7] * ROWS)), path)
+    footer_with(path, lambda footer: footer.replace(b"\x3c\x29", b"\x3c\x16\x02\x19"))
+
+
+@hostile("indices beyond their dictionary.parquet")
+def indices_beyond_dictionary(path: Path) -> None:
+    pq.write_table(pa.table(columns(kind=["a", "b", "c", "a"] * (ROWS // 4))), path, compression="none")
+    column = pq.read_metadata(path).row_group(0).column(2)
+    place = path.read_bytes().index(b"\x02\x03", column.data_page_offset)  # indices of two bits, eight of them
+    patched(path, place + 2, b"\xff\xff")
+
+
 @hostile("flipped bits.parquet")
 def flipped_parquet(path: Path) -> None:
     pq.write_table(pa.table(columns()), path, compression="none", use_dictionary=False, write_page_checksum=True)
@@ -417,6 +485,22 @@ def claimed_buffer(path: Path) -> None:
     write_stream(path, pa.table(columns(1, text=["x" * 5000])), compression="zstd")
     place = path.read_bytes().rindex(struct.pack("<q", 5000))
     patched(path, place, struct.pack("<q", 2**42))
+
+
+def renamed(path: Path, name: str) -> None:
+    """Have a column, or a part of one, a name that is no text."""
+    write_stream(path, pa.table(columns(attributes=[{"stars": 1}] * ROWS)))
+    path.write_bytes(path.read_bytes().replace(name.encode(), b"\xff" * len(name)))
+
+
+HOSTILE["column with a name that is no text.arrows"] = lambda path: renamed(path, "logits")
+HOSTILE["part with a name that is no text.arrows"] = lambda path: renamed(path, "stars")
+
+
+@hostile("column with a name that is no text.parquet")
+def renamed_column(path: Path) -> None:
+    pq.write_table(pa.table(columns()), path, store_schema=False)
+    footer_with(path, lambda footer: footer.replace(b"logits", b"\xff" * 6))
 
 
 # Files of labels: their names say so.

@@ -1,4 +1,4 @@
-"""Read the files of a folder one after the other, and say of each how it ended and the most memory there was.
+"""Read the files of a folder from one on, and say of each how it ended and the most memory there was.
 
 Run as a program of its own: what others hold in memory, or have held, does not count.
 """
@@ -51,8 +51,8 @@ def read(path: Path, memory_budget: int) -> None:
         pass
 
 
-def main(folder: Path, memory_budget: int) -> None:
-    for path in sorted(folder.iterdir(), key=lambda path: path.name):
+def main(folder: Path, memory_budget: int, first: str) -> None:
+    for path in sorted((path for path in folder.iterdir() if path.name >= first), key=lambda path: path.name):
         forget_peak()
         before = memory("VmRSS")
         kind, code, said = "", 0, ""
@@ -69,4 +69,4 @@ def main(folder: Path, memory_budget: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

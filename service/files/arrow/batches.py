@@ -35,7 +35,8 @@ from venn_admit.service.files.records import (
 
 EXTRACTOR_KEY = b"venn_admit.extractor"
 _BATCH_ROWS = 8192
-DAMAGE = (pa.ArrowException, KeyError, OverflowError, ValueError)  # KeyError: an unknown time zone
+# ArithmeticError: a decimal that is no number. KeyError: an unknown time zone.
+DAMAGE = (pa.ArrowException, ArithmeticError, KeyError, ValueError)
 
 
 def exemplar_batches(layout: Layout, schema: pa.Schema, parts: Iterable[pa.RecordBatch]) -> Iterator[ExemplarBatch]:

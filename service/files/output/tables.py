@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.files.output.exports import finite_json, list_column
 from venn_admit.service.files.output.places import check_output, replacing, writing
+from venn_admit.service.files.parquet.footer import read_footer
 
 TABLE_ENDINGS = (".parquet", ".csv")
 
@@ -133,6 +135,6 @@ def _holds_exemplars(path: Path) -> bool:
     if path.suffix.lower() != ".parquet" or not path.is_file():
         return False
     try:
-        return "vector" in pq.read_schema(path).names
-    except (OSError, pa.ArrowException):  # not a table at all
+        return "vector" in read_footer(path, DEFAULT_MEMORY_BUDGET).schema.names
+    except InvalidInputError:  # not a table at all
         return False

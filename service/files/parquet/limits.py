@@ -13,59 +13,31 @@ import pyarrow.parquet as pq
 
 from venn_admit.service.files.arrow.sizes import LISTED_VALUE_BYTES
 from venn_admit.service.files.budget import too_large
+from venn_admit.service.files.parquet.footer import Chunk, Footer
 from venn_admit.service.files.parquet.pages import Page, longest_text, read_pages
 
-_FOOTER_SHARE = 128  # it grows by this factor when it is read
-_COLUMN_LIMIT = 1000
 # A column of lists that does not fit into memory is considered a trap beyond this compression.
 _COMPRESSION_LIMIT = 100
 
 
-def check_footer(path: Path, memory_budget: int) -> None:
-    """Raise InvalidInputError if a footer is too long to be read, and ValueError if there is none."""
-    limit = memory_budget // _FOOTER_SHARE
-    with path.open("rb") as file:
-        file_bytes = file.seek(0, 2)
-        file.seek(max(file_bytes - 8, 0))
-        length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
-    if magic != b"PAR1" or length > file_bytes:
-        raise ValueError("it does not end like a Parquet file")
-    if length > limit:
-        raise too_large(path, "footer", limit, length, "write fewer columns and larger row groups")
-
-
-def check_counts(metadata: pq.FileMetaData) -> None:
-    """Raise ValueError if the footer contradicts itself, or describes too many columns."""
-    if metadata.num_columns > _COLUMN_LIMIT:
-        raise ValueError(f"it has {metadata.num_columns:,} columns, expected at most {_COLUMN_LIMIT:,}")
-    counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-    if min(counts, default=0) < 0 or sum(counts) != metadata.num_rows:
-        raise ValueError(f"its footer names {metadata.num_rows:,} rows, but row groups of {sum(counts):,}")
-
-
-def dictionary_columns(path: Path, metadata: pq.FileMetaData) -> list[str]:
+def dictionary_columns(path: Path, footer: Footer) -> list[str]:
     """Return the paths of the text columns, nested ones included, all of whose values are in dictionaries.
 
     Other columns must not be read as dictionaries: Arrow would collect all values outside dictionaries in a new one.
     """
     all_in_dictionaries: dict[str, bool] = {}
     with path.open("rb") as stream:
-        for group in range(metadata.num_row_groups):
-            for number in range(metadata.num_columns):
-                column = metadata.row_group(group).column(number)
+        for row_group in footer.row_groups:
+            for column, chunk in zip(footer.metadata.schema, row_group, strict=True):
                 if column.physical_type == "BYTE_ARRAY":
-                    name, pages = column.path_in_schema, _Pages.read(stream, column, expanded=False)
-                    all_in_dictionaries[name] = all_in_dictionaries.get(name, True) and not sum(pages.text_bytes(1))
+                    pages = _Pages.read(stream, chunk, texts=False)
+                    every = all_in_dictionaries.get(column.path, True)
+                    all_in_dictionaries[column.path] = every and not sum(pages.text_bytes(1))
     return [name for name, every in all_in_dictionaries.items() if every]
 
 
 def affordable_rows(
-    path: Path,
-    file: pq.ParquetFile,
-    columns: Sequence[str],
-    as_dictionaries: Sequence[str],
-    batch_rows: int,
-    budget: int,
+    path: Path, footer: Footer, columns: Sequence[str], as_dictionaries: Sequence[str], batch_rows: int, budget: int
 ) -> int:
     """Return how many rows, at most `batch_rows`, can be decoded at a time; InvalidInputError if not even one can.
 
@@ -73,17 +45,17 @@ def affordable_rows(
     """
     rows = batch_rows
     with path.open("rb") as stream:
-        for group in range(file.metadata.num_row_groups):
+        for group, row_group in enumerate(footer.row_groups):
             held = 0
-            for number in range(file.metadata.num_columns):
-                column = file.metadata.row_group(group).column(number)
-                if column.path_in_schema.partition(".")[0] not in columns:
+            for column, chunk in zip(footer.metadata.schema, row_group, strict=True):
+                if column.path.partition(".")[0] not in columns:
                     continue
-                pages = _Pages.read(stream, column, expanded=column.path_in_schema not in as_dictionaries)
+                holds_texts = column.physical_type == "BYTE_ARRAY"
+                pages = _Pages.read(stream, chunk, texts=holds_texts and column.path not in as_dictionaries)
                 held += pages.held
-                if file.schema.column(number).max_repetition_level:
-                    _check_list(path, column, pages, budget)
-                elif column.physical_type == "BYTE_ARRAY":
+                if column.max_repetition_level:
+                    _check_list(path, column, chunk, pages, budget)
+                elif holds_texts:
                     rows = pages.rows_within(rows, budget // 4)  # a few pages of text, or batches would be single rows
             if held > budget // 4:
                 where = f"row group {group}, its dictionaries and a page of each column"
@@ -104,14 +76,14 @@ class _Pages:
     longest_text: int
 
     @classmethod
-    def read(cls, stream: IO[bytes], column: pq.ColumnChunkMetaData, *, expanded: bool) -> Self:
-        start = min(offset for offset in (column.dictionary_page_offset, column.data_page_offset) if offset)
-        pages = list(read_pages(stream, start, column.total_compressed_size, column.num_values))
+    def read(cls, stream: IO[bytes], chunk: Chunk, *, texts: bool) -> Self:
+        """Read the headers. texts: whether its dictionary is of texts, which are decoded without it."""
+        pages = list(read_pages(stream, chunk.start, chunk.length, chunk.value_count))
         dictionaries = [page for page in pages if page.is_dictionary]
         data = [page for page in pages if not page.is_dictionary]
-        held = max((page.size for page in dictionaries), default=0) + max((page.size for page in data), default=0)
-        texts = dictionaries if expanded and column.physical_type == "BYTE_ARRAY" else []
-        longest = max((longest_text(stream, page, column.compression) for page in texts), default=0)
+        held = sum(max((max(one.size, one.stored) for one in part), default=0) for part in (dictionaries, data))
+        expanded = dictionaries if texts else []
+        longest = max((longest_text(stream, page, chunk.codec) for page in expanded), default=0)
         return cls(held, data, longest)
 
     @property
@@ -137,11 +109,11 @@ class _Pages:
         return rows
 
 
-def _check_list(path: Path, column: pq.ColumnChunkMetaData, pages: _Pages, budget: int) -> None:
+def _check_list(path: Path, column: pq.ColumnSchema, chunk: Chunk, pages: _Pages, budget: int) -> None:
     """Refuse a list column that is too large; only decoding tells whether one row holds its whole row group."""
     held = pages.value_count * LISTED_VALUE_BYTES
     if column.physical_type == "BYTE_ARRAY":
         held += sum(pages.text_bytes(pages.value_count))
-    if held > budget // 4 and held > _COMPRESSION_LIMIT * column.total_compressed_size:
-        where = f"column {column.path_in_schema!a}, a row group"
+    if held > budget // 4 and held > _COMPRESSION_LIMIT * chunk.length:
+        where = f"column {column.path!a}, a row group"
         raise too_large(path, where, budget // 4, held, "write smaller row groups")

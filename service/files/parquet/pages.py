@@ -1,7 +1,7 @@
 """The memory that a column of a Parquet file takes once it is decoded, from the headers of its pages and dictionaries.
 
 The footer says how large a column is, but decoders do not rely on it: a page is as large as its own header says. The
-header is a Thrift structure in compact protocol (parquet.thrift, PageHeader); the few fields needed are read here.
+header is a Thrift structure (parquet.thrift, PageHeader), of which the few fields needed are read here.
 """
 
 from collections.abc import Iterator
@@ -10,16 +10,20 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from venn_admit.service.files.parquet.thrift import I32, CompactReader, Struct
+
 _DICTIONARY_ENCODINGS, _DELTA_BYTE_ARRAY = (2, 8), 7  # enum Encoding
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3  # enum PageType
 _DETAILS = {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}  # the field that describes a page of the type
+_HEADER = Struct(
+    {1: I32, 2: I32, 3: I32}, {5: Struct({1: I32, 2: I32}), 7: Struct({1: I32}), 8: Struct({1: I32, 4: I32})}
+)
 _HEADER_BYTES = 1 << 13
 _LONG_HEADER_BYTES = 1 << 20  # of a header with statistics of long texts
-_DEPTH_LIMIT = 8
 # Of a dictionary whose texts are looked at; writers begin another encoding after 1 MiB, unless they are told otherwise.
 _DICTIONARY_BYTES = 1 << 21
 _LENGTH_BYTES = 4
-_CODECS = {"LZ4": "lz4_raw"}  # what is framed as by Hadoop cannot be read with it
+_CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 5: "lz4_raw", 6: "zstd", 7: "lz4_raw"}  # enum CompressionCodec
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,43 +56,37 @@ class Page:
 def read_pages(file: IO[bytes], start: int, length: int, value_count: int) -> Iterator[Page]:
     """Yield the pages of a column chunk of `length` bytes at `start`, up to the one with its last value.
 
-    Raises ValueError if there is no page header.
+    Raises ValueError if there is no page header, or one that no page can have.
     """
-    end, place, seen = start + length, start, 0
+    end, place, seen = min(start + length, file.seek(0, 2)), start, 0
     while place < end and seen < value_count:
         fields, header_bytes = _read_header(file, place)
-        size, stored = fields.get(2), fields.get(3)
-        if not isinstance(size, int) or not isinstance(stored, int) or size < 0 or stored < 0:
-            raise ValueError(f"the page header at byte {place:,} names no size")
+        kind, size, stored = fields[1], fields[2], fields[3]
         content = place + header_bytes
+        details = fields.get(_DETAILS.get(kind, 0))
+        if details is None or size < 0 or stored < 0 or details[1] < 0 or content + stored > end:
+            raise ValueError(f"the page header at byte {place:,} is that of no page")
         place = content + stored
-        kind = fields.get(1)
-        details = fields.get(_DETAILS[kind], {}) if kind in _DETAILS else {}
-        count = details.get(1, 0)
-        if count < 0:
-            raise ValueError(f"the page header before byte {place:,} names {count:,} values")
-        if kind in (_DATA, _DATA_V2):
-            seen += count
-            yield Page(False, size, count, details.get(2 if kind == _DATA else 4), content, stored)
-        elif kind == _DICTIONARY:
-            yield Page(True, size, count, None, content, stored)
+        if kind == _DICTIONARY:
+            yield Page(True, size, details[1], None, content, stored)
+        else:
+            seen += details[1]
+            yield Page(False, size, details[1], details[2 if kind == _DATA else 4], content, stored)
 
 
-def longest_text(file: IO[bytes], dictionary: Page, compression: str) -> int:
+def longest_text(file: IO[bytes], dictionary: Page, codec: int) -> int:
     """Return the bytes of the longest text of a dictionary; of a large or damaged one, those of all its texts.
 
-    compression: as the footer names that of the column.
+    codec: a number of parquet.thrift's enum, by which the column is compressed.
     """
     if dictionary.size > _DICTIONARY_BYTES:
         return dictionary.size
     file.seek(dictionary.place)
     content, place, longest = file.read(dictionary.stored), 0, 0
     try:
-        if compression != "UNCOMPRESSED":
-            content = pa.decompress(
-                content, dictionary.size, codec=_CODECS.get(compression, compression.lower()), asbytes=True
-            )
-    except (pa.ArrowException, OSError, ValueError):
+        if codec:  # 5 is LZ4 as Hadoop frames it, which cannot be read with it
+            content = pa.decompress(content, dictionary.size, codec=_CODECS[codec], asbytes=True)
+    except (pa.ArrowException, KeyError, OSError, ValueError):
         return dictionary.size
     while place < len(content):  # each text comes after its length
         length = int.from_bytes(content[place : place + _LENGTH_BYTES], "little")
@@ -100,74 +98,9 @@ def _read_header(file: IO[bytes], place: int) -> tuple[dict[int, Any], int]:
     """The fields of the page header at a place, by number, and the length of the header."""
     for limit in (_HEADER_BYTES, _LONG_HEADER_BYTES):
         file.seek(place)
-        reader = _CompactReader(file.read(limit))
+        reader = CompactReader(file.read(limit))
         try:
-            return reader.struct(0), reader.place
+            return reader.struct(_HEADER), reader.place
         except IndexError:
             continue
     raise ValueError(f"no page header at byte {place:,}")
-
-
-class _CompactReader:
-    """Thrift's compact protocol; raises IndexError if the data end too early."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self.place = 0
-
-    def struct(self, depth: int) -> dict[int, Any]:
-        if depth > _DEPTH_LIMIT:
-            raise ValueError("a page header is nested too deep")
-        fields: dict[int, Any] = {}
-        number = 0
-        while head := self._byte():
-            number = number + (head >> 4) if head >> 4 else self._integer()
-            fields[number] = self._value(head & 15, depth)
-        return fields
-
-    def _value(self, kind: int, depth: int) -> Any:
-        match kind:
-            case 1 | 2:  # true, false
-                return kind == 1
-            case 3:
-                return self._byte()
-            case 4 | 5 | 6:
-                return self._integer()
-            case 7:  # double
-                self.place += 8
-            case 8:  # binary
-                length = self._varint()
-                self.place += length
-            case 9 | 10:  # list, set
-                return self._list(depth)
-            case 12:
-                return self.struct(depth + 1)
-            case _:
-                raise ValueError(f"a page header has a field of unknown type {kind}")
-        return None
-
-    def _list(self, depth: int) -> None:
-        head = self._byte()
-        length = self._varint() if head >> 4 == 15 else head >> 4
-        for _ in range(length):
-            if head & 15 in (1, 2):
-                self._byte()
-            else:
-                self._value(head & 15, depth + 1)
-
-    def _byte(self) -> int:
-        self.place += 1
-        return self._data[self.place - 1]
-
-    def _varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._byte()
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    def _integer(self) -> int:
-        value = self._varint()
-        return (value >> 1) ^ -(value & 1)

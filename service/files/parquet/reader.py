@@ -1,7 +1,6 @@
 """Exemplars from Parquet, in record batches: the columns are those of `venn_admit.service.files.arrow.batches`."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,19 +11,9 @@ from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.files.arrow.batches import DAMAGE, check_schema, to_batch, with_extractor
 from venn_admit.service.files.arrow.sizes import affordable_batches
 from venn_admit.service.files.budget import batch_bytes, too_large
-from venn_admit.service.files.parquet.limits import (
-    affordable_rows,
-    check_counts,
-    check_footer,
-    dictionary_columns,
-)
-from venn_admit.service.files.records import (
-    ExemplarBatch,
-    Layout,
-    check_is_file,
-    input_error,
-    reading,
-)
+from venn_admit.service.files.parquet.footer import Footer, read_footer
+from venn_admit.service.files.parquet.limits import affordable_rows, dictionary_columns
+from venn_admit.service.files.records import ExemplarBatch, Layout, input_error, reading
 
 _STREAM_BYTES = 1 << 20
 
@@ -35,44 +24,28 @@ def read_batches(path: Path, layout: Layout, batch_rows: int) -> Iterator[Exempl
     Columns are read through buffers, so that it takes the memory of a batch and some pages, whatever the row groups.
     """
     budget = layout.memory_budget
-    with open_file(path, budget) as file:
-        with reading(path, "parquet file", *DAMAGE):
-            schema = file.schema_arrow
-        check_schema(layout, schema)
-        layout = with_extractor(layout, schema)
-        if not file.metadata.num_rows:
-            raise input_error(path, "table", "at least one row", 0)
-        row_bytes = ((layout.dimension or 0) + layout.class_count) * np.dtype(np.float64).itemsize * 2
-        if row_bytes > batch_bytes(budget):
-            raise too_large(path, "a row", batch_bytes(budget), row_bytes, "use shorter vectors")
-        batch_rows = min(batch_rows, batch_bytes(budget) // row_bytes)
-        first_row = 0
-        for batch in batches_within(path, file, schema.names, batch_rows, budget):
-            yield to_batch(layout, first_row, batch)
-            first_row += batch.num_rows
+    footer = read_footer(path, budget)
+    check_schema(layout, footer.schema)
+    layout = with_extractor(layout, footer.schema)
+    if not footer.row_count:
+        raise input_error(path, "table", "at least one row", 0)
+    row_bytes = ((layout.dimension or 0) + layout.class_count) * np.dtype(np.float64).itemsize * 2
+    if row_bytes > batch_bytes(budget):
+        raise too_large(path, "a row", batch_bytes(budget), row_bytes, "use shorter vectors")
+    batch_rows = min(batch_rows, batch_bytes(budget) // row_bytes)
+    first_row = 0
+    for batch in batches_within(path, footer, footer.schema.names, batch_rows, budget):
+        yield to_batch(layout, first_row, batch)
+        first_row += batch.num_rows
 
 
 def count_rows(path: Path) -> int:
     """Return the number of rows of a Parquet file, from its footer."""
-    with open_file(path, DEFAULT_MEMORY_BUDGET) as file:
-        return int(file.metadata.num_rows)
-
-
-@contextmanager
-def open_file(path: Path, memory_budget: int) -> Iterator[pq.ParquetFile]:
-    """Open a file whose footer is complete and of a size that can be read."""
-    check_is_file(path)
-    with reading(path, "parquet file", *DAMAGE):
-        check_footer(path, memory_budget)
-        file = pq.ParquetFile(path)
-    with file:
-        with reading(path, "parquet file", *DAMAGE):
-            check_counts(file.metadata)
-        yield file
+    return read_footer(path, DEFAULT_MEMORY_BUDGET).row_count
 
 
 def batches_within(
-    path: Path, file: pq.ParquetFile, columns: Sequence[str], batch_rows: int, memory_budget: int
+    path: Path, footer: Footer, columns: Sequence[str], batch_rows: int, memory_budget: int
 ) -> Iterator[pa.RecordBatch]:
     """Yield some columns of a file in batches of at most `batch_rows` rows that fit into memory.
 
@@ -80,11 +53,11 @@ def batches_within(
     does not fit, and for a file with fewer rows than its footer names.
     """
     with reading(path, "parquet file", *DAMAGE):
-        as_dictionaries = dictionary_columns(path, file.metadata)
-        rows = affordable_rows(path, file, columns, as_dictionaries, batch_rows, memory_budget)
+        as_dictionaries = dictionary_columns(path, footer)
+        rows = affordable_rows(path, footer, columns, as_dictionaries, batch_rows, memory_budget)
         source = pq.ParquetFile(
             path,
-            metadata=file.metadata,
+            metadata=footer.metadata,
             read_dictionary=as_dictionaries,
             buffer_size=_STREAM_BYTES,
             pre_buffer=False,
@@ -96,10 +69,13 @@ def batches_within(
         while (batch := _next_batch(path, batches)) is not None:
             yield from affordable_batches(path, batch, read, batch_bytes(memory_budget))
             read += batch.num_rows
-    if read != file.metadata.num_rows:
-        raise input_error(path, "table", f"the {file.metadata.num_rows:,} rows that its footer names", f"{read:,}")
+    if read != footer.row_count:
+        raise input_error(path, "table", f"the {footer.row_count:,} rows that its footer names", f"{read:,}")
 
 
 def _next_batch(path: Path, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
     with reading(path, "parquet file", *DAMAGE):
-        return next(batches, None)
+        batch = next(batches, None)
+        if batch is not None:  # an index is not held against its dictionary when a page is decoded
+            batch.validate(full=True)
+        return batch

@@ -6,7 +6,8 @@ from typing import Any
 
 from venn_admit.service.files.arrow.batches import DAMAGE
 from venn_admit.service.files.arrow.types import to_list
-from venn_admit.service.files.parquet.reader import batches_within, open_file
+from venn_admit.service.files.parquet.footer import read_footer
+from venn_admit.service.files.parquet.reader import batches_within
 from venn_admit.service.files.records import input_error, reading
 
 _COLUMN_LIMIT = 1000
@@ -17,15 +18,14 @@ def read_rows(path: Path, batch_rows: int, memory_budget: int) -> Iterator[dict[
 
     Raises InvalidInputError for a file that cannot be read, or whose columns `check_columns` refuses.
     """
-    with open_file(path, memory_budget) as file:
+    footer = read_footer(path, memory_budget)
+    names = footer.schema.names
+    check_columns(path, names)
+    for batch in batches_within(path, footer, names, batch_rows, memory_budget):
         with reading(path, "parquet file", *DAMAGE):
-            names = file.schema_arrow.names
-        check_columns(path, names)
-        for batch in batches_within(path, file, names, batch_rows, memory_budget):
-            with reading(path, "parquet file", *DAMAGE):
-                columns = [to_list(column) for column in batch.columns]
-            for values in zip(*columns, strict=True):
-                yield dict(zip(names, values, strict=True))
+            columns = [to_list(column) for column in batch.columns]
+        for values in zip(*columns, strict=True):
+            yield dict(zip(names, values, strict=True))
 
 
 def check_columns(path: Path, names: Sequence[str]) -> None:

@@ -18,18 +18,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.service.core.types import UNKNOWN_LABEL, Float32Array, IntArray
-from venn_admit.service.errors import InvalidInputError, VennAdmitError
+from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.files.arrow.batches import DAMAGE as PARQUET_DAMAGE
 from venn_admit.service.files.arrow.types import to_list
 from venn_admit.service.files.budget import batch_bytes, too_large
 from venn_admit.service.files.label_values import ClassNumbers
 from venn_admit.service.files.npz.archive import DAMAGE, StoredArray, open_arrays
-from venn_admit.service.files.parquet.reader import batches_within, open_file
+from venn_admit.service.files.parquet.footer import read_footer
+from venn_admit.service.files.parquet.reader import batches_within
 from venn_admit.service.files.parquet.rows import read_rows
 from venn_admit.service.files.records import Attributes, input_error, plain_attributes, reading
 from venn_admit.service.memory.states.document import NOT_A_WORD, StateDocument
@@ -52,8 +51,8 @@ def holds_states(path: Path) -> bool:
     if path.suffix.lower() != ".parquet" or not path.is_file():
         return False
     try:
-        return "states" in pq.read_schema(path).names
-    except (OSError, pa.ArrowException):  # the reader of texts says what is wrong
+        return "states" in read_footer(path, DEFAULT_MEMORY_BUDGET).schema.names
+    except InvalidInputError:  # the reader of texts says what is wrong
         return False
 
 
@@ -71,8 +70,8 @@ def labelled_in(path: Path) -> frozenset[Kind]:
             with open_arrays(path) as arrays:
                 names = set(arrays)
         else:
-            by_kind, names = _LABEL_COLUMNS, set(pq.read_schema(path).names)
-    except (OSError, pa.ArrowException, VennAdmitError):  # whoever reads the file says what is wrong
+            by_kind, names = _LABEL_COLUMNS, set(read_footer(path, DEFAULT_MEMORY_BUDGET).schema.names)
+    except InvalidInputError:  # whoever reads the file says what is wrong
         return frozenset()
     return frozenset(kind for kind, name in by_kind.items() if name in names)
 
@@ -90,8 +89,7 @@ def has_ids(path: Path, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> bool:
     if path.suffix.lower() == ".npz":
         with open_arrays(path) as arrays:
             return "id" in arrays
-    with open_file(path, memory_budget) as file:
-        return "external_id" in file.schema_arrow.names
+    return "external_id" in read_footer(path, memory_budget).schema.names
 
 
 def document_ids(path: Path, *, kind: Kind, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> Iterator[str]:
@@ -113,14 +111,14 @@ def document_ids(path: Path, *, kind: Kind, memory_budget: int = DEFAULT_MEMORY_
             for row in range(len(lengths)):
                 yield _default_id(path, row) if given is None else str(given.take(1).tolist()[0])
         return
-    with open_file(path, memory_budget) as file:
-        if "external_id" not in file.schema_arrow.names:
-            yield from (_default_id(path, row) for row in range(file.metadata.num_rows))
-            return
-        for batch in batches_within(path, file, ["external_id"], _BATCH_ROWS, memory_budget):
-            with reading(path, "parquet file", *PARQUET_DAMAGE):
-                ids = to_list(batch.column(0))
-            yield from map(str, ids)
+    footer = read_footer(path, memory_budget)
+    if "external_id" not in footer.schema.names:
+        yield from (_default_id(path, row) for row in range(footer.row_count))
+        return
+    for batch in batches_within(path, footer, ["external_id"], _BATCH_ROWS, memory_budget):
+        with reading(path, "parquet file", *PARQUET_DAMAGE):
+            ids = to_list(batch.column(0))
+        yield from map(str, ids)
 
 
 def _default_id(path: Path, row: int) -> str:
