@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.core.names import check_stored_id
 from venn_admit.service.core.types import UNKNOWN_LABEL, IntArray
 from venn_admit.service.errors import Code, InvalidInputError
 from venn_admit.service.files.arrow.batches import DAMAGE
@@ -21,7 +22,7 @@ from venn_admit.service.files.budget import OBJECT_BYTES, Place, too_large
 from venn_admit.service.files.label_values import ClassNumbers
 from venn_admit.service.files.parquet.footer import read_footer
 from venn_admit.service.files.parquet.reader import batches_within
-from venn_admit.service.files.records import check_id, check_is_file, duplicate_ids, input_error, reading
+from venn_admit.service.files.records import check_is_file, duplicate_ids, input_error, reading
 
 SELECTIONS = ("random", "selected")
 COLUMNS = ("external_id", "label", "selection")
@@ -264,7 +265,11 @@ def _external_ids(place: Place, values: list[Any]) -> list[str]:
         where = f"row {row}, external_id"
         if value is None:
             raise input_error(place, where, "text", "nothing", "name the exemplar that the label belongs to")
-        ids.append(check_id(place, where, str(value)))
+        ids.append(str(value))
+        try:
+            check_stored_id(ids[-1])
+        except ValueError as error:
+            raise input_error(place, where, *error.args) from None
     for external_id, rows in duplicate_ids(ids).items():
         raise input_error(
             place, f"rows {rows[0]} and {rows[1]}, external_id", "every id once", f"{external_id!r} twice"

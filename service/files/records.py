@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from venn_admit.service.core.content import content_digests
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.core.names import ID_LENGTH_LIMIT, check_new_id, check_printable, check_text, is_label
 from venn_admit.service.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from venn_admit.service.errors import Code, InvalidInputError
 from venn_admit.service.files.budget import Place
 from venn_admit.service.files.default_ids import DefaultIds
 from venn_admit.service.files.label_values import ClassNumbers
 
-ID_LENGTH_LIMIT = 1000
 NESTING_LIMIT = 100
 VERSION_RULE = "1 to 200 printable characters, without spaces around them"
 _VERSION_LENGTH = 200
@@ -172,7 +172,7 @@ def is_version(extractor: str) -> bool:
     >>> [is_version(text) for text in ("sha256:9f2c", "", " v2", "a\nb")]
     [True, False, False, False]
     """
-    return 1 <= len(extractor) <= _VERSION_LENGTH and extractor.isprintable() and extractor == extractor.strip()
+    return is_label(extractor, _VERSION_LENGTH)
 
 
 def duplicate_ids(external_ids: Iterable[str]) -> dict[str, list[int]]:
@@ -235,7 +235,7 @@ def _checked_labels(
 
 
 def _checked_ids(layout: Layout, first_row: int, values: Sequence[str | None]) -> list[str]:
-    if _are_storable(values):
+    if _are_ids(values):
         return list(values)
     checked = []
     for row, value in enumerate(values, start=first_row):
@@ -246,7 +246,7 @@ def _checked_ids(layout: Layout, first_row: int, values: Sequence[str | None]) -
     return checked
 
 
-def _are_storable(values: Sequence[str | None]) -> TypeGuard[Sequence[str]]:
+def _are_ids(values: Sequence[str | None]) -> TypeGuard[Sequence[str]]:
     """Whether `check_id` would accept all values. Checking them together is several times as fast as one by one."""
     if None in values:
         return False
@@ -255,7 +255,7 @@ def _are_storable(values: Sequence[str | None]) -> TypeGuard[Sequence[str]]:
     if not 1 <= min(lengths, default=1) <= max(lengths, default=1) <= ID_LENGTH_LIMIT:
         return False
     try:
-        check_text("".join(texts))
+        check_printable("".join(texts))
     except ValueError:
         return False
     return True
@@ -269,25 +269,12 @@ def _checked_document_ids(layout: Layout, first_row: int, values: Sequence[str |
 
 
 def check_id(place: Place, where: str, value: str) -> str:
-    """Return an id that Postgres can store; raise InvalidInputError at any other."""
-    if not 1 <= len(value) <= ID_LENGTH_LIMIT:
-        expected = f"1 to {ID_LENGTH_LIMIT:,} characters"
-        raise input_error(place, where, expected, f"{len(value):,}")
+    """Return the id of a new exemplar or document; raise InvalidInputError for one that it may not have."""
     try:
-        check_text(value)
+        check_new_id(value)
     except ValueError as error:
         raise input_error(place, where, *error.args) from None
     return value
-
-
-def check_text(value: str) -> None:
-    """Raise ValueError(expected, got) if Postgres could not store the text."""
-    if "\0" in value:
-        raise ValueError("text without NUL characters", ascii(value[:80]))
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise ValueError("text that UTF-8 can encode", ascii(value[:80])) from None
 
 
 def plain_attributes(place: Place, row: int, attributes: Attributes) -> Attributes:

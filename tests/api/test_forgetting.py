@@ -1,8 +1,11 @@
 """Exemplars are forgotten and classifiers deleted over HTTP, once, by whoever may; the ledger says so without ids."""
 
+from sqlalchemy import text
+
 from tests.api.service import OWN, Service, check_problem
-from tests.cli.samples import NAME
+from tests.cli.samples import CLASS_COUNT, DIMENSION, NAME
 from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.store.database.engine import connect
 
 
 def test_exemplars_are_forgotten(service: Service) -> None:
@@ -23,6 +26,21 @@ def test_exemplars_are_forgotten(service: Service) -> None:
     events = service.get("/v1/audit", key=Scope.ADMIN)
     assert {"post_forget", "forget_exemplars"} <= {one["action"] for one in events.json()["events"]}
     assert "held-out-3" not in events.text
+
+
+def test_a_stored_id_with_control_characters_is_labelled_and_forgotten(service: Service) -> None:
+    """Earlier versions took such ids from files; no new exemplar may have one."""
+    stored = "held\tout\n3"
+    with connect(service.runtime.engine) as connection:
+        rename = "UPDATE exemplar SET external_id = :new WHERE external_id = 'held-out-3'"
+        assert connection.execute(text(rename), {"new": stored}).rowcount == 1
+        connection.commit()
+    told = service.post(f"{OWN}/labels", {"labels": [{"external_id": stored, "label": 0}]})
+    assert (told.status_code, told.json()["rows"]) == (200, 1), told.text
+    assert service.post(f"{OWN}/exemplars/forget", {"ids": [stored]}).json()["exemplars"] == 1
+    new = {"external_id": stored, "logits": [0.0] * CLASS_COUNT, "vector": [0.0] * DIMENSION, "label": 0}
+    refused = service.post(f"{OWN}/exemplars", {"exemplars": [new], "split": "train"})
+    check_problem(refused, 422, "invalid-request")
 
 
 def test_a_classifier_is_deleted(service: Service) -> None:

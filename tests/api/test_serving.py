@@ -199,6 +199,7 @@ def test_the_life_of_a_key(own_ingested: Program) -> None:
     [
         (("x", "--scope", "all"), 2, "scope: expected read, score, write, admin, got 'all'"),
         (("", "--scope", "read"), 2, "name: expected 1 to 100 printable characters"),
+        ((" ", "--scope", "read"), 2, "name: expected 1 to 100 printable characters"),
         (("a\x07", "--scope", "read"), 2, "name: expected"),
         (("x", "--scope", "read", "--classifier", "none"), 3, "no classifier is named 'none'"),
         (("x", "--scope", "read", "--expires", 0), 2, f"expires: expected 1 to {MOST_DAYS} days, got 0"),

@@ -75,6 +75,9 @@ def test_a_classifier_is_renamed(service: Service) -> None:
     seen = service.get(SETTINGS).headers["etag"]
     check_problem(change(service, "PATCH", SETTINGS, tag=seen, body=new, key=Scope.WRITE), 403, "forbidden")
     check_problem(change(service, "PATCH", SETTINGS, tag=seen, body={"classifier": ""}), 422, "invalid-request")
+    for unreachable in ("film/tv", ".."):
+        refused = change(service, "PATCH", SETTINGS, tag=seen, body={"classifier": unreachable})
+        check_problem(refused, 422, "invalid-input", "printable characters, without /")
     done = change(service, "PATCH", SETTINGS, tag=seen, body=new)
     assert done.status_code == 200, done.text
     assert done.json()["classifier"] == "reviews of 2026"

@@ -261,5 +261,5 @@ class TestRename:
         with nothing_stored(own_ingested):
             check_refusal(own_ingested("rename", NAME, "other"), 2, "a classifier named 'other' exists already")
             check_refusal(own_ingested("rename", "nothing", "new"), 3, "no classifier is named 'nothing'")
-            for name in ("", " a", "a" * 101, "a\nb"):
+            for name in ("", " a", "a" * 101, "a\nb", "a/b", ".."):
                 check_refusal(own_ingested("rename", NAME, name), 2, "name: expected 1 to 100 printable characters")

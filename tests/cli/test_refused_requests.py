@@ -93,11 +93,17 @@ def test_a_classifier_that_cannot_be(ingested: Program, changed: tuple[object, .
         check_refusal(outcome, INVALID, saying)
 
 
-@pytest.mark.parametrize("name", ["", " other", "ot\nher", "ot\udcffher", "x" * 101])
+@pytest.mark.parametrize(
+    "name", ["", " ", " other", "ot\nher", "ot\u0085her", "ot\udcffher", "x" * 101, "film/tv", "/", ".", ".."]
+)
 def test_a_name_that_cannot_be(ingested: Program, name: str) -> None:
     with nothing_stored(ingested):
         outcome = ingested("create", name, "--classes", "red,green", "--dim", DIMENSION)
-        check_refusal(outcome, INVALID, "name: expected 1 to 100 printable characters, got")
+        check_refusal(
+            outcome,
+            INVALID,
+            "name: expected 1 to 100 printable characters, without / and spaces around them, and neither",
+        )
 
 
 def test_a_name_that_is_taken(ingested: Program) -> None:

@@ -32,12 +32,12 @@ def test_create_tells_people(program: Program) -> None:
     assert (outcome.code, outcome.stdout) == (0, "Created classifier other: 2 classes, D = 3, K = 7.\n")
 
 
-@pytest.mark.parametrize("name", ["[/b]", "[red]x", ":smile:", "ünï 你好", "%(s)s {0}", "'; --"])
+@pytest.mark.parametrize("name", ["[b]", "[red]x", ":smile:", "ünï 你好", "%(s)s {0}", "'; --"])
 def test_any_name_will_do(program: Program, tmp_path: Path, name: str) -> None:
     assert f"Created classifier {name}: " in program("create", name, "--classes", "[/b],:+1:", "--dim", 8).stdout
     columns = samples.take(samples.train(), slice(5))
     columns["logits"], columns["label"] = columns["logits"][:, :2], columns["label"] % 2
-    path = samples.save(tmp_path, f"{name.replace('/', '[end]')}.npz", columns)
+    path = samples.save(tmp_path, f"{name}.npz", columns)
     outcome = program("ingest", name, path, "--split", "train")
     assert (outcome.code, outcome.stdout) == (0, f"{path.name}: 5 rows, 5 new (train 5).\n")
 

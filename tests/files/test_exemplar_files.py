@@ -31,6 +31,7 @@ NAMES = {
 
 finite_float32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
 storable_text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
+ids = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=20)
 
 
 @pytest.fixture(params=SUFFIXES)
@@ -98,7 +99,7 @@ class TestRoundTrip:
             "vector": vectors,
             "logits": vectors[::-1].copy(),
             "label": data.draw(hnp.arrays(np.int8, rows, elements=st.integers(-1, 1))),
-            "external_id": np.array(data.draw(st.lists(storable_text, min_size=rows, max_size=rows))),
+            "external_id": np.array(data.draw(st.lists(ids, min_size=rows, max_size=rows))),
             "text": np.array(data.draw(st.lists(storable_text, min_size=rows, max_size=rows))),
         }
         with tempfile.TemporaryDirectory() as folder:
@@ -112,8 +113,8 @@ class TestRoundTrip:
         assert read_back.tobytes() == vectors.tobytes()  # -0.0 and subnormal numbers included
         assert np.concatenate([batch.logits for batch in batches]).tobytes() == vectors[::-1].tobytes()
         assert np.concatenate([batch.labels for batch in batches]).tolist() == columns["label"].tolist()
-        ids = [external_id for batch in batches for external_id in batch.external_ids]
-        assert ids == columns["external_id"].tolist()
+        read_ids = [external_id for batch in batches for external_id in batch.external_ids]
+        assert read_ids == columns["external_id"].tolist()
         attributes = [row for batch in batches for row in batch.attributes]
         assert attributes == [{"text": text} for text in columns["text"].tolist()]
 
@@ -208,6 +209,8 @@ class TestValues:
             ("", ["expected 1 to 1,000 characters, got 0"]),
             ("x" * 1001, ["expected 1 to 1,000 characters, got 1,001"]),
             ("a\0b", ["expected text without NUL characters", "a\\x00b"]),
+            ("a\tb", ["expected text without control characters", "a\\tb"]),
+            ("a\x9bb", ["expected text without control characters", "a\\x9bb"]),
         ],
     )
     @pytest.mark.parametrize("column", ["external_id", "document_id"])

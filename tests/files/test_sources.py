@@ -56,6 +56,17 @@ def path(tmp_path: Path) -> Path:
 
 
 class TestExemplars:
+    @pytest.mark.parametrize(("column", "argument"), [("external_id", "ids"), ("document_id", "documents")])
+    def test_a_new_id_has_no_control_characters(self, column: str, argument: str) -> None:
+        columns = sample()
+        columns[column] = np.array([*columns[column][:-1], "a\x07b"])
+        saying = "row 6, {}: expected text without control characters, got 'a\\\\x07b'"
+        with pytest.raises(InvalidInputError, match=saying.format(argument)):
+            batches(array_source(columns))
+        table = pa.table({name: list(values) for name, values in columns.items()})
+        with pytest.raises(InvalidInputError, match=saying.format(column)):
+            batches(ArrowSource("table", table))
+
     def test_all_sources_hold_the_same_rows(self, path: Path) -> None:
         table = pq.read_table(path)
         expected = rows_of(batches(FileSource(path)))

@@ -8,7 +8,6 @@ from pydantic import ConfigDict, Field, StringConstraints
 from venn_admit.service.api.models.common import (
     LARGEST_INTEGER,
     LARGEST_KEY,
-    PRINTABLE,
     WHOLE,
     AnswerPage,
     Decimals,
@@ -19,6 +18,7 @@ from venn_admit.service.api.models.common import (
     Name,
     Number,
 )
+from venn_admit.service.core.names import PRINTABLE
 
 ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
 

@@ -4,17 +4,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
+from venn_admit.service.core.names import ID_LENGTH_LIMIT, NAME_LENGTH_LIMIT, PRINTABLE, STORABLE
+
 # A key of the database, or a count.
 LARGEST_KEY = 2**63 - 1
 LARGEST_INTEGER = 2**31 - 1
 
 Key = Annotated[int, Field(ge=1, le=LARGEST_KEY)]
 
-# Without control characters: Postgres stores no NUL, and no terminal is to run what a text holds.
-PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
-Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=PRINTABLE)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=NAME_LENGTH_LIMIT, pattern=PRINTABLE)]
 Extractor = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)]
-ExternalId = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
+StoredId = Annotated[str, StringConstraints(min_length=1, max_length=ID_LENGTH_LIMIT, pattern=STORABLE)]
+ExternalId = Annotated[str, StringConstraints(min_length=1, max_length=ID_LENGTH_LIMIT, pattern=PRINTABLE)]
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 # JSON has no infinities and no NaN: they are texts.

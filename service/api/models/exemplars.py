@@ -4,12 +4,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from venn_admit.service.api.models.common import PRINTABLE, ClassNumber, ExternalId, Extractor, Finite, Given, Model
+from venn_admit.service.api.models.common import (
+    ClassNumber,
+    ExternalId,
+    Extractor,
+    Finite,
+    Given,
+    Model,
+    StoredId,
+)
+from venn_admit.service.core.names import PRINTABLE, STORABLE
 
 MOST_EXEMPLARS = 1000
 MOST_LABELS = 5000
 
-_Text = Annotated[str, StringConstraints(max_length=100_000, pattern=r"^[^\x00]*$")]
+_Text = Annotated[str, StringConstraints(max_length=100_000, pattern=STORABLE)]
 _Scalar = bool | Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] | Finite | _Text | None
 _ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
 
@@ -74,7 +83,7 @@ class IngestedAnswer(Model):
 class NewLabel(Given):
     """A label of a stored exemplar."""
 
-    external_id: ExternalId = Field(examples=["review-1"])
+    external_id: StoredId = Field(examples=["review-1"])
     label: ClassNumber | _ClassName | None = Field(
         description="Its class, by number or name; null takes the stored label back, if `retract` is true.",
         examples=["positive"],

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from venn_admit.service.api.models.common import ExternalId, Given, Model
+from venn_admit.service.api.models.common import Given, Model, StoredId
 
 MOST_IDS = 5000
 
@@ -10,10 +10,10 @@ MOST_IDS = 5000
 class ExemplarsToForget(Given):
     """Exemplars to forget, in every generation: all of them, or none if an id is unknown."""
 
-    ids: list[ExternalId] = Field(
+    ids: list[StoredId] = Field(
         default=[], max_length=MOST_IDS, description="Of exemplars.", examples=[["review-1", "review-2"]]
     )
-    documents: list[ExternalId] = Field(
+    documents: list[StoredId] = Field(
         default=[], max_length=MOST_IDS, description="Of documents, all of whose exemplars are meant.", examples=[[]]
     )
     missing_ok: bool = Field(default=False, description="Leave unknown ids out.", examples=[False])

@@ -6,7 +6,7 @@ from fastapi import Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from venn_admit.service.api.incoming import given_points
-from venn_admit.service.api.models.common import LARGEST_KEY, PRINTABLE
+from venn_admit.service.api.models.common import LARGEST_KEY
 from venn_admit.service.api.models.decisions import (
     DecidedPointsAnswer,
     DecideRequest,
@@ -27,6 +27,7 @@ from venn_admit.service.api.routes.parts import (
     runtime_of,
 )
 from venn_admit.service.api.security.guard import needs
+from venn_admit.service.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.service.flows.decisions.decide_row import decide_points
 from venn_admit.service.flows.decisions.listing import find_decision, list_decisions, show_decision
 from venn_admit.service.flows.decisions.replay import replay
@@ -85,7 +86,13 @@ def get_decisions(
     calibration: CalibrationNumber = None,
     external_id: Annotated[
         str | None,
-        Query(min_length=1, max_length=1000, pattern=PRINTABLE, description="Of one exemplar.", examples=["review-1"]),
+        Query(
+            min_length=1,
+            max_length=ID_LENGTH_LIMIT,
+            pattern=STORABLE,
+            description="Of one exemplar.",
+            examples=["review-1"],
+        ),
     ] = None,
     admitted: Annotated[
         bool | None, Query(description="Admitted ones alone, or rejected ones alone.", examples=[True])

@@ -4,16 +4,23 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 
-from venn_admit.service.api.models.common import LARGEST_KEY, PRINTABLE, ProblemAnswer
+from venn_admit.service.api.models.common import LARGEST_KEY, ProblemAnswer
 from venn_admit.service.api.paging import DEFAULT_PAGE, LARGEST_PAGE
 from venn_admit.service.api.problems import MEDIA_TYPE
 from venn_admit.service.api.security.guard import GuardedRoute
+from venn_admit.service.core.names import NAME_LENGTH_LIMIT, PRINTABLE
 from venn_admit.service.files.output.exports import finite_json
 from venn_admit.service.runtime import Runtime
 
 ClassifierName = Annotated[
     str,
-    Path(min_length=1, max_length=100, pattern=PRINTABLE, description="The classifier's name.", examples=["reviews"]),
+    Path(
+        min_length=1,
+        max_length=NAME_LENGTH_LIMIT,
+        pattern=PRINTABLE,
+        description="The classifier's name.",
+        examples=["reviews"],
+    ),
 ]
 Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="The most rows of the page.", examples=[100])]
 Cursor = Annotated[

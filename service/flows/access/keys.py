@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row
 
+from venn_admit.service.core.names import NAME_LENGTH_LIMIT, is_label
 from venn_admit.service.errors import Code, InvalidInputError, NotFoundError
 from venn_admit.service.store.access import audit, keys
 from venn_admit.service.store.access.audit import Event, Origin
@@ -21,7 +22,6 @@ from venn_admit.service.store.exemplars import classifiers
 
 SECRET_BYTES = 32
 MOST_DAYS = 3650
-_NAME_LENGTH = 100
 KEY_PREFIX = "va_"
 # Prefix, number and secret: a form that programs that look for leaked secrets can be told.
 _TEXT = re.compile(rf"{KEY_PREFIX}([1-9][0-9]{{0,17}})_([0-9a-f]{{64}})", re.ASCII)
@@ -85,8 +85,9 @@ def create(
         InvalidInputError: A value is out of range, or a generation is named rather than a classifier.
         NotFoundError: There is no such classifier.
     """
-    if not 1 <= len(name) <= _NAME_LENGTH or not name.isprintable():
-        raise InvalidInputError(f"name: expected 1 to {_NAME_LENGTH} printable characters, got {name!a}")
+    if not is_label(name, NAME_LENGTH_LIMIT):
+        expected = f"1 to {NAME_LENGTH_LIMIT} printable characters, without spaces around them"
+        raise InvalidInputError(f"name: expected {expected}, got {name!a}")
     if scope not in list(Scope):
         raise InvalidInputError(f"scope: expected {', '.join(Scope)}, got {scope!a}")
     if days is not None and not 1 <= days <= MOST_DAYS:

@@ -5,13 +5,14 @@ from decimal import Decimal
 
 from sqlalchemy import Connection, Engine
 
+from venn_admit.service.core.names import NAME_LENGTH_LIMIT, is_name
 from venn_admit.service.core.splits import DEFAULT_KNN_SHARE, DEFAULT_MC_SHARE, LOGITS_ONLY_MC_SHARE
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.files.label_values import check_class_names
 from venn_admit.service.files.records import VERSION_RULE, is_version
 from venn_admit.service.store.database.engine import transaction
 from venn_admit.service.store.exemplars import classifiers
-from venn_admit.service.store.exemplars.classifiers import LONGEST_NAME, Classifier
+from venn_admit.service.store.exemplars.classifiers import Classifier
 
 LONGEST_VECTOR = 16_000  # pgvector's own limit
 MOST_NEIGHBOURS = 10_000  # stored for every exemplar
@@ -104,7 +105,10 @@ def check_extractor(extractor: str) -> None:
 
 def check_name(name: str) -> None:
     """Raise InvalidInputError unless a classifier may have this name."""
-    if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
-        raise InvalidInputError(f"name: expected 1 to {LONGEST_NAME} printable characters, got {name!a}")
+    if not is_name(name):
+        raise InvalidInputError(
+            f"name: expected 1 to {NAME_LENGTH_LIMIT} printable characters, without / and spaces around them, and "
+            f"neither . nor .., got {name!a}"
+        )
     if classifiers.addressed(name)["generation"] is not None:
         raise InvalidInputError(f"name: expected no @ with a number at the end, which names a generation, got {name!a}")

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.service.core.names import check_text
 from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.files.records import check_id, check_text, input_error, plain_attributes
+from venn_admit.service.files.records import check_id, input_error, plain_attributes
 from venn_admit.service.memory.states.document import TOKENS_CUT
 from venn_admit.service.memory.states.index import Kind
 from venn_admit.service.memory.texts.conll import CONLL_ENDINGS, read_conll

@@ -14,10 +14,10 @@ from uuid import UUID
 from sqlalchemy import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
+from venn_admit.service.core.names import NAME_LENGTH_LIMIT
 from venn_admit.service.errors import Code, ConflictError, InvalidInputError, NotFoundError
 from venn_admit.service.store.database.statements import statement
 
-LONGEST_NAME = 100
 _ADDRESS = re.compile(r"(?P<shared_name>.+)@(?P<generation>[1-9][0-9]{0,8})")
 
 
@@ -190,10 +190,10 @@ def require_free(connection: Connection, classifier: Classifier, name: str, coun
     Raises InvalidInputError if the name is too long for that.
     """
     addresses = [f"{name}@{number}" for number in range(1, count + 1)]
-    if len(addresses[-1]) > LONGEST_NAME:
+    if len(addresses[-1]) > NAME_LENGTH_LIMIT:
         raise InvalidInputError(
-            f"name: expected at most {LONGEST_NAME} characters of {addresses[-1]!r}, which the generation is called, "
-            f"got {len(addresses[-1])}; rename the classifier first"
+            f"name: expected at most {NAME_LENGTH_LIMIT} characters of {addresses[-1]!r}, which the generation is "
+            f"called, got {len(addresses[-1])}; rename the classifier first"
         )
     parameters = {"names": addresses, "first_id": classifier.first_id}
     taken = connection.execute(statement("classifiers.names_of_others"), parameters).scalars().first()

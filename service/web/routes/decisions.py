@@ -4,12 +4,13 @@ from typing import Annotated, Literal
 
 from fastapi import Query, Request, Response
 
-from venn_admit.service.api.models.common import LARGEST_KEY, PRINTABLE
+from venn_admit.service.api.models.common import LARGEST_KEY
 from venn_admit.service.api.paging import key_before
 from venn_admit.service.api.paging import page as page_of
 from venn_admit.service.api.routes.decisions import DecisionNumber
 from venn_admit.service.api.routes.parts import ClassifierName, Cursor
 from venn_admit.service.api.security.guard import needs
+from venn_admit.service.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.flows.decisions.listing import find_decision, list_decisions, show_decision
 from venn_admit.service.flows.decisions.replay import replay
@@ -33,7 +34,7 @@ def get_decisions(
     classifier: ClassifierName,
     cursor: Cursor = None,
     calibration: Annotated[str, Query(max_length=20)] = "",
-    external_id: Annotated[str, Query(max_length=1000, pattern=PRINTABLE)] = "",
+    external_id: Annotated[str, Query(max_length=ID_LENGTH_LIMIT, pattern=STORABLE)] = "",
     outcome: Literal["", "admitted", "rejected"] = "",
 ) -> Response:
     """List stored decisions, the newest first; an empty field asks for any."""

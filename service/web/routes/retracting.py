@@ -7,11 +7,11 @@ from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.service.api.incoming import label_source
-from venn_admit.service.api.models.common import PRINTABLE
 from venn_admit.service.api.models.exemplars import NewLabel, NewLabels
 from venn_admit.service.api.problems import answer_to_error
 from venn_admit.service.api.routes.parts import ClassifierName
 from venn_admit.service.api.security.guard import needs
+from venn_admit.service.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.service.errors import VennAdmitError
 from venn_admit.service.flows.exemplars.known_labels import known_label
 from venn_admit.service.flows.exemplars.label import label
@@ -28,7 +28,7 @@ routes = router()
 def get_known(
     request: Request,
     classifier: ClassifierName,
-    external_id: Annotated[str, Query(max_length=1000, pattern=PRINTABLE)] = "",
+    external_id: Annotated[str, Query(max_length=ID_LENGTH_LIMIT, pattern=STORABLE)] = "",
 ) -> Response:
     """Show the label of an exemplar, and what taking it back changes."""
     try:

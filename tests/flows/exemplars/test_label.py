@@ -4,13 +4,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from sqlalchemy import text
 
 from tests.running import EXAMPLES, Arrays, Bench
 from venn_admit.service.core.splits import assign_splits
 from venn_admit.service.errors import InvalidInputError, NotFoundError
 from venn_admit.service.files.label_sources import LabelFile
 from venn_admit.service.flows.exemplars.label import LabelResult, label
+from venn_admit.service.flows.removal.forget import forget
+from venn_admit.service.store.database.engine import connect
 
 IDS = tuple(f"tweet-{row}" for row in range(400))
 CURRENT = """
@@ -81,6 +86,22 @@ def test_random_labels_calibrate_in_the_split_of_the_hash(scored: Bench) -> None
     assert done.joined == {split: expected.count(split) for split in set(expected)}
     assert events(scored, IDS[0]) == [(int(tweets()["y"][0]), "random", "labels.csv")]
     assert state(scored, IDS[200]) == ("scored", None)
+
+
+def test_an_id_with_control_characters_that_was_stored_can_be_labelled_and_forgotten(scored: Bench) -> None:
+    """Earlier versions took such ids, which no new exemplar may have."""
+    with connect(scored.engine) as connection:
+        for old, new in ((IDS[0], "tab\there"), (IDS[1], "line\nbreak")):
+            rename = "UPDATE exemplar SET external_id = :new WHERE external_id = :old"
+            connection.execute(text(rename), {"old": old, "new": new})
+        connection.commit()
+    give(scored, {"tab\there": 1})
+    path = scored.folder / "labels.parquet"
+    pq.write_table(pa.table({"external_id": ["line\nbreak"], "label": [0]}), path)
+    label(scored.engine, "reviews", LabelFile(path), selection="random", retract=False)
+    assert (state(scored, "tab\there")[1], state(scored, "line\nbreak")[1]) == (1, 0)
+    done = forget(scored.engine, scored.cache, "reviews", ["tab\there", "line\nbreak"], chunk_rows=100)
+    assert done.exemplars == 2
 
 
 def test_tokens_of_a_document_stay_in_one_split(scored: Bench) -> None:
