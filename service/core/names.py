@@ -13,20 +13,34 @@ STORABLE = r"^[^\x00]*$"
 
 
 def check_new_id(value: str) -> None:
-    r"""Raise ValueError(expected, got) unless an exemplar or a document may be given this id.
+    r"""Check that an exemplar or a document may be given an id.
 
-    >>> check_new_id("a\tb")
-    Traceback (most recent call last):
-    ValueError: ('text without control characters', "'a\\tb'")
+    Args:
+        value: The id.
+
+    Raises:
+        ValueError: It has no characters, too many, control characters, or what Postgres could not store. Its arguments
+            are what was expected and what was received.
+
+    Examples:
+        >>> check_new_id("a\tb")
+        Traceback (most recent call last):
+        ValueError: ('text without control characters', "'a\\tb'")
     """
     _check_length(value)
     check_printable(value)
 
 
 def check_stored_id(value: str) -> None:
-    """Raise ValueError(expected, got) unless an exemplar may have this id; earlier versions stored control characters.
+    """Check that an exemplar may have an id; earlier versions stored ids with control characters.
 
     What only refers to exemplars takes these too, so that each can be labelled and forgotten.
+
+    Args:
+        value: The id.
+
+    Raises:
+        ValueError: As `check_new_id` does, except for control characters.
     """
     _check_length(value)
     check_text(value)
@@ -38,14 +52,28 @@ def _check_length(value: str) -> None:
 
 
 def check_printable(value: str) -> None:
-    """Raise ValueError(expected, got) if a text has control characters, or if Postgres could not store it."""
+    """Check that a text has no control characters, and that Postgres can store it.
+
+    Args:
+        value: The text.
+
+    Raises:
+        ValueError: It has, or Postgres cannot. Its arguments are those of `check_new_id`.
+    """
     check_text(value)
     if re.search(f"[{_CONTROL}]", value):
         raise ValueError("text without control characters", ascii(value[:80]))
 
 
 def check_text(value: str) -> None:
-    """Raise ValueError(expected, got) if Postgres could not store the text."""
+    """Check that Postgres can store a text.
+
+    Args:
+        value: The text.
+
+    Raises:
+        ValueError: It cannot. Its arguments are those of `check_new_id`.
+    """
     if "\0" in value:
         raise ValueError("text without NUL characters", ascii(value[:80]))
     try:
@@ -54,19 +82,28 @@ def check_text(value: str) -> None:
         raise ValueError("text that UTF-8 can encode", ascii(value[:80])) from None
 
 
-def is_label(text: str, most: int) -> bool:
-    r"""Return whether a text has 1 to `most` printable characters, without spaces around them.
+def is_title(text: str, most: int) -> bool:
+    r"""Return whether a text consists of printable characters, without spaces around them.
 
-    >>> [is_label(text, 9) for text in ("film", "", " film", "a\nb", "a long name")]
-    [True, False, False, False, False]
+    Args:
+        text: The text.
+        most: The characters that it may have.
+
+    Examples:
+        >>> [is_title(text, 9) for text in ("film", "", " film", "a\nb", "a long name")]
+        [True, False, False, False, False]
     """
     return 1 <= len(text) <= most and text.isprintable() and text == text.strip()
 
 
 def is_name(text: str) -> bool:
-    """Return whether a classifier may have this name, which is also a part of paths over HTTP and on the page.
+    """Return whether a classifier may have a name, which is also a part of paths over HTTP and on the page.
 
-    >>> [is_name(text) for text in ("film", "film/tv", ".", "..", "...")]
-    [True, False, False, False, True]
+    Args:
+        text: The name.
+
+    Examples:
+        >>> [is_name(text) for text in ("film", "film/tv", ".", "..", "...")]
+        [True, False, False, False, True]
     """
-    return is_label(text, NAME_LENGTH_LIMIT) and "/" not in text and text not in (".", "..")
+    return is_title(text, NAME_LENGTH_LIMIT) and "/" not in text and text not in (".", "..")

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from venn_admit.service.core.content import content_digests
 from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.names import ID_LENGTH_LIMIT, check_new_id, check_printable, check_text, is_label
+from venn_admit.service.core.names import ID_LENGTH_LIMIT, check_new_id, check_printable, check_text, is_title
 from venn_admit.service.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from venn_admit.service.errors import Code, InvalidInputError
 from venn_admit.service.files.budget import Place
@@ -172,7 +172,7 @@ def is_version(extractor: str) -> bool:
     >>> [is_version(text) for text in ("sha256:9f2c", "", " v2", "a\nb")]
     [True, False, False, False]
     """
-    return is_label(extractor, _VERSION_LENGTH)
+    return is_title(extractor, _VERSION_LENGTH)
 
 
 def duplicate_ids(external_ids: Iterable[str]) -> dict[str, list[int]]:

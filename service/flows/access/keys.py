@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row
 
-from venn_admit.service.core.names import NAME_LENGTH_LIMIT, is_label
+from venn_admit.service.core.names import NAME_LENGTH_LIMIT, is_title
 from venn_admit.service.errors import Code, InvalidInputError, NotFoundError
 from venn_admit.service.store.access import audit, keys
 from venn_admit.service.store.access.audit import Event, Origin
@@ -85,7 +85,7 @@ def create(
         InvalidInputError: A value is out of range, or a generation is named rather than a classifier.
         NotFoundError: There is no such classifier.
     """
-    if not is_label(name, NAME_LENGTH_LIMIT):
+    if not is_title(name, NAME_LENGTH_LIMIT):
         expected = f"1 to {NAME_LENGTH_LIMIT} printable characters, without spaces around them"
         raise InvalidInputError(f"name: expected {expected}, got {name!a}")
     if scope not in list(Scope):
