@@ -135,7 +135,7 @@ def test_an_audit_of_the_index_asks_for_a_calibration_with_bands(by_abers: Progr
     assert by_abers("index", "create", NAME).code == 0
     outcome = by_abers("index", "audit", NAME)
     assert outcome.code != 0
-    assert "is by the method venn-abers, expected one by venn-admit" in " ".join(outcome.stderr.split())
+    assert "is by the method venn-abers, expected the method venn-admit" in " ".join(outcome.stderr.split())
 
 
 def test_what_is_listed_and_exported(by_abers: Program, tmp_path: Path) -> None:
