@@ -229,6 +229,8 @@ BRACKETS = '{"a": ' + "[" * 50 + "]" * 50 + "}"
 
 parquet_with("dictionary of a longer text", lambda: columns(ROWS, text=repeated(LONG * 8, ROWS)))
 parquet_with("plain longer text", lambda: columns(2, text=[LONG * 8, "x"]), use_dictionary=False, compression="zstd")
+parquet_with("plain longer text in a column with a dot", lambda: columns(2) | {"a.b": [LONG * 32, "x"]},
+             use_dictionary=False, compression="zstd")  # fmt: skip
 parquet_with("long ids", lambda: columns(external_id=repeated(LONG, ROWS)))
 parquet_with("list of repeated texts", lambda: columns(1, tags=pa.ListArray.from_arrays(
     pa.array([0, 4000], pa.int32()), repeated("y" * 100_000, 4000))))  # fmt: skip

@@ -94,5 +94,5 @@ def _footer_bytes(path: Path, limit: int) -> bytes:
 
 
 def _chunk(column: dict[int, int]) -> Chunk:
-    start = min(offset for offset in (column[9], column.get(11, 0)) if offset)
+    start = min((offset for offset in (column[9], column.get(11, 0)) if offset), default=0)
     return Chunk(start, column[7], column[5], column[4])

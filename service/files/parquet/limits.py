@@ -44,11 +44,13 @@ def affordable_rows(
     columns: names of the columns to read. as_dictionaries: paths of the columns whose texts stay in dictionaries.
     """
     rows = batch_rows
+    # A name may have a dot itself; it then is the whole path, or the start of it.
+    starts = tuple(f"{name}." for name in columns)
     with path.open("rb") as stream:
         for group, row_group in enumerate(footer.row_groups):
             held = 0
             for column, chunk in zip(footer.metadata.schema, row_group, strict=True):
-                if column.path.partition(".")[0] not in columns:
+                if not f"{column.path}.".startswith(starts):
                     continue
                 holds_texts = column.physical_type == "BYTE_ARRAY"
                 pages = _Pages.read(stream, chunk, texts=holds_texts and column.path not in as_dictionaries)
