@@ -229,7 +229,7 @@ class Classifier(StoredClassifier):
             "alpha": str(alpha),
             "thresholds": None if thresholds is None else [str(one) for one in thresholds],
             "q_bins": None if q_bins is None else [int(one) for one in q_bins],
-            "delta": delta if delta is None or isfinite(delta) else str(float(delta)),
+            "delta": None if delta is None else float(delta) if isfinite(delta) else str(float(delta)),
             "kappa": kappa,
             "score": score,
             "certify": certify.split(",") if isinstance(certify, str) else certify and list(certify),

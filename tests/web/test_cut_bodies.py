@@ -41,7 +41,7 @@ def leave(visitor: Visitor, method: str, address: str, kind: str) -> int:
         "content-length": "1000",
         "if-match": "*",
     }
-    scope = {"type": "http", "http_version": "1.1", "scheme": "http", "method": method, "path": path}
+    scope: dict[str, Any] = {"type": "http", "http_version": "1.1", "scheme": "http", "method": method, "path": path}
     scope |= {"raw_path": path.encode(), "query_string": query.encode()}
     scope |= {"headers": [(name.encode(), value.encode()) for name, value in headers.items()]}
     messages = iter([{"type": "http.request", "body": b"a", "more_body": True}])
