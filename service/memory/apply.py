@@ -9,9 +9,15 @@ from venn_admit.service.core.types import UNKNOWN_LABEL, IntArray
 from venn_admit.service.errors import InvalidInputError
 from venn_admit.service.files.label_values import ClassNumbers
 from venn_admit.service.files.records import Attributes, ExemplarBatch, Layout, make_batch
-from venn_admit.service.memory.contributions import ATTRIBUTE, Contributions
+from venn_admit.service.memory.contributions import ATTRIBUTE
 from venn_admit.service.memory.model import MemoryModel
-from venn_admit.service.memory.outputs import Exemplars, exemplar_with_contributions, exemplars_of, level_of
+from venn_admit.service.memory.outputs import (
+    Exemplars,
+    contributions_to_margin,
+    exemplar_with_contributions,
+    exemplars_of,
+    level_of,
+)
 from venn_admit.service.memory.states.document import NOT_A_WORD, StateDocument
 from venn_admit.service.memory.states.index import Kind
 from venn_admit.service.memory.states.reader import StateShards
@@ -32,10 +38,10 @@ def extract(
 ) -> Iterator[ExemplarBatch]:
     """Yield the exemplars of token states, in order.
 
-    An exemplar is a document under its own id, with the tokens that carry its logit in the attribute `contributions`,
-    or a token under `ID:POSITION`, which belongs to the document `ID` and has the document's attributes, its own
-    position, counted from 0, and its text. Where words are labelled, tokens that do not begin one are left out. An
-    exemplar has the same bits whatever it is extracted with.
+    An exemplar is a document under its own id, with the tokens that carry its prediction in the attribute
+    `contributions`, or a token under `ID:POSITION`, which belongs to the document `ID` and has the document's
+    attributes, its own position, counted from 0, and its text. Where words are labelled, tokens that do not begin one
+    are left out. An exemplar has the same bits whatever it is extracted with.
 
     If tokens are labelled and the layer has a background class, a document has the label of its tokens that is not the
     background's, the background if it has no other, and none if it has several or not all tokens are labelled.
@@ -184,14 +190,9 @@ def document_label(token_labels: IntArray, background: int | None) -> int:
 
 
 def _own_exemplar(model: MemoryModel, document: StateDocument) -> _Part:
-    """The exemplar of a document, with what carries its logit."""
+    """The exemplar of a document, with what carries its prediction."""
     exemplar, found = exemplar_with_contributions(model, document.states, document.tokens)
-    carried = Contributions.of_tokens(
-        model.class_names[found.predicted],
-        float(found.intercept[found.predicted]),
-        found.contributions[:, found.predicted],
-        found.tokens,
-    )
+    carried = contributions_to_margin(model, found)
     given = document.token_labels
     label = document.label if given is None else document_label(given, model.settings.background)
     attributes = {**document.attributes, ATTRIBUTE: carried.as_attribute()}

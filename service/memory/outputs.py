@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray
 from venn_admit.service.errors import InvalidInputError
+from venn_admit.service.memory.contributions import Contributions
 from venn_admit.service.memory.model import MemoryModel
 from venn_admit.service.memory.settings import MemoryForm
 from venn_admit.service.memory.states.index import Kind
@@ -122,6 +123,24 @@ def exemplar_with_contributions(
     applications = _applications(model, states)
     parts = _decompose(model, applications)
     return _document_exemplar(model, applications, parts), _contributions(model, parts, tokens)
+
+
+def contributions_to_margin(model: MemoryModel, found: TokenContributions) -> Contributions:
+    """Return what each token contributes to the margin of the predicted class over the runner-up.
+
+    Args:
+        model: The layer.
+        found: The contributions to the logits of a document.
+    """
+    ahead = found.predicted
+    behind = max((number for number in range(len(found.logits)) if number != ahead), key=found.logits.__getitem__)
+    return Contributions.of_tokens(
+        model.class_names[ahead],
+        model.class_names[behind],
+        float(found.intercept[ahead] - found.intercept[behind]),
+        found.contributions[:, ahead] - found.contributions[:, behind],
+        found.tokens,
+    )
 
 
 def require_documents(model: MemoryModel) -> None:

@@ -211,7 +211,7 @@ def test_inspect_shows_what_carries_a_prediction(program: Program, files: Path, 
         ]
         assert [one["distance"] for one in token["near"]] == pytest.approx(np.sort(distances)[:2])
     by_id = program(*inspect, "--id", row["external_id"])
-    assert f"logit of {kept.class_name}" in by_id.stdout
+    assert f"margin over {kept.runner_up}" in by_id.stdout
     assert "Nearest training tokens" not in by_id.stdout
     nobody = program(*inspect, "--id", "nobody")
     assert (nobody.code, "the file has no document 'nobody'" in nobody.stderr) == (3, True)
@@ -245,8 +245,8 @@ def test_decisions_show_what_carries_them(program: Program, files: Path, trained
     told = program(*replay).stdout
     decided = program("decide", "reviews", exemplars["test"], "--row", 3)
     for shown in (told, decided.stdout):
-        assert f"What carries the network's logit of {carried.class_name}" in shown
-        assert f"{carried.logit:+.3f}" in shown
+        assert f"What carries {carried.class_name} over {carried.runner_up}, the runner-up" in shown
+        assert f"{carried.margin:+.3f}" in shown
         assert "carried by" in shown
         assert "`venn-admit extract inspect MODEL FILE --id ID --train TRAINING`" in shown
         assert "rest_count" not in shown

@@ -1,12 +1,21 @@
 """What a stored layer says of a document."""
 
+import math
+from dataclasses import replace
+from decimal import Decimal
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from tests.memory.made_up import WIDTH, draw_model
 from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.memory.outputs import exemplar_with_contributions, exemplars_of
+from venn_admit.service.memory.contributions import sum_rows
+from venn_admit.service.memory.outputs import (
+    contributions_to_margin,
+    exemplar_with_contributions,
+    exemplars_of,
+)
 from venn_admit.service.memory.settings import MemoryForm, MemorySettings
 
 DOCUMENT = MemorySettings(MemoryForm.DOCUMENT, filters=20)
@@ -23,6 +32,35 @@ def test_contributions_add_up_to_the_logits(length: int) -> None:
     assert_allclose(found.contributions.sum(axis=0) + found.intercept, found.logits, rtol=0, atol=1e-5)
     assert_allclose(exemplars_of(model, states).logits[0], found.logits, rtol=1e-6)
     assert found.predicted == found.logits.argmax()
+
+
+@pytest.mark.parametrize("length", [1, 7, 30])
+def test_contributions_add_up_to_the_margin_over_the_runner_up(length: int) -> None:
+    model = draw_model(DOCUMENT, class_count=3)
+    found = exemplar_with_contributions(model, draw_states(length), ["a"] * length)[1]
+    behind, ahead = np.argsort(found.logits)[-2:]
+    margin = found.logits[ahead] - found.logits[behind]
+    of_each = found.contributions[:, ahead] - found.contributions[:, behind]  # (T,)
+    constant = found.intercept[ahead] - found.intercept[behind]
+    assert math.fsum([*of_each, constant]) == pytest.approx(margin, abs=1e-12)
+
+    made = contributions_to_margin(model, found)
+    assert (made.class_name, made.runner_up) == (model.class_names[ahead], model.class_names[behind])
+    assert (made.margin, made.intercept) == pytest.approx((margin, constant), abs=1e-6)
+    for share in made.tokens:
+        assert share.contribution == pytest.approx(of_each[share.position], abs=1e-6)
+    *parts, total = sum_rows(made)
+    assert [row.name for row in (parts[-1], total)] == ["intercept", f"margin over {made.runner_up}"]
+    assert sum(Decimal(row.figure) for row in parts) == Decimal(total.figure)
+
+
+def test_what_moves_all_logits_alike_contributes_nothing() -> None:
+    """A token that lowers every class by the same is no evidence for one of them."""
+    model = draw_model(DOCUMENT, class_count=3)
+    found = exemplar_with_contributions(model, draw_states(9))[1]
+    lowered = found.contributions - np.eye(9)[:, [4]] * 100  # (T, C), all classes at token 4
+    other = contributions_to_margin(model, replace(found, contributions=lowered, logits=found.logits - 100))
+    assert other == contributions_to_margin(model, found)
 
 
 def test_scores_are_the_bias_where_no_filter_is_largest() -> None:

@@ -51,19 +51,19 @@ SHARES, TOKENS = np.array([1.25, 0.0, -0.75, 0.125]), ("<script>alert(1)</script
 
 
 def carried_by(logits: Float32Array, *, of_other: int = 0, more: float = 0.0, row: int = 0) -> dict[str, Any]:
-    """What carries the network's largest logit, as an attribute; or that of another class, or a logit that is more.
+    """What carries the network's prediction, as an attribute; or another class, or a margin that is more.
 
     The first token is that of the row, by its contribution: a thousandth more a row.
     """
-    predicted = int(logits.argmax())
+    runner_up, predicted = np.argsort(logits)[-2:].tolist()
     class_name = samples.CLASS_NAMES[(predicted + of_other) % samples.CLASS_COUNT]
     shares = SHARES + np.array([row / 1000, 0.0, 0.0, 0.0])
-    intercept = float(logits[predicted]) + more - float(shares.sum())
-    return Contributions.of_tokens(class_name, intercept, shares, TOKENS).as_attribute()
+    intercept = float(logits[predicted] - logits[runner_up]) + more - float(shares.sum())
+    return Contributions.of_tokens(class_name, samples.CLASS_NAMES[runner_up], intercept, shares, TOKENS).as_attribute()
 
 
 def explain_exemplars(url: str) -> None:
-    """Give all exemplars what carries their logits, and some of those scored something else under that name."""
+    """Give all exemplars what carries their predictions, and some of those scored something else under that name."""
     made = {
         external_id: carried_by(logits, row=row)
         for columns in (samples.train(), samples.held_out())

@@ -5,6 +5,7 @@ import re
 from decimal import Decimal
 from html import unescape
 
+import numpy as np
 import pytest
 
 from tests.cli import samples
@@ -84,20 +85,26 @@ def test_neighbours_have_their_text_images_and_attributes(shared: Visitor) -> No
 
 
 @pytest.mark.parametrize("page", ["", "/replay"])
-def test_what_carries_the_logit_is_shown_and_adds_up(shared: Visitor, page: str) -> None:
+def test_what_carries_the_prediction_is_shown_and_adds_up_to_the_margin(shared: Visitor, page: str) -> None:
     (number,) = numbers(shared.open(f"{OWN}/decisions?external_id=scored-7"))
     shown = shared.open(f"{OWN}/decisions/{number}{page}")
     table = shown.partition('id="carried"')[2].partition("</table>")[0]
     figures = [Decimal(found) for found in re.findall(r"<td>([+-][0-9.]+)</td>", table)]
     assert figures[:3] == [Decimal(found) for found in ("1.250", "-0.750", "0.125")]
-    assert figures[-1] == Decimal(f"{samples.scored()['logits'][7].max():.3f}")
+    logits = samples.scored()["logits"][7]
+    behind, ahead = np.argsort(logits)[-2:]
+    assert figures[-1] == Decimal(f"{logits[ahead] - logits[behind]:.3f}")
+    assert f"margin over {samples.CLASS_NAMES[behind]}" in table
+    assert f"speaks for {samples.CLASS_NAMES[ahead]} rather than {samples.CLASS_NAMES[behind]}" in shown
     assert sum(figures[:-1]) == figures[-1]
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in table
     assert "1 other token" in table
     assert "<script>alert" not in shown
     # What a token does to the direction of writing must not reach the figures.
     first, last = "<bdi>&lt;script&gt;alert(1)&lt;/script&gt;</bdi>", "<bdi>##ing</bdi> +0.125"
-    neighbours = re.findall(r'<span class="given">train-(\d+)</span>.*?<dt>carried by</dt><dd>(.*?)</dd>', shown, re.S)
+    neighbours = re.findall(
+        r'<span class="given">train-(\d+)</span>.*?<dt>carried by</dt><dd>(.*?) \(over [a-z]+\)</dd>', shown, re.S
+    )
     assert len({row for row, _ in neighbours}) == samples.K
     assert neighbours == [(row, f"{first} {1.25 + int(row) / 1000:+.3f}, {last}") for row, _ in neighbours]
     assert shown.count("<dt>carried by</dt>") == samples.K

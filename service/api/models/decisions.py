@@ -58,7 +58,7 @@ _Attributes = Annotated[
     dict[str, Any],
     Field(
         description="Of the exemplar. If a memory layer made it of a document, `contributions` says which tokens carry "
-        "the network's logit.",
+        "the network's prediction over the runner-up.",
         examples=[{"text": "A film to remember."}],
     ),
 ]

@@ -1,4 +1,4 @@
-"""Which tokens carry a logit, as a table whose column of figures adds up."""
+"""Which tokens carry a prediction, as a table whose column of figures adds up."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,8 +12,9 @@ NAMED_IN_A_LINE = 3
 
 
 def print_contributions(found: Contributions) -> None:
-    """Print the logit of the predicted class as a sum over tokens."""
-    table = Table(title=cell(f"What carries the network's logit of {found.class_name}"), title_justify="left")
+    """Print the margin of the predicted class over the runner-up as a sum over tokens."""
+    title = f"What carries {found.class_name} over {found.runner_up}, the runner-up"
+    table = Table(title=cell(title), title_justify="left")
     table.add_column("position", justify="right")
     table.add_column("token")
     table.add_column("contribution", justify="right")

@@ -51,12 +51,12 @@ class NearToken:
 
 @dataclass(frozen=True, slots=True)
 class InspectedToken:
-    """A token that carries the logit.
+    """A token that carries the prediction.
 
     Attributes:
         position: From 0.
         token: Its text; None if it is unknown.
-        contribution: To the logit.
+        contribution: To the margin over the runner-up.
         detected: The classes that it is evidence for, by name: those whose local score exceeds 0.
         near: The training tokens that are nearest to it, the nearest first; none without training data.
     """
@@ -78,7 +78,7 @@ class Inspected:
         logits: f, (C,), rounded to float32 as its exemplar has them.
         token_count: T.
         representative: The position of the token that stands for the document.
-        contributions: The logit of the predicted class as a sum.
+        contributions: The margin of the predicted class over the runner-up as a sum.
         tokens: Those that `contributions` names, in the same order.
     """
 
@@ -174,19 +174,14 @@ def inspect_document(
     """
     from venn_admit.service.memory.apply import check_origin, document_label
     from venn_admit.service.memory.approximation import training_exemplars
-    from venn_admit.service.memory.outputs import exemplar_with_contributions
+    from venn_admit.service.memory.outputs import contributions_to_margin, exemplar_with_contributions
 
     check_origin(model, states.shards)
     place = find_row(states.shards.external_ids, external_id, row)
     document = next(states.shards.documents(np.array([place])))
     exemplar, found = exemplar_with_contributions(model, document.states, document.tokens)
     predicted = found.predicted
-    carried = Contributions.of_tokens(
-        model.class_names[predicted],
-        float(found.intercept[predicted]),
-        found.contributions[:, predicted],
-        found.tokens,
-    )
+    carried = contributions_to_margin(model, found)
     places = np.array([share.position for share in carried.tokens], np.int64)
     near: list[tuple[NearToken, ...]] = [()] * len(places)
     if training is not None and len(places):

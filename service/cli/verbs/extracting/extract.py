@@ -173,7 +173,7 @@ def apply(
     """Make exemplars from a file with a memory layer: vectors, logits, labels if there are any, and the texts.
 
     The encoder is the one that the model was trained with; name its folder if it is not the default one. An exemplar of
-    a document has the tokens that carry its logit in its attributes. Held-out exemplars must be new to the model:
+    a document has the tokens that carry its prediction in its attributes. Held-out exemplars must be new to the model:
     leave the texts that it was trained on out of them by --without.
     """
     from venn_admit.service.files.output.places import check_output
