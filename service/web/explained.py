@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-from venn_admit.service.report.evaluation.wording import share_text
+from venn_admit.service.core.types import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,17 +18,21 @@ class ExplainedStep:
 
 
 def steps(
-    stored: Mapping[str, Any], class_names: Sequence[str], policy: Mapping[str, Any] | None
+    stored: Mapping[str, Any],
+    class_names: Sequence[str],
+    policy: Mapping[str, Any] | None,
+    *,
+    least: Decimal | None,
 ) -> list[ExplainedStep]:
     """Return the steps of a decision, up to the one that rejects it if there is such a step.
 
-    stored: the fields of a decision. policy: as in the payload; None if no certificate was asked for.
+    stored: the fields of a decision. policy: as in the payload; None if no certificate was asked for. least: the least
+    lower probability with which the predicted class is admitted; None if it never is.
     """
     predicted, reason = class_names[stored["predicted"]], stored["reason"]
     found = [ExplainedStep("Prediction", f"The prediction is {predicted}.", "said")]
     if stored.get("match_count") is not None:
-        near = f"q = {stored['match_count']}: so many of the nearest training exemplars agree, one after another."
-        found.append(ExplainedStep("Neighbours", f"{near} d = {stored['distance']:.6g} to the nearest.", "said"))
+        found.append(ExplainedStep("Neighbours", _near_text(stored["match_count"], stored["distance"]), "said"))
     if "admit_set" in stored:
         found += _of_bands(stored, class_names)
     elif stored.get("score") is not None:
@@ -35,7 +40,7 @@ def steps(
             ExplainedStep("Score", f"s = {stored['score']:.6g} ranks the prediction among those of its cell.", "said")
         )
     if stored["lower"] is not None:
-        bounds = f"Probability that it is right: {share_text(stored['lower'])} to {share_text(stored['upper'])}."
+        bounds = f"The probability that it is right lies between {stored['lower']:.3f} and {stored['upper']:.3f}."
         weight = (
             "" if stored["upweight"] is None else f" Up-weight {stored['upweight']:.4g}, for what is unlike the data."
         )
@@ -43,8 +48,11 @@ def steps(
     if policy is not None:
         found.append(ExplainedStep("Policy", _policy_text(policy), "said"))
     if reason is None:
-        return [*found, ExplainedStep("Decision", f"Admitted as {class_names[stored['decision']]}.", "passed")]
-    return [*found, ExplainedStep("Decision", f"Rejected: {reason}.", "stopped")]
+        said = f"Admitted as {class_names[stored['decision']]}: {_compared(stored['lower'], least)}."
+        return [*found, ExplainedStep("Decision", said, "passed")]
+    is_compared = reason == Reason.PROBABILITY_BELOW_THRESHOLD
+    why = f" {_compared(stored['lower'], least).capitalize()}." if is_compared else ""
+    return [*found, ExplainedStep("Decision", f"Rejected: {reason}.{why}", "stopped")]
 
 
 def evidence(
@@ -64,6 +72,41 @@ def evidence(
     if category is None:
         return rows
     return [(*row, f"{count:,}") for row, count in zip(rows, category, strict=True)]
+
+
+def _near_text(match_count: int, distance: float) -> str:
+    """Say how many neighbours agree, and how far the nearest is.
+
+    >>> _near_text(1, 1.25)
+    'The nearest training exemplar agrees with the prediction (q = 1); its distance is d = 1.25.'
+    """
+    if match_count < 2:
+        agree = "agrees" if match_count else "does not agree"
+        near = f"The nearest training exemplar {agree} with the prediction (q = {match_count}); its distance"
+    else:
+        near = f"The {match_count:,} nearest training exemplars all agree with the prediction (q = {match_count:,}); "
+        near += "the distance to the nearest"
+    return f"{near} is d = {distance:.6g}."
+
+
+def _compared(lower: float, least: Decimal | None) -> str:
+    """Compare a lower probability with the least that admits, with as many digits as it takes to see the difference.
+
+    >>> _compared(0.9071, Decimal("0.9"))
+    '0.907 is at least 0.9'
+    >>> _compared(0.899996, Decimal("0.90"))
+    '0.899996 is below 0.9'
+    >>> _compared(0.95, None)
+    'no probability admits this class'
+    """
+    if least is None:
+        return "no probability admits this class"
+    bound = float(least)
+    shown = next(
+        (text for digits in range(3, 17) if (float(text := f"{lower:.{digits}f}") < bound) == (lower < bound)),
+        repr(lower),
+    )
+    return f"{shown} is {'below' if lower < bound else 'at least'} {least.normalize():f}"
 
 
 def _of_bands(stored: Mapping[str, Any], class_names: Sequence[str]) -> list[ExplainedStep]:

@@ -73,6 +73,16 @@ def test_a_decision_says_why_and_is_the_same_again(shared: Visitor) -> None:
     assert shared.client.get(f"{OWN}/decisions/99999999").status_code == 404
 
 
+def test_a_decision_compares_its_probability_with_its_threshold(shared: Visitor) -> None:
+    for outcome, comparison in (("admitted", "at least"), ("rejected", "below")):
+        pages = [
+            shared.open(f"{OWN}/decisions/{n}") for n in numbers(shared.open(f"{OWN}/decisions?outcome={outcome}"))
+        ]
+        said = [found for page in pages for found in re.findall(rf"(0\.\d+) is {comparison} 0\.8\.", page)]
+        assert said
+        assert all((float(lower) >= 0.8) == (outcome == "admitted") for lower in said)
+
+
 def test_neighbours_have_their_text_images_and_attributes(shared: Visitor) -> None:
     page = shared.open(f"{OWN}/decisions/1")
     assert "&lt;b&gt;review&lt;/b&gt; train-" in page

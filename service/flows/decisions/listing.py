@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.service.core.types import Float32Array
 from venn_admit.service.errors import Code, NotFoundError
-from venn_admit.service.store.calibrations import calibrations
+from venn_admit.service.store.calibrations import calibrations, certificates
 from venn_admit.service.store.database.engine import consistent_view
 from venn_admit.service.store.decisions import decisions
 from venn_admit.service.store.decisions.decisions import Wanted
@@ -63,6 +64,30 @@ def find_decision(engine: Engine, name: str, decision_id: int) -> Row[Any]:
     """Return the row of a decision of a classifier, by any of its generations. Raises NotFoundError."""
     with consistent_view(engine) as connection:
         return _find(connection, name, decision_id)[1]
+
+
+def least_admitted(engine: Engine, name: str, calibration_id: int, predicted: int) -> Decimal | None:
+    """Return the least lower probability with which a snapshot admits a predicted class.
+
+    Args:
+        engine: Of the database.
+        name: Of the classifier.
+        calibration_id: The snapshot, of any generation of the classifier.
+        predicted: The class.
+
+    Returns:
+        None if it never admits the class.
+
+    Raises:
+        NotFoundError: There is no such classifier or snapshot.
+    """
+    with consistent_view(engine) as connection:
+        found = calibrations.of_any_generation(connection, classifiers.by_name(connection, name), calibration_id)
+        if not found.is_asked_for_certificate:
+            return found.method_settings.thresholds[predicted]
+        policy = certificates.policy_of(connection, found.id)
+    least = None if policy is None else policy.thresholds[predicted]
+    return None if least is None else Decimal(repr(least))
 
 
 def _near(

@@ -12,7 +12,7 @@ from venn_admit.service.api.routes.parts import ClassifierName, Cursor
 from venn_admit.service.api.security.guard import needs
 from venn_admit.service.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.flows.decisions.listing import find_decision, list_decisions, show_decision
+from venn_admit.service.flows.decisions.listing import find_decision, least_admitted, list_decisions, show_decision
 from venn_admit.service.flows.decisions.replay import replay
 from venn_admit.service.memory.contributions import own_contributions
 from venn_admit.service.payloads.decisions import listed_payload, replay_payload, shown_payload
@@ -56,15 +56,17 @@ def get_decisions(
 @routes.get("/classifiers/{classifier}/decisions/{decision}", dependencies=[needs(Scope.READ)])
 def get_decision(request: Request, classifier: ClassifierName, decision: DecisionNumber) -> Response:
     """Show what was decided, why, and the nearest training exemplars as they are now."""
-    found = show_decision(runtime_of(request).engine, classifier, decision)
+    engine = runtime_of(request).engine
+    found = show_decision(engine, classifier, decision)
     shown = shown_payload(found)
+    least = least_admitted(engine, classifier, found.stored.calibration_id, found.stored.predicted)
     return page(
         request,
         "decision",
         title=f"{classifier}: decision {decision}",
         classifier=classifier,
         shown=shown,
-        steps=steps(shown, shown["class_names"], None),
+        steps=steps(shown, shown["class_names"], None, least=least),
         evidence=evidence(shown, shown["class_names"], None),
         exemplar=found.attributes,
         carried=own_contributions(found.attributes, found.classifier.class_names, found.network_logits.tolist()),
@@ -80,13 +82,14 @@ def get_replay(request: Request, classifier: ClassifierName, decision: DecisionN
     found = replay(runtime.engine, runtime.cache, decision, memory_budget=runtime.memory_budget)
     again = replay_payload(found)
     fields = again["stored"] if again["not_recomputed"] else again["computed"]
+    least = least_admitted(runtime.engine, classifier, found.calibration_id, fields["predicted"])
     return page(
         request,
         "replay",
         title=f"{classifier}: decision {decision}, again",
         classifier=classifier,
         again=again,
-        steps=steps(fields, again["class_names"], again["policy"]),
+        steps=steps(fields, again["class_names"], again["policy"], least=least),
         evidence=evidence(fields, again["class_names"], again["category_counts"]),
         exemplar=found.attributes,
         carried=own_contributions(found.attributes, found.classifier.class_names, found.network_logits.tolist()),

@@ -12,6 +12,7 @@ from venn_admit.service.api.routes.parts import ClassifierName
 from venn_admit.service.api.security.guard import needs
 from venn_admit.service.errors import InvalidInputError, VennAdmitError
 from venn_admit.service.flows.decisions.decide_row import decide_points
+from venn_admit.service.flows.decisions.listing import least_admitted
 from venn_admit.service.flows.decisions.score_one import GivenPoint
 from venn_admit.service.flows.decisions.stored_point import stored_point
 from venn_admit.service.flows.exemplars.catalogue import find
@@ -48,12 +49,13 @@ def post_try(request: Request, classifier: ClassifierName) -> Response:
     request.app.state.metrics.count_decided([found.decision.fields["reason"]])
     decided = decided_payload(form.get("external_id") or None, found)
     names = decided["class_names"]
+    least = least_admitted(runtime.engine, name, decided["calibration"], decided["predicted"])
     return _page(
         request,
         classifier,
         form,
         decided=decided,
-        steps=steps(decided, names, decided["policy"]),
+        steps=steps(decided, names, decided["policy"], least=least),
         evidence=evidence(decided, names, decided["category_counts"]),
         neighbours=decided["neighbours"],
     )
