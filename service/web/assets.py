@@ -23,6 +23,7 @@ PACKAGE = "venn_admit.service.web"
 TABS = (
     ((), "Overview"),
     (("report",), "Report"),
+    (("methods",), "Methods"),
     (("decisions",), "Decisions"),
     (("labels",), "Labels"),
     (("jobs",), "Jobs"),

@@ -46,7 +46,7 @@ def test_text(own_calibrated: Program, tmp_path: Path) -> None:
     assert told.code == 0
     assert told.stdout.startswith(f"{NAME}: calibration 1, current, of ")
     assert "kappa 10, delta 1, bins of q 0, 1-5;" in told.stdout
-    for title in ("What is stored", "Partitions by q", "What was decided", "Where the predictions", "Labels that"):
+    for title in ("What is stored", "What the partitions hold", "Recent traffic", "Where neighbours", "Labels that"):
         assert f"\n{title}" in told.stdout
     assert "What to do next\n" in "\n".join(line.rstrip() for line in told.stdout.splitlines())
     retired = own_calibrated("report", NAME, "--calibration", 1)

@@ -255,7 +255,7 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
     }
     told = own_calibrated("evaluate", NAME, scored_file)
     assert told.code == 0
-    first = told.stdout[: told.stdout.index("All methods at a glance")]
+    first = told.stdout[: told.stdout.index("The methods that matter at a glance")]
     assert first.startswith(f"scored: {SCORED_ROWS} labelled points")
     assert re.search(
         r"Calibration 1 by the method venn-admit, made 20\d\d-.* UTC: alpha 0.2, thresholds 0.8, kappa 10, ", first

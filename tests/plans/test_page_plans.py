@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
+from benchmarks.reporting_data import FIRST_DAY
 from tests.conftest import fresh_database
 from tests.plans.plans import add_filled_classifier, buffers, explain, kinds, scans
 from venn_admit.service.store.database.engine import connect, create_engine, transaction
@@ -49,6 +50,33 @@ def test_a_page_of_decisions(engine: Engine, calibration: int | None, outcomes: 
     # Two snapshots with two outcomes: a page of each.
     assert sum(node["Actual Rows"] * node["Actual Loops"] for node in read) <= 4 * (ROWS + 1)
     assert buffers(nodes[0]) <= 4 * (ROWS + 1) * 6
+
+
+def test_decisions_by_day_are_looked_up_in_a_sample(engine: Engine) -> None:
+    """However many there are, about so many rows of each day are read, and of each the one entry of an index."""
+    sampled, classifier = 40, 2
+    parameters = {"classifier_id": classifier, "since": FIRST_DAY, "sampled": sampled}
+    with connect(engine) as connection:
+        query = str(statement("reports.daily_decisions"))
+        nodes = explain(connection, query, parameters, analyze=True)
+        found = connection.execute(text(query), parameters).all()
+    decided = sum(row.decided for row in found)
+    assert sum(row.decisions for row in found) > 10 * decided > 0
+    assert all(row.admitted <= row.decided <= sampled for row in found)
+    for table in ("decision", "job_row"):
+        read = scans(nodes, table)
+        assert {kind for kind, _ in kinds(read)} <= {"Index Scan", "Index Only Scan"}
+        assert sum(node["Actual Rows"] * node["Actual Loops"] for node in read) == decided
+    assert buffers(nodes[0]) <= 12 * decided + 100
+
+
+def test_labels_by_day_are_counted_among_the_newest(engine: Engine) -> None:
+    parameters = {"classifier_id": 2, "since": FIRST_DAY, "most": 50}
+    with connect(engine) as connection:
+        nodes = explain(connection, str(statement("reports.daily_labels")), parameters, analyze=True)
+    assert {kind for kind, _ in kinds(scans(nodes, "label_event"))} == {"Index Scan"}
+    assert sum(node["Actual Rows"] * node["Actual Loops"] for node in scans(nodes, "exemplar")) <= 50
+    assert buffers(nodes[0]) <= 50 * 6
 
 
 def test_a_page_of_decisions_on_an_exemplar(engine: Engine) -> None:

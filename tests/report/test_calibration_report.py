@@ -3,7 +3,7 @@
 import json
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
@@ -22,6 +22,7 @@ from venn_admit.service.core.calibrators.settings import make_settings
 from venn_admit.service.core.evaluation.measures import measure_admission
 from venn_admit.service.core.evaluation.tallies import Tally, Verdict
 from venn_admit.service.core.monitoring.band_traffic import WeightedShare
+from venn_admit.service.core.monitoring.days import Day
 from venn_admit.service.core.monitoring.discrepancies import Discrepancies
 from venn_admit.service.core.monitoring.drift import KolmogorovSmirnov, OutcomeCounts, Shift
 from venn_admit.service.core.monitoring.history import PointChanges, SnapshotChange
@@ -172,6 +173,10 @@ def made_report(class_names: tuple[str, ...], neighbour_count: int = 25) -> Cali
                 (),
                 None,
             ),
+        ),
+        days=tuple(
+            Day(date(2026, 2, 1) + timedelta(days=n), 100 * n, min(400, 100 * n), min(400, 100 * n) // 2, n)
+            for n in range(28)
         ),
         watch=Watch(is_in_use=True, said=None, is_behind=False),
         queries=offered_queries("made", 7, 1, "vp", (0, 1, 6), (0, 1, 6)),
@@ -376,7 +381,7 @@ def test_where_nearly_everything_is_rejected(two_classes: CalibrationReport) -> 
 def test_the_page_shows_what_the_terminal_does(two_classes: CalibrationReport, hostile: CalibrationReport) -> None:
     html = render_calibration(two_classes, COMMANDS)
     page = Page(html)
-    assert len(page.all("table")) == 12
+    assert len(page.all("table")) == 13
     assert "made: calibration 7, current, of 2026-03-01 09:30 UTC" in page.text
     assert "Nothing: no labels wait" in page.text
     assert not re.search(r"https?:|//[a-z]|src=|@import|<script|<link|<iframe", html)
@@ -397,7 +402,8 @@ def test_the_verdict_comes_first_then_the_map_then_tables(two_classes: Calibrati
         f'<span class="key {said}">',
         str(escape(words)),
         "What to do next",
-        'aria-label="The partition map',
+        'aria-label="The last 28 days',
+        '<table class="map">',
         "<table>",
     ]
     places = [body.index(part) for part in parts]
@@ -413,15 +419,15 @@ def test_the_verdict_is_that_of_the_predicted_classes(two_classes: CalibrationRe
 
     assert told((990, 1000), (0, 0)) == (
         Verdict.MET,
-        "Of what plain probabilities would admit of vp, at least 0.9 is right in every predicted class.",
+        "Every predicted class meets the target of 0.9 by plain probabilities.",
     )
     missed, words = told((800, 1000), (905, 1000))
     assert missed is Verdict.MISSED
-    assert words == "Of what plain probabilities would admit of vp, less than 0.9 is right if predicted 'negative'."
+    assert words == "Predictions of 'negative' miss the target of 0.9 by plain probabilities."
     unclear, words = told((990, 1000), (905, 1000))
     assert unclear is Verdict.CANNOT_TELL
-    assert words.endswith("of what plain probabilities would admit of vp as 'positive'.")
-    assert told((0, 0), (0, 0)) == (Verdict.CANNOT_TELL, "Nothing of vp would be admitted by plain probabilities.")
+    assert words == "This sample cannot judge predictions of 'positive' by plain probabilities."
+    assert told((0, 0), (0, 0)) == (Verdict.CANNOT_TELL, "Plain probabilities would admit nothing.")
 
 
 def test_the_page_is_written(two_classes: CalibrationReport, tmp_path: Path) -> None:

@@ -37,7 +37,13 @@ def test_every_method_has_a_row(shared: Visitor) -> None:
         assert f'<th scope="row">{name}</th>' in page, name
     assert "this calibration" in page
     assert page == shared.open(f"{OWN}/methods")
-    assert f'hx-get="{OWN}/methods"' in shared.open(OWN)
+    first, _, others = page.partition('<details class="more">')
+    for name, is_first in (("APS", True), ("SGR", True), ("RAPS size", False), ("Conf_BASE", False)):
+        assert (f">{name}</th>" in first, f">{name}</th>" in others) == (is_first, not is_first)
+    assert f'<a href="{OWN}/methods" aria-current="page">Methods</a>' in page
+    overview = shared.open(OWN)
+    assert f'<a href="{OWN}/methods">Methods</a>' in overview
+    assert 'hx-select="#methods"' not in overview
     assert shared.client.get(f"{OWN}/methods?calibration=99").status_code == 404
 
 

@@ -108,7 +108,7 @@ def test_a_service_without_classifiers_says_how_to_make_one(empty: Visitor) -> N
 def test_a_classifier_shows_its_report_when_it_has_been_drawn(shared: Visitor) -> None:
     shared.sign_in(Scope.READ)
     page = shared.open(OWN)
-    assert f'hx-get="{OWN}/report"' in page
+    assert f'hx-get="{OWN}/report" hx-trigger="load" hx-select="#summary"' in page
     report = shared.open(f"{OWN}/report", headers={"HX-Request": "true"})
     for part in (
         "What to do next",
@@ -119,6 +119,9 @@ def test_a_classifier_shows_its_report_when_it_has_been_drawn(shared: Visitor) -
     ):
         assert part in report, part
     assert f'href="{OWN}/calibrations/1/cells/0/0"' in report
+    summary = report.partition('id="summary"')[2].partition('class="map"')[0]
+    assert 'aria-label="The last 30 days in UTC: the share of the decisions that was admitted' in summary
+    assert "200 in all" in summary
     assert "<svg" in report
     assert not re.search(r"<style|\sstyle=", report)
     assert shared.client.get(f"{OWN}/report?calibration=99").status_code == 404
@@ -142,9 +145,13 @@ def test_the_lamps_of_a_monitor_are_on_the_first_page(own: Visitor) -> None:
     assert "not watched" in own.open("/")
     update_monitor(own.runtime.engine, NAME)
     page = own.open("/")
-    assert "not watched" not in page
-    assert "no alarm" in page
+    lit, _, explained = page.partition("What the lamps mean")
+    assert "not watched" not in lit
+    assert "no alarm" in lit
     assert "labels wait" not in page
+    for meaning in ("are right less often than was promised", "the promise is not in question yet", "No monitor was"):
+        assert meaning in explained
+        assert meaning in own.open(OWN)
     own.sign_in(Scope.WRITE)
     assert own.send(f"{OWN}/labels", external_id="scored-1", label="0").status_code == 303
     assert "labels wait" in own.open("/")

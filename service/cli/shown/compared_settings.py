@@ -22,9 +22,10 @@ from venn_admit.service.report.evaluation.wording import note_text
 from venn_admit.service.store.calibrations.setting_forms import METHOD_NAMES, method_of
 
 
-def compared_table(found: ComparedSettings) -> RenderableType:
-    """Return a row for each setting that admits anything, and notes."""
+def compared_table(found: ComparedSettings, *, details: bool) -> RenderableType:
+    """Return a row for each setting that matters, or with details for each that admits anything, and notes."""
     admitting = [one for one in found.compared if one.admission.admitted.correct]
+    shown = admitting if details else settings_that_matter(found)
     if not admitting:
         return Group(*(Text("".join(map(note_text, note))) for note in _notes(found)), "")
     names = found.classifier.class_names
@@ -38,11 +39,27 @@ def compared_table(found: ComparedSettings) -> RenderableType:
                     (method_of(one.settings), setting_name(one, found)),
                     admission_cells(one.admission, names, found.alpha),
                 )
-                for one in admitting
+                for one in shown
             ),
-            _notes(found),
+            (*_notes(found), *_hidden(len(admitting) - len(shown))),
         )
     )
+
+
+def settings_that_matter(found: ComparedSettings) -> list[ComparedSetting]:
+    """Return the setting that is proposed, and those of each method and kind of score that admit most."""
+    admitting = [one for one in found.compared if one.admission.admitted.correct]
+    most: dict[tuple[str, object], ComparedSetting] = {}
+    for one in admitting:
+        kind = (method_of(one.settings), getattr(one.settings, "score", None))
+        if kind not in most or one.admission.admitted.correct > most[kind].admission.admitted.correct:
+            most[kind] = one
+    wanted = [*most.values(), found.proposal()]
+    return [one for one in admitting if any(one is each for each in wanted)]
+
+
+def _hidden(count: int) -> tuple[Note, ...]:
+    return ((f"{count} other setting{'' if count == 1 else 's'}: add --details.",),) if count else ()
 
 
 def compared_payload(found: ComparedSettings) -> dict[str, Any]:

@@ -31,6 +31,12 @@ def lit_lamps(engine: Engine) -> dict[str, LitLamps | None]:
         return {one.name: _lit(connection, one) for one in classifiers.every(connection)}
 
 
+def lit_lamps_of(engine: Engine, name: str) -> LitLamps | None:
+    """Return the lit lamps of a classifier, None if nothing watches it. Raises NotFoundError."""
+    with consistent_view(engine) as connection:
+        return _lit(connection, classifiers.by_name(connection, name))
+
+
 def _lit(connection: Connection, classifier: Classifier) -> LitLamps | None:
     try:
         calibration = calibrations.latest(connection, classifier)

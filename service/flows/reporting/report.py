@@ -1,5 +1,7 @@
 """The state of a calibration: what is stored, drift, discrepancies, and what its method adds."""
 
+from datetime import UTC, datetime
+
 from sqlalchemy import Connection, Engine
 
 from venn_admit.service.core.documents import documents_of
@@ -49,6 +51,7 @@ def report(
         changes = reports.snapshot_changes(connection, calibration)
         watch = read_monitor(connection, classifier, calibration)
         history = reports.history(connection, calibration)
+        days = reports.days(connection, classifier, datetime.now(UTC))
         lost = forgotten.lost_points(connection, calibration.id)
     return CalibrationReport(
         classifier=classifier.name,
@@ -65,6 +68,7 @@ def report(
         map=described.map,
         coverage=described.coverage,
         history=history,
+        days=days,
         watch=watch,
         queries=offered_queries(
             classifier.name,

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from venn_admit.service.core.monitoring.band_traffic import WeightedShare
+from venn_admit.service.core.monitoring.days import Day
 from venn_admit.service.core.monitoring.discrepancies import Discrepancies, has_grown
 from venn_admit.service.core.monitoring.history import SnapshotChange
 from venn_admit.service.core.monitoring.inventory import Inventory, SnapshotChanges
@@ -141,6 +142,7 @@ class CalibrationReport:
     that were decided on and are left out of traffic, because the snapshot that decided on them was made with them.
     part: what the method of the calibration adds. map: None if the classifier has logits only. coverage: of the
     reference, each point decided on without itself. history: the newest calibrations up to this one, the newest first.
+    days: the last ones, the oldest first; none if nothing happened on them.
     watch: its monitor. queries: the SQL behind the tables, by name.
     """
 
@@ -156,6 +158,7 @@ class CalibrationReport:
     map: PartitionMap | None
     coverage: ClassCoverage
     history: tuple[SnapshotChange, ...]
+    days: tuple[Day, ...]
     watch: Watch
     queries: Mapping[str, str]
 

@@ -8,6 +8,7 @@ from venn_admit.service.core.monitoring.traffic import Accuracy, Comparison, Sha
 from venn_admit.service.core.types import Reason, Split
 from venn_admit.service.report.calibration.advice import advice
 from venn_admit.service.report.calibration.common.coverage import coverage_payload
+from venn_admit.service.report.calibration.common.days import days_payload
 from venn_admit.service.report.calibration.common.history import history_payload
 from venn_admit.service.report.calibration.common.partition_map import map_payload
 from venn_admit.service.report.calibration.common.watch import watch_payload
@@ -49,6 +50,7 @@ def calibration_payload(report: CalibrationReport, steps: NextSteps) -> dict[str
         "map": None if report.map is None else map_payload(report.map),
         "coverage": coverage_payload(report),
         "history": history_payload(report),
+        "days": days_payload(report.days),
         "monitor": watch_payload(report.watch),
         **report.part.payload(report),
         "drift": None if report.traffic is None else _traffic(report, report.traffic),

@@ -29,7 +29,7 @@ REASON_HEADS = {
 
 def traffic_section(report: CalibrationReport) -> Section:
     """Return what was decided on recent traffic, and how it compares with the calibration data."""
-    title, traffic = f"What was decided recently, compared with {report.part.reference}", report.traffic
+    title, traffic = "Recent traffic beside the calibration data", report.traffic
     left_out = (
         (
             f"{report.seen_count:,} exemplars that were decided on are left out, because they are training data, or "

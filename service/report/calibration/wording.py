@@ -8,7 +8,7 @@ from venn_admit.service.core.types import Split
 from venn_admit.service.report.calibration.advice import advice
 from venn_admit.service.report.calibration.common.coverage import coverage_picture, coverage_section
 from venn_admit.service.report.calibration.common.history import history_section
-from venn_admit.service.report.calibration.common.partition_map import map_picture, map_section
+from venn_admit.service.report.calibration.common.partition_map import map_section
 from venn_admit.service.report.calibration.common.watch import watch_section
 from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport
 from venn_admit.service.report.calibration.sections import Picture, Section, TextTable, listed
@@ -57,9 +57,8 @@ def sections(report: CalibrationReport, steps: NextSteps) -> list[Section]:
 
 
 def pictures(report: CalibrationReport) -> list[Picture]:
-    """Return the charts of the page, the most telling first."""
+    """Return the charts of the page beside the map, the most telling first."""
     return [
-        *(() if report.map is None else (map_picture(report, report.map),)),
         coverage_picture(report),
         *report.part.pictures(report),
     ]
@@ -144,7 +143,7 @@ def _discrepancies(agreement: Agreement) -> Section:
     now = (row("mc and vp", agreement.held_out), row("scored", agreement.scored))
     columns = ("", "points", "differ", "share", "p")
     query = "discrepancies"
-    title = "Where the predictions of KNN and network differ"
+    title = "Where neighbours and network differ"
     if agreement.at_fit is None:
         given = "The KNN's parameters were given, not fitted, so there is no fit to compare with."
         return Section(title, (TextTable(columns[:-1], tuple(cells[:-1] for cells in now), query=query), given))

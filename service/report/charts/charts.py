@@ -26,7 +26,7 @@ from venn_admit.service.report.evaluation.verdicts import answer, headline
 from venn_admit.service.report.evaluation.wording import extent, left_out, without_vectors
 
 TITLES = {
-    "methods": "Share right among singletons against the share admitted",
+    "methods": "What is admitted, and how much of it is right",
     "coverage": "Share right among admitted points, as more are admitted",
     "reliability": "Lower and upper probability against observed share right",
     "heatmap": "Accuracy by q and d",
@@ -37,16 +37,13 @@ TITLES = {
 SHEET_WIDTH = 17.0
 """Inches of the sheet with everything."""
 
-LEAST_SCALE = 0.6
-"""A page draws no chart smaller than this part of its size."""
-
 TABLE_WIDTH = 10.4
 """Inches of the table that stands beside a chart on it."""
 
 
 def methods_figure(report: DatasetReport) -> Figure:
     """What each method admits, and how much of it is right, over all and for its worst class."""
-    return _single(report, "methods", draw_methods, (12.5, 5.4))
+    return _single(report, "methods", draw_methods, (9.5, 4.2))
 
 
 def coverage_figure(report: DatasetReport) -> Figure:
@@ -56,7 +53,7 @@ def coverage_figure(report: DatasetReport) -> Figure:
 
 def reliability_figure(report: DatasetReport) -> Figure:
     """Lower and upper probability against observed frequency, with intervals and the counts behind them."""
-    return _single(report, "reliability", draw_reliability, (10.5, 5.8))
+    return _single(report, "reliability", draw_reliability, (9.5, 5.8))
 
 
 def risk_figure(report: DatasetReport) -> Figure:
@@ -74,11 +71,11 @@ def summary_figure(report: DatasetReport) -> Figure:
     with drawing_fonts():
         tables = evaluation_tables(report)
         last = 8.0 if tables.partitions is not None else 5.4 if report.grid is not None else 2.8
-        figure = Figure(figsize=(SHEET_WIDTH, 25.4 + last), layout="constrained")
+        figure = Figure(figsize=(SHEET_WIDTH, 24.2 + last), layout="constrained")
         missing = (left_out(report), without_vectors(report))
         words = (f"{report.name}: {extent(report)}", *missing, answer(report), headline(report))
         figure.suptitle("\n".join(filter(None, words)), fontsize=12.5, parse_math=False)
-        sheets: Any = figure.subfigures(5, 1, height_ratios=(5.8, 6.2, 6.0, 5.8, last), hspace=0.02)
+        sheets: Any = figure.subfigures(5, 1, height_ratios=(4.6, 6.2, 6.0, 5.8, last), hspace=0.02)
         top: Any = sheets[1].subfigures(1, 2, width_ratios=(TABLE_WIDTH, SHEET_WIDTH - TABLE_WIDTH), wspace=0.02)
         beside: Any = sheets[3].subfigures(1, 2, wspace=0.03)
         charts = [
@@ -154,9 +151,7 @@ def to_svg(figure: Figure, prefix: str, label: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
     # Within a tag only: a name that is drawn may look like an attribute.
     svg = re.sub(r"<[^>]*>", lambda tag: _within_page(tag[0], prefix), svg)
-    # Narrower than this its words could not be read, and it scrolls in its box instead.
-    least = f"--least: {LEAST_SCALE * figure.get_figwidth():.1f}in"
-    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}" style="{least}"', 1)
+    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1)
 
 
 def _within_page(tag: str, prefix: str) -> str:

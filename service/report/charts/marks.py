@@ -20,10 +20,22 @@ VERDICT_MARKERS = {Verdict.MET: "o", Verdict.MISSED: "X", Verdict.CANNOT_TELL: "
 
 
 def verdict_mark(
-    axes: Axes, place: tuple[float, float], interval: tuple[float, float], verdict: Verdict, colour: str
+    axes: Axes,
+    place: tuple[float, float],
+    interval: tuple[float, float],
+    verdict: Verdict,
+    colour: str,
+    *,
+    across: bool = False,
 ) -> None:
-    """A mark by its verdict, with its interval: a full disc if met, a cross if missed, a ring if it cannot be told."""
-    axes.vlines(place[0], *interval, color=colour, linewidth=1.2, zorder=2.5)
+    """A mark by its verdict, with its interval: a full disc if met, a cross if missed, a ring if it cannot be told.
+
+    across: whether the share, and so the interval, lies along the axis of x.
+    """
+    if across:
+        axes.hlines(place[1], *interval, color=colour, linewidth=1.2, zorder=2.5)
+    else:
+        axes.vlines(place[0], *interval, color=colour, linewidth=1.2, zorder=2.5)
     axes.plot(
         *([coordinate] for coordinate in place),
         VERDICT_MARKERS[verdict],

@@ -5,9 +5,10 @@ from enum import StrEnum
 
 from venn_admit.service.core.calibrators.certified.certification import DEFAULT_CONFIDENCE
 from venn_admit.service.core.calibrators.certified.tallies import ClassKind
-from venn_admit.service.core.comparison.selective import GUARANTEED, SOFTMAX, certified_for
+from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind
+from venn_admit.service.core.comparison.selective import CERTIFIED, GUARANTEED, SOFTMAX, VENN_ABERS, certified_for
 from venn_admit.service.core.evaluation.measures import ClassTallies, MethodMeasures
-from venn_admit.service.core.evaluation.points import KNN, NETWORK
+from venn_admit.service.core.evaluation.points import KNN, NETWORK, WEIGHTED_ADMIT
 from venn_admit.service.core.evaluation.tallies import Tally, Verdict
 from venn_admit.service.report.evaluation.dataset import DatasetReport
 from venn_admit.service.report.evaluation.table import NONE_MARK, Cell, Column, ColumnGroup, EvaluationTable, Note, Row
@@ -70,6 +71,20 @@ class EveryClass:
     verdict: Verdict
 
 
+OTHERS_THAT_MATTER = frozenset({SOFTMAX, "APS", GUARANTEED, WEIGHTED_ADMIT, VENN_ABERS[ScoreKind.NETWORK], CERTIFIED})
+"""Beside the method of the calibration and what admits everything: for each kind of promise one that stands for it."""
+
+
+def matters(method: str) -> bool:
+    """Whether a rival of this name is shown first; the details show the others too."""
+    return method in OTHERS_THAT_MATTER
+
+
+def methods_that_matter(report: DatasetReport) -> list[MethodMeasures]:
+    """Return the method of the calibration, what admits everything, and the rivals that matter, in the order shown."""
+    return [row for row in _in_order(report) if row.name in (report.own, report.baseline) or matters(row.name)]
+
+
 def promise_of(method: str) -> Promised:
     """Return what the method of this name promises; a method that is not known here gives sets."""
     if method.startswith(("Venn-ADMIT", "Venn-Abers")):
@@ -82,16 +97,16 @@ def every_class(measured: ClassTallies, report: DatasetReport) -> EveryClass:
     return _every((*measured.per_true_class, *measured.per_predicted_class), report)
 
 
-def glance_table(report: DatasetReport) -> EvaluationTable:
+def glance_table(report: DatasetReport, *, every: bool) -> EvaluationTable:
     """Return a row per method: first that of the calibration, then the others, those that promise least first.
 
-    Variants with q = K are left out.
+    every: whether all methods have a row, or only those that matter; the notes stand with these. Variants with q = K
+    have none.
 
     Of two classes each has its columns. Of more, the worst of the true and of the predicted classes is shown: one that
     misses the target if any does, otherwise one that cannot be told, and of these that with the lowest share.
     """
-    methods = [row for row in report.methods if not row.name.endswith(", q = K")]
-    methods.sort(key=lambda row: (row.name != report.own, tuple(Promised).index(promise_of(row.name))))
+    methods = _in_order(report) if every else methods_that_matter(report)
     each = len(report.class_names) <= SIDE_BY_SIDE
 
     def columns(kind: str) -> list[Column]:
@@ -115,7 +130,8 @@ def glance_table(report: DatasetReport) -> EvaluationTable:
         )
 
     return EvaluationTable(
-        "All methods at a glance: how much is admitted, and how much of it is right",
+        f"{'All' if every else 'The'} methods{'' if every else ' that matter'} at a glance: "
+        "how much is admitted, and how much of it is right",
         ("method",),
         (
             Column("promise"),
@@ -126,8 +142,13 @@ def glance_table(report: DatasetReport) -> EvaluationTable:
             Column("met"),
         ),
         tuple(Row((row.name,), cells(row), is_own=row.name == report.own) for row in methods),
-        _notes(report),
+        () if every else _notes(report),
     )
+
+
+def _in_order(report: DatasetReport) -> list[MethodMeasures]:
+    methods = [row for row in report.methods if not row.name.endswith(", q = K")]
+    return sorted(methods, key=lambda row: (row.name != report.own, tuple(Promised).index(promise_of(row.name))))
 
 
 def _notes(report: DatasetReport) -> tuple[Note, ...]:

@@ -50,6 +50,7 @@ class EvaluationTables:
     """All tables of one evaluation set. partitions: None if the method that is judged has no bands."""
 
     glance: EvaluationTable
+    every_method: EvaluationTable
     selective: EvaluationTable
     covered: EvaluationTable
     accuracy: EvaluationTable
@@ -58,14 +59,15 @@ class EvaluationTables:
     @property
     def details(self) -> tuple[EvaluationTable, ...]:
         """All but the first, in the order shown."""
-        every = (self.selective, self.covered, self.accuracy, self.partitions)
+        every = (self.every_method, self.selective, self.covered, self.accuracy, self.partitions)
         return tuple(table for table in every if table is not None)
 
 
 def evaluation_tables(report: DatasetReport) -> EvaluationTables:
     """Every table, whose classes are those that the report shows."""
     return EvaluationTables(
-        glance_table(report),
+        glance_table(report, every=False),
+        glance_table(report, every=True),
         _selective(report),
         _covered(report),
         _accuracy(report),

@@ -1,6 +1,5 @@
 """The verdict on an evaluation: whether the promise holds, how much is admitted, and what cannot be told yet."""
 
-from collections import Counter
 from dataclasses import dataclass
 
 from venn_admit.service.core.evaluation.tallies import Tally, Verdict
@@ -51,19 +50,14 @@ def answer(report: DatasetReport) -> str:
     admitted = [one for one in every if one.tally.count]
     if not admitted:
         return "Nothing is admitted, so there is nothing to judge."
-    counts = Counter(one.verdict for one in admitted)
     target, overall = target_text(report), overall_verdict(report)
-    tail = ", ".join(f"{verdict.words} for {counts[verdict] or 'none'}" for verdict in Verdict)
+    named = _listed([one.name for one in admitted if one.verdict is overall])
     if overall is Verdict.MET:
-        first = f"Every predicted class meets the target of {target} among its admitted points."
+        first = f"Every predicted class meets the target of {target}."
     elif overall is Verdict.MISSED:
-        missed = _listed([one.name for one in admitted if one.verdict is Verdict.MISSED])
-        first = f"The target of {target} is missed among the points admitted as {missed} (predicted classes: {tail})."
+        first = f"Predictions of {named} miss the target of {target}."
     else:
-        first = (
-            f"This sample cannot tell whether every predicted class meets the target of {target} "
-            f"(predicted classes: {tail})."
-        )
+        first = f"This sample cannot judge predictions of {named}."
     empty = [one.name for one in every if not one.tally.count]
     return f"{first} Nothing is admitted as {_listed(empty)}." if empty else first
 

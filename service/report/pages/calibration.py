@@ -7,6 +7,8 @@ from typing import Any
 from markupsafe import Markup
 
 from venn_admit.service.report.calibration.common.coverage import key_figures, verdict
+from venn_admit.service.report.calibration.common.days import days_picture
+from venn_admit.service.report.calibration.common.map_cells import map_table
 from venn_admit.service.report.calibration.contents import CalibrationReport
 from venn_admit.service.report.calibration.sections import Picture
 from venn_admit.service.report.calibration.steps import NextSteps
@@ -17,11 +19,14 @@ from venn_admit.service.report.pages.environment import page_environment
 
 def calibration_view(report: CalibrationReport, steps: NextSteps, draw: Callable[[Picture], Markup]) -> dict[str, Any]:
     """Return what the templates of a report show, in which steps are commands. draw: makes the element of a picture."""
+    days = days_picture(report.days) if report.days else None
     return {
         "heading": heading(report),
         "settings": settings_text(report),
         "sections": sections(report, steps),
         "advice": advice_text(report, steps),
+        "map": None if report.map is None else map_table(report, report.map),
+        "days": (draw(days), days.caption) if days else None,
         "pictures": [(draw(one), one.caption) for one in pictures(report)],
         "verdict": verdict(report),
         "figures": key_figures(report),

@@ -45,10 +45,9 @@ from venn_admit.service.report.pages.environment import page_environment
 FIGURES = {
     "methods": (
         methods_figure,
-        "What each method admits, and how much of it is right. To the right, more is admitted. Above, the number of "
-        "each method and its verdict: met if the whole interval lies at or above the dotted target, missed if it lies "
-        "below. On the left over all points, then for each method the class on which it does worst. Marks that would "
-        "overlap stand side by side.",
+        "What the methods that matter admit, and how much of it is right: of all that is admitted, and of the class on "
+        "which the method does worst. A disc meets the dotted target, because its whole interval lies at or above it; "
+        "a cross misses it; a ring cannot tell.",
     ),
     "coverage": (
         coverage_figure,

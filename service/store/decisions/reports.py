@@ -1,14 +1,15 @@
 """The data that a report on a calibration reads besides its points: counts, origins, and decisions made with it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 from sqlalchemy import Connection, Row
 
+from venn_admit.service.core.monitoring.days import Day
 from venn_admit.service.core.monitoring.discrepancies import Discrepancies, discrepancies_of_documents
 from venn_admit.service.core.monitoring.drift import DecidedPoints
 from venn_admit.service.core.monitoring.history import PointChanges, SnapshotChange
@@ -35,6 +36,16 @@ HISTORY = 6
 
 COUNTABLE = 50_000
 """With more calibration points than these, what an older snapshot would admit of them is left out: it takes seconds."""
+
+
+DAYS = 30
+"""The number of days that a report looks back on."""
+
+SAMPLED = 400
+"""About this many decisions of each day are looked up: their share is accurate to a twentieth."""
+
+MOST_LABELS = 20_000
+"""Labels by day are counted among this many, the newest of all classifiers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +138,22 @@ def snapshot_changes(connection: Connection, calibration: Calibration) -> Snapsh
     }
     row = connection.execute(statement("reports.snapshot_changes"), parameters).one()
     return SnapshotChanges(arrived=row.arrived, changed=row.changed, left=row.gone)
+
+
+def days(connection: Connection, classifier: Classifier, until: datetime) -> tuple[Day, ...]:
+    """Return the `DAYS` days up to that of a time, the oldest first; none if nothing happened."""
+    last = until.astimezone(UTC).date()
+    first = last - timedelta(days=DAYS - 1)
+    parameters = {"classifier_id": classifier.id, "since": datetime(first.year, first.month, first.day, tzinfo=UTC)}
+    found: dict[date, Day] = {
+        first + timedelta(days=number): Day(first + timedelta(days=number)) for number in range(DAYS)
+    }
+    decisions = connection.execute(statement("reports.daily_decisions"), parameters | {"sampled": SAMPLED}).all()
+    labels = connection.execute(statement("reports.daily_labels"), parameters | {"most": MOST_LABELS}).all()
+    for row in (*decisions, *labels):
+        if row.day in found:
+            found[row.day] = replace(found[row.day], **row._mapping)
+    return tuple(found.values()) if decisions or labels else ()
 
 
 def history(connection: Connection, calibration: Calibration) -> tuple[SnapshotChange, ...]:

@@ -278,6 +278,120 @@ LEFT JOIN
     ON TRUE
 ORDER BY wanted.exemplar_id;
 
+-- name: daily_decisions
+-- For each day since a given one on which requests were done: how many rows they had, and how many of some rows, taken
+-- evenly from them, were decided on and admitted. At most about `sampled` rows of a day are looked up.
+WITH request AS (
+    SELECT
+        job.id,
+        job.calibration_id,
+        job.weighted,
+        job.require_full_match,
+        job.row_count,
+        job.removed_at IS NULL AS is_kept,
+        (job.finished_at AT TIME ZONE 'UTC')::date AS day
+    FROM job
+    WHERE
+        job.classifier_id = :classifier_id
+        AND (job.kind = 'score') = TRUE
+        AND job.finished_at >= :since
+        AND job.state = 'done'
+),
+
+placed AS (
+    SELECT
+        request.*,
+        -- The rows of a day are numbered through its requests, and every n-th of them is taken.
+        sum(request.row_count) OVER (PARTITION BY request.day ORDER BY request.id) - request.row_count AS rows_before,
+        ceil(sum(request.row_count) OVER (PARTITION BY request.day)::numeric / :sampled)::bigint AS every
+    FROM request
+    WHERE
+        request.is_kept
+        AND request.row_count > 0
+),
+
+looked_up AS (
+    SELECT
+        placed.day,
+        (
+            SELECT decision.decision IS NOT NULL
+            FROM decision
+            WHERE
+                decision.calibration_id = placed.calibration_id
+                -- Not a join, which might read every decision of the snapshot.
+                AND decision.exemplar_id = (
+                    SELECT job_row.exemplar_id
+                    FROM job_row
+                    WHERE
+                        job_row.job_id = placed.id
+                        AND job_row.row_number = taken.row_number
+                )
+                AND decision.weighted = placed.weighted
+                AND decision.require_full_match = placed.require_full_match
+            ORDER BY decision.exemplar_id
+            LIMIT 1
+        ) AS is_admitted
+    FROM placed
+    CROSS JOIN
+        LATERAL generate_series(
+            mod(placed.every - mod(placed.rows_before, placed.every), placed.every),
+            placed.row_count - 1,
+            placed.every
+        ) AS taken (row_number)
+)
+
+SELECT
+    request.day,
+    sum(request.row_count)::bigint AS decisions,
+    coalesce(seen.decided, 0) AS decided,
+    coalesce(seen.admitted, 0) AS admitted
+FROM request
+LEFT JOIN
+    (
+        SELECT
+            looked_up.day,
+            count(looked_up.is_admitted) AS decided,
+            count(*) FILTER (WHERE looked_up.is_admitted) AS admitted
+        FROM looked_up
+        GROUP BY looked_up.day
+    ) AS seen
+    ON request.day = seen.day
+GROUP BY request.day, seen.decided, seen.admitted
+ORDER BY request.day;
+
+-- name: daily_labels
+-- For each day since a given one: how many labels of a classifier arrived, training data aside, among the newest labels
+-- of all classifiers.
+SELECT
+    (event.created_at AT TIME ZONE 'UTC')::date AS day,
+    count(*) AS labels
+FROM (
+    SELECT
+        label_event.exemplar_id,
+        label_event.label,
+        label_event.created_at
+    FROM label_event
+    ORDER BY label_event.id DESC
+    LIMIT :most
+) AS event
+CROSS JOIN
+    LATERAL (
+        SELECT exemplar.split
+        FROM exemplar
+        WHERE
+            exemplar.id = event.exemplar_id
+            AND exemplar.classifier_id = :classifier_id
+        ORDER BY exemplar.id
+        -- This keeps it from becoming a join that reads every exemplar.
+        LIMIT 1
+    ) AS labelled
+WHERE
+    event.created_at >= :since
+    AND event.label IS NOT NULL
+    AND labelled.split <> 'train'
+GROUP BY day
+ORDER BY day;
+
 -- name: unlabelled_rows
 -- Those of some exemplars that have no label, in an order that depends on neither their content nor their arrival, so
 -- that the first of them are a random sample.

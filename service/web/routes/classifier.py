@@ -5,6 +5,7 @@ from fastapi import Request, Response
 from venn_admit.service.api.routes.parts import ClassifierName
 from venn_admit.service.api.security.guard import needs
 from venn_admit.service.flows.exemplars.glance import glance_at
+from venn_admit.service.flows.monitoring.lamps import lit_lamps_of
 from venn_admit.service.report.calibration.wording import waiting_text
 from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.web.access import router
@@ -16,13 +17,15 @@ routes = router()
 @routes.get("/classifiers/{classifier}", dependencies=[needs(Scope.READ)])
 def get_classifier(request: Request, classifier: ClassifierName) -> Response:
     """Show a classifier."""
-    found = glance_at(runtime_of(request).engine, classifier)
+    engine = runtime_of(request).engine
+    found = glance_at(engine, classifier)
     return page(
         request,
         "classifier",
         title=classifier,
         classifier=classifier,
         kind=found.classifier,
+        lit=lit_lamps_of(engine, classifier),
         settings=found.settings,
         in_use=next((setting for setting in found.settings if setting.is_in_use), None),
         waiting=waiting_text(found.waiting) if found.waiting else None,

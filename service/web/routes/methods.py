@@ -7,6 +7,7 @@ from fastapi import Request, Response
 from venn_admit.service.api.routes.parts import CalibrationNumber, ClassifierName
 from venn_admit.service.api.security.guard import needs
 from venn_admit.service.core.evaluation.tallies import Tally
+from venn_admit.service.report.evaluation.glance import matters
 from venn_admit.service.store.access.keys import Scope
 from venn_admit.service.web.access import router
 from venn_admit.service.web.kept_comparisons import kept_comparisons
@@ -28,7 +29,14 @@ def get_methods(request: Request, classifier: ClassifierName, calibration: Calib
         for one in table.methods
     ]
     return page(
-        request, "methods", title=f"{classifier}: methods", classifier=classifier, table=table, rows=rows, as_of=as_of
+        request,
+        "methods",
+        title=f"{classifier}: methods",
+        classifier=classifier,
+        table=table,
+        rows=[row for row in rows if row[0].is_own or matters(row[0].name)],
+        others=[row for row in rows if not (row[0].is_own or matters(row[0].name))],
+        as_of=as_of,
     )
 
 

@@ -127,7 +127,7 @@ def test_says_what_was_evaluated(compared: DatasetReport, of_documents: DatasetR
     assert (clustered["points"], clustered["document_count"], clustered["left_out"]) == (500, 100, 0)
     assert plain["parameters"] == dict(PARAMETERS)
     assert plain["notes"][0].startswith("12 rows are left out")
-    assert clustered["notes"][0].startswith("This sample cannot tell")
+    assert clustered["notes"][0].startswith("This sample cannot judge predictions of")
     assert clustered["notes"][1].startswith("Venn-ADMIT weighted admits")
 
 

@@ -91,8 +91,12 @@ def calibrate(
         typer.Option(
             "--compare",
             help="Store nothing: show what settings of each method admit of split mc, how much of it is right, and "
-            "which to take. Besides it, only --alpha and --json.",
+            "which to take. Besides it, only --alpha, --details and --json.",
         ),
+    ] = False,
+    details: Annotated[
+        bool,
+        typer.Option("--details", help="With --compare: every setting, not only the best of each method and score."),
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -115,8 +119,10 @@ def calibrate(
         others = {"method": method if method != METHOD else None, "score": score, "delta": delta, "kappa": kappa}
         others |= {"thresholds": thresholds, "q-bins": q_bins, "certify": certify, "confidence": confidence}
         others |= {"test": test}
-        compare_settings(name, alpha, others, as_json=as_json)
+        compare_settings(name, alpha, others, details=details, as_json=as_json)
         return
+    if details:
+        raise InvalidInputError("details: expected only together with --compare, got it without; leave it out")
     settings_of = settings_asked_for(
         method,
         alpha=parse_decimal("alpha", alpha),

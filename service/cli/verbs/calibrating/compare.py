@@ -7,10 +7,11 @@ from venn_admit.service.cli.waiting import Waiting
 from venn_admit.service.errors import InvalidInputError
 
 
-def compare_settings(name: str, alpha: str, others: Mapping[str, object], *, as_json: bool) -> None:
+def compare_settings(name: str, alpha: str, others: Mapping[str, object], *, details: bool, as_json: bool) -> None:
     """Print what each setting admits of mc, and which command to run next.
 
-    others: by name, the options of `calibrate` that no comparison takes, None if they were not given.
+    others: by name, the options of `calibrate` that no comparison takes, None if they were not given. details: whether
+    every setting is printed, or only those that matter.
     """
     from venn_admit.service.cli.session import open_session
     from venn_admit.service.cli.shown.compared_settings import compared_payload, compared_table, next_lines
@@ -20,8 +21,8 @@ def compare_settings(name: str, alpha: str, others: Mapping[str, object], *, as_
     given = [f"--{option}" for option, value in others.items() if value is not None]
     if given:
         raise InvalidInputError(
-            "--compare takes no other option than --alpha and --json, because it compares settings of every method; "
-            f"got {', '.join(given)}; leave out one or the other"
+            "--compare takes no other option than --alpha, --details and --json, because it compares settings of every "
+            f"method; got {', '.join(given)}; leave out one or the other"
         )
     session = open_session()
     session.require_worker()
@@ -36,5 +37,5 @@ def compare_settings(name: str, alpha: str, others: Mapping[str, object], *, as_
             memory_budget=session.memory_budget,
         )
     if not as_json:
-        output.print(compared_table(found))
+        output.print(compared_table(found, details=details))
     print_result(as_json, compared_payload(found), *next_lines(found))

@@ -59,7 +59,7 @@ def partitions_section(report: CalibrationReport, part: BandsContents) -> Sectio
     by_q = (row(name, slice(i, i + 1), whole) for i, name in enumerate(part.bin_names))
     by_d = (row(name, whole, slice(i, i + 1)) for i, name in enumerate(group_names(partitions.distance_edges.tolist())))
     return Section(
-        "Partitions by q, and by d",
+        "What the partitions hold",
         (table("q", by_q), table("d", by_d)),
         (
             "Counts are points by label. usable bands: the share of vp in bands that hold at least kappa = "
@@ -72,7 +72,7 @@ def partitions_section(report: CalibrationReport, part: BandsContents) -> Sectio
 
 def budget_section(report: CalibrationReport, part: BandsContents) -> Section:
     """Return the labels that bands below kappa lack."""
-    title, budget, shown = "Labels that bands below kappa lack", part.lacking, _shown_classes(part)
+    title, budget, shown = "Labels that small bands lack", part.lacking, _shown_classes(part)
     if budget is None:
         return Section(title, ("No point was rejected because its band is below kappa.",))
     names = [shorten(report.class_names[c], NAME_WIDTH) for c in shown]

@@ -44,34 +44,38 @@ def _caption(report: CalibrationReport) -> str:
     )
 
 
+# Weights may reject more.
+_PLAINLY = " by plain probabilities"
+
+
 def verdict(report: CalibrationReport) -> tuple[Verdict, str]:
-    """Return whether what plain probabilities admit of its data keeps the promise in every predicted class."""
-    alpha, split, tallies = report.snapshot.alpha, report.part.reference, report.coverage.admitted.per_predicted_class
+    """Return whether what plain probabilities admit of its data meets the target in every predicted class."""
+    alpha, tallies = report.snapshot.alpha, report.coverage.admitted.per_predicted_class
     judged = [(c, tally.verdict(alpha)) for c, tally in enumerate(tallies) if tally.count]
     if not judged:
-        return Verdict.CANNOT_TELL, f"Nothing of {split} would be admitted by plain probabilities."
+        return Verdict.CANNOT_TELL, "Plain probabilities would admit nothing."
     missed, unclear = ([c for c, found in judged if found is which] for which in (Verdict.MISSED, Verdict.CANNOT_TELL))
-    share = f"at least {1 - alpha} is right"
     if missed:
-        said = f"Of what plain probabilities would admit of {split}, less than {1 - alpha} is right if predicted"
-        return Verdict.MISSED, f"{said} {_named(report, missed)}."
+        return Verdict.MISSED, f"Predictions of {_named(report, missed)} miss the target of {1 - alpha}{_PLAINLY}."
     if unclear:
-        said = f"This sample cannot tell whether {share} of what plain probabilities would admit of {split} as"
-        return Verdict.CANNOT_TELL, f"{said} {_named(report, unclear)}."
-    return Verdict.MET, f"Of what plain probabilities would admit of {split}, {share} in every predicted class."
+        return Verdict.CANNOT_TELL, f"This sample cannot judge predictions of {_named(report, unclear)}{_PLAINLY}."
+    return Verdict.MET, f"Every predicted class meets the target of {1 - alpha}{_PLAINLY}."
 
 
 def key_figures(report: CalibrationReport) -> list[tuple[str, str]]:
     """Return the figures that stand with the verdict: each as text, and what it is."""
-    found, split, target = report.coverage, report.part.reference, 1 - report.snapshot.alpha
+    found, target = report.coverage, 1 - report.snapshot.alpha
     overall, every = found.admitted.overall, sum(curve.total for curve in found.curves_by_true_class)
-    plainly = (_percent(overall.count, every), f"of {split} admitted by plain probabilities")
+    plainly = (_percent(overall.count, every), "of the calibration data admitted by plain probabilities")
     right = f"of these right (target {float(target):.1%})"
     if (weighted := report.part.weighted) is None:
         figures = [plainly, (_percent(overall.correct, overall.count), right)]
     else:
         figures = [
-            (_percent(weighted.admitted, weighted.points), f"of {split} admitted with weights, the default"),
+            (
+                _percent(weighted.admitted, weighted.points),
+                "of the calibration data admitted with weights, the default",
+            ),
             (_percent(weighted.right, weighted.admitted), right),
             plainly,
         ]
@@ -104,7 +108,7 @@ def coverage_section(report: CalibrationReport) -> Section:
         else ()
     )
     return Section(
-        "What is right of what plain probabilities would admit, by class",
+        "How much is right in each class by plain probabilities",
         (TextTable(heads, rows, last_is_total=True, query=QUERY),),
         (f"Plain probabilities; {HOW_DECIDED[split]}. right: the share of the admitted points.", *hidden),
     )

@@ -6,35 +6,14 @@ from typing import Any
 from venn_admit.service.core.monitoring.partition_map import PartitionMap
 from venn_admit.service.core.types import Split
 from venn_admit.service.report.calibration.contents import CalibrationReport
-from venn_admit.service.report.calibration.sections import Picture, Section, TextTable, group_names, ratio_text
+from venn_admit.service.report.calibration.sections import Section, TextTable, group_names, ratio_text
 from venn_admit.service.report.evaluation.evaluated import edge_names
 
 QUERY = "partition_map"
-MAP = "map"
-"""The name of the picture."""
-
 HOW_ADMITTED = {
     Split.VP: "each point of vp is left out of its own category",
     Split.MC: "by the bounds of the calibration itself, which rest on these very points",
 }
-
-
-def map_picture(report: CalibrationReport, found: PartitionMap) -> Picture:
-    """Return the picture of the map."""
-    match_names, distance_names = map_names(found)
-
-    def draw() -> Any:
-        from venn_admit.service.report.charts.drawn_map import map_figure
-
-        return map_figure(
-            found,
-            match_names=match_names,
-            distance_names=distance_names,
-            split=str(report.part.reference),
-            target=1 - report.snapshot.alpha,
-        )
-
-    return Picture(MAP, caption(report, found), draw)
 
 
 def map_names(found: PartitionMap) -> tuple[list[str], list[str]]:
@@ -42,19 +21,18 @@ def map_names(found: PartitionMap) -> tuple[list[str], list[str]]:
     return list(edge_names(found.match_edges)), group_names(found.distance_edges.tolist())
 
 
-def caption(report: CalibrationReport, found: PartitionMap, *, has_bars: bool = True) -> str:
-    """Return what the picture shows, in words. has_bars: whether a bar at the foot of each cell shows a share."""
+def caption(report: CalibrationReport, found: PartitionMap) -> str:
+    """Return what the cells of the map show, in words."""
     split = report.part.reference
     traffic = (
         "the last line is the share of recent traffic there"
         if found.traffic.sum()
         else "there is no recent traffic to compare with"
     )
-    bars = ", which the bar at its foot shows as well" if has_bars else ""
     return (
         f"The partition map: the points of {split} by q and d. Each cell shows the share of the predictions that is "
-        f"right, which colours it; the share that plain probabilities would admit{bars} ({HOW_ADMITTED[split]}); and "
-        f"the number of points; {traffic}."
+        f"right, which colours it; the share that plain probabilities would admit ({HOW_ADMITTED[split]}); and the "
+        f"number of points; {traffic}."
     )
 
 
@@ -76,7 +54,7 @@ def map_section(report: CalibrationReport, found: PartitionMap) -> Section:
     )
     heads = ("q", "d", f"points\nof {split}", "right", "admitted", "recent\ntraffic", "share\nof it")
     return Section(
-        "The partition map in figures",
+        "How much is right in each partition",
         (TextTable(heads, rows, query=QUERY),),
         (
             "right: the share of the predictions; admitted: the share that plain probabilities would admit, "

@@ -1,10 +1,10 @@
-"""The partition map with cells that can be opened: the figures of the report's picture."""
+"""The partition map of a page: the cells of a table, each with its colour."""
 
 from dataclasses import dataclass
 
 from venn_admit.service.core.evaluation.tallies import MINIMUM_TO_JUDGE
 from venn_admit.service.core.monitoring.partition_map import PartitionMap
-from venn_admit.service.report.calibration.common.partition_map import map_names
+from venn_admit.service.report.calibration.common.partition_map import caption, map_names
 from venn_admit.service.report.calibration.contents import CalibrationReport
 from venn_admit.service.report.calibration.sections import ratio_text
 
@@ -26,7 +26,7 @@ class MapCell:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkedMap:
+class MapTable:
     """A map. rows: from many matching neighbours to few, each with its name and its cells from near to far."""
 
     classifier: str
@@ -34,10 +34,11 @@ class LinkedMap:
     split: str
     target: str
     columns: list[str]
+    caption: str
     rows: list[tuple[str, list[MapCell]]]
 
 
-def linked_map(report: CalibrationReport, found: PartitionMap) -> LinkedMap:
+def map_table(report: CalibrationReport, found: PartitionMap) -> MapTable:
     """Return the map as a table shows it."""
     target = float(1 - report.snapshot.alpha)
     match_names, distance_names = map_names(found)
@@ -45,12 +46,13 @@ def linked_map(report: CalibrationReport, found: PartitionMap) -> LinkedMap:
         (name, [_cell(found, row, column, target) for column in range(len(distance_names))])
         for row, name in enumerate(match_names)
     ]
-    return LinkedMap(
+    return MapTable(
         classifier=report.classifier,
         calibration=report.snapshot.id,
         split=str(report.part.reference),
         target=str(1 - report.snapshot.alpha),
         columns=distance_names,
+        caption=caption(report, found),
         rows=rows[::-1],
     )
 
