@@ -31,7 +31,6 @@ def _joined(batches: list[ExemplarBatch]) -> ExemplarBatch:
     if not others:
         return first
     vectors = [batch.vectors for batch in batches if batch.vectors is not None]
-    former_ids = [batch.former_ids for batch in batches if batch.former_ids is not None]
     return replace(
         first,
         external_ids=list(chain.from_iterable(batch.external_ids for batch in batches)),
@@ -41,5 +40,4 @@ def _joined(batches: list[ExemplarBatch]) -> ExemplarBatch:
         labels=np.concatenate([batch.labels for batch in batches]),
         attributes=list(chain.from_iterable(batch.attributes for batch in batches)),
         digests=list(chain.from_iterable(batch.digests for batch in batches)),
-        former_ids=list(chain.from_iterable(former_ids)) if former_ids else None,
     )

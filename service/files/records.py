@@ -36,9 +36,7 @@ class ExemplarBatch:
     document_ids: n strings, or None if the file names no document. vectors: (n, D) float32, r, finite; None for a
     classifier with logits only. logits: (n, C) float32, f(x), finite. labels: (n,) int64, y in [0, C), -1 if unknown.
     attributes: n dictionaries of JSON values, empty if the file has none. digests: n digests of the content, as
-    `content_digests` makes them. former_ids: n strings, the ids that the file's name and the row's number would give,
-    if a file has no ids; None if it has, or if the rows are of no file. extractor: the version of what all rows come
-    from; None if it is not stated.
+    `content_digests` makes them. extractor: the version of what all rows come from; None if it is not stated.
     """
 
     first_row: int
@@ -49,7 +47,6 @@ class ExemplarBatch:
     labels: IntArray
     attributes: list[Attributes]
     digests: list[bytes]
-    former_ids: list[str] | None
     extractor: str | None = None
 
 
@@ -142,9 +139,6 @@ def make_batch(
         if attributes is None
         else [plain_attributes(layout.place, row, values) for row, values in enumerate(attributes, start=first_row)],
         digests=digests,
-        former_ids=[f"{layout.place.name}:{first_row + row}" for row in range(row_count)]
-        if external_ids is None and isinstance(layout.place, Path)
-        else None,
         extractor=layout.extractor,
     )
 
@@ -162,7 +156,6 @@ def labelled_rows(batch: ExemplarBatch) -> ExemplarBatch:
         labels=batch.labels[known],
         attributes=[batch.attributes[row] for row in rows],
         digests=[batch.digests[row] for row in rows],
-        former_ids=None if batch.former_ids is None else [batch.former_ids[row] for row in rows],
     )
 
 

@@ -78,7 +78,6 @@ class TestRoundTrip:
         columns = sample()
         batch = read_one(write(path, {name: columns[name] for name in ("vector", "logits")}))
         assert all(external_id.startswith("content:") for external_id in batch.external_ids)
-        assert batch.former_ids == [f"{path.name}:{row}" for row in range(ROWS)]
         assert batch.document_ids == [None] * ROWS
         assert batch.labels.tolist() == [-1] * ROWS
         assert batch.attributes == [{}] * ROWS

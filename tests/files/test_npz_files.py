@@ -255,4 +255,4 @@ def test_the_bundled_data() -> None:
         documents = [str(document) for document in archive["doc"]]
     np.testing.assert_array_equal(np.concatenate([batch.vectors for batch in batches]), expected)
     assert [document for batch in batches for document in batch.document_ids] == documents
-    assert batches[3].external_ids[-1] == "train.npz:3413"  # as they were called by default once
+    assert batches[3].external_ids[-1] == "train.npz:3413"

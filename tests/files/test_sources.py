@@ -81,8 +81,7 @@ class TestExemplars:
         (of_file,) = batches(FileSource(path))
         (of_arrays,) = batches(ArraySource("arrays", columns["vector"], columns["logits"]))
         assert of_arrays.external_ids == of_file.external_ids
-        assert (of_arrays.former_ids, of_arrays.document_ids) == (None, [None] * ROWS)
-        assert of_file.former_ids is not None
+        assert of_arrays.document_ids == of_file.document_ids == [None] * ROWS
 
     def test_float16_and_class_names(self) -> None:
         columns = sample()

@@ -164,8 +164,6 @@ def store_batch(
         digests=batch.digests,
         ledgers=carried.ledgers(),
     )
-    if batch.former_ids is not None:
-        incoming = exemplars.under_former_ids(connection, classifier, incoming, batch.former_ids)
     return exemplars.store(connection, classifier, incoming, selection=selection, source=source.name)
 
 

@@ -1,6 +1,5 @@
 """Removing exemplars from one generation of a classifier, and repairing at once what can be repaired."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +9,6 @@ from sqlalchemy import Connection
 
 from venn_admit.service.core.types import IntArray
 from venn_admit.service.errors import NotReadyError
-from venn_admit.service.files.default_ids import DefaultIds
 from venn_admit.service.flows.calibration.calibrate import renewed_snapshot
 from venn_admit.service.flows.jobs.submit import Submission
 from venn_admit.service.store.calibrations import calibrators
@@ -20,8 +18,6 @@ from venn_admit.service.store.exemplars.forgotten import AskedFor, TouchedSnapsh
 from venn_admit.service.store.work import recalibrations
 
 REASON = "forgotten exemplars"
-# FILE:NUMBER, as rows of files without ids were once named; what follows from the content has an id of 32 hex digits.
-_FORMER_ID = re.compile(r"(?!content:[0-9a-f]{32}(:|$)).*:[0-9]+", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -59,8 +55,6 @@ def remove_from(
     few are left. Lists that name an exemplar are deleted, and a job is recorded that searches them anew.
     """
     connection = submission.connection
-    marks = forgotten.tombstones_of(connection, generation)
-    forgotten.add_tombstones(connection, [marks.of_exemplar(one) for one in _ids_of_content(hits)])
     ids = np.array([hit.id for hit in hits], dtype=np.int64)
     training = forgotten.training_now(connection, ids)
     others = np.setdiff1d(ids, training)
@@ -83,11 +77,6 @@ def remove_from(
     total.exemplars += len(ids)
     if len(training) or len(disturbed) or unserved:
         total.recalibrations[generation.id] = recalibrations.request(connection, generation, REASON)
-
-
-def _ids_of_content(hits: Sequence[AskedFor]) -> list[str]:
-    """The ids under which a file without ids would bring rows back that were stored under its name and their number."""
-    return DefaultIds().take([bytes(hit.content_digest) for hit in hits if _FORMER_ID.fullmatch(hit.external_id)])
 
 
 def _renew(

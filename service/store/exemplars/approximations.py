@@ -75,8 +75,7 @@ class StoredNeighbours:
 class StoredParameters:
     """The parameters of the KNN and the localizer, and their key.
 
-    reliability: the model of that score, fitted on the same data; None if they were given without one, or fitted before
-    there was one.
+    reliability: the model of that score, fitted on the same data; None if they were given without one.
     """
 
     id: int

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -91,28 +91,6 @@ class ExemplarKeys:
     ids: IntArray
     document_keys: list[str]
     row_keys: list[str]
-
-
-def under_former_ids(
-    connection: Connection,
-    classifier: Classifier,
-    incoming: IncomingExemplars,
-    former_ids: Sequence[str],
-) -> IncomingExemplars:
-    """Return the rows, each under its former id if it is stored under that id with the same content.
-
-    Rows of a file without ids were once named by the file's name and their number. Rows that are stored in that way
-    keep their ids, and are recognised when the file is ingested again.
-    """
-    known = _known(connection, classifier, former_ids)
-    stored = {external_id: bytes(row.content_digest) for external_id, row in known.items()}
-    if not stored:
-        return incoming
-    external_ids = [
-        former_id if stored.get(former_id) == digest else external_id
-        for external_id, former_id, digest in zip(incoming.external_ids, former_ids, incoming.digests, strict=True)
-    ]
-    return replace(incoming, external_ids=external_ids)
 
 
 def store(

@@ -40,12 +40,11 @@ INSTEAD = "(forgotten)"
 
 @dataclass(frozen=True, slots=True)
 class AskedFor:
-    """A stored exemplar that is asked for, by its id or by its document; content_digest: 16 bytes."""
+    """A stored exemplar that is asked for, by its id or by its document."""
 
     id: int
     external_id: str
     document_id: str | None
-    content_digest: bytes
 
 
 @dataclass(frozen=True, slots=True)

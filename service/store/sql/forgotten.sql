@@ -33,8 +33,7 @@ ORDER BY id;
 SELECT
     id,
     external_id,
-    document_id,
-    content_digest
+    document_id
 FROM exemplar
 WHERE
     classifier_id = :classifier_id
@@ -43,8 +42,7 @@ UNION
 SELECT
     id,
     external_id,
-    document_id,
-    content_digest
+    document_id
 FROM exemplar
 WHERE
     classifier_id = :classifier_id

@@ -287,14 +287,6 @@ class TestDefaultIds:
         bench.ingest("small", bench.write("new.npz", self.rows(0, 40)), "held-out")
         assert bench.ingest("small", bench.write("new.npz", self.rows(40, 60)), "held-out").new == 20
 
-    def test_rows_stored_under_their_former_ids_are_known(self, bench: Bench) -> None:
-        former = self.rows(0, 30) | {"id": np.array([f"old.npz:{row}" for row in range(30)])}
-        bench.ingest("small", bench.write("former.npz", former), "held-out")
-        again = bench.ingest("small", bench.write("old.npz", self.rows(0, 35)), "held-out")
-        assert (again.rows, again.new) == (35, 5)
-        # The same name and numbers, with other content.
-        assert bench.ingest("small", bench.write("old.npz", self.rows(40, 60)), "held-out").new == 20
-
 
 def test_attributes_beyond_what_the_database_keeps_are_refused(bench: Bench) -> None:
     arrays = sample()

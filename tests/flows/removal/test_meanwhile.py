@@ -198,14 +198,3 @@ def test_a_replay_during_which_points_are_forgotten_says_so(edge: Bench, monkeyp
     decision_id = edge.value("SELECT min(id) FROM decision")
     replayed = replaying.replay(edge.engine, edge.cache, decision_id)
     assert (replayed.forgotten.vp, replayed.differing) == (len(ids), ())
-
-
-def test_rows_stored_by_file_name_and_number_do_not_come_back_by_their_content(edge: Bench, golden: Golden) -> None:
-    rows = golden.exemplars("score", slice(3))
-    rows["r"] = rows["r"] + 1  # other content than what is stored
-    edge.ingest("edge", edge.write("named.npz", {**rows, "id": np.array([f"old.npz:{n}" for n in range(3)])}), "train")
-    forgotten(edge, "old.npz:1")
-    without_ids = {key: values for key, values in rows.items() if key != "id"}
-    path = edge.write("old.npz", without_ids)
-    with pytest.raises(ConflictError, match=r"row 1, id 'content:[0-9a-f]{32}': it was forgotten on"):
-        edge.ingest("edge", path, "train")
