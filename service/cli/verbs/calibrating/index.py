@@ -1,11 +1,9 @@
 """The verbs of `index`: the HNSW index on training vectors, and what searching by it would change."""
 
 from dataclasses import asdict
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, cell, messages, output, print_result, warn
@@ -19,22 +17,9 @@ if TYPE_CHECKING:
 EF_SEARCHES = "40,100,400"
 
 
-class _Verbs(TyperGroup):
-    """The verbs. `index NAME --hnsw`, `--audit` and `--drop`, as they were called before, still work, unlisted."""
-
-    _RENAMED = MappingProxyType({"--hnsw": "create", "--audit": "audit", "--drop": "drop"})
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        old = [option for option in self._RENAMED if option in args[1:]]
-        if len(old) == 1:
-            args = [self._RENAMED[old[0]], *(word for word in args if word != old[0])]
-        return super().resolve_command(ctx, args)
-
-
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program, as `index`."""
     index = typer.Typer(
-        cls=_Verbs,
         no_args_is_help=True,
         help="Create, show, audit or drop the HNSW index, which `decide` can search instead of all exemplars.",
     )

@@ -7,7 +7,6 @@ import typer
 
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, print_result
-from venn_admit.service.cli.renamed import MODE_OPTIONS
 from venn_admit.service.cli.verbs.calibrating.classifier import Extractor, Name
 from venn_admit.service.cli.verbs.deciding.scoring import RequireFullMatch, Unweighted, Weighted, chosen_weights
 from venn_admit.service.errors import InvalidInputError
@@ -15,7 +14,7 @@ from venn_admit.service.errors import InvalidInputError
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the program."""
-    app.command(rich_help_panel=panels.DECIDING, context_settings=MODE_OPTIONS)(decide)
+    app.command(rich_help_panel=panels.DECIDING)(decide)
 
 
 def decide(

@@ -7,7 +7,6 @@ import typer
 
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import Json, make_report_folder, output, print_result, shown
-from venn_admit.service.cli.renamed import MODE_OPTIONS, accepting
 from venn_admit.service.cli.verbs.calibrating.classifier import Extractor, Name
 from venn_admit.service.cli.waiting import Showing, Waiting
 from venn_admit.service.errors import InvalidInputError, VennAdmitError
@@ -33,8 +32,8 @@ Calibration = Annotated[int | None, typer.Option(help="Id of a calibration; defa
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
-    app.command(rich_help_panel=panels.DECIDING, context_settings=MODE_OPTIONS)(score)
-    app.command(rich_help_panel=panels.DECIDING, context_settings=accepting(report="out"))(evaluate)
+    app.command(rich_help_panel=panels.DECIDING)(score)
+    app.command(rich_help_panel=panels.DECIDING)(evaluate)
     app.command(rich_help_panel=panels.DECIDING)(replay)
 
 

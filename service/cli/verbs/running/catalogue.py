@@ -9,7 +9,6 @@ from rich.text import Text
 
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import LARGEST_LIMIT, Json, output, print_result
-from venn_admit.service.cli.renamed import LIMIT_OPTION
 from venn_admit.service.cli.verbs.calibrating.classifier import Name
 
 
@@ -17,7 +16,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
     app.command(name="list", rich_help_panel=panels.STORED)(list_classifiers)
     app.command(rich_help_panel=panels.STORED)(show)
-    app.command(rich_help_panel=panels.STORED, context_settings=LIMIT_OPTION)(calibrations)
+    app.command(rich_help_panel=panels.STORED)(calibrations)
     for verb in (rename, retire):
         app.command(rich_help_panel=panels.STORED)(verb)
 

@@ -7,7 +7,6 @@ import typer
 
 from venn_admit.service.cli import panels
 from venn_admit.service.cli.output import LARGEST_LIMIT, Json, output, print_result, progress
-from venn_admit.service.cli.renamed import LIMIT_OPTION
 from venn_admit.service.cli.waiting import Waiting
 
 JobId = Annotated[int, typer.Argument(help="Id of a job, from `venn-admit jobs list`.")]
@@ -16,7 +15,7 @@ JobId = Annotated[int, typer.Argument(help="Id of a job, from `venn-admit jobs l
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program, as `jobs`."""
     jobs = typer.Typer(no_args_is_help=True, help="List, show, cancel, resume and delete jobs.")
-    jobs.command(name="list", context_settings=LIMIT_OPTION)(list_jobs)
+    jobs.command(name="list")(list_jobs)
     for verb in (show, cancel, resume, delete, prune):
         jobs.command()(verb)
     app.add_typer(jobs, name="jobs", rich_help_panel=panels.STORED)
