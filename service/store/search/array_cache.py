@@ -96,15 +96,12 @@ class ArrayCache:
                 _write_support(connection, classifier, folder, self._by_use(f"support-{classifier.id}"))
 
         def read(folder: Path) -> CachedSupport:
-            ids = np.load(folder / "ids.npy")
-            # A version of the program before 0046 adds those that wait to an entry that it makes.
-            known = slice(int(np.searchsorted(ids, classifier.support_version, side="right")))
             return CachedSupport(
-                ids=ids[known],
-                vectors=_load_vectors(folder)[known],
+                ids=np.load(folder / "ids.npy"),
+                vectors=_load_vectors(folder),
                 support=Support(
-                    logits=np.load(folder / _LOGITS, mmap_mode="r")[known],
-                    labels=np.load(folder / "labels.npy")[known],
+                    logits=np.load(folder / _LOGITS, mmap_mode="r"),
+                    labels=np.load(folder / "labels.npy"),
                 ),
             )
 
@@ -313,7 +310,7 @@ def _still_known(connection: Connection, classifier: Classifier, entry: Path) ->
     try:
         known = _KnownSupport(np.load(entry / "ids.npy"), np.load(entry / "labels.npy"))
         fingerprint = (entry / _FINGERPRINT).read_bytes()
-    except (OSError, ValueError, EOFError):  # deleted meanwhile, of an older program, or not whole
+    except (OSError, ValueError, EOFError):  # deleted meanwhile, or not whole
         return None
     same = exemplars.support_fingerprint(connection, classifier, up_to=known.last_id) == fingerprint
     return known if same else None
