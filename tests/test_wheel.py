@@ -72,8 +72,8 @@ def test_it_holds_what_the_checkout_has_and_no_more(wheel: Path) -> None:
     assert held == expected
     for name in (
         "venn_admit/service/migrations/env.py",
-        "venn_admit/service/migrations/versions/0001_exemplars.py",
-        "venn_admit/service/migrations/routines/views/decision_v1.sql",
+        "venn_admit/service/migrations/baseline/exemplars.sql",
+        "venn_admit/service/migrations/routines/views/decision_v2.sql",
         "venn_admit/service/examples/sentiment_small/train.npz",
         "venn_admit/service/report/templates/page.html.j2",
         "venn_admit/service/store/sql/jobs.sql",

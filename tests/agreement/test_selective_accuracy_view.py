@@ -1,4 +1,4 @@
-"""`report.selective_accuracy_v2` and `evaluate` count the same decisions and come to the same figures."""
+"""`report.selective_accuracy_v3` and `evaluate` count the same decisions and come to the same figures."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ VARIANTS = {
 
 FIGURES = """
 SELECT correct, admitted, points, documents, share_correct, share_admitted, wilson_low, wilson_high, verdict
-FROM report.selective_accuracy_v2
+FROM report.selective_accuracy_v3
 WHERE
     classifier = 'reviews' AND calibration = 1
     AND weighted = :weighted AND q_equals_k = :q_equals_k AND per = :per AND class IS NOT DISTINCT FROM :class
@@ -98,7 +98,7 @@ def test_all_variants_on_all_labelled_decisions(bench: Bench) -> None:
 
 def test_decisions_made_with_q_equals_k_count_for_that_variant_alone(bench: Bench) -> None:
     bench.score("reviews", EXAMPLES / "test.npz", require_full_match=True, weighted=False)
-    kept = bench.rows("SELECT DISTINCT weighted, q_equals_k FROM report.selective_accuracy_v2")
+    kept = bench.rows("SELECT DISTINCT weighted, q_equals_k FROM report.selective_accuracy_v3")
     assert [tuple(row) for row in kept] == [(False, True)]
     check_agreement(bench, report_of_decisions(bench), {"Venn-ADMIT plain, q = K": (False, True)})
 
@@ -107,7 +107,7 @@ def test_each_classifier_and_calibration_counts_its_own(bench: Bench) -> None:
     bench.score("reviews", EXAMPLES / "test.npz")
     bench.calibrate("reviews", kappa=60)
     bench.score("reviews", EXAMPLES / "test.npz")
-    query = "SELECT calibration, points FROM report.selective_accuracy_v2 WHERE per = 'all' ORDER BY calibration"
+    query = "SELECT calibration, points FROM report.selective_accuracy_v3 WHERE per = 'all' ORDER BY calibration"
     assert [tuple(row) for row in bench.rows(query)] == [(1, 488), (1, 488), (2, 488), (2, 488)]
 
 

@@ -116,7 +116,7 @@ def test_a_decision_of_the_demo_replays(demonstrated: tuple[Program, Outcome]) -
 def decisions_on(program: Program, external_id: str) -> list[int]:
     engine = create_engine(program.url)
     with engine.connect() as connection:
-        query = text("SELECT decision_id FROM report.decision_v1 WHERE external_id = :external_id")
+        query = text("SELECT decision_id FROM report.decision_v2 WHERE external_id = :external_id")
         found = list(connection.execute(query, {"external_id": external_id}).scalars())
     engine.dispose()
     return found

@@ -1,11 +1,13 @@
-"""Databases without our schema, and what pytest-alembic asks for."""
+"""Databases without our schema, one that the migrations before the baseline made, and what pytest-alembic asks for."""
 
 from collections.abc import Iterator
 
 import pytest
 from alembic.config import Config
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, make_url
 
+from tests.conftest import fresh_database
+from tests.migrations.migrating import restore
 from venn_admit.service.store.database import schema
 from venn_admit.service.store.database.engine import create_engine
 
@@ -16,6 +18,26 @@ def empty(empty_database: str) -> Iterator[Engine]:
     engine = create_engine(empty_database)
     yield engine
     engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def restored_database(server_url: str, template_database: str) -> Iterator[str]:
+    """The name of a database that the migrations before the baseline made, which nobody is connected to."""
+    assert template_database, "making it made the roles that the dump refers to"
+    with fresh_database(server_url) as url:
+        engine = create_engine(url)
+        restore(engine)
+        engine.dispose()
+        yield make_url(url).database or ""
+
+
+@pytest.fixture
+def restored(server_url: str, restored_database: str) -> Iterator[Engine]:
+    """A database that the migrations before the baseline made, for the test alone."""
+    with fresh_database(server_url, restored_database) as url:
+        engine = create_engine(url)
+        yield engine
+        engine.dispose()
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from venn_admit.service.errors import NotReadyError
 from venn_admit.service.store.database import schema
 
 
-def test_programs_that_know_the_old_columns_stop(empty: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_of_before_the_baseline_stop(empty: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     move(empty, "head")
+    base = schema.current_revision(empty)
     monkeypatch.setattr(schema, "head_revision", lambda: "0016")
-    monkeypatch.setattr(schema, "_is_newer", lambda revision: revision > "0016")
-    with pytest.raises(NotReadyError, match="0029 or newer"):
+    with pytest.raises(NotReadyError, match=f"needs a program of revision {base} or newer"):
         schema.require_usable(empty)
 
 

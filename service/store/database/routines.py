@@ -1,7 +1,8 @@
-"""Views and functions of schema `report`: the SQL of their files, and the comments there that describe them.
+"""Tables, views and functions: the SQL of their files, and the comments there that describe them.
 
-A file begins with a comment that says what the view or function is for. A comment above a column of the last SELECT, or
-of RETURNS TABLE, says what the column means. Both are stored in the database, and the reference is written from them.
+A comment above CREATE TABLE, and those above its columns, are stored in the database. So are those of views and
+functions of schema `report`, from which the reference is written: a file begins with a comment that says what the view
+or function is for, and a comment above a column of the last SELECT, or of RETURNS TABLE, says what the column means.
 """
 
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from venn_admit.service.resources import bundled_folder
 
+_TABLE = re.compile(r"^CREATE (?:UNLOGGED )?TABLE (?P<name>\w+\.\w+) \(\n(?P<columns>.*?)^\)", re.MULTILINE | re.DOTALL)
 _VIEW = re.compile(r"^CREATE (?:OR REPLACE )?VIEW (?P<name>report\.\w+) AS$", re.MULTILINE)
 _FUNCTION = re.compile(
     r"^CREATE (?:OR REPLACE )?FUNCTION (?P<name>report\.\w+)\((?P<arguments>[^)]*)\)\n"
@@ -40,14 +42,39 @@ class Routine:
     columns: list[ResultColumn]
 
 
-def view_statements(name: str) -> Iterator[str]:
-    """Yield the statements that make a view and its comments; name: of its file, without the suffix."""
-    yield from _statements("views", name)
+def table_statements(room: str) -> Iterator[str]:
+    """Yield the statements that make the tables of a file of the baseline, and their comments; room: its name."""
+    sql = (bundled_folder("migrations") / "baseline" / f"{room}.sql").read_text("utf-8")
+    yield sql
+    for table in _TABLE.finditer(sql):
+        above = sql[: table.start()].rpartition("\n\n")[2]
+        yield f"COMMENT ON TABLE {table['name']} IS {_quoted(_purpose(above))}"
+        for item in _of_table(table["columns"]):
+            if item.name != "CONSTRAINT":
+                yield f"COMMENT ON COLUMN {table['name']}.{item.name} IS {_quoted(item.comment)}"
 
 
-def function_statements(name: str) -> Iterator[str]:
-    """Yield the statements that make a function and its comment; name: of its file, without the suffix."""
-    yield from _statements("functions", name)
+def routine_statements(path: str) -> Iterator[str]:
+    """Yield the statements that make a view or function, and its comments in schema `report`.
+
+    Args:
+        path: Folder and name of its file, such as `views/decision_v2`.
+    """
+    sql = (bundled_folder("migrations") / "routines" / f"{path}.sql").read_text("utf-8")
+    yield sql
+    routine = described_routine(sql)
+    if routine is None:
+        return
+    without = [column.name for column in routine.columns if not column.comment]
+    assert not without, f"columns without a comment in {path}.sql: {', '.join(without)}"
+    if routine.arguments is None:
+        yield f"COMMENT ON VIEW {routine.name} IS {_quoted(routine.purpose)}"
+        for column in routine.columns:
+            yield f"COMMENT ON COLUMN {routine.name}.{column.name} IS {_quoted(column.comment)}"
+    else:
+        # The columns of a function have no comments of their own.
+        meanings = [f"{column.name}: {column.comment}" for column in routine.columns]
+        yield f"COMMENT ON FUNCTION {routine.name} IS {_quoted(chr(10).join([routine.purpose, *meanings]))}"
 
 
 def routine_files() -> list[Path]:
@@ -69,23 +96,6 @@ def described_routine(sql: str) -> Routine | None:
 def view_columns(sql: str) -> list[ResultColumn]:
     """Return the columns of the view that a file defines."""
     return _of_select(_last_columns(sql))
-
-
-def _statements(folder: str, name: str) -> Iterator[str]:
-    sql = (bundled_folder("migrations") / "routines" / folder / f"{name}.sql").read_text("utf-8")
-    yield sql
-    routine = described_routine(sql)
-    assert routine is not None, f"{name}.sql defines neither a view nor a function of schema report"
-    without = [column.name for column in routine.columns if not column.comment]
-    assert not without, f"columns without a comment in {name}.sql: {', '.join(without)}"
-    if routine.arguments is None:
-        yield f"COMMENT ON VIEW {routine.name} IS {_quoted(routine.purpose)}"
-        for column in routine.columns:
-            yield f"COMMENT ON COLUMN {routine.name}.{column.name} IS {_quoted(column.comment)}"
-    else:
-        # The columns of a function have no comments of their own.
-        meanings = [f"{column.name}: {column.comment}" for column in routine.columns]
-        yield f"COMMENT ON FUNCTION {routine.name} IS {_quoted(chr(10).join([routine.purpose, *meanings]))}"
 
 
 def _quoted(text: str) -> str:

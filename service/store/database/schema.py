@@ -40,12 +40,20 @@ def current_revision(engine: Engine) -> str | None:
 def upgrade_engine(engine: Engine) -> None:
     """Migrate to the head revision; several callers at once wait for each other.
 
-    A schema that a newer program has migrated further stays as it is; NotReadyError is raised unless it serves.
+    A schema that a newer program has migrated further stays as it is; NotReadyError is raised unless it serves, and for
+    one that is older than the baseline, from which migrations begin.
     """
-    if _is_newer(current_revision(engine)):
+    current = current_revision(engine)
+    if _is_newer(current):
         require_usable(engine)
         return
     config = alembic_config()
+    base = ScriptDirectory.from_config(config).get_base()
+    if current is not None and base is not None and current < base:
+        raise NotReadyError(
+            f"expected a database schema of revision {base} or newer, received {current}, which no released program "
+            "has made: create the database again, and ingest the data"
+        )
     with wrap_driver_errors(engine), engine.connect() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
@@ -75,7 +83,7 @@ def require_usable(engine: Engine) -> None:
         )
     with connect(engine) as connection:
         oldest: str = connection.execute(statement("server.oldest_program")).scalar_one()
-    if oldest > head:  # numbered with leading zeros, so text has the order of numbers
+    if oldest > head:
         raise NotReadyError(
             f"the database schema is at revision {current}, which needs a program of revision {oldest} or newer; this "
             f"one is of revision {head}: install the newer version",
@@ -124,5 +132,5 @@ def _described(difference: Any) -> str:
 
 def _is_newer(revision: str | None) -> bool:
     """Whether a newer program made this revision, so that this one does not know it."""
-    script = ScriptDirectory.from_config(alembic_config())
-    return revision is not None and revision not in {known.revision for known in script.walk_revisions()}
+    # Revisions are numbered with leading zeros, so that text has the order of numbers.
+    return revision is not None and revision > head_revision()

@@ -131,7 +131,10 @@ def test_corrections_and_labels_taken_back(reviews: Bench) -> None:
 def test_partitions_are_those_of_plain_sql(reviews: Bench) -> None:
     found = bands(report(reviews)).partitions
     rows = reviews.rows(
-        "SELECT split, q, label, points, coalesce(correct, 0) AS correct, singletons FROM report.partition_v1"
+        "SELECT split, q_from AS q, label, sum(points) AS points, coalesce(sum(singletons), 0) AS singletons "
+        "FROM report.partition_v2 "
+        "WHERE calibration = (SELECT calibration FROM report.calibration_v2 WHERE is_in_use) "
+        "GROUP BY split, q_from, label"
     )
     for split, counts in (("mc", found.mc_count), ("vp", found.vp_count)):
         expected = np.zeros((26, 2), dtype=np.int64)

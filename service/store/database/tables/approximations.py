@@ -33,7 +33,7 @@ neighbours = Table(
     Column("neighbour_ids", ARRAY(BigInteger), nullable=False, comment="K training exemplars, nearest first."),
     Column("distances", ARRAY(Double), nullable=False, comment="Euclidean distances to these neighbours, ascending."),
     CheckConstraint("cardinality(neighbour_ids) = cardinality(distances)", name="lengths"),
-    # Training exemplars with a higher id wait, which versions of the program before 0046 do not know.
+    # Training exemplars with a higher id wait for the next version.
     CheckConstraint("support_version >= ALL (neighbour_ids)", name="version"),
     # Whose lists hold a training exemplar that was removed or relabelled.
     Index(None, "neighbour_ids", postgresql_using="gin"),

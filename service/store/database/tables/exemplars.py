@@ -190,7 +190,7 @@ label_event = Table(
     CheckConstraint("selection IN ('random', 'selected')", name="selection"),
     CheckConstraint("label >= 0", name="label"),
     Index(None, "exemplar_id", "id"),
-    # As of decisions.
+    # Those of a day. They are stored in the order of days, so that ranges of pages tell these apart.
     Index(
         "label_event_day_idx",
         text("((created_at AT TIME ZONE 'UTC')::date)"),
