@@ -23,6 +23,7 @@ SUPERSEDED = (
     "is_chunk_unsent_v1",
     "prepare_service_v1",
     "prepare_service_v2",
+    "prepare_service_v3",
     "report.calibration_v1",
     "report.decision_v1",
     "report.job_v1",
@@ -31,7 +32,11 @@ SUPERSEDED = (
     "report.selective_accuracy_v2",
 )
 # What the baseline says in one function instead of several, and since when there are programs.
-REWRITTEN = ("is_chunk_unsent_v2(", "oldest_program(", "prepare_service_v3(")
+REWRITTEN = (
+    "is_chunk_unsent_v2(",
+    "oldest_program(",
+    "prepare_service_v4(",
+)
 
 DECIDED = """
 SELECT

@@ -34,3 +34,5 @@ SELECT
 FROM marked
 GROUP BY marked.first_id
 $routine$;
+
+REVOKE EXECUTE ON FUNCTION venn_admit.begin_deletion_v1(integer[], text, bigint, text) FROM public;

@@ -7,6 +7,9 @@ CREATE FUNCTION venn_admit.drop_vector_partitions_v1(classifier_id integer)
 RETURNS boolean
 LANGUAGE plpgsql
 SET lock_timeout = '200ms'
+-- With the owner's rights; names without a schema would be looked up where the caller says.
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
 AS $routine$
 BEGIN
     IF NOT EXISTS (
@@ -25,3 +28,5 @@ EXCEPTION
         RETURN FALSE;
 END
 $routine$;
+
+REVOKE EXECUTE ON FUNCTION venn_admit.drop_vector_partitions_v1(integer) FROM public;

@@ -5,6 +5,9 @@
 CREATE FUNCTION venn_admit.forget_label_events_v1(exemplar_ids bigint[])
 RETURNS bigint
 LANGUAGE sql
+-- With the owner's rights; names without a schema would be looked up where the caller says.
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
 AS $routine$
 WITH deleted AS (
     DELETE FROM venn_admit.label_event AS event
@@ -27,3 +30,5 @@ WITH deleted AS (
 SELECT count(*)
 FROM deleted
 $routine$;
+
+REVOKE EXECUTE ON FUNCTION venn_admit.forget_label_events_v1(bigint[]) FROM public;

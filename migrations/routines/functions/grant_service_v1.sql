@@ -4,7 +4,7 @@ RETURNS void
 LANGUAGE plpgsql
 AS $routine$
 BEGIN
-    PERFORM venn_admit.prepare_service_v1();
+    PERFORM venn_admit.prepare_service_v4();
     EXECUTE format('GRANT venn_admit_service TO %I', member);
 END
 $routine$;

@@ -11,5 +11,6 @@ RETURNS boolean
 LANGUAGE sql
 STABLE
 PARALLEL SAFE
-RETURN venn_admit.is_chunk_unsent_v1(sent_at, lease_until)
+RETURN sent_at IS NULL
+OR coalesce(lease_until < now() AND sent_at <= lease_until, FALSE)
 OR coalesce(claimed_at < late_at AND sent_at < late_at, FALSE);

@@ -30,3 +30,5 @@ WHERE
     classifier.id = ANY(classifier_ids)
     AND classifier.salt IS NULL
 $routine$;
+
+REVOKE EXECUTE ON FUNCTION venn_admit.make_salt_v1(integer[]) FROM public;

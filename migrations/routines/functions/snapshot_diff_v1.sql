@@ -1,8 +1,9 @@
 -- What flips between two snapshots of a classifier: exemplars that both decided on with the same options, to another
 -- outcome; and partitions, bins of q with a true class, in which one admits calibration points and the other none. The
--- cause is parameters if the KNN's view of the points changed with its parameters; training data if it changed without;
--- new labels if it did not change, and neither did the setting; and threshold if the settings differ, unless they do so
--- in the thresholds alone, and the probabilities changed too.
+-- cause is parameters or training data if what the decision rests on changed with the KNN's parameters, or without. If
+-- it did not, the calibration points or the setting did: the cause is threshold if the settings differ, unless they do
+-- so in the thresholds alone and the probabilities changed too; new labels if calibration points came, left or were
+-- relabelled; and parameters or training data if they are the same, and only what the KNN says of them changed.
 CREATE FUNCTION report.snapshot_diff_v1(a bigint, b bigint)
 RETURNS TABLE (
     -- decision, or partition.
@@ -45,6 +46,7 @@ AS $routine$
             IS NOT DISTINCT FROM (of_second.method, of_second.alpha, of_second.bin_edges)
             AND (of_first.delta, of_first.kappa, of_first.score)
             IS NOT DISTINCT FROM (of_second.delta, of_second.kappa, of_second.score) AS same_evidence,
+            of_first.method = of_second.method AS same_method,
             of_second.bin_edges,
             classifier.class_names
         FROM venn_admit.calibration AS first
@@ -57,21 +59,49 @@ AS $routine$
             AND of_first.classifier_id = of_second.classifier_id
     ),
 
-    -- Whether the KNN's view of a calibration point changed that both snapshots hold.
+    first_point AS (
+        SELECT
+            point.exemplar_id,
+            point.split,
+            point.label,
+            point.match_count,
+            point.distance
+        FROM snapshots
+        INNER JOIN venn_admit.calibration_point AS point ON snapshots.first_calibrator_id = point.calibrator_id
+        WHERE venn_admit.is_in_snapshot_v1(snapshots.first_number, point.valid_from, point.valid_until)
+    ),
+
+    second_point AS (
+        SELECT
+            point.exemplar_id,
+            point.split,
+            point.label,
+            point.match_count,
+            point.distance
+        FROM snapshots
+        INNER JOIN venn_admit.calibration_point AS point ON snapshots.second_calibrator_id = point.calibrator_id
+        WHERE venn_admit.is_in_snapshot_v1(snapshots.second_number, point.valid_from, point.valid_until)
+    ),
+
+    -- Which calibration points changed; those of vp are compared only if both methods keep them.
     points AS (
         SELECT
-            EXISTS (
-                SELECT 1
-                FROM venn_admit.calibration_point AS before
-                INNER JOIN venn_admit.calibration_point AS after ON before.exemplar_id = after.exemplar_id
-                WHERE
-                    before.calibrator_id = snapshots.first_calibrator_id
-                    AND after.calibrator_id = snapshots.second_calibrator_id
-                    AND venn_admit.is_in_snapshot_v1(snapshots.first_number, before.valid_from, before.valid_until)
-                    AND venn_admit.is_in_snapshot_v1(snapshots.second_number, after.valid_from, after.valid_until)
-                    AND (before.match_count, before.distance) IS DISTINCT FROM (after.match_count, after.distance)
+            coalesce(
+                bool_or(
+                    before.exemplar_id IS NULL
+                    OR after.exemplar_id IS NULL
+                    OR before.label <> after.label
+                ) FILTER (WHERE 'mc' IN (before.split, after.split) OR snapshots.same_method),
+                FALSE
+            ) AS other_labels,
+            coalesce(
+                bool_or((before.match_count, before.distance) IS DISTINCT FROM (after.match_count, after.distance))
+                FILTER (WHERE before.exemplar_id = after.exemplar_id),
+                FALSE
             ) AS other_view
-        FROM snapshots
+        FROM first_point AS before
+        FULL JOIN second_point AS after ON before.exemplar_id = after.exemplar_id
+        CROSS JOIN snapshots
     ),
 
     partitions AS (
@@ -98,15 +128,32 @@ AS $routine$
         coalesce(before.reason, 'admitted as ' || snapshots.class_names[before.decision + 1]),
         coalesce(after.reason, 'admitted as ' || snapshots.class_names[after.decision + 1]),
         CASE
+            -- A score of the network alone does not depend on the KNN.
             WHEN (before.logits, before.match_count, before.distance)
                 IS DISTINCT FROM (after.logits, after.match_count, after.distance)
+                AND (
+                    score_before.score IS NULL
+                    OR score_after.score IS NULL
+                    OR score_before.score <> score_after.score
+                    OR (
+                        before.match_count <> after.match_count
+                        AND (cardinality(snapshots.bin_edges) > 1 OR after.require_full_match)
+                    )
+                )
                 THEN CASE WHEN snapshots.other_parameters THEN 'parameters' ELSE 'training data' END
-            WHEN snapshots.same_setting THEN 'new labels'
-            WHEN (before.lower, before.upper) IS NOT DISTINCT FROM (after.lower, after.upper) THEN 'threshold'
-            WHEN snapshots.same_evidence THEN 'new labels'
-            ELSE 'threshold'
+            WHEN
+                NOT snapshots.same_setting
+                AND (
+                    NOT snapshots.same_evidence
+                    OR (before.lower, before.upper) IS NOT DISTINCT FROM (after.lower, after.upper)
+                )
+                THEN 'threshold'
+            WHEN points.other_labels THEN 'new labels'
+            WHEN snapshots.other_parameters THEN 'parameters'
+            ELSE 'training data'
         END
     FROM snapshots
+    CROSS JOIN points
     INNER JOIN venn_admit.decision AS before ON snapshots.first_id = before.calibration_id
     INNER JOIN venn_admit.decision AS after
         ON
@@ -115,6 +162,8 @@ AS $routine$
             AND before.weighted = after.weighted
             AND before.require_full_match = after.require_full_match
     INNER JOIN venn_admit.exemplar AS exemplar ON after.exemplar_id = exemplar.id
+    LEFT JOIN venn_admit.abers_evidence AS score_before ON before.id = score_before.decision_id
+    LEFT JOIN venn_admit.abers_evidence AS score_after ON after.id = score_after.decision_id
     WHERE (before.decision, before.reason) IS DISTINCT FROM (after.decision, after.reason)
     UNION ALL
     SELECT

@@ -11,9 +11,10 @@ SELECT
     alarm.lamp,
     -- Class, as in monitor_v1.
     classifier.class_names[alarm.number % cardinality(classifier.class_names) + 1] AS class_name,
-    -- Group of q of a partition: none, some or all of the nearest neighbours match; null for a class.
+    -- Group of q of a partition: none, some or all of the nearest neighbours match; null for a class, and if the
+    -- classifier has logits only, whose partitions are predicted classes.
     CASE
-        WHEN alarm.lamp IN ('partitions', 'mix')
+        WHEN alarm.lamp IN ('partitions', 'mix') AND classifier.neighbour_count IS NOT NULL
             THEN (ARRAY['none', 'some', 'all'])[alarm.number / cardinality(classifier.class_names) + 1]
     END AS matching_neighbours,
     -- Whether it means that admitted predictions may be wrong more often than they should be.

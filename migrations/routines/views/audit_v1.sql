@@ -8,7 +8,7 @@ SELECT
     event.created_at,
     -- Day on which that was, in UTC.
     (event.created_at AT TIME ZONE 'UTC')::date AS day,
-    -- http or command line.
+    -- http, command line, or schedule.
     event.origin,
     -- Number of the key that was shown; null without a valid one, or if a token was shown.
     event.key_id AS key,
@@ -18,19 +18,20 @@ SELECT
     api_key.scope AS key_scope,
     -- Subject of the token that was shown; null without one.
     event.subject,
-    -- What was asked for: the operationId of the route, authenticate, create_key or revoke_key.
+    -- What was asked for: the operationId of the route, authenticate, create_key, revoke_key, create_generation,
+    -- switch_generation, state_extractor, delete_job or prune_jobs.
     event.action,
-    -- Method and path template; null for the command line.
+    -- Method and path template; null unless it came over HTTP.
     event.route,
-    -- The classifier or key that the path or command names, by the name that it had then.
+    -- The classifier, key or job that the path or command names, by the name that it had then.
     event.target,
-    -- Status of the answer; null for the command line.
+    -- Status of the answer; null unless it came over HTTP.
     event.status,
-    -- Whether it was done: the answer is a success, or it was done from the command line.
+    -- Whether it was done: the answer is a success, or it did not come over HTTP.
     coalesce(event.status < 400, TRUE) AS is_done,
     -- Whether an earlier answer was given again, and nothing was done anew.
     event.is_replay,
-    -- X-Request-ID of the answer, under which the log has the request; null for the command line.
+    -- X-Request-ID of the answer, under which the log has the request; null unless it came over HTTP.
     event.request_id
 FROM venn_admit.audit_event AS event
 LEFT JOIN venn_admit.api_key AS api_key ON event.key_id = api_key.id;

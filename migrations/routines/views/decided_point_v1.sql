@@ -31,7 +31,19 @@ SELECT
     coalesce(exemplar.document_id, exemplar.external_id) AS document_key,
     -- Whether its label is known and says something about the snapshot, which was not made with it.
     exemplar.label IS NOT NULL
-    AND exemplar.split NOT IN ('train', 'knn')
+    AND exemplar.split <> 'train'
+    -- A label that joined knn later had no part in the parameters of the snapshot.
+    AND NOT (
+        exemplar.split = 'knn'
+        AND EXISTS (
+            SELECT 1
+            FROM venn_admit.label_event AS event
+            INNER JOIN venn_admit.knn_parameters AS parameters ON event.created_at <= parameters.created_at
+            WHERE
+                event.exemplar_id = decision.exemplar_id
+                AND parameters.id = calibration.knn_parameters_id
+        )
+    )
     AND NOT EXISTS (
         SELECT 1
         FROM venn_admit.calibration_point AS point
@@ -45,4 +57,8 @@ INNER JOIN venn_admit.calibration AS calibration ON decision.calibration_id = ca
 INNER JOIN venn_admit.calibrator AS calibrator ON calibration.calibrator_id = calibrator.id
 INNER JOIN venn_admit.classifier AS classifier ON calibrator.classifier_id = classifier.id
 -- Every decision has an exemplar. An outer join is left out by a query that asks for nothing of it.
-LEFT JOIN venn_admit.exemplar AS exemplar ON decision.exemplar_id = exemplar.id;
+LEFT JOIN venn_admit.exemplar AS exemplar
+    ON
+        decision.exemplar_id = exemplar.id
+        -- So it is, and a query for one classifier need not look at the exemplars of others.
+        AND classifier.id = exemplar.classifier_id;

@@ -7,14 +7,15 @@ SELECT
     job.state,
     job.calibration_id AS calibration,
     job.row_count AS rows,
-    chunk.rows_done,
+    coalesce(job.rows_done, chunk.rows_done) AS rows_done,
     chunk.chunks,
     chunk.chunks_failed,
     chunk.most_attempts,
     job.error,
     job.created_at,
     job.finished_at,
-    extract(EPOCH FROM job.finished_at - job.created_at)::double precision AS seconds
+    extract(EPOCH FROM job.finished_at - job.created_at)::double precision AS seconds,
+    job.removed_at
 FROM venn_admit.job AS job
 INNER JOIN venn_admit.classifier AS classifier ON job.classifier_id = classifier.id
 CROSS JOIN

@@ -30,7 +30,9 @@ SELECT
         WHERE
             later.exemplar_id = event.exemplar_id
             AND later.id > event.id
-    ) AS is_current
+    ) AS is_current,
+    -- When it arrived for another generation of the classifier, from which it was carried over; null if it was not.
+    event.first_arrived_at
 FROM venn_admit.label_event AS event
 INNER JOIN venn_admit.exemplar AS exemplar ON event.exemplar_id = exemplar.id
 INNER JOIN venn_admit.classifier AS classifier ON exemplar.classifier_id = classifier.id;

@@ -25,9 +25,10 @@ SELECT
     -- Class that a row of the promise is predicted as, that a true class is, or that the points of a partition are
     -- predicted as.
     classifier.class_names[reading.number % cardinality(classifier.class_names) + 1] AS class_name,
-    -- Group of q of a partition: none, some or all of the nearest neighbours match; null for a class.
+    -- Group of q of a partition: none, some or all of the nearest neighbours match; null for a class, and if the
+    -- classifier has logits only, whose partitions are predicted classes.
     CASE
-        WHEN reading.lamp IN ('partitions', 'mix')
+        WHEN reading.lamp IN ('partitions', 'mix') AND classifier.neighbour_count IS NOT NULL
             THEN (ARRAY['none', 'some', 'all'])[reading.number / cardinality(classifier.class_names) + 1]
     END AS matching_neighbours,
     -- Documents that count.

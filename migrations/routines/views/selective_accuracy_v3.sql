@@ -1,6 +1,8 @@
 -- How often each calibration is right about what it admits, by either method: plain and weighted, with and without
 -- q = K, on all labelled decisions, per true class, per predicted class, and over all. A verdict says what the 95 %
--- interval of the share right proves: 1 - alpha is met, it is missed, or this sample cannot tell.
+-- interval of the share right proves: 1 - alpha is met, it is missed, or this sample cannot tell. Left out are points
+-- that the calibration was made with: its own points, training data, and points of knn that had a label when its KNN
+-- was fitted. A point whose label came later counts, whichever split the label has put it into.
 --
 -- Points of one document are right or wrong together. Where documents hold several, the verdict's interval takes each
 -- document for one point, which makes it wider than that of `evaluate`, which resamples documents.
@@ -120,7 +122,7 @@ SELECT
     correct,
     -- Admitted points.
     admitted,
-    -- Labelled points that were decided on, admitted or not, of all classes.
+    -- Labelled points that were decided on, admitted or not, of all classes, without those that it was made with.
     all_points::bigint AS points,
     -- Documents that the admitted points are part of.
     documents,
