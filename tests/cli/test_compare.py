@@ -24,7 +24,7 @@ PAIRS = Documents(np.arange(6000) // 2, 3000)
 
 def test_it_shows_what_each_setting_admits_and_what_to_run(own_calibrated: Program) -> None:
     with nothing_stored(own_calibrated):
-        done = own_calibrated("calibrate", NAME, "--compare", "--alpha", "0.2")
+        done = own_calibrated("calibrate", NAME, "--compare", "--alpha", "0.2", "--details")
     assert done.code == 0
     said = " ".join(done.stdout.split())
     assert "What settings admit of split mc by cross-fitting, and the share right of it (alpha 0.2)" in said
@@ -39,6 +39,12 @@ def test_it_shows_what_each_setting_admits_and_what_to_run(own_calibrated: Progr
     named = re.search(r"Of those with no class estimated below 0\.8, .* admits most: `venn-admit ([^`]*)`", said)
     assert named is not None
     assert own_calibrated(*named[1].split()).code == 0
+
+
+def test_details_belong_to_a_comparison(own_calibrated: Program) -> None:
+    with nothing_stored(own_calibrated):
+        refused = own_calibrated("calibrate", NAME, "--details")
+    check_refusal(refused, 2, "details: expected only together with --compare")
 
 
 def test_programs_get_every_setting_and_class(own_calibrated: Program) -> None:

@@ -7,6 +7,7 @@ from importlib import resources
 from pathlib import Path
 
 from fastapi.testclient import TestClient
+from sqlalchemy import text
 
 from tests.cli import samples
 from tests.cli.samples import NAME
@@ -17,7 +18,9 @@ from venn_admit.service.flows.access.keys import create
 from venn_admit.service.flows.exemplars.create import create as create_classifier
 from venn_admit.service.flows.exemplars.ingest import ingest
 from venn_admit.service.flows.monitoring.monitor import update_monitor
+from venn_admit.service.flows.reporting.report import report
 from venn_admit.service.store.access.keys import Scope
+from venn_admit.service.store.database.engine import connect
 from venn_admit.service.web.assets import assets
 from venn_admit.service.web.site import create_site
 
@@ -109,7 +112,7 @@ def test_a_classifier_shows_its_report_when_it_has_been_drawn(shared: Visitor) -
     shared.sign_in(Scope.READ)
     page = shared.open(OWN)
     assert f'hx-get="{OWN}/report" hx-trigger="load" hx-select="#summary"' in page
-    report = shared.open(f"{OWN}/report", headers={"HX-Request": "true"})
+    drawn = shared.open(f"{OWN}/report", headers={"HX-Request": "true"})
     for part in (
         "What to do next",
         "History of calibrations",
@@ -117,15 +120,29 @@ def test_a_classifier_shows_its_report_when_it_has_been_drawn(shared: Visitor) -
         "SQL of this table",
         "1 - alpha",
     ):
-        assert part in report, part
-    assert f'href="{OWN}/calibrations/1/cells/0/0"' in report
-    summary = report.partition('id="summary"')[2].partition('class="map"')[0]
+        assert part in drawn, part
+    assert f'href="{OWN}/calibrations/1/cells/0/0"' in drawn
+    summary = drawn.partition('id="summary"')[2].partition('class="map"')[0]
     assert 'aria-label="The last 30 days in UTC: the share of the decisions that was admitted' in summary
     assert "200 in all" in summary
-    assert "<svg" in report
-    assert not re.search(r"<style|\sstyle=", report)
+    assert "<svg" in drawn
+    assert not re.search(r"<style|\sstyle=", drawn)
     assert shared.client.get(f"{OWN}/report?calibration=99").status_code == 404
     assert shared.client.get(f"{OWN}/report?calibration=x").status_code == 422
+
+
+def test_days_have_what_was_decided_and_labelled(shared: Visitor) -> None:
+    engine = shared.runtime.engine
+    *before, last = report(engine, NAME, calibration_id=None).days
+    assert len(before) == 29
+    assert not any(day.decisions or day.labels for day in before)
+    with connect(engine) as connection:
+        decided, admitted = connection.execute(text("SELECT count(*), count(decision) FROM decision")).one()
+        labels = connection.execute(
+            text("SELECT count(*) FROM label_event JOIN exemplar ON exemplar.id = exemplar_id WHERE split <> 'train'")
+        ).scalar_one()
+    assert (last.decisions, last.decided, last.admitted, last.labels) == (decided, decided, admitted, labels)
+    assert 0 < admitted < decided
 
 
 def test_a_classifier_says_how_many_training_exemplars_wait(own: Visitor, tmp_path: Path) -> None:

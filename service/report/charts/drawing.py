@@ -167,7 +167,7 @@ def draw_heatmap(figure: FigureBase, report: DatasetReport) -> None:
                 ha="center",
                 va="center",
                 color=LIGHT_INK if dark else DARK_INK if count >= MINIMUM_TO_JUDGE else FEW_MARK_COLOUR,
-                fontsize=9 if count >= MINIMUM_TO_JUDGE else 8,
+                fontsize=9,
             )
     bar = figure.colorbar(mesh, ax=axes, pad=0.02)
     bar.set_label(f"accuracy of the {report.baseline}")

@@ -310,7 +310,7 @@ placed AS (
         AND request.row_count > 0
 ),
 
-looked_up AS (
+looked_up AS MATERIALIZED (
     SELECT
         placed.day,
         (

@@ -142,7 +142,7 @@ def test_it_says_what_one_with_vectors_says_without_its_evidence(bench: Bench) -
 def test_nothing_is_shown_where_there_is_nothing(logits: Bench, tmp_path: Path) -> None:
     found = report(logits)
     text = text_of(found)
-    for title in ("What is stored", "What ranks the predictions", "Predicted classes", "What was decided", "Labels"):
+    for title in ("What is stored", "What ranks the predictions", "Predicted classes", "Recent traffic", "Labels"):
         assert title in text
     assert "score network, logits only; " in text
     assert "Quantiles of score. difference" in text
@@ -152,8 +152,8 @@ def test_nothing_is_shown_where_there_is_nothing(logits: Bench, tmp_path: Path) 
     assert not any("q" in table.columns or "d" in table.columns for table in tables(found))
     assert advice_text(found, COMMANDS) == ["Nothing: no labels wait to be used and recent traffic is like mc."]
     html = write_calibration_report(tmp_path / "report", found, COMMANDS).read_text(encoding="utf-8")
-    assert len(Page(html).all("svg")) == 2
-    assert "KNN and network differ" not in html
+    assert len(Page(html).all("svg")) == 3
+    assert "neighbours and network differ" not in html
     # JSON has no NaN, which would stand for a figure of something that is not there.
     written = json.loads((tmp_path / "report" / "report.json").read_text(), parse_constant=pytest.fail)
     assert (written["discrepancies"], written["calibration"]["parameters_are_current"]) == (None, None)

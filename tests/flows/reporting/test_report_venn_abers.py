@@ -148,7 +148,7 @@ def test_the_page_is_that_of_every_calibration(found: CalibrationReport, tmp_pat
     html = write_calibration_report(tmp_path / "report", found, COMMANDS).read_text(encoding="utf-8")
     page = Page(html)
     assert len(page.all("svg")) == 3
-    for title in ("What is stored", "What ranks the predictions", "Predicted classes", "What was decided", "Labels"):
+    for title in ("What is stored", "What ranks the predictions", "Predicted classes", "Recent traffic", "Labels"):
         assert title in page.text
     told = calibration_payload(found, COMMANDS)
     assert told["drift"]["reference"] == "mc"
