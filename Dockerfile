@@ -16,7 +16,6 @@ RUN python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['p
         print(*p['dependencies'], *(one for extra in ('oidc', 'redis', 'telemetry') for one in p['optional-dependencies'][extra]), \
               sep='\n')" > requirements.txt \
     && pip install --constraint constraints.txt --requirement requirements.txt
-COPY venn_admit venn_admit
 COPY service service
 COPY workers workers
 COPY client client

@@ -20,7 +20,7 @@ SHELL := bash
 # NumPy's products in the tests are small: on cores that are shared, each thread would mostly wait for the others.
 export OPENBLAS_NUM_THREADS ?= 1
 
-SQL := service/store/sql migrations/baseline migrations/routines
+SQL := service/venn_admit/store/sql migrations/baseline migrations/routines
 
 .PHONY: help
 help: ## list the targets

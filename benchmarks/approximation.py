@@ -19,15 +19,15 @@ import typer
 from rich.console import Console
 
 from examples.make_messages import CLOSINGS, CONCERNS, DAYS, OPENINGS, PRODUCTS, VAGUE, write
-from venn_admit.service.cli.shown.layer_evaluation import print_evaluation
-from venn_admit.service.cli.waiting import Showing
-from venn_admit.service.flows.extraction.evaluate import KnnSources, evaluate_states, levels_of
-from venn_admit.service.flows.extraction.options import SourceOptions
-from venn_admit.service.flows.extraction.states import OpenedStates, open_states
-from venn_admit.service.flows.extraction.train import train_layer
-from venn_admit.service.memory.model import MemoryModel
-from venn_admit.service.memory.settings import MemoryForm, MemorySettings
-from venn_admit.service.memory.states.index import Kind
+from venn_admit.cli.shown.layer_evaluation import print_evaluation
+from venn_admit.cli.waiting import Showing
+from venn_admit.flows.extraction.evaluate import KnnSources, evaluate_states, levels_of
+from venn_admit.flows.extraction.options import SourceOptions
+from venn_admit.flows.extraction.states import OpenedStates, open_states
+from venn_admit.flows.extraction.train import train_layer
+from venn_admit.layer.model import MemoryModel
+from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.states.index import Kind
 
 SEED = 21
 NEIGHBOURS = 25

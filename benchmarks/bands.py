@@ -8,12 +8,12 @@ import numpy as np
 
 from benchmarks.data import draw_view, generator
 from benchmarks.measure import Measurement, compare
-from venn_admit.service.core.approximation.knn import calibration_points, softmax
-from venn_admit.service.core.calibrators.bands import band_radius
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
-from venn_admit.service.core.calibrators.venn_admit.venn import Categories, VennIndex
-from venn_admit.service.core.types import (
+from venn_admit.core.approximation.knn import calibration_points, softmax
+from venn_admit.core.calibrators.bands import band_radius
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.core.calibrators.venn_admit.venn import Categories, VennIndex
+from venn_admit.core.types import (
     AdmitSets,
     Approximation,
     BoolArray,

@@ -9,14 +9,14 @@ import numpy as np
 
 from benchmarks.data import draw_vectors, draw_view, generator
 from benchmarks.measure import Measurement, Work, compare
-from venn_admit.service.core.approximation.distance_tiles import QUERY_TILE, SUPPORT_TILE
-from venn_admit.service.core.approximation.knn import nonconformity, softmax
-from venn_admit.service.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores
-from venn_admit.service.core.comparison.adaptive_tuning import tuned_rules
-from venn_admit.service.core.comparison.local import local_thresholds
-from venn_admit.service.core.comparison.split import conformal_threshold, sets_within
-from venn_admit.service.core.comparison.temperature import fit_temperature
-from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.core.approximation.distance_tiles import QUERY_TILE, SUPPORT_TILE
+from venn_admit.core.approximation.knn import nonconformity, softmax
+from venn_admit.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores
+from venn_admit.core.comparison.adaptive_tuning import tuned_rules
+from venn_admit.core.comparison.local import local_thresholds
+from venn_admit.core.comparison.split import conformal_threshold, sets_within
+from venn_admit.core.comparison.temperature import fit_temperature
+from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray
 
 _ALPHA = Decimal("0.1")
 _CLASS_COUNT = 50

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.search import NEIGHBOUR_COUNT, larger, read_vectors
-from venn_admit.service.core.neighbours.search import exact_neighbours
+from venn_admit.core.neighbours.search import exact_neighbours
 
 _CLUSTERS, _ROUNDS = 256, 20
 _TOGETHER = 64

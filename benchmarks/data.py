@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from venn_admit.service.core.types import Approximation, Float32Array, IntArray
+from venn_admit.core.types import Approximation, Float32Array, IntArray
 
 _LATENT_DIMENSION = 12
 _CLUSTERS = 40

@@ -25,10 +25,10 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
-from venn_admit.service.core.calibrators.certified.hypothesis_tests import binomial_tail
-from venn_admit.service.core.monitoring.anytime.plan import LEVEL, Lamp, plan_of
-from venn_admit.service.core.monitoring.anytime.state import advance, initial_state
-from venn_admit.service.core.types import BoolArray, FloatArray
+from venn_admit.core.calibrators.certified.hypothesis_tests import binomial_tail
+from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, plan_of
+from venn_admit.core.monitoring.anytime.state import advance, initial_state
+from venn_admit.core.types import BoolArray, FloatArray
 
 CALIBRATION, LABELS = 1000, 6000
 BEFORE = 0.95

@@ -7,14 +7,14 @@ import numpy as np
 
 from benchmarks.data import draw_vectors, draw_view, generator
 from benchmarks.measure import Measurement, Work, compare
-from venn_admit.service.core.approximation.knn import calibration_points
-from venn_admit.service.core.approximation.localizer import category_weight
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_admit.decide import Localizer, decide
-from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
-from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
-from venn_admit.service.core.neighbours.search import exact_neighbours
-from venn_admit.service.core.types import Approximation
+from venn_admit.core.approximation.knn import calibration_points
+from venn_admit.core.approximation.localizer import category_weight
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.venn_admit.decide import Localizer, decide
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.core.calibrators.venn_admit.venn import VennIndex
+from venn_admit.core.neighbours.search import exact_neighbours
+from venn_admit.core.types import Approximation
 
 _NEIGHBOUR_COUNT = 25
 _DIMENSION = 128

@@ -16,13 +16,13 @@ from sqlalchemy import Connection, Engine, text
 from benchmarks.data import draw_vectors, draw_view, generator
 from benchmarks.measure import Cost, Measurement, compare_costs, cost_of
 from benchmarks.storage import database, folder
-from venn_admit.service.core.types import Float32Array, Split
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.exemplars.create import create
-from venn_admit.service.flows.exemplars.ingest import ingest
-from venn_admit.service.store.database.binary_copy import driver_cursor
-from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.core.types import Float32Array, Split
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.exemplars.create import create
+from venn_admit.flows.exemplars.ingest import ingest
+from venn_admit.store.database.binary_copy import driver_cursor
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.exemplars import classifiers
 
 _DIMENSION = 384
 _CLASS_COUNT = 3

@@ -20,7 +20,7 @@ from benchmarks.data import draw_vectors
 from benchmarks.installation_stages import Run, Size, Way
 from benchmarks.storage import database
 from benchmarks.watching import Used
-from venn_admit.service.store.database.engine import connect
+from venn_admit.store.database.engine import connect
 
 _BLOCK_ROWS, _BLOCK_COLUMNS = 1024, 1 << 14
 

@@ -16,17 +16,17 @@ from benchmarks.keeping_data import DAYS, TRAINING_AND_CALIBRATING, add_part, fi
 from benchmarks.measure import Measurement, compare
 from benchmarks.reporting_data import FIRST_DAY
 from benchmarks.storage import folder
-from venn_admit.service.flows.decisions.listing import list_decisions
-from venn_admit.service.flows.decisions.replay import replay
-from venn_admit.service.flows.jobs import removal
-from venn_admit.service.flows.removal.delete import delete
-from venn_admit.service.flows.reporting.report import report
-from venn_admit.service.store.access.audit import Origin
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.database.statements import statement
-from venn_admit.service.store.decisions import decisions
-from venn_admit.service.store.decisions.decisions import Wanted
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.flows.decisions.listing import list_decisions
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.jobs import removal
+from venn_admit.flows.removal.delete import delete
+from venn_admit.flows.reporting.report import report
+from venn_admit.store.access.audit import Origin
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.database.statements import statement
+from venn_admit.store.decisions import decisions
+from venn_admit.store.decisions.decisions import Wanted
+from venn_admit.store.search.array_cache import ArrayCache
 
 _PARTS, _PARTITIONS = 10, 20
 _TURNS = 3

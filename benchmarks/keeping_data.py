@@ -10,8 +10,8 @@ from sqlalchemy import Engine, text
 
 from benchmarks.reporting_data import FIRST_DAY, fill
 from benchmarks.storage import database
-from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.exemplars import classifiers
 
 DAYS = 50
 TRAINING, CALIBRATING = 10_000, 2_000

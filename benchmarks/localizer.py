@@ -7,9 +7,9 @@ import numpy as np
 
 from benchmarks.data import draw_vectors, generator
 from benchmarks.measure import Measurement, compare
-from venn_admit.service.core.approximation.distance_tiles import QUERY_TILE, SUPPORT_TILE
-from venn_admit.service.core.approximation.localizer import FLOAT64_SUPPORT, category_weight
-from venn_admit.service.core.types import Float32Array
+from venn_admit.core.approximation.distance_tiles import QUERY_TILE, SUPPORT_TILE
+from venn_admit.core.approximation.localizer import FLOAT64_SUPPORT, category_weight
+from venn_admit.core.types import Float32Array
 
 _DIMENSION = 384
 

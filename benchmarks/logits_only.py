@@ -13,16 +13,16 @@ from sqlalchemy import Engine, text
 from benchmarks.data import generator
 from benchmarks.measure import Measurement, compare
 from benchmarks.storage import database, folder
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.calibration.asked import settings_asked_for
-from venn_admit.service.flows.calibration.calibrate import calibrate
-from venn_admit.service.flows.computing import chunk_runner
-from venn_admit.service.flows.decisions.score import request_score, write_scores
-from venn_admit.service.flows.exemplars.create import create
-from venn_admit.service.flows.exemplars.ingest import HELD_OUT, ingest
-from venn_admit.service.flows.jobs.in_process import compute_job
-from venn_admit.service.settings import Settings
-from venn_admit.service.store.database.binary_copy import (
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.calibration.asked import settings_asked_for
+from venn_admit.flows.calibration.calibrate import calibrate
+from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.decisions.score import request_score, write_scores
+from venn_admit.flows.exemplars.create import create
+from venn_admit.flows.exemplars.ingest import HELD_OUT, ingest
+from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.runtime.settings import Settings
+from venn_admit.store.database.binary_copy import (
     FLOAT8,
     INT4,
     INT8,
@@ -32,8 +32,8 @@ from venn_admit.service.store.database.binary_copy import (
     copy_in,
     driver_cursor,
 )
-from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.search.array_cache import ArrayCache
 
 _NAME = "bench"
 _CLASS_COUNT = 3

@@ -11,16 +11,16 @@ from torch.nn.functional import cross_entropy
 
 from benchmarks.data import generator
 from benchmarks.measure import Measurement, compare
-from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.types import IntArray
-from venn_admit.service.memory.apply import extract
-from venn_admit.service.memory.batches import epoch_batches
-from venn_admit.service.memory.settings import MemoryForm, MemorySettings
-from venn_admit.service.memory.states.document import StateDocument
-from venn_admit.service.memory.states.index import EncoderIdentity
-from venn_admit.service.memory.states.reader import StateShards
-from venn_admit.service.memory.states.writer import ShardWriter
-from venn_admit.service.memory.training import train
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.types import IntArray
+from venn_admit.layer.apply import extract
+from venn_admit.layer.batches import epoch_batches
+from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.states.document import StateDocument
+from venn_admit.layer.states.index import EncoderIdentity
+from venn_admit.layer.states.reader import StateShards
+from venn_admit.layer.states.writer import ShardWriter
+from venn_admit.layer.training import train
 
 _WIDTH = 384
 _MEAN_LENGTH = 50

@@ -9,9 +9,9 @@ import torch
 
 from benchmarks.data import draw_vectors
 from benchmarks.measure import Measurement, compare
-from venn_admit.service.core.neighbours.bounds import faster_precision
-from venn_admit.service.core.neighbours.search import exact_neighbours
-from venn_admit.service.core.types import Float32Array
+from venn_admit.core.neighbours.bounds import faster_precision
+from venn_admit.core.neighbours.search import exact_neighbours
+from venn_admit.core.types import Float32Array
 
 _NEIGHBOUR_COUNT = 25
 _QUERIES, _LARGE_QUERIES = 2048, 8192

@@ -21,24 +21,24 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_network, draw_vectors
 from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
-from venn_admit.service.core.calibrators.venn_abers.settings import VennAbersSettings, make_venn_abers_settings
-from venn_admit.service.core.types import Float32Array, KnnParameters
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.calibration.calibrate import calibrate, request_approximations
-from venn_admit.service.flows.calibration.fit import adopt_parameters
-from venn_admit.service.flows.computing import chunk_runner
-from venn_admit.service.flows.decisions.decide_row import decide_vector
-from venn_admit.service.flows.decisions.score_one import PointScorer
-from venn_admit.service.flows.exemplars.create import create
-from venn_admit.service.flows.exemplars.ingest import HELD_OUT, ingest
-from venn_admit.service.flows.jobs.in_process import compute_job
-from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.database.statements import statement
-from venn_admit.service.store.exemplars import classifiers
-from venn_admit.service.store.exemplars.classifiers import Classifier
-from venn_admit.service.store.search import hnsw
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings, make_venn_abers_settings
+from venn_admit.core.types import Float32Array, KnnParameters
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.flows.calibration.fit import adopt_parameters
+from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.decisions.decide_row import decide_vector
+from venn_admit.flows.decisions.score_one import PointScorer
+from venn_admit.flows.exemplars.create import create
+from venn_admit.flows.exemplars.ingest import HELD_OUT, ingest
+from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.database.engine import connect
+from venn_admit.store.database.statements import statement
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search import hnsw
+from venn_admit.store.search.array_cache import ArrayCache
 
 _DIMENSION, _CLASS_COUNT, _NEIGHBOUR_COUNT = 128, 3, 25
 _HELD_OUT, _WARM_UP, _POINTS = 10_000, 50, 400

@@ -18,14 +18,14 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_view, generator
 from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
-from venn_admit.service.core.types import Float32Array, IntArray, Split
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.exemplars.create import create
-from venn_admit.service.flows.exemplars.ingest import ingest
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.exemplars import classifiers
-from venn_admit.service.store.exemplars.classifiers import Classifier
-from venn_admit.service.store.search import hnsw, nearest
+from venn_admit.core.types import Float32Array, IntArray, Split
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.exemplars.create import create
+from venn_admit.flows.exemplars.ingest import ingest
+from venn_admit.store.database.engine import connect
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search import hnsw, nearest
 
 _DIMENSION, _CLASS_COUNT, _NEIGHBOUR_COUNT = 384, 3, 25
 _QUERIES = 200

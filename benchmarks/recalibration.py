@@ -18,21 +18,21 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_network, draw_vectors
 from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.types import CalibratorSettings, KnnParameters
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.calibration.calibrate import calibrate, request_approximations
-from venn_admit.service.flows.calibration.fit import adopt_parameters
-from venn_admit.service.flows.calibration.recalibrate import recalibrate_step, retry_and_list
-from venn_admit.service.flows.computing import chunk_runner
-from venn_admit.service.flows.exemplars.create import create
-from venn_admit.service.flows.exemplars.ingest import HELD_OUT, ingest, store_scored
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.flows.jobs.chunks import ChunkRunner
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.exemplars import classifiers
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.types import CalibratorSettings, KnnParameters
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.flows.calibration.fit import adopt_parameters
+from venn_admit.flows.calibration.recalibrate import recalibrate_step, retry_and_list
+from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.exemplars.create import create
+from venn_admit.flows.exemplars.ingest import HELD_OUT, ingest, store_scored
+from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.jobs.chunks import ChunkRunner
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.search.array_cache import ArrayCache
 
 _DIMENSION = 128
 _CLASS_COUNT = 3

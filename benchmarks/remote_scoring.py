@@ -21,14 +21,14 @@ from sqlalchemy import Engine, make_url, text
 from benchmarks.hosts import Carried, Forwarder, Host, forwarding
 from benchmarks.scoring import await_worker, under_new_ids
 from benchmarks.served import NAME
-from venn_admit.service.cli.worker_process import STOP_SECONDS, worker_command, worker_environment
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.decisions.score import request_score
-from venn_admit.service.flows.jobs.control import await_job
-from venn_admit.service.runtime import Runtime
-from venn_admit.service.settings import Settings
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.work import jobs
+from venn_admit.cli.worker_process import STOP_SECONDS, worker_command, worker_environment
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.decisions.score import request_score
+from venn_admit.flows.jobs.control import await_job
+from venn_admit.runtime.settings import Settings
+from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.database.engine import connect
+from venn_admit.store.work import jobs
 
 CHUNK_ROWS = 512
 LEASE_SECONDS = 10

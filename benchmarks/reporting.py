@@ -9,8 +9,8 @@ from sqlalchemy import Engine, text
 from benchmarks.measure import Measurement, compare
 from benchmarks.reporting_data import fill
 from benchmarks.storage import database, folder
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars import classifiers
 
 _NEIGHBOUR_COUNT = 5
 _DAYS = 50

@@ -19,20 +19,20 @@ from sqlalchemy import Engine, text
 from benchmarks.data import draw_network, draw_vectors
 from benchmarks.measure import Measurement, compare
 from benchmarks.storage import database, folder
-from venn_admit.service.cli.worker_process import STOP_SECONDS, worker_command, worker_environment
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.types import CalibratorSettings, Float32Array, IntArray, KnnParameters
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.calibration.calibrate import calibrate, request_approximations
-from venn_admit.service.flows.calibration.fit import adopt_parameters
-from venn_admit.service.flows.decisions.score import request_score, write_scores
-from venn_admit.service.flows.exemplars.create import create
-from venn_admit.service.flows.exemplars.ingest import ingest
-from venn_admit.service.flows.jobs.control import await_job
-from venn_admit.service.runtime import Runtime
-from venn_admit.service.settings import Settings
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.work import jobs
+from venn_admit.cli.worker_process import STOP_SECONDS, worker_command, worker_environment
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.types import CalibratorSettings, Float32Array, IntArray, KnnParameters
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.flows.calibration.fit import adopt_parameters
+from venn_admit.flows.decisions.score import request_score, write_scores
+from venn_admit.flows.exemplars.create import create
+from venn_admit.flows.exemplars.ingest import ingest
+from venn_admit.flows.jobs.control import await_job
+from venn_admit.runtime.settings import Settings
+from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.database.engine import connect
+from venn_admit.store.work import jobs
 
 _DIMENSION = 384
 _CLASS_COUNT = 3

@@ -29,9 +29,9 @@ from rich.table import Table
 
 from benchmarks.data import draw_vectors
 from benchmarks.measure import Cost, Measurement, compare_costs
-from venn_admit.service.core.neighbours.bounds import faster_precision
-from venn_admit.service.core.neighbours.on_device import neighbours_on
-from venn_admit.service.core.types import Float32Array, FloatArray, IntArray
+from venn_admit.core.neighbours.bounds import faster_precision
+from venn_admit.core.neighbours.on_device import neighbours_on
+from venn_admit.core.types import Float32Array, FloatArray, IntArray
 
 NEIGHBOUR_COUNT = 25
 RECALLS = (0.95, 0.99, 0.9999)

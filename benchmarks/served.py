@@ -16,20 +16,20 @@ import numpy as np
 from sqlalchemy import Engine
 
 from benchmarks.data import draw_network, draw_vectors
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.types import CalibratorSettings, Float32Array, KnnParameters
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.access.keys import create as create_key
-from venn_admit.service.flows.calibration.calibrate import calibrate, request_approximations
-from venn_admit.service.flows.calibration.fit import adopt_parameters
-from venn_admit.service.flows.computing import chunk_runner
-from venn_admit.service.flows.exemplars.create import create
-from venn_admit.service.flows.exemplars.ingest import HELD_OUT, ingest
-from venn_admit.service.flows.jobs.in_process import compute_job
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.exemplars import classifiers
-from venn_admit.service.store.exemplars.classifiers import Classifier
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.types import CalibratorSettings, Float32Array, KnnParameters
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.access.keys import create as create_key
+from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.flows.calibration.fit import adopt_parameters
+from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.exemplars.create import create
+from venn_admit.flows.exemplars.ingest import HELD_OUT, ingest
+from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.store.database.engine import connect
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search.array_cache import ArrayCache
 
 NAME = "bench"
 _CLASS_COUNT, _NEIGHBOUR_COUNT = 3, 25
@@ -105,7 +105,7 @@ def calibrated(
 @contextmanager
 def service_process(engine: Engine, files: Path) -> Iterator[str]:
     """The URL of a service, which is stopped afterwards."""
-    command = [sys.executable, "-m", "venn_admit.service.cli", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "venn_admit.cli", "serve", "--port", "0"]
     settings = {
         "VENN_ADMIT_DATABASE_URL": engine.url.render_as_string(hide_password=False),
         "VENN_ADMIT_HOME": str(files / "service"),

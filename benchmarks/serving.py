@@ -22,7 +22,7 @@ from benchmarks.served import NAME, Served, serving
 from benchmarks.serving_bulk import measure_bulk
 from benchmarks.serving_snapshots import measure_snapshots
 from benchmarks.storage import database, folder
-from venn_admit.service.core.types import FloatArray
+from venn_admit.core.types import FloatArray
 
 _NEIGHBOUR_COUNT, _CLIENTS = 25, (1, 8, 32)
 _BLOCKS, _WARM_UP = 4, 64

@@ -86,6 +86,6 @@ def _by_command(served: Served, file: Path) -> float:
         "VENN_ADMIT_HOME": str(served.files / "command"),
     }
     start = time.perf_counter()
-    command = [sys.executable, "-m", "venn_admit.service.cli", "score", NAME, file, "--out", f"{file}.scores.parquet"]
+    command = [sys.executable, "-m", "venn_admit.cli", "score", NAME, file, "--out", f"{file}.scores.parquet"]
     subprocess.run(list(map(str, command)), env=os.environ | settings, check=True, capture_output=True)
     return time.perf_counter() - start

@@ -12,13 +12,13 @@ import numpy as np
 
 from benchmarks.measure import Measurement
 from benchmarks.served import NAME, Served, settings_of
-from venn_admit.service.core.approximation.knn import approximate
-from venn_admit.service.flows.calibration.calibrate import calibrate
-from venn_admit.service.flows.methods.method import PointsToDecide
-from venn_admit.service.flows.methods.registry import load_snapshot
-from venn_admit.service.store.database.engine import consistent_view
-from venn_admit.service.store.search import nearest
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.core.approximation.knn import approximate
+from venn_admit.flows.calibration.calibrate import calibrate
+from venn_admit.flows.methods.method import PointsToDecide
+from venn_admit.flows.methods.registry import load_snapshot
+from venn_admit.store.database.engine import consistent_view
+from venn_admit.store.search import nearest
+from venn_admit.store.search.array_cache import ArrayCache
 
 _CLIENTS, _SECONDS, _POINTS, _ALPHAS = 8, 12, 16, ("0.1", "0.15", "0.2")
 

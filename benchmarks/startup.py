@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from benchmarks.measure import Cost, Measurement, compare_costs
 
-_HELP = ["-c", "from venn_admit.service.cli.main import main; main()", "--help"]
+_HELP = ["-c", "from venn_admit.cli.main import main; main()", "--help"]
 _NOTHING = ["-c", "pass"]
 
 

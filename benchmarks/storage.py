@@ -10,16 +10,16 @@ from sqlalchemy import Engine, text
 
 from benchmarks.data import draw_vectors, draw_view, generator
 from benchmarks.measure import Measurement, compare
-from venn_admit.service.core.types import Split
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.exemplars.create import create
-from venn_admit.service.flows.exemplars.ingest import ingest
-from venn_admit.service.store.database.binary_copy import INT4, INT8, Array, Column, Vector, copy_in, driver_cursor
-from venn_admit.service.store.database.engine import create_engine, transaction
-from venn_admit.service.store.database.schema import upgrade
-from venn_admit.service.store.embedded.users import start_embedded, stop_embedded
-from venn_admit.service.store.exemplars import classifiers
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.core.types import Split
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.exemplars.create import create
+from venn_admit.flows.exemplars.ingest import ingest
+from venn_admit.store.database.binary_copy import INT4, INT8, Array, Column, Vector, copy_in, driver_cursor
+from venn_admit.store.database.engine import create_engine, transaction
+from venn_admit.store.database.schema import upgrade
+from venn_admit.store.embedded.users import start_embedded, stop_embedded
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.search.array_cache import ArrayCache
 
 _DIMENSION = 384
 _CLASS_COUNT = 3

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from benchmarks.data import generator
 from benchmarks.measure import Measurement, compare
-from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
-from venn_admit.service.core.types import BoolArray, FloatArray
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
+from venn_admit.core.types import BoolArray, FloatArray
 
 _CALIBRATING = 125_000
 _SCORED = 100_000

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 from sqlalchemy import Engine, text
 
-from venn_admit.service.store.database.engine import connect
+from venn_admit.store.database.engine import connect
 
 _INTERVAL_SECONDS = 0.1
 _STOP_SECONDS = 30.0

@@ -5,7 +5,6 @@
 A room is a folder of modules. The script exits with 1 if modules import each other in a circle.
 """
 
-import os
 import statistics
 import sys
 from collections import Counter
@@ -15,17 +14,20 @@ from pathlib import Path
 import grimp
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = "venn_admit"
+# The packages, and the folder that each lies in.
+SOURCES = {"venn_admit": "service", "venn_admit_workers": "workers", "venn_admit_client": "client"}
 LARGEST_FOLDERS = 5
 
 
 def main() -> int:
-    sys.path.insert(0, str(ROOT))  # the checkout's own code, whatever is installed
-    graph = grimp.build_graph(PACKAGE)
-    lines = {}
-    for folder, _, files in os.walk(ROOT / PACKAGE, followlinks=True):
-        for path in sorted(Path(folder, file) for file in files if file.endswith(".py") and file != "__init__.py"):
-            lines[".".join(path.relative_to(ROOT).with_suffix("").parts)] = len(path.read_text("utf-8").splitlines())
+    sys.path[:0] = (str(ROOT / folder) for folder in SOURCES.values())  # the checkout's own code, whatever is installed
+    graph = grimp.build_graph(*SOURCES)
+    lines = {
+        ".".join(path.relative_to(ROOT / folder).with_suffix("").parts): len(path.read_text("utf-8").splitlines())
+        for package, folder in SOURCES.items()
+        for path in sorted((ROOT / folder / package).rglob("*.py"))
+        if path.name != "__init__.py"
+    }
     rooms = Counter(_room(module) for module in lines)
 
     print(f"{len(lines)} modules in {len(rooms)} rooms; room: modules, lines -> the rooms it imports")
@@ -54,7 +56,7 @@ def _room(module: str) -> str:
 
 
 def _shown(name: str) -> str:
-    return name.removeprefix(f"{PACKAGE}.")
+    return name.removeprefix("venn_admit.")
 
 
 def _circle(imports: dict[str, set[str]]) -> list[str]:

@@ -1,6 +1,6 @@
 """Alembic's environment: every migration in a transaction of its own, one migrator at a time.
 
-`venn_admit.service.store.database.schema` passes an open connection; `alembic` on its own takes the database that the
+`venn_admit.store.database.schema` passes an open connection; `alembic` on its own takes the database that the
 settings name, so both go to the same place.
 """
 
@@ -10,11 +10,11 @@ from typing import Any
 from alembic import context
 from sqlalchemy import Connection, text
 
-from venn_admit.service.settings import get_settings
-from venn_admit.service.store.database import schema
-from venn_admit.service.store.database.engine import create_engine, database_url
-from venn_admit.service.store.database.locks import MIGRATION_LOCK
-from venn_admit.service.store.database.tables import SCHEMA, metadata
+from venn_admit.runtime.settings import get_settings
+from venn_admit.store.database import schema
+from venn_admit.store.database.engine import create_engine, database_url
+from venn_admit.store.database.locks import MIGRATION_LOCK
+from venn_admit.store.database.tables import SCHEMA, metadata
 
 LOCK_POLL_SECONDS = 0.1
 

@@ -20,9 +20,9 @@ from sqlalchemy import Engine, make_url, text
 from sqlalchemy.exc import OperationalError
 
 from tests.workers.processes import wait_until
-from venn_admit.service.settings import PREFIX, get_settings
-from venn_admit.service.store.database.engine import create_engine
-from venn_admit.service.store.embedded.users import start_embedded, stop_embedded
+from venn_admit.runtime.settings import PREFIX, get_settings
+from venn_admit.store.database.engine import create_engine
+from venn_admit.store.embedded.users import start_embedded, stop_embedded
 
 TEST_PREFIX = f"{PREFIX}TEST_"
 
@@ -145,7 +145,7 @@ def fresh_database(server_url: str, template: str = "template0") -> Iterator[str
 @pytest.fixture(scope="session")
 def template_database(server_url: str) -> Iterator[str]:
     """The name of a migrated database that nobody is connected to."""
-    from venn_admit.service.store.database.schema import upgrade
+    from venn_admit.store.database.schema import upgrade
 
     with fresh_database(server_url) as url:
         upgrade(url)

@@ -6,7 +6,7 @@ import numpy as np
 from sqlalchemy import Row
 
 from tests.running import Bench
-from venn_admit.service.core.types import KnnParameters
+from venn_admit.core.types import KnnParameters
 
 _CURRENT = """
 SELECT external_id, point.split, point.label, point.predicted, match_count, distance, score, admit_set

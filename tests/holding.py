@@ -2,7 +2,7 @@
 
 from sqlalchemy import text
 
-from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.store.database.engine import create_engine, transaction
 
 
 def hold_training(url: str) -> None:

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from venn_admit.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

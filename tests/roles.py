@@ -2,7 +2,7 @@
 
 from sqlalchemy import Engine
 
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit.store.database.engine import create_engine
 
 RELATIONS = """
 SELECT format('%I.%I', nspname, relname) AS name, nspname AS schema, relkind

@@ -12,26 +12,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import Engine, Row, text
 
-from venn_admit.service.core.calibrators.certified.certificate import Certificate
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel
-from venn_admit.service.core.calibrators.venn_abers.settings import VennAbersSettings, make_venn_abers_settings
-from venn_admit.service.core.types import CalibratorSettings, KnnParameters
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate, request_approximations
-from venn_admit.service.flows.calibration.fit import Fitted, adopt_parameters, fit, request_neighbours
-from venn_admit.service.flows.computing import chunk_runner
-from venn_admit.service.flows.decisions.score import ScoreRequest, request_score, write_scores
-from venn_admit.service.flows.exemplars.create import create
-from venn_admit.service.flows.exemplars.export import Export, export
-from venn_admit.service.flows.exemplars.ingest import Ingested, ingest
-from venn_admit.service.flows.jobs.chunks import ChunkRunner
-from venn_admit.service.flows.jobs.submit import Send
-from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.exemplars.classifiers import Classifier
-from venn_admit.service.store.search.array_cache import ArrayCache
-from venn_admit.service.store.work import jobs
+from venn_admit.core.calibrators.certified.certificate import Certificate
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
+from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings, make_venn_abers_settings
+from venn_admit.core.types import CalibratorSettings, KnnParameters
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate, request_approximations
+from venn_admit.flows.calibration.fit import Fitted, adopt_parameters, fit, request_neighbours
+from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.decisions.score import ScoreRequest, request_score, write_scores
+from venn_admit.flows.exemplars.create import create
+from venn_admit.flows.exemplars.export import Export, export
+from venn_admit.flows.exemplars.ingest import Ingested, ingest
+from venn_admit.flows.jobs.chunks import ChunkRunner
+from venn_admit.flows.jobs.submit import Send
+from venn_admit.flows.methods.venn_abers.make import MadeByAbers
+from venn_admit.store.database.engine import connect
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.work import jobs
 
 Arrays = dict[str, Any]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from venn_admit.service.device import require_device
-from venn_admit.service.errors import NotReadyError
+from venn_admit.errors import NotReadyError
+from venn_admit.runtime.device import require_device
 
 
 def test_the_processor_needs_no_trial() -> None:

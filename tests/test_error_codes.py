@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import typer
 
-from venn_admit.service import errors
-from venn_admit.service.cli.advice import ADVICE, PLAIN, advised
-from venn_admit.service.cli.main import app
-from venn_admit.service.errors import Code, NotReadyError, VennAdmitError
+from venn_admit import errors
+from venn_admit.cli.advice import ADVICE, PLAIN, advised
+from venn_admit.cli.main import app
+from venn_admit.errors import Code, NotReadyError, VennAdmitError
 
 ROOT = Path(__file__).parents[1]
 BELOW = ("broker.py", "core", "files", "flows", "report", "store")
@@ -25,7 +25,7 @@ COMMAND = re.compile(rf"venn-admit ({VERBS})\b|[ `(]--[a-z]")
 
 def sources() -> Iterator[Path]:
     for name in BELOW:
-        path = ROOT / "service" / name
+        path = ROOT / "service" / "venn_admit" / name
         yield from [path] if path.is_file() else sorted(path.rglob("*.py"))
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import venn_admit
 from examples import make_messages
-from venn_admit.service.memory.texts.source import TextFile
+from venn_admit.layer.texts.source import TextFile
 
 
 def test_the_script_writes_what_is_bundled(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import QueuePool, text
 
-from venn_admit.service.errors import DatabaseError
-from venn_admit.service.runtime import Runtime
-from venn_admit.service.settings import Settings
-from venn_admit.service.store.database.engine import connect
+from venn_admit.errors import DatabaseError
+from venn_admit.runtime.settings import Settings
+from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.database.engine import connect
 
 SHOW = """SELECT current_setting('application_name'), current_setting('statement_timeout'),
     current_setting('lock_timeout'), current_setting('idle_in_transaction_session_timeout')"""

@@ -9,10 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.program import Program
-from venn_admit.service import broker
-from venn_admit.service.errors import VennAdmitError
-from venn_admit.service.secrets import mask, secrets_of, shown_address
-from venn_admit.service.store.database.engine import connect, create_engine
+from venn_admit import broker
+from venn_admit.errors import VennAdmitError
+from venn_admit.secrets import mask, secrets_of, shown_address
+from venn_admit.store.database.engine import connect, create_engine
 
 # No message holds these letters by chance, and none may hold the start of a password either.
 MARK = "zqzq"

@@ -11,22 +11,21 @@ import pytest
 
 from tests.wheels import build_wheel
 from venn_admit import __version__
-from venn_admit.service.store.database.schema import head_revision
+from venn_admit.store.database.schema import head_revision
 
 ROOT = Path(__file__).parents[1]
 
 # In the checkout and in the wheel.
 FOLDERS = {
-    "venn_admit": "venn_admit",
-    "client/venn_admit_client": "venn_admit/client",
-    "service": "venn_admit/service",
-    "workers": "venn_admit/workers",
-    "migrations": "venn_admit/service/migrations",
-    "examples/messages": "venn_admit/service/examples/messages",
-    "examples/sentiment_small": "venn_admit/service/examples/sentiment_small",
+    "service/venn_admit": "venn_admit",
+    "workers/venn_admit_workers": "venn_admit_workers",
+    "client/venn_admit_client": "venn_admit_client",
+    "migrations": "venn_admit/migrations",
+    "examples/messages": "venn_admit/examples/messages",
+    "examples/sentiment_small": "venn_admit/examples/sentiment_small",
 }
 WHERE_BUNDLED = """
-from venn_admit.service.resources import bundled_folder
+from venn_admit.resources import bundled_folder
 
 print(bundled_folder("migrations"), bundled_folder("examples"), sep="\\n")
 """
@@ -71,30 +70,30 @@ def test_it_holds_what_the_checkout_has_and_no_more(wheel: Path) -> None:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert held == expected
     for name in (
-        "venn_admit/service/migrations/env.py",
-        "venn_admit/service/migrations/baseline/exemplars.sql",
-        "venn_admit/service/migrations/routines/views/decision_v2.sql",
-        "venn_admit/service/examples/sentiment_small/train.npz",
-        "venn_admit/service/report/templates/page.html.j2",
-        "venn_admit/service/store/sql/jobs.sql",
-        "venn_admit/service/py.typed",
+        "venn_admit/migrations/env.py",
+        "venn_admit/migrations/baseline/exemplars.sql",
+        "venn_admit/migrations/routines/views/decision_v2.sql",
+        "venn_admit/examples/sentiment_small/train.npz",
+        "venn_admit/report/templates/page.html.j2",
+        "venn_admit/store/sql/jobs.sql",
+        "venn_admit/py.typed",
     ):
         assert name in held
 
 
 def test_the_program_runs_from_it(installed: Path, tmp_path: Path, empty_database: str) -> None:
     database = {"VENN_ADMIT_DATABASE_URL": empty_database, "VENN_ADMIT_HOME": str(tmp_path / "home")}
-    assert run(installed, tmp_path, "-m", "venn_admit.service.cli", "--version") == f"venn-admit {__version__}\n"
+    assert run(installed, tmp_path, "-m", "venn_admit.cli", "--version") == f"venn-admit {__version__}\n"
     migrations, examples = map(Path, run(installed, tmp_path, "-c", WHERE_BUNDLED).split())
-    assert migrations == installed / "venn_admit" / "service" / "migrations"
+    assert migrations == installed / "venn_admit" / "migrations"
     assert (examples / "sentiment_small" / "train.npz").is_file()
 
-    run(installed, tmp_path, "-m", "venn_admit.service.cli", "db", "upgrade", **database)
-    status = json.loads(run(installed, tmp_path, "-m", "venn_admit.service.cli", "db", "status", "--json", **database))
+    run(installed, tmp_path, "-m", "venn_admit.cli", "db", "upgrade", **database)
+    status = json.loads(run(installed, tmp_path, "-m", "venn_admit.cli", "db", "status", "--json", **database))
     assert status["revision"] == status["needed"] == head_revision()
 
 
 def test_the_installed_command_is_the_program(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
-        assert "venn-admit = venn_admit.service.cli.main:main" in archive.read(name).decode().splitlines()
+        assert "venn-admit = venn_admit.cli.main:main" in archive.read(name).decode().splitlines()

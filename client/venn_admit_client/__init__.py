@@ -1,6 +1,6 @@
 """The client of the HTTP service, in the shape of the Python interface.
 
-    from venn_admit_client import connect  # venn_admit.client, where venn-admit itself is installed
+    from venn_admit_client import connect
 
     with connect("http://127.0.0.1:8470", key) as connection:
         classifier = connection.classifier("reviews")

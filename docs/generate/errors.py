@@ -1,10 +1,10 @@
-"""The reference of errors, their codes and exit codes, from `venn_admit.service.errors`."""
+"""The reference of errors, their codes and exit codes, from `venn_admit.errors`."""
 
 import inspect
 
 from docs.generate.markdown import join, one_line, plain, table
-from venn_admit.service import errors
-from venn_admit.service.errors import Code, VennAdmitError
+from venn_admit import errors
+from venn_admit.errors import Code, VennAdmitError
 
 INTRODUCTION = """\
 # Errors and exit codes

@@ -1,6 +1,7 @@
 """The hook by which MkDocs adds the generated pages and pictures to those that are written by hand."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -13,6 +14,8 @@ from docs.generate.tables import tables_page
 from docs.generate.views import views_page
 from docs.generate.worked_example import worked_example_picture, worked_example_table
 
+ARCHITECTURE = Path(__file__).parents[2] / "ARCHITECTURE.md"
+
 GENERATED: dict[str, Callable[[], str]] = {
     "reference/command-line.md": command_line_page,
     "reference/http.md": http_page,
@@ -20,6 +23,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "reference/views.md": views_page,
     "reference/tables.md": tables_page,
     "reference/errors.md": errors_page,
+    "explanation/architecture.md": ARCHITECTURE.read_text,
     "explanation/worked-example.svg": worked_example_picture,
 }
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from pydantic.fields import FieldInfo
 
 from docs.generate.markdown import join, one_line, plain, table
-from venn_admit.service.settings import PREFIX, Settings
+from venn_admit.runtime.settings import PREFIX, Settings
 
 INTRODUCTION = """\
 # Settings

@@ -15,7 +15,7 @@ A role belongs to the server, and a user who may not create one can migrate as w
 
 from alembic import op
 
-from venn_admit.service.store.database.routines import routine_statements, table_statements
+from venn_admit.store.database.routines import routine_statements, table_statements
 
 revision = "0053"
 down_revision = None

@@ -33,10 +33,10 @@ from mapie.classification import SplitConformalClassifier
 from mapie.conformity_scores import APSConformityScore, LACConformityScore, RAPSConformityScore
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from venn_admit.service.core.approximation.knn import network_prediction, nonconformity, softmax
-from venn_admit.service.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores
-from venn_admit.service.core.comparison.split import conformal_threshold, sets_within
-from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.core.approximation.knn import network_prediction, nonconformity, softmax
+from venn_admit.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores
+from venn_admit.core.comparison.split import conformal_threshold, sets_within
+from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "baselines.npz"
 SEED = 7

@@ -5,12 +5,12 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from tests.memory.made_up import WIDTH, draw_documents, draw_model, lengths_of
-from venn_admit.service.memory.layer import MemoryLayer, decompose
-from venn_admit.service.memory.losses import batch_logits
-from venn_admit.service.memory.model import PARAMETER_NAMES
-from venn_admit.service.memory.outputs import exemplar_with_contributions, exemplars_of
-from venn_admit.service.memory.settings import MemoryForm, MemorySettings
+from tests.layer.made_up import WIDTH, draw_documents, draw_model, lengths_of
+from venn_admit.layer.layer import MemoryLayer, decompose
+from venn_admit.layer.losses import batch_logits
+from venn_admit.layer.model import PARAMETER_NAMES
+from venn_admit.layer.outputs import exemplar_with_contributions, exemplars_of
+from venn_admit.layer.settings import MemoryForm, MemorySettings
 
 
 @pytest.mark.parametrize("form", MemoryForm)

@@ -13,22 +13,22 @@ from sqlalchemy import Engine, Row
 from tests.conftest import fresh_database
 from tests.report.pages.test_evaluation import Page
 from tests.running import EXAMPLES, Bench, make_reviews
-from venn_admit.service.cli.steps import COMMANDS
-from venn_admit.service.core.types import Split
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.flows.monitoring.monitor import update_monitor
-from venn_admit.service.flows.reporting.report import report as flow
-from venn_admit.service.report.calibration.bands.part import BandsPart
-from venn_admit.service.report.calibration.contents import CalibrationReport
-from venn_admit.service.report.calibration.payload import calibration_payload
-from venn_admit.service.report.calibration.sections import TextTable, group_names, labels_text, ratio_text
-from venn_admit.service.report.calibration.wording import sections, time_text
-from venn_admit.service.report.evaluation.evaluated import edge_names
-from venn_admit.service.report.evaluation.wording import share_text
-from venn_admit.service.report.pages.calibration import render_calibration
-from venn_admit.service.store.database.engine import connect, create_engine
-from venn_admit.service.store.database.roles import Group
+from venn_admit.cli.steps import COMMANDS
+from venn_admit.core.types import Split
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.monitoring.monitor import update_monitor
+from venn_admit.flows.reporting.report import report as flow
+from venn_admit.report.calibration.bands.part import BandsPart
+from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.payload import calibration_payload
+from venn_admit.report.calibration.sections import TextTable, group_names, labels_text, ratio_text
+from venn_admit.report.calibration.wording import sections, time_text
+from venn_admit.report.evaluation.evaluated import edge_names
+from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.pages.calibration import render_calibration
+from venn_admit.store.database.engine import connect, create_engine
+from venn_admit.store.database.roles import Group
 
 NAME = "reviews"
 SCORED = 500

@@ -9,12 +9,12 @@ import pytest
 
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Bench, Golden, make_reviews
-from venn_admit.service.core.neighbours.search import exact_neighbours
-from venn_admit.service.flows.decisions.score_one import GivenPoint, PointScorer
-from venn_admit.service.flows.methods.venn_admit import decide_one
-from venn_admit.service.store.database.engine import connect, create_engine
-from venn_admit.service.store.exemplars import classifiers
-from venn_admit.service.store.search import nearest
+from venn_admit.core.neighbours.search import exact_neighbours
+from venn_admit.flows.decisions.score_one import GivenPoint, PointScorer
+from venn_admit.flows.methods.venn_admit import decide_one
+from venn_admit.store.database.engine import connect, create_engine
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.search import nearest
 
 POINTS = 250
 
@@ -106,10 +106,10 @@ from pathlib import Path
 
 import numpy as np
 
-from venn_admit.service.flows.decisions import point_search
-from venn_admit.service.runtime import Runtime
-from venn_admit.service.settings import Settings
-from venn_admit.service.store.search import nearest
+from venn_admit.flows.decisions import point_search
+from venn_admit.runtime.workspace import Runtime
+from venn_admit.runtime.settings import Settings
+from venn_admit.store.search import nearest
 
 url, home, file, weighted = sys.argv[1:]
 point_search.POINTS_BY_SCAN = 20

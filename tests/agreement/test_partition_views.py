@@ -13,20 +13,20 @@ from sqlalchemy import Engine
 from tests.conftest import fresh_database
 from tests.flows import logits
 from tests.running import EXAMPLES, Bench, Golden, make_reviews
-from venn_admit.service.core.approximation.knn import softmax
-from venn_admit.service.core.calibrators.bands import bin_of
-from venn_admit.service.core.calibrators.certified.policies import admit
-from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
-from venn_admit.service.core.calibrators.venn_abers.decide import reaches_threshold
-from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
-from venn_admit.service.core.monitoring.band_traffic import admitted_of_vp, lower_of_vp
-from venn_admit.service.core.monitoring.partitions import calibration_partitions
-from venn_admit.service.core.types import BoolArray, FloatArray, IntArray, Split
-from venn_admit.service.flows.reporting.evaluate import evaluate, request_evaluation_of_decisions
-from venn_admit.service.store.calibrations import calibrations, certificates
-from venn_admit.service.store.calibrations.calibrations import Calibration, SnapshotPoints
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.core.approximation.knn import softmax
+from venn_admit.core.calibrators.bands import bin_of
+from venn_admit.core.calibrators.certified.policies import admit
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
+from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
+from venn_admit.core.calibrators.venn_admit.venn import VennIndex
+from venn_admit.core.monitoring.band_traffic import admitted_of_vp, lower_of_vp
+from venn_admit.core.monitoring.partitions import calibration_partitions
+from venn_admit.core.types import BoolArray, FloatArray, IntArray, Split
+from venn_admit.flows.reporting.evaluate import evaluate, request_evaluation_of_decisions
+from venn_admit.store.calibrations import calibrations, certificates
+from venn_admit.store.calibrations.calibrations import Calibration, SnapshotPoints
+from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.exemplars import classifiers
 
 PARTITIONS = "SELECT * FROM report.partition_v2 WHERE calibration = :calibration"
 SUMMARY = "SELECT * FROM report.partition_summary_v1 WHERE calibration = :calibration AND source = :source"

@@ -13,10 +13,10 @@ from sqlalchemy import Engine
 from tests.agreement.test_partition_views import make_demo, make_documents, snapshots
 from tests.conftest import fresh_database
 from tests.running import Bench, Golden
-from venn_admit.service.core.calibrators.bands import bin_of
-from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
-from venn_admit.service.core.monitoring.label_budget import label_budget
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit.core.calibrators.bands import bin_of
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.core.monitoring.label_budget import label_budget
+from venn_admit.store.database.engine import create_engine
 
 DECISIONS = """
 SELECT decision.*, exemplar.label, exemplar.external_id, admit.band_size

@@ -17,28 +17,28 @@ from typing import Any
 import pytest
 
 import venn_admit
+import venn_admit_client as client
 from tests.api.conftest import serving
 from tests.api.service import OWN, Service
 from tests.cli.conftest import calibrated, copied, files, ingested
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_COUNT, NAME, K
-from venn_admit import client
-from venn_admit.advice import CALLS
-from venn_admit.service.api.routes import calibrations
-from venn_admit.service.api.steps import REQUESTS
-from venn_admit.service.cli.steps import COMMANDS
-from venn_admit.service.core.calibrators.certified.certification import Certification
-from venn_admit.service.core.calibrators.certified.hypothesis_tests import DocumentTest
-from venn_admit.service.core.calibrators.certified.tallies import ClassKind
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
-from venn_admit.service.core.types import CalibratorSettings
-from venn_admit.service.flows import awaited
-from venn_admit.service.flows.calibration.asked import arguments_for
-from venn_admit.service.flows.exemplars.catalogue import find
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.calibrations.setting_forms import MethodSettings
-from venn_admit.service.web.steps import PAGE_STEPS
+from venn_admit.api.routes import calibrations
+from venn_admit.api.steps import REQUESTS
+from venn_admit.cli.steps import COMMANDS
+from venn_admit.core.calibrators.certified.certification import Certification
+from venn_admit.core.calibrators.certified.hypothesis_tests import DocumentTest
+from venn_admit.core.calibrators.certified.tallies import ClassKind
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
+from venn_admit.core.types import CalibratorSettings
+from venn_admit.flows import awaited
+from venn_admit.flows.calibration.asked import arguments_for
+from venn_admit.flows.exemplars.catalogue import find
+from venn_admit.interface.advice import CALLS
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.calibrations.setting_forms import MethodSettings
+from venn_admit.web.steps import PAGE_STEPS
 
 __all__ = ["calibrated", "files", "ingested"]
 
@@ -143,7 +143,7 @@ def shells(calibrated: Program, server_url: str, session_folder: Path) -> Iterat
             service.client.headers.update(options["headers"])
             return service.client
 
-        patch.setattr("venn_admit.client.transport.httpx.Client", in_this_process)
+        patch.setattr("venn_admit_client.transport.httpx.Client", in_this_process)
         remote = client.connect("http://testserver", service.keys[Scope.ADMIN])
         made = Shells(program, service, connection, remote)
         patch.setattr(awaited, "calibrate", made.note)

@@ -8,13 +8,13 @@ import numpy as np
 from sqlalchemy import Engine
 
 from tests.running import Bench, Golden
-from venn_admit.service.core.calibrators.venn_admit.decide import decide
-from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
-from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
-from venn_admit.service.core.types import Approximation, KnnParameters, Reason, Split
-from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.core.calibrators.venn_admit.decide import decide
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.core.calibrators.venn_admit.venn import VennIndex
+from venn_admit.core.types import Approximation, KnnParameters, Reason, Split
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars import classifiers
 
 NAME = "sentiment"
 # Few of the training data, so that most points keep their neighbours.

@@ -17,18 +17,18 @@ from sqlalchemy import Connection, text
 from tests.conftest import fresh_database
 from tests.core.scenarios import Scenario, scenarios
 from tests.running import EXAMPLES, Bench, make_reviews
-from venn_admit.service.core.approximation.knn import softmax
-from venn_admit.service.core.calibrators.bands import BandRadius, bin_of
-from venn_admit.service.core.calibrators.snapshot_rows import join_rows, rows_of_split
-from venn_admit.service.core.calibrators.venn_admit.decide import decide
-from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
-from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
-from venn_admit.service.core.types import Approximation, CalibrationPoints, IntArray, Reason, Split
-from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.calibrations.calibrations import BandEvidence, Calibration, SnapshotPoints
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.exemplars import approximations, classifiers
-from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.core.approximation.knn import softmax
+from venn_admit.core.calibrators.bands import BandRadius, bin_of
+from venn_admit.core.calibrators.snapshot_rows import join_rows, rows_of_split
+from venn_admit.core.calibrators.venn_admit.decide import decide
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.core.calibrators.venn_admit.venn import VennIndex
+from venn_admit.core.types import Approximation, CalibrationPoints, IntArray, Reason, Split
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations.calibrations import BandEvidence, Calibration, SnapshotPoints
+from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.exemplars import approximations, classifiers
+from venn_admit.store.exemplars.classifiers import Classifier
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import warnings
 import numpy as np
 import pytest
 
-from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
-from venn_admit.service.core.types import BoolArray, FloatArray
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
+from venn_admit.core.types import BoolArray, FloatArray
 
 with np.errstate():  # the package changes NumPy's handling of errors for the whole process
     from venn_abers import VennAbers

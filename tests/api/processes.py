@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tests.cli.program import PATIENCE_SECONDS, ROOT, Program
 from tests.workers.processes import wait_until
-from venn_admit.service.cli.worker_process import worker_environment
+from venn_admit.cli.worker_process import worker_environment
 
 
 class ServingProcess(NamedTuple):
@@ -51,7 +51,7 @@ def start_serving(program: Program, log: Path, *, port: int = 0) -> ServingProce
     start = log.stat().st_size if log.exists() else 0
     with log.open("ab") as opened:
         process = subprocess.Popen(
-            [sys.executable, "-m", "venn_admit.service.cli", "serve", "--port", str(port)],
+            [sys.executable, "-m", "venn_admit.cli", "serve", "--port", str(port)],
             cwd=ROOT,
             env=worker_environment() | program.environment,
             stdin=subprocess.DEVNULL,

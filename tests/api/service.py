@@ -9,9 +9,9 @@ from fastapi.testclient import TestClient
 from httpx2 import Response
 
 from tests.cli.samples import NAME
-from venn_admit.service.api.models.common import ProblemAnswer
-from venn_admit.service.runtime import Runtime
-from venn_admit.service.store.access.keys import Scope
+from venn_admit.api.models.common import ProblemAnswer
+from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.access.keys import Scope
 
 OWN = f"/v1/classifiers/{NAME}"
 

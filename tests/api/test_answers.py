@@ -12,17 +12,17 @@ from structlog.testing import capture_logs
 
 from docs.generate.openapi import CHECKED_IN, http_page, openapi_text, references
 from tests.api.service import OWN, Service, check_problem
-from venn_admit.service.api import advice, problems
-from venn_admit.service.api.application import DOCUMENT, create_application
-from venn_admit.service.api.bodies import MOST_NESTING
-from venn_admit.service.api.headers import REQUEST_ID, SECURITY_HEADERS
-from venn_admit.service.api.limits import MOST_BODY_BYTES
-from venn_admit.service.api.models.common import Given
-from venn_admit.service.errors import Code, DatabaseError
-from venn_admit.service.runtime import Runtime
-from venn_admit.service.settings import Settings
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.database.engine import connect
+from venn_admit.api import advice, problems
+from venn_admit.api.application import DOCUMENT, create_application
+from venn_admit.api.bodies import MOST_NESTING
+from venn_admit.api.headers import REQUEST_ID, SECURITY_HEADERS
+from venn_admit.api.limits import MOST_BODY_BYTES
+from venn_admit.api.models.common import Given
+from venn_admit.errors import Code, DatabaseError
+from venn_admit.runtime.settings import Settings
+from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.database.engine import connect
 
 JSON = {"Content-Type": "application/json"}
 PASSWORD = "hunter2hunter2"
@@ -134,7 +134,7 @@ def test_every_answer_has_the_security_headers(shared: Service) -> None:
 def test_a_fault_is_answered_and_logged_without_what_it_brought(
     shared: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from venn_admit.service.api.routes import classifiers
+    from venn_admit.api.routes import classifiers
 
     def fail(*_: object) -> None:
         raise ValueError(PASSWORD)
@@ -200,7 +200,7 @@ def test_a_service_without_its_schema_is_not_ready(empty_database: str, tmp_path
 
 
 def test_errors_of_the_database_are_told_apart(shared: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    from venn_admit.service.api.routes import classifiers
+    from venn_admit.api.routes import classifiers
 
     def fail(*_: object) -> None:
         raise DatabaseError(f"the database postgresql://{PASSWORD}@host refused a statement", code=Code.SCHEMA_MISMATCH)

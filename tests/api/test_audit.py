@@ -9,12 +9,12 @@ from sqlalchemy import text
 from tests.api.service import OWN, Service, check_problem
 from tests.api.test_idempotency import CLASSIFIERS, new, send
 from tests.cli.samples import NAME
-from venn_admit.service.api.application import create_application
-from venn_admit.service.api.security import ledger
-from venn_admit.service.errors import DatabaseError
-from venn_admit.service.flows.access.keys import create, revoke
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.database.engine import transaction
+from venn_admit.api.application import create_application
+from venn_admit.api.security import ledger
+from venn_admit.errors import DatabaseError
+from venn_admit.flows.access.keys import create, revoke
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.database.engine import transaction
 
 AUDIT = "/v1/audit"
 

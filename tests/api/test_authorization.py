@@ -10,12 +10,12 @@ from sqlalchemy import text
 
 from tests.api.service import Service, check_problem
 from tests.cli.samples import NAME
-from venn_admit.service.api.application import DOCUMENT, ROUTERS
-from venn_admit.service.api.security.guard import GuardedRoute, guard_of
-from venn_admit.service.flows.access.keys import create, revoke
-from venn_admit.service.flows.exemplars.create import create as create_classifier
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.database.engine import transaction
+from venn_admit.api.application import DOCUMENT, ROUTERS
+from venn_admit.api.security.guard import GuardedRoute, guard_of
+from venn_admit.flows.access.keys import create, revoke
+from venn_admit.flows.exemplars.create import create as create_classifier
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.database.engine import transaction
 
 OPEN = {"/health/live", "/health/ready"}
 REFUSED = {401, 403}

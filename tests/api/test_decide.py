@@ -17,16 +17,16 @@ from tests.cli import samples
 from tests.cli.program import ROOT, Program, contents
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME, K
 from tests.files.samples import Columns
-from venn_admit.service.core.types import Reason
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.search import nearest
+from venn_admit.core.types import Reason
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.search import nearest
 
 WITHOUT_TORCH = """
 import json, sys
 from fastapi.testclient import TestClient
-from venn_admit.service.api.application import create_application
-from venn_admit.service.runtime import Runtime
-from venn_admit.service.settings import get_settings
+from venn_admit.api.application import create_application
+from venn_admit.runtime.workspace import Runtime
+from venn_admit.runtime.settings import get_settings
 
 path, key, body = sys.argv[1:]
 client = TestClient(create_application(Runtime.start(get_settings())))

@@ -13,20 +13,20 @@ from sqlalchemy import text
 from tests.api.service import OWN, Service, check_problem
 from tests.cli import samples
 from tests.faults.clients import rows
-from venn_admit.service.api.routes import batches, calibrations, classifiers, exemplars, fits, generations, settings
-from venn_admit.service.api.security.idempotency import REPLAYED
-from venn_admit.service.api.uploads import PARQUET
-from venn_admit.service.api.waiting import WaitingForWorkers
-from venn_admit.service.errors import BrokerError
-from venn_admit.service.flows import awaited
-from venn_admit.service.flows.access import idempotency
-from venn_admit.service.flows.calibration import calibrate
-from venn_admit.service.flows.jobs.in_process import compute_job
-from venn_admit.service.runtime import Runtime
-from venn_admit.service.store.access.idempotency import Attempt
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.exemplars import approximations
+from venn_admit.api.routes import batches, calibrations, classifiers, exemplars, fits, generations, settings
+from venn_admit.api.security.idempotency import REPLAYED
+from venn_admit.api.uploads import PARQUET
+from venn_admit.api.waiting import WaitingForWorkers
+from venn_admit.errors import BrokerError
+from venn_admit.flows import awaited
+from venn_admit.flows.access import idempotency
+from venn_admit.flows.calibration import calibrate
+from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.access.idempotency import Attempt
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars import approximations
 
 CLASSIFIERS = "/v1/classifiers"
 CALIBRATIONS, PARAMETERS, SETTINGS = f"{OWN}/calibrations", f"{OWN}/parameters", f"{OWN}/settings"

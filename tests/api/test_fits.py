@@ -12,9 +12,9 @@ from tests.api.test_writing import rows, working
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME
-from venn_admit.service.flows.exemplars.create import create as create_classifier
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.database.engine import transaction
+from venn_admit.flows.exemplars.create import create as create_classifier
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.database.engine import transaction
 
 NO_WORKER = "no worker is up"
 

@@ -4,8 +4,8 @@ from sqlalchemy import text
 
 from tests.api.service import OWN, Service, check_problem
 from tests.cli.samples import CLASS_COUNT, DIMENSION, NAME
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.database.engine import connect
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.database.engine import connect
 
 
 def test_exemplars_are_forgotten(service: Service) -> None:

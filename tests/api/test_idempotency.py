@@ -14,17 +14,17 @@ from sqlalchemy.engine.interfaces import IsolationLevel
 
 from tests.api.service import OWN, Service, check_problem
 from tests.workers.processes import wait_until
-from venn_admit.service.api.limits import MOST_UNUSED_BYTES
-from venn_admit.service.api.routes import exemplars
-from venn_admit.service.api.security import idempotency as header
-from venn_admit.service.api.security.keeping import RETRY_SECONDS
-from venn_admit.service.errors import DatabaseError
-from venn_admit.service.flows.access import idempotency
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.store.access import idempotency as stored_idempotency
-from venn_admit.service.store.access.idempotency import Attempt, KeptAnswer
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.api.limits import MOST_UNUSED_BYTES
+from venn_admit.api.routes import exemplars
+from venn_admit.api.security import idempotency as header
+from venn_admit.api.security.keeping import RETRY_SECONDS
+from venn_admit.errors import DatabaseError
+from venn_admit.flows.access import idempotency
+from venn_admit.flows.exemplars.label import label
+from venn_admit.store.access import idempotency as stored_idempotency
+from venn_admit.store.access.idempotency import Attempt, KeptAnswer
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.database.engine import connect, transaction
 
 CLASSIFIERS = "/v1/classifiers"
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -271,7 +271,7 @@ def test_an_answer_is_kept_for_a_time(empty: Service) -> None:
 
 
 def test_a_fault_frees_the_name(empty: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    from venn_admit.service.api.routes import classifiers
+    from venn_admit.api.routes import classifiers
 
     for fault in (ValueError("a fault"), DatabaseError("gone")):
         with monkeypatch.context() as patch:

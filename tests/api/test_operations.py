@@ -2,7 +2,7 @@
 
 import re
 
-from venn_admit.service.api.application import document
+from venn_admit.api.application import document
 
 OPERATIONS = [operation for methods in document()["paths"].values() for operation in methods.values()]
 

@@ -15,12 +15,12 @@ from starlette.types import Scope as ASGIScope
 
 from tests.api.service import OWN, Service, check_problem
 from tests.cli.program import PATIENCE_SECONDS
-from venn_admit.service.api.application import create_application
-from venn_admit.service.api.routes import classifiers
-from venn_admit.service.api.security import rates
-from venn_admit.service.api.security.buckets import Bucket
-from venn_admit.service.flows.exemplars.catalogue import show
-from venn_admit.service.store.access.keys import Scope
+from venn_admit.api.application import create_application
+from venn_admit.api.routes import classifiers
+from venn_admit.api.security import rates
+from venn_admit.api.security.buckets import Bucket
+from venn_admit.flows.exemplars.catalogue import show
+from venn_admit.store.access.keys import Scope
 
 
 def limited(service: Service, **settings: int) -> TestClient:

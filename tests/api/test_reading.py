@@ -12,11 +12,11 @@ from tests.cli import samples
 from tests.cli.conftest import copied
 from tests.cli.program import Program
 from tests.cli.samples import NAME, K
-from venn_admit.service.api.paging import cursor_after
-from venn_admit.service.flows.access.keys import create
-from venn_admit.service.flows.exemplars.create import create as create_classifier
-from venn_admit.service.flows.removal.delete import delete
-from venn_admit.service.store.access.keys import Scope
+from venn_admit.api.paging import cursor_after
+from venn_admit.flows.access.keys import create
+from venn_admit.flows.exemplars.create import create as create_classifier
+from venn_admit.flows.removal.delete import delete
+from venn_admit.store.access.keys import Scope
 
 
 @pytest.fixture(scope="module")

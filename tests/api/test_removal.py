@@ -8,9 +8,9 @@ from httpx2 import Response
 from tests.api.service import OWN, Service, check_problem
 from tests.api.test_batches import compute, submit
 from tests.cli import samples
-from venn_admit.service.flows.jobs.removal import prune
-from venn_admit.service.store.access.audit import Origin
-from venn_admit.service.store.access.keys import Scope
+from venn_admit.flows.jobs.removal import prune
+from venn_admit.store.access.audit import Origin
+from venn_admit.store.access.keys import Scope
 
 
 @pytest.fixture(scope="module")

@@ -21,10 +21,10 @@ from tests.cli import samples
 from tests.cli.program import PATIENCE_SECONDS, Program, check_refusal
 from tests.cli.samples import NAME
 from tests.workers.processes import wait_until
-from venn_admit.service.api.server import END_SECONDS
-from venn_admit.service.api.uploads import PARQUET
-from venn_admit.service.flows.access.keys import MOST_DAYS
-from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.api.server import END_SECONDS
+from venn_admit.api.uploads import PARQUET
+from venn_admit.flows.access.keys import MOST_DAYS
+from venn_admit.store.database.engine import create_engine, transaction
 
 # Of what does not wait: the end waits for whoever is being answered for twice as long.
 AT_ONCE_SECONDS = END_SECONDS / 2

@@ -8,8 +8,8 @@ from httpx2 import Response
 
 from tests.api.service import OWN, Service, check_problem
 from tests.cli.samples import NAME
-from venn_admit.service.flows.exemplars.rename import rename
-from venn_admit.service.store.access.keys import Scope
+from venn_admit.flows.exemplars.rename import rename
+from venn_admit.store.access.keys import Scope
 
 SETTINGS = f"{OWN}/settings"
 

@@ -17,14 +17,14 @@ from structlog.testing import capture_logs
 from tests.api.issuer import AUDIENCE, Issuer, new_key, public, running_issuer
 from tests.api.service import OWN, Service, check_problem
 from tests.cli.samples import NAME
-from venn_admit.service.api.application import create_application
-from venn_admit.service.api.security import ledger
-from venn_admit.service.api.security.accepted import accepted_tokens
-from venn_admit.service.api.security.issuer import IssuerError, public_keys
-from venn_admit.service.api.security.tokens import Tokens
-from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.settings import Settings
-from venn_admit.service.store.access.keys import Scope
+from venn_admit.api.application import create_application
+from venn_admit.api.security import ledger
+from venn_admit.api.security.accepted import accepted_tokens
+from venn_admit.api.security.issuer import IssuerError, public_keys
+from venn_admit.api.security.tokens import Tokens
+from venn_admit.errors import InvalidInputError
+from venn_admit.runtime.settings import Settings
+from venn_admit.store.access.keys import Scope
 
 CLASSIFIERS = "/v1/classifiers"
 

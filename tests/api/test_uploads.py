@@ -23,16 +23,16 @@ from tests.cli.program import Program
 from tests.cli.samples import NAME
 from tests.files.hostile import CLASS_NAMES, DIMENSION, HOSTILE, MEBIBYTE
 from tests.files.read_hostile import forget_peak, memory
-from venn_admit.service.api.application import create_application
-from venn_admit.service.api.limits import BodyLimit
-from venn_admit.service.api.uploads import ARROW_STREAM, CSV, MOST_AT_A_TIME, PARQUET
-from venn_admit.service.flows.access.keys import Caller, authenticate
-from venn_admit.service.flows.access.keys import create as create_key
-from venn_admit.service.flows.exemplars.create import create as create_classifier
-from venn_admit.service.runtime import Runtime
-from venn_admit.service.settings import Settings
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.database.engine import connect
+from venn_admit.api.application import create_application
+from venn_admit.api.limits import BodyLimit
+from venn_admit.api.uploads import ARROW_STREAM, CSV, MOST_AT_A_TIME, PARQUET
+from venn_admit.flows.access.keys import Caller, authenticate
+from venn_admit.flows.access.keys import create as create_key
+from venn_admit.flows.exemplars.create import create as create_classifier
+from venn_admit.runtime.settings import Settings
+from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.database.engine import connect
 
 BUDGET_MB, UPLOAD_MB = 32, 64
 # What the program itself takes of a request, and what allocators keep.

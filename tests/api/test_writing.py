@@ -13,10 +13,10 @@ from tests.cli import samples
 from tests.cli.program import Program, contents
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME, K
 from tests.files.samples import Columns
-from venn_admit.service.flows.jobs.in_process import compute_job
-from venn_admit.service.runtime import Runtime
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.work import jobs
+from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.database.engine import connect
+from venn_admit.store.work import jobs
 
 
 def rows(columns: Columns, **changes: object) -> list[dict[str, Any]]:

@@ -17,13 +17,13 @@ from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from tests.running import run_chunk
-from venn_admit.service import runtime
-from venn_admit.service.cli import session
-from venn_admit.service.cli.main import main
-from venn_admit.service.flows.jobs.in_process import compute_job
-from venn_admit.service.settings import get_settings
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.work import jobs
+from venn_admit.cli import session
+from venn_admit.cli.main import main
+from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.runtime import workspace as runtime
+from venn_admit.runtime.settings import get_settings
+from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.work import jobs
 
 ROOT = Path(__file__).parents[2]
 
@@ -93,7 +93,7 @@ class Program:
 
     def start(self, *arguments: object) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            [sys.executable, "-m", "venn_admit.service.cli", *map(str, arguments)],
+            [sys.executable, "-m", "venn_admit.cli", *map(str, arguments)],
             cwd=ROOT,
             env=os.environ | self.environment,
             stdin=subprocess.DEVNULL,

@@ -15,7 +15,7 @@ from tests.cli.conftest import CALIBRATION, on_database
 from tests.cli.program import Program, contents
 from tests.cli.samples import NAME
 from tests.conftest import administration, fresh_database, open_folder
-from venn_admit.service.store.embedded.users import start_embedded, stop_embedded
+from venn_admit.store.embedded.users import start_embedded, stop_embedded
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def test_programs_get_the_table(own_calibrated: Program) -> None:
 
 def test_defaults_that_leave_enough_are_stored(own_calibrated: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """The samples are too few for kappa 1000; a smaller default serves as well."""
-    monkeypatch.setattr("venn_admit.service.cli.verbs.calibrating.calibrate.KAPPA", 10)
+    monkeypatch.setattr("venn_admit.cli.verbs.calibrating.calibrate.KAPPA", 10)
     stored = own_calibrated("calibrate", NAME, "--alpha", "0.2", "--q-bins", "0,1", "--json").result
     assert (stored["calibration"], stored["kappa"]) == (2, 10)
 

@@ -16,13 +16,13 @@ from tests.cli.conftest import CALIBRATION, copied
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_NAMES, DIMENSION, HELD_OUT_ROWS, NAME, SCORED_ROWS, TRAIN_ROWS, K
 from tests.cli.test_jobs import interrupted
-from venn_admit.service.cli.shown.catalogue_tables import classifiers_table
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.types import Split
-from venn_admit.service.flows.exemplars.catalogue import Listed
-from venn_admit.service.store.calibrations.calibrators import Calibrator
-from venn_admit.service.store.decisions.catalogue import Counts
-from venn_admit.service.store.exemplars.classifiers import Classifier, KnnSize
+from venn_admit.cli.shown.catalogue_tables import classifiers_table
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.types import Split
+from venn_admit.flows.exemplars.catalogue import Listed
+from venn_admit.store.calibrations.calibrators import Calibrator
+from venn_admit.store.decisions.catalogue import Counts
+from venn_admit.store.exemplars.classifiers import Classifier, KnnSize
 
 SPLITS = ("train", "knn", "mc", "vp", "scored")
 DOCUMENTS = 7

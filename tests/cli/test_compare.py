@@ -12,12 +12,12 @@ from rich.console import Console
 
 from tests.cli.program import Program, check_refusal, contents, nothing_stored
 from tests.cli.samples import CLASS_NAMES, HELD_OUT_ROWS, NAME
-from venn_admit.service.cli.shown.compared_settings import compared_payload, compared_table, next_lines
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.documents import Documents
-from venn_admit.service.core.evaluation.measures import measure_admission
-from venn_admit.service.flows.calibration.compare import ComparedSetting, ComparedSettings
-from venn_admit.service.store.exemplars.classifiers import Classifier, KnnSize
+from venn_admit.cli.shown.compared_settings import compared_payload, compared_table, next_lines
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.documents import Documents
+from venn_admit.core.evaluation.measures import measure_admission
+from venn_admit.flows.calibration.compare import ComparedSetting, ComparedSettings
+from venn_admit.store.exemplars.classifiers import Classifier, KnnSize
 
 PAIRS = Documents(np.arange(6000) // 2, 3000)
 

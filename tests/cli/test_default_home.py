@@ -18,10 +18,10 @@ from tests.conftest import open_folder
 PROGRAM = """
 import sys
 from pathlib import Path
-from venn_admit.service import settings
-from venn_admit.service.store.embedded import users
+from venn_admit.runtime import settings
+from venn_admit.store.embedded import users
 settings._HOME_FOR_ROOT = users.HOME_FOR_ROOT = Path(sys.argv[1])
-from venn_admit.service.cli.main import main
+from venn_admit.cli.main import main
 main(sys.argv[2:])
 """
 NOBODY = 65534

@@ -10,8 +10,8 @@ from tests.cli.conftest import on_database
 from tests.cli.program import Outcome, Program, check_refusal
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES
-from venn_admit.service.cli.verbs.running.demo_steps import NAME, SETS
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit.cli.verbs.running.demo_steps import NAME, SETS
+from venn_admit.store.database.engine import create_engine
 
 
 @pytest.fixture(scope="module")

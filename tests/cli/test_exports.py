@@ -15,7 +15,7 @@ from tests.cli.conftest import CALIBRATION
 from tests.cli.program import Program, nothing_stored
 from tests.cli.samples import CLASS_COUNT, HELD_OUT_ROWS, NAME, TRAIN_ROWS, K
 from tests.running import column
-from venn_admit.service.files.output import exports
+from venn_admit.files.output import exports
 
 KNN_PARAMETERS = ["beta", "gamma", "eta", "eta_loc", "reliability"]
 

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.program import Program, nothing_stored
-from tests.memory.encoders.networks import WIDTH, save_network
-from tests.memory.made_up import draw_documents, write_states
-from venn_admit.service.memory.model import load_model
+from tests.layer.encoders.networks import WIDTH, save_network
+from tests.layer.made_up import draw_documents, write_states
+from venn_admit.layer.model import load_model
 
 SMALL = ("--filters", 8, "--epochs", 4)
 GOOD, BAD = ("good", "very good", "not bad"), ("bad", "very bad", "not good")

@@ -13,8 +13,8 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.test_extract import SMALL, write_texts, write_words
-from tests.memory.encoders.networks import save_network
-from venn_admit.service.memory.contributions import contributions_in, own_contributions
+from tests.layer.encoders.networks import save_network
+from venn_admit.layer.contributions import contributions_in, own_contributions
 
 
 @pytest.fixture(scope="module")

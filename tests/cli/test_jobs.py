@@ -9,9 +9,9 @@ import pytest
 from tests.cli import program, samples
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import NAME, SCORED_ROWS
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.decisions.score import request_score
-from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.decisions.score import request_score
+from venn_admit.store.database.engine import create_engine, transaction
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_command_interrupted_as_it_writes_says_how_to_get_the_file(
 
     out = tmp_path / "scores.parquet"
     with monkeypatch.context() as patch:
-        patch.setattr("venn_admit.service.flows.awaited.write_scores", interrupt)
+        patch.setattr("venn_admit.flows.awaited.write_scores", interrupt)
         outcome = own_calibrated("score", NAME, scored_file, "--out", out)
     assert outcome.code == 130
     job = own_calibrated("jobs", "list", "--json").result["jobs"][0]

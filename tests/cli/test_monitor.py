@@ -13,7 +13,7 @@ from tests.cli import samples
 from tests.cli.program import Outcome, Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_NAMES, NAME, SCORED_ROWS, K
 from tests.receiver import Receiver, receiving
-from venn_admit.service.store.database.engine import connect, create_engine
+from venn_admit.store.database.engine import connect, create_engine
 
 ALARM = 7
 SAMPLE = re.compile(r'^(?P<metric>\w+)\{(?P<labels>\w+="[^"]*"(,\w+="[^"]*")*)\} (?P<value>\S+)$')

@@ -9,7 +9,7 @@ from tests.cli.conftest import CALIBRATION
 from tests.cli.program import Outcome, Program, check_refusal, nothing_stored
 from tests.cli.samples import NAME
 from tests.holding import hold_training
-from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.store.database.engine import create_engine, transaction
 
 
 def labels(program: Program, folder: Path, rows: range, shift: int = 1) -> dict[str, object]:

@@ -11,7 +11,7 @@ from tests.cli import samples
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_COUNT, DIMENSION, NAME
 from tests.files.samples import SUFFIXES, Columns
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.errors import InvalidInputError
 
 ROWS = 20
 # More than are read at a time.

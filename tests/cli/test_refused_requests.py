@@ -9,7 +9,7 @@ from tests.cli import samples
 from tests.cli.program import Program, check_refusal, contents, nothing_stored
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME, K
 from tests.files.samples import Columns
-from venn_admit.service.errors import ConflictError, InvalidInputError, NotFoundError, NotReadyError
+from venn_admit.errors import ConflictError, InvalidInputError, NotFoundError, NotReadyError
 
 INVALID, NOT_FOUND, NOT_READY = InvalidInputError.exit_code, NotFoundError.exit_code, NotReadyError.exit_code
 

@@ -16,9 +16,9 @@ from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_COUNT, CLASS_NAMES, NAME, SCORED_ROWS, K
 from tests.files.samples import SUFFIXES, Columns
 from tests.running import METHODS
-from venn_admit.service.cli.output import messages
-from venn_admit.service.cli.waiting import Showing
-from venn_admit.service.files.output.exports import SCORES_SCHEMA
+from venn_admit.cli.output import messages
+from venn_admit.cli.waiting import Showing
+from venn_admit.files.output.exports import SCORES_SCHEMA
 
 Rows = list[dict[str, Any]]
 

@@ -15,7 +15,7 @@ HEAVY = {"altair", "celery", "fastapi", "kombu", "matplotlib", "pyarrow", "scipy
 OF_DATABASE = {"alembic", "numpy", "psycopg", "sqlalchemy"}
 RUN = """
 import sys
-from venn_admit.service.cli.main import main
+from venn_admit.cli.main import main
 try:
     main(sys.argv[1:])
 finally:

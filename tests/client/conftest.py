@@ -11,9 +11,9 @@ from tests.cli.conftest import calibrated, copied, files, ingested, own_calibrat
 from tests.cli.program import Program
 from tests.cli.samples import NAME
 from tests.client.proxy import Proxy
-from venn_admit.client import Classifier, Connection, connect
-from venn_admit.service.runtime import Runtime
-from venn_admit.service.settings import Settings
+from venn_admit.runtime.settings import Settings
+from venn_admit.runtime.workspace import Runtime
+from venn_admit_client import Classifier, Connection, connect
 
 __all__ = ["calibrated", "copied", "files", "ingested", "own_calibrated", "program"]
 

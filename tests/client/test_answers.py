@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import venn_admit
+import venn_admit_client as client
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME, SCORED_ROWS
-from venn_admit import client
-from venn_admit.client import Classifier, Connection
+from venn_admit_client import Classifier, Connection
 
 Served = tuple[Program, str, str]
 

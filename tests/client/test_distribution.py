@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import venn_admit
+import venn_admit_client as client
 from tests.wheels import build_wheel
-from venn_admit import client
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "client" / "venn_admit_client"
@@ -48,7 +48,7 @@ def test_it_is_imported_without_the_rest(wheel: Path, tmp_path: Path) -> None:
     """Installed in a folder of its own, and as a part of the main distribution."""
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(tmp_path)]
     subprocess.run([*install, str(wheel)], check=True)
-    for module, folder in (("venn_admit_client", tmp_path), ("venn_admit.client", ROOT)):
+    for module, folder in (("venn_admit_client", tmp_path), ("venn_admit_client", PACKAGE.parent)):
         done = subprocess.run(
             [sys.executable, "-P", "-c", IMPORTED.format(module, HEAVY)],
             cwd="/",

@@ -5,10 +5,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import venn_admit_client as client
 from tests.cli import samples
 from tests.cli.samples import CLASS_NAMES
-from venn_admit import client
-from venn_admit.client import Connection
+from venn_admit_client import Connection
 
 
 @pytest.mark.usefixtures("worker")

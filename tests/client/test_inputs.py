@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from venn_admit.client import Classifier, InvalidInputError, Retries, connect, errors
-from venn_admit.client.inputs import bodies, floats, rows
-from venn_admit.client.transport import Transport
-from venn_admit.service import errors as service_errors
-from venn_admit.service.api.problems import Problem
+from venn_admit import errors as service_errors
+from venn_admit.api.problems import Problem
+from venn_admit_client import Classifier, InvalidInputError, Retries, connect, errors
+from venn_admit_client.inputs import bodies, floats, rows
+from venn_admit_client.transport import Transport
 
 NOBODY = "http://127.0.0.1:9"
 

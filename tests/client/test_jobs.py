@@ -12,12 +12,12 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
+import venn_admit_client as client
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME, SCORED_ROWS
 from tests.client.proxy import Drop, Proxy
-from venn_admit import client
-from venn_admit.client import Classifier, Connection
+from venn_admit_client import Classifier, Connection
 
 Served = tuple[Program, str, str]
 
@@ -138,7 +138,7 @@ def test_a_classifier_from_tables_to_recalibrated_decisions(connection: Connecti
 WITHOUT_PYARROW = """
 import sys
 sys.modules["pyarrow"] = None
-from venn_admit.client import InvalidInputError, connect
+from venn_admit_client import InvalidInputError, connect
 classifier = connect({!r}, {!r}).classifier({!r})
 try:
     classifier.score(logits=[[0.0, 0.0, 0.0]])

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 import venn_admit
+import venn_admit_client as client
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES
-from venn_admit import client
-from venn_admit.client import Connection
+from venn_admit_client import Connection
 
 
 def test_both_interfaces_remove_and_say_the_same(connection: Connection, served: tuple[Program, str, str]) -> None:

@@ -14,7 +14,7 @@ from tests.cli.samples import CLASS_NAMES, NAME, SCORED_ROWS
 from tests.client.conftest import admin_key
 from tests.client.proxy import Drop, Own, Proxy
 from tests.faults.server import free_port
-from venn_admit.client import Classifier, Retries, UnavailableError, VennAdmitError, connect
+from venn_admit_client import Classifier, Retries, UnavailableError, VennAdmitError, connect
 
 Served = tuple[Program, str, str]
 QUICK = Retries(total_seconds=60, first_wait=0.01, longest_wait=0.1)

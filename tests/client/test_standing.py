@@ -7,12 +7,12 @@ from decimal import Decimal
 import pytest
 
 import venn_admit
+import venn_admit_client as client
 from tests.api.test_reading import at_one_time
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES, NAME, SCORED_ROWS
-from venn_admit import client
-from venn_admit.client import Classifier, Connection
+from venn_admit_client import Classifier, Connection
 
 Served = tuple[Program, str, str]
 

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import venn_admit_client as client
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES, NAME
 from tests.holding import hold_training
-from venn_admit import client
-from venn_admit.client import Connection
-from venn_admit.service.flows.exemplars.create import create as create_classifier
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit.flows.exemplars.create import create as create_classifier
+from venn_admit.store.database.engine import create_engine
+from venn_admit_client import Connection
 
 Served = tuple[Program, str, str]
 

@@ -6,10 +6,10 @@ from decimal import Decimal
 import numpy as np
 from hypothesis import strategies as st
 
-from venn_admit.service.core.approximation.knn import nonconformity
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
-from venn_admit.service.core.types import AdmitSets, Approximation, CalibrationPoints, CalibratorSettings, IntArray
+from venn_admit.core.approximation.knn import nonconformity
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.core.types import AdmitSets, Approximation, CalibrationPoints, CalibratorSettings, IntArray
 
 
 @dataclass(frozen=True)

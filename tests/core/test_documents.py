@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from venn_admit.service.core.documents import Documents, documents_of, percentile_interval
-from venn_admit.service.core.evaluation.tallies import Grouping, tally_groupings
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.documents import Documents, documents_of, percentile_interval
+from venn_admit.core.evaluation.tallies import Grouping, tally_groupings
+from venn_admit.errors import InvalidInputError
 
 
 class TestDocumentsOf:

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from venn_admit.service.core.approximation.knn import nonconformity
-from venn_admit.service.core.calibrators.bands import band_radius
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
-from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex, select, venn_probabilities
-from venn_admit.service.core.types import AdmitSets, CalibrationPoints, IntArray
+from venn_admit.core.approximation.knn import nonconformity
+from venn_admit.core.calibrators.bands import band_radius
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.core.calibrators.venn_admit.venn import VennIndex, select, venn_probabilities
+from venn_admit.core.types import AdmitSets, CalibrationPoints, IntArray
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -7,14 +7,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from venn_admit.service.core.approximation.knn import network_prediction
-from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, CellPoints, VennAbersIndex
-from venn_admit.service.core.calibrators.venn_abers.reliability import (
+from venn_admit.core.approximation.knn import network_prediction
+from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellPoints, VennAbersIndex
+from venn_admit.core.calibrators.venn_abers.reliability import (
     ReliabilityModel,
     fit_reliability,
     reliability_score,
 )
-from venn_admit.service.core.types import Approximation, FloatArray, IntArray
+from venn_admit.core.types import Approximation, FloatArray, IntArray
 
 NEIGHBOURS = 25
 CASES = pytest.mark.parametrize("case", range(5))

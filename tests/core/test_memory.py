@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from venn_admit.service.core.approximation.knn import approximate
-from venn_admit.service.core.approximation.localizer import category_weight, localizer_logits
-from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
-from venn_admit.service.core.comparison.local import local_thresholds
-from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET, TILE_BYTES
-from venn_admit.service.core.neighbours.search import exact_neighbours
-from venn_admit.service.core.types import CalibrationPoints, CalibratorSettings, KnnParameters, Neighbours, Support
+from venn_admit.core.approximation.knn import approximate
+from venn_admit.core.approximation.localizer import category_weight, localizer_logits
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.core.comparison.local import local_thresholds
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET, TILE_BYTES
+from venn_admit.core.neighbours.search import exact_neighbours
+from venn_admit.core.types import CalibrationPoints, CalibratorSettings, KnnParameters, Neighbours, Support
 
 SMALL = 16 << 20
 """The least that the settings take."""

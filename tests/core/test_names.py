@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from venn_admit.service.core.names import check_new_id, check_stored_id, is_name
+from venn_admit.core.names import check_new_id, check_stored_id, is_name
 
 
 def is_new_id(value: str) -> bool:

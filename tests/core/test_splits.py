@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venn_admit.service.core.splits import assign_splits, hash_keys
-from venn_admit.service.core.types import Split
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.splits import assign_splits, hash_keys
+from venn_admit.core.types import Split
+from venn_admit.errors import InvalidInputError
 
 any_keys = st.lists(st.text(), max_size=30)
 any_seed = st.integers(-(2**63), 2**63 - 1)

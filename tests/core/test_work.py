@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from venn_admit.service.core.approximation import distance_tiles, localizer
-from venn_admit.service.core.approximation.localizer import category_weight
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_admit import decide as deciding
-from venn_admit.service.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
-from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
-from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex
-from venn_admit.service.core.memory import BLOCK_SHARE, DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.neighbours.index import NeighbourIndex
-from venn_admit.service.core.neighbours.search import search
-from venn_admit.service.core.types import Approximation, CalibrationPoints, Float32Array, FloatArray, IntArray
+from venn_admit.core.approximation import distance_tiles, localizer
+from venn_admit.core.approximation.localizer import category_weight
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.venn_admit import decide as deciding
+from venn_admit.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.core.calibrators.venn_admit.venn import VennIndex
+from venn_admit.core.memory import BLOCK_SHARE, DEFAULT_MEMORY_BUDGET
+from venn_admit.core.neighbours.index import NeighbourIndex
+from venn_admit.core.neighbours.search import search
+from venn_admit.core.types import Approximation, CalibrationPoints, Float32Array, FloatArray, IntArray
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sentiment_small"
 K = 25

@@ -8,8 +8,8 @@ from typing import Any
 import typer
 import yaml
 
-from venn_admit.service.cli.main import app
-from venn_admit.service.settings import PREFIX, Settings
+from venn_admit.cli.main import app
+from venn_admit.runtime.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

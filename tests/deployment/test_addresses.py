@@ -3,7 +3,7 @@
 import re
 
 from tests.deployment.manifests import compose_file, kubernetes_objects
-from venn_admit.service.api.application import document
+from venn_admit.api.application import document
 
 PATHS = document()["paths"]
 SERVICES = compose_file()["services"]

@@ -12,7 +12,7 @@ from sqlalchemy import make_url, text
 
 from tests.deployment.manifests import ROOT, SERVICE_ROLE, USER, check_command, check_settings, compose_file
 from venn_admit import __version__
-from venn_admit.service.store.database.engine import connect, create_engine
+from venn_admit.store.database.engine import connect, create_engine
 
 COMPOSE = compose_file()
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]

@@ -6,10 +6,10 @@ import crossplane
 import pytest
 
 from tests.deployment.manifests import DEPLOY, compose_file
-from venn_admit.service.api.models.common import ProblemAnswer
-from venn_admit.service.api.problems import Problem
-from venn_admit.service.settings import Settings
-from venn_admit.service.web.access import COOKIE
+from venn_admit.api.models.common import ProblemAnswer
+from venn_admit.api.problems import Problem
+from venn_admit.runtime.settings import Settings
+from venn_admit.web.access import COOKIE
 
 FILE = DEPLOY / "nginx/nginx.conf"
 SERVICES = compose_file()["services"]

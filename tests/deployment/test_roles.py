@@ -15,7 +15,7 @@ from sqlalchemy import make_url, text
 
 from tests.conftest import administration
 from tests.deployment.manifests import DEPLOY, SERVICE_ROLE
-from venn_admit.service.store.database.engine import connect, create_engine
+from venn_admit.store.database.engine import connect, create_engine
 
 PASSWORDS = {"SERVICE": "p'w\\ :x", "READER": "öther"}
 ROLES = {"SERVICE": SERVICE_ROLE, "READER": "venn_admit_grafana"}

@@ -18,12 +18,12 @@ from tests.faults.proxy import Proxy
 from tests.faults.server import free_port
 from tests.migrations.migrating import as_a_newer_program_left_it, move
 from tests.workers.processes import WorkerProcess, await_workers, kill_session, wait_until
-from venn_admit.service.api.application import create_application
-from venn_admit.service.errors import DatabaseError
-from venn_admit.service.runtime import Runtime
-from venn_admit.service.settings import Settings
-from venn_admit.service.store.database.engine import create_engine, transaction
-from venn_admit.service.store.database.schema import current_revision, head_revision
+from venn_admit.api.application import create_application
+from venn_admit.errors import DatabaseError
+from venn_admit.runtime.settings import Settings
+from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.database.engine import create_engine, transaction
+from venn_admit.store.database.schema import current_revision, head_revision
 
 CLIENTS = 2
 REQUESTS = 20

@@ -12,8 +12,8 @@ from tests.cli.program import Program
 from tests.client.conftest import admin_key
 from tests.docs.pages import run_page
 from tests.docs.test_commands import page, reader
-from venn_admit.service.runtime import Runtime
-from venn_admit.service.settings import Settings
+from venn_admit.runtime.settings import Settings
+from venn_admit.runtime.workspace import Runtime
 
 __all__ = ["reader"]
 

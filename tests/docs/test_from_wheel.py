@@ -135,9 +135,7 @@ def reading(wheels: Wheels, *names: str) -> Iterator[Reader]:
         # A program that pip finds installed has its command in the other environment.
         command = environment / "bin" / "venn-admit"
         if not command.exists():
-            command.write_text(
-                f"#!{environment / 'bin' / 'python'}\nfrom venn_admit.service.cli.main import main\nmain()\n"
-            )
+            command.write_text(f"#!{environment / 'bin' / 'python'}\nfrom venn_admit.cli.main import main\nmain()\n")
             command.chmod(0o755)
         yield Reader(environment, folder)
 

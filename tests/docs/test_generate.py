@@ -6,8 +6,8 @@ from docs.generate.diagram import diagram
 from docs.generate.errors import errors_page
 from docs.generate.markdown import plain, table
 from docs.generate.worked_example import REVIEWS, worked_example_table
-from venn_admit.service.errors import Code
-from venn_admit.service.store.database.routines import ResultColumn, view_columns
+from venn_admit.errors import Code
+from venn_admit.store.database.routines import ResultColumn, view_columns
 
 VIEW = """\
 -- What it is for.

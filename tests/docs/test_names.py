@@ -16,6 +16,7 @@ UNCLEAR = re.compile(
     rf"|\b(?:[Oo]f|[Ff]or|[Bb]y|[Uu]nder|[Oo]nly|than|with|from) venn-admit\b(?! (?:{VERBS})\b)"
     r"|\bvenn-admit (?:decides|does|is the default)\b"
 )
+ROOMS = ("api", "cli", "core", "flows", "interface", "report", "web")
 
 
 def pages() -> list[Path]:
@@ -27,8 +28,8 @@ def pages() -> list[Path]:
 
 def modules() -> list[Path]:
     """The modules whose sentences users read: messages, help, descriptions and public docstrings."""
-    rooms = ("service/api", "service/cli", "service/core", "service/flows", "service/report", "service/web", "client")
-    found = [*(path for room in rooms for path in (ROOT / room).rglob("*.py")), *(ROOT / "venn_admit").glob("*.py")]
+    program = [ROOT / "service" / "venn_admit" / room for room in ROOMS]
+    found = [path for room in (*program, ROOT / "client") for path in room.rglob("*.py")]
     assert len(found) > 300
     return found
 

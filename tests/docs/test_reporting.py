@@ -13,14 +13,14 @@ import pytest
 
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS, Bench, Scores
-from venn_admit.service.core.approximation.knn import softmax
-from venn_admit.service.core.evaluation.tallies import Tally
-from venn_admit.service.core.monitoring.label_budget import label_budget
-from venn_admit.service.flows.access.keys import create as create_key
-from venn_admit.service.flows.exemplars.create import create
-from venn_admit.service.flows.exemplars.export import Export
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit.core.approximation.knn import softmax
+from venn_admit.core.evaluation.tallies import Tally
+from venn_admit.core.monitoring.label_budget import label_budget
+from venn_admit.flows.access.keys import create as create_key
+from venn_admit.flows.exemplars.create import create
+from venn_admit.flows.exemplars.export import Export
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.database.engine import create_engine
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "reporting.md"
 QUESTION = re.compile(r"^## (?P<question>[^\n]+\?)$(?P<answer>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)

@@ -13,11 +13,11 @@ import pytest
 import typer
 
 import venn_admit
-from venn_admit import client
-from venn_admit.service.cli.main import app
-from venn_admit.service.errors import OutdatedError
-from venn_admit.service.settings import PREFIX, Settings
-from venn_admit.service.store.database.tables import metadata
+import venn_admit_client as client
+from venn_admit.cli.main import app
+from venn_admit.errors import OutdatedError
+from venn_admit.runtime.settings import PREFIX, Settings
+from venn_admit.store.database.tables import metadata
 
 ROOT = Path(__file__).parents[2]
 
@@ -100,9 +100,9 @@ def test_every_public_name_of_the_package_is_in_its_reference(site: Path) -> Non
 def test_every_public_name_of_the_client_is_in_its_reference(site: Path) -> None:
     page = (site / "reference" / "client.html").read_text()
     for name in client.__all__:
-        assert f'id="venn_admit.client.{name}"' in page, name
+        assert f'id="venn_admit_client.{name}"' in page, name
     for method in (name for name in dir(client.Classifier) if not name.startswith("_")):
-        assert f'id="venn_admit.client.Classifier.{method}"' in page, method
+        assert f'id="venn_admit_client.Classifier.{method}"' in page, method
 
 
 @pytest.mark.parametrize("broken", ["[gone](gone.md)", "[gone](tutorial.md#gone)"])

@@ -23,9 +23,9 @@ from tests.faults.parts import PROCESSES, REDIS, Parts, Redis, running_parts
 from tests.faults.server import Server, own_server
 from tests.faults.workload import Comparison, Row, compare
 from tests.workers.processes import await_workers, wait_until
-from venn_admit.service import broker
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.database.schema import upgrade
+from venn_admit import broker
+from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.database.schema import upgrade
 
 CLIENTS = 3
 # Between two kills, so that each hits requests.

@@ -14,7 +14,7 @@ from tests.faults.fleet import LEASE_SECONDS, PATIENCE_SECONDS, Fleet
 from tests.faults.server import Server
 from tests.faults.workload import open_jobs
 from tests.workers.processes import WorkerProcess, wait_until
-from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.store.database.engine import connect, transaction
 
 REFUSED = "lease was lost, result is dropped"
 

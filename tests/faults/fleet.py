@@ -12,11 +12,11 @@ from sqlalchemy import Engine
 from tests.faults.proxy import Proxy, proxied
 from tests.faults.workload import open_jobs
 from tests.workers.processes import WorkerProcess, await_workers, kill_session, wait_until
-from venn_admit.service import broker
-from venn_admit.service.errors import DatabaseError, JobError
-from venn_admit.service.flows.jobs.control import take_due
-from venn_admit.service.store.database.engine import at_once, create_engine, transaction
-from venn_admit.service.store.work import jobs
+from venn_admit import broker
+from venn_admit.errors import DatabaseError, JobError
+from venn_admit.flows.jobs.control import take_due
+from venn_admit.store.database.engine import at_once, create_engine, transaction
+from venn_admit.store.work import jobs
 
 LEASE_SECONDS = 4
 TASK_SECONDS = 600

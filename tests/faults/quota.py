@@ -11,7 +11,7 @@ from tests.conftest import administration
 from tests.faults.fleet import Fleet
 from tests.faults.server import Server
 from tests.workers.processes import wait_until
-from venn_admit.service.store.database.engine import connect
+from venn_admit.store.database.engine import connect
 
 ERRORS = "SELECT DISTINCT error FROM job_chunk WHERE error IS NOT NULL"
 ROOM = "256m"

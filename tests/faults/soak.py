@@ -13,7 +13,7 @@ from tests.faults.fleet import Fleet, Sweeper, running_fleet
 from tests.faults.quota import NoPrivilegeError, await_error, small_disk
 from tests.faults.server import Server, own_server
 from tests.faults.workload import Comparison, Row, Size, compare, open_jobs, recorded_jobs, undisturbed, written
-from venn_admit.service.store.database.engine import connect
+from venn_admit.store.database.engine import connect
 
 SIZE = Size(rows=1600, chunk_rows=16)
 WORKERS = 4

@@ -20,7 +20,7 @@ from tests.faults.fleet import Fleet, Sweeper, running_fleet
 from tests.faults.server import Server
 from tests.faults.workload import Comparison, Row, compare, written
 from tests.workers.processes import await_workers, wait_until
-from venn_admit.service.store.database.engine import connect, transaction
+from venn_admit.store.database.engine import connect, transaction
 
 KILLS = 15
 # Of each of the three jobs.

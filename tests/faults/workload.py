@@ -12,10 +12,10 @@ from structlog.testing import capture_logs
 
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Arrays, Bench, make_reviews, run_chunks
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.flows.calibration.calibrate import request_approximations
-from venn_admit.service.store.database.engine import connect, create_engine
-from venn_admit.service.store.database.schema import upgrade
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.flows.calibration.calibrate import request_approximations
+from venn_admit.store.database.engine import connect, create_engine
+from venn_admit.store.database.schema import upgrade
 
 NAME = "reviews"
 

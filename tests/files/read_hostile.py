@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 from tests.files.hostile import CLASS_NAMES, DIMENSION
-from venn_admit.service.errors import VennAdmitError
-from venn_admit.service.files import read_exemplars
-from venn_admit.service.files.labels import read_labels
-from venn_admit.service.files.received import STREAM_ENDING, ReceivedFile
+from venn_admit.errors import VennAdmitError
+from venn_admit.files import read_exemplars
+from venn_admit.files.labels import read_labels
+from venn_admit.files.received import STREAM_ENDING, ReceivedFile
 
 STATUS = Path("/proc/self/status")
 

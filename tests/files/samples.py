@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from venn_admit.service.files import ExemplarBatch, read_exemplars
+from venn_admit.files import ExemplarBatch, read_exemplars
 
 ROWS, DIMENSION, CLASS_COUNT = 7, 4, 3
 SUFFIXES = (".npz", ".parquet")

@@ -8,9 +8,9 @@ import psutil
 import pytest
 
 from tests.files.samples import CLASS_COUNT, DIMENSION, sample, write_parquet
-from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.files import read_exemplars
-from venn_admit.service.files.ahead import read_ahead
+from venn_admit.errors import InvalidInputError
+from venn_admit.files import read_exemplars
+from venn_admit.files.ahead import read_ahead
 
 PATIENCE_SECONDS = 300.0
 

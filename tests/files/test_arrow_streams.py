@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 from tests.files.hostile import CLASS_NAMES, DIMENSION, columns, write_stream
-from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.files.arrow.messages import decompressed_bytes
-from venn_admit.service.files.received import ReceivedFile
-from venn_admit.service.files.records import ExemplarBatch
-from venn_admit.service.files.sources import ArrowSource
+from venn_admit.errors import InvalidInputError
+from venn_admit.files.arrow.messages import decompressed_bytes
+from venn_admit.files.received import ReceivedFile
+from venn_admit.files.records import ExemplarBatch
+from venn_admit.files.sources import ArrowSource
 
 ROWS = 300
 

@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.files.samples import CLASS_COUNT, DIMENSION, ROWS, SUFFIXES, read, read_one, sample, write, write_parquet
-from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.files import read_exemplars
-from venn_admit.service.files.received import ReceivedFile
-from venn_admit.service.files.sources import ArraySource, ArrowSource, ExemplarSource, FileSource
+from venn_admit.errors import InvalidInputError
+from venn_admit.files import read_exemplars
+from venn_admit.files.received import ReceivedFile
+from venn_admit.files.sources import ArraySource, ArrowSource, ExemplarSource, FileSource
 
 VERSION = "sha256:9f2c é"
 

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.files.output import exports
-from venn_admit.service.files.output.exports import list_column, write_json
-from venn_admit.service.files.output.tables import TableWriter
+from venn_admit.errors import InvalidInputError
+from venn_admit.files.output import exports
+from venn_admit.files.output.exports import list_column, write_json
+from venn_admit.files.output.tables import TableWriter
 
 PAIR = pa.schema({"name": pa.string(), "count": pa.int32()})
 

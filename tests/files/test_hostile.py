@@ -11,7 +11,7 @@ import pytest
 
 from tests.files.hostile import HOSTILE, LEGAL, MEBIBYTE, write_all
 from tests.files.mutants import parquet_mutant, stream_mutant
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.errors import InvalidInputError
 
 # Little, so that small files are hostile to it.
 BUDGET = 32 * MEBIBYTE

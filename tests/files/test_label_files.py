@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.files.labels import LabelRows, read_labels
+from venn_admit.errors import InvalidInputError
+from venn_admit.files.labels import LabelRows, read_labels
 
 
 def read(path: Path, *, selection: str = "random", retract: bool = False) -> LabelRows:

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.files.samples import CLASS_COUNT, ROWS, Columns, sample, write
-from venn_admit.service.errors import Code, InvalidInputError
-from venn_admit.service.files import ExemplarBatch, count_rows, read_exemplars
-from venn_admit.service.files.sources import ArraySource, ArrowSource, ExemplarSource, FileSource
+from venn_admit.errors import Code, InvalidInputError
+from venn_admit.files import ExemplarBatch, count_rows, read_exemplars
+from venn_admit.files.sources import ArraySource, ArrowSource, ExemplarSource, FileSource
 
 
 def bare() -> Columns:

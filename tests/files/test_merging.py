@@ -9,10 +9,10 @@ import pytest
 import venn_admit
 from tests.files.samples import CLASS_COUNT, DIMENSION, sample
 from tests.files.test_sources import array_source, rows_of
-from venn_admit.service.files.label_values import ClassNumbers
-from venn_admit.service.files.merging import merged
-from venn_admit.service.files.records import ExemplarBatch
-from venn_admit.service.files.sources import array_layout
+from venn_admit.files.label_values import ClassNumbers
+from venn_admit.files.merging import merged
+from venn_admit.files.records import ExemplarBatch
+from venn_admit.files.sources import array_layout
 
 BUDGET = 16 << 20
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.files.samples import DIMENSION, ROWS, Columns, read, read_one, sample, write_npz
-from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.files import count_rows, read_exemplars
+from venn_admit.errors import InvalidInputError
+from venn_admit.files import count_rows, read_exemplars
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sentiment_small"
 

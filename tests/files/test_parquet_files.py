@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.files.samples import CLASS_COUNT, DIMENSION, ROWS, Columns, read, read_one, sample, write_parquet
-from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.files import read_exemplars
+from venn_admit.errors import InvalidInputError
+from venn_admit.files import read_exemplars
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from tests.conftest import fresh_database
 from tests.flows.logits import make_both
 from tests.flows.recalibration import QUIET, WAIT, Due
 from tests.running import Bench, Golden, make_reviews
-from venn_admit.service import broker
-from venn_admit.service.flows.calibration.recalibrate import Step, recalibrate_due
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit import broker
+from venn_admit.flows.calibration.recalibrate import Step, recalibrate_due
+from venn_admit.store.database.engine import create_engine
 
 
 @pytest.fixture(autouse=True)

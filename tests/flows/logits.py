@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from tests.running import Arrays, Bench
-from venn_admit.service.core.types import KnnParameters
-from venn_admit.service.flows.calibration.asked import settings_asked_for
-from venn_admit.service.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate
-from venn_admit.service.flows.exemplars.create import create
-from venn_admit.service.store.exemplars.classifiers import Classifier
+from venn_admit.core.types import KnnParameters
+from venn_admit.flows.calibration.asked import settings_asked_for
+from venn_admit.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate
+from venn_admit.flows.exemplars.create import create
+from venn_admit.store.exemplars.classifiers import Classifier
 
 NAME, WITH_VECTORS = "logits", "vectors"
 CLASSES = 3

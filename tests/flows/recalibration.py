@@ -7,14 +7,14 @@ import numpy as np
 from sqlalchemy import Row
 
 from tests.running import Bench, Golden
-from venn_admit.service.core.types import Split
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome, Step
-from venn_admit.service.flows.exemplars.label import LabelResult, label
-from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.calibrations.calibrations import SnapshotPoints
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.core.types import Split
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, Step
+from venn_admit.flows.exemplars.label import LabelResult, label
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations.calibrations import SnapshotPoints
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars import classifiers
 
 EDGE = Golden("edge")
 # As the settings have them.

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from venn_admit.service.files.output.locks import locked
-from venn_admit.service.flows.extraction.options import SourceOptions
-from venn_admit.service.flows.extraction.states import OpenedStates, open_states
-from venn_admit.service.memory.states.conversion import document_ids
-from venn_admit.service.memory.states.index import INDEX_NAME
+from venn_admit.files.output.locks import locked
+from venn_admit.flows.extraction.options import SourceOptions
+from venn_admit.flows.extraction.states import OpenedStates, open_states
+from venn_admit.layer.states.conversion import document_ids
+from venn_admit.layer.states.index import INDEX_NAME
 
 OPTIONS = SourceOptions(class_names=("no", "yes"))
 DEADLINE = 300.0

@@ -15,23 +15,23 @@ from tests.core.calibrators.venn_abers.isotonic import bounds_of
 from tests.counting import traffic
 from tests.flows.logits import ALPHA, CLASSES, NAME, asked, calibrated, exemplars, make, prepared
 from tests.running import Bench
-from venn_admit.service.core.approximation.knn import softmax
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.types import KnnParameters
-from venn_admit.service.errors import Code, InvalidInputError, NotReadyError
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.calibration.calibrate import calibrate, request_approximations
-from venn_admit.service.flows.calibration.fit import adopt_parameters, request_neighbours
-from venn_admit.service.flows.decisions import audit_hnsw, hnsw_index
-from venn_admit.service.flows.decisions.replay import replay, replay_newest
-from venn_admit.service.flows.decisions.score_one import PointScorer
-from venn_admit.service.flows.exemplars.create import create
-from venn_admit.service.flows.exemplars.export import Export, export
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
-from venn_admit.service.flows.monitoring.keep_watch import update_behind
-from venn_admit.service.flows.reporting.what_if_settings import what_if_settings
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.core.approximation.knn import softmax
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.types import KnnParameters
+from venn_admit.errors import Code, InvalidInputError, NotReadyError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.flows.calibration.fit import adopt_parameters, request_neighbours
+from venn_admit.flows.decisions import audit_hnsw, hnsw_index
+from venn_admit.flows.decisions.replay import replay, replay_newest
+from venn_admit.flows.decisions.score_one import PointScorer
+from venn_admit.flows.exemplars.create import create
+from venn_admit.flows.exemplars.export import Export, export
+from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.methods.venn_abers.make import MadeByAbers
+from venn_admit.flows.monitoring.keep_watch import update_behind
+from venn_admit.flows.reporting.what_if_settings import what_if_settings
+from venn_admit.store.search.array_cache import ArrayCache
 
 OF_VECTORS = ("exemplar_vector", "neighbours", "approximation", "knn_parameters", "support_change")
 STORED = """

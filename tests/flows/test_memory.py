@@ -15,24 +15,24 @@ from sqlalchemy import Engine
 
 from tests.conftest import fresh_database
 from tests.running import Bench
-from venn_admit.service import flows
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.memory import BLOCK_SHARE, DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.types import CalibratorSettings, KnnParameters
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.calibration.calibrate import calibrate
-from venn_admit.service.flows.calibration.fit import fit, request_neighbours
-from venn_admit.service.flows.computing import job_kinds
-from venn_admit.service.flows.decisions.score import Scored
-from venn_admit.service.flows.exemplars.create import create
-from venn_admit.service.flows.jobs.chunks import ChunkWork
-from venn_admit.service.flows.methods.venn_admit.snapshot import DecidedByAdmit
-from venn_admit.service.flows.reporting.evaluate import evaluate, request_evaluation_of_source
-from venn_admit.service.report.evaluation.payload import report_payload
-from venn_admit.service.store.database.engine import connect, create_engine
-from venn_admit.service.store.exemplars import classifiers
-from venn_admit.service.store.search.array_cache import ArrayCache
-from venn_admit.service.store.work import jobs
+from venn_admit import flows
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.memory import BLOCK_SHARE, DEFAULT_MEMORY_BUDGET
+from venn_admit.core.types import CalibratorSettings, KnnParameters
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.calibration.calibrate import calibrate
+from venn_admit.flows.calibration.fit import fit, request_neighbours
+from venn_admit.flows.computing import job_kinds
+from venn_admit.flows.decisions.score import Scored
+from venn_admit.flows.exemplars.create import create
+from venn_admit.flows.jobs.chunks import ChunkWork
+from venn_admit.flows.methods.venn_admit.snapshot import DecidedByAdmit
+from venn_admit.flows.reporting.evaluate import evaluate, request_evaluation_of_source
+from venn_admit.report.evaluation.payload import report_payload
+from venn_admit.store.database.engine import connect, create_engine
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.work import jobs
 
 SMALL = 16 << 20
 """The least that the settings take."""
@@ -224,7 +224,7 @@ def test_every_flow_hands_the_budget_on() -> None:
     folder = Path(flows.__path__[0])
     calls = 0
     for file in sorted(set(folder.rglob("*.py")) - set(folder.rglob(ONE_VECTOR))):
-        name = ".".join(("venn_admit.service.flows", *file.relative_to(folder).with_suffix("").parts))
+        name = ".".join(("venn_admit.flows", *file.relative_to(folder).with_suffix("").parts))
         module = import_module(name.removesuffix(".__init__"))
         for node in ast.walk(ast.parse(file.read_text())):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):

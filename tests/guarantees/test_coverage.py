@@ -15,12 +15,12 @@ from math import ceil, sqrt
 import numpy as np
 import pytest
 
-from venn_admit.service.core.approximation.knn import nonconformity, softmax
-from venn_admit.service.core.calibrators.bands import band_radius
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
-from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex, select, venn_probabilities
-from venn_admit.service.core.types import AdmitSets, Approximation, BoolArray, CalibrationPoints, FloatArray, IntArray
+from venn_admit.core.approximation.knn import nonconformity, softmax
+from venn_admit.core.calibrators.bands import band_radius
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.core.calibrators.venn_admit.venn import VennIndex, select, venn_probabilities
+from venn_admit.core.types import AdmitSets, Approximation, BoolArray, CalibrationPoints, FloatArray, IntArray
 
 CLASS_COUNT, NEIGHBOUR_COUNT = 3, 10
 RARE_CLASS = 2

@@ -11,8 +11,8 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from venn_admit.service.core.comparison.guaranteed_risk import guaranteed_risk
-from venn_admit.service.core.types import FloatArray
+from venn_admit.core.comparison.guaranteed_risk import guaranteed_risk
+from venn_admit.core.types import FloatArray
 
 ALPHA, LEVEL, DRAWS = Decimal("0.1"), Decimal("0.95"), 2000
 LEVELS = np.linspace(0.5, 1, 40)

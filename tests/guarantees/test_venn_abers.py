@@ -12,8 +12,8 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
-from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
+from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 CLASS_COUNT = 2
 DRAWS, CALIBRATION_SIZE, SCORED_SIZE = 1500, 120, 100

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Engine, make_url
 
 from tests.conftest import fresh_database
 from tests.migrations.migrating import restore
-from venn_admit.service.store.database import schema
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit.store.database import schema
+from venn_admit.store.database.engine import create_engine
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, text
 
-from venn_admit.service.flows.decisions.replay import replay
-from venn_admit.service.store.database import schema
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.store.database import schema
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.search.array_cache import ArrayCache
 
 FOLDER = Path(__file__).parent
 FACTS = (FOLDER / "facts.sql").read_text()

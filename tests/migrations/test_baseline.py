@@ -12,11 +12,11 @@ from sqlalchemy import Engine, text
 
 from tests.migrations.migrating import assert_replay_equal, facts, move, table_contents
 from tests.running import Bench, Golden
-from venn_admit.service.errors import NotReadyError
-from venn_admit.service.resources import bundled_folder
-from venn_admit.service.store.database import schema
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.errors import NotReadyError
+from venn_admit.resources import bundled_folder
+from venn_admit.store.database import schema
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.search.array_cache import ArrayCache
 
 # What such a database has besides: older versions of views, and of functions, which the newest do not call.
 SUPERSEDED = (

@@ -13,10 +13,10 @@ from pytest_alembic import MigrationContext, tests
 from sqlalchemy import Engine, text
 
 from tests.migrations.migrating import facts, move, run_script
-from venn_admit.service.store.database import schema
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.database.tables import SCHEMA, metadata
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.store.database import schema
+from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.database.tables import SCHEMA, metadata
+from venn_admit.store.exemplars import classifiers
 
 UNCOMMENTED = """
 SELECT c.relname || coalesce('.' || a.attname, '')
@@ -117,7 +117,7 @@ def test_sql_for_offline_use_makes_the_same(engine: Engine, empty: Engine) -> No
 
 
 def test_two_migrators_at_once(engine: Engine, empty_database: str, empty: Engine) -> None:
-    program = "import sys; from venn_admit.service.store.database.schema import upgrade; upgrade(sys.argv[1])"
+    program = "import sys; from venn_admit.store.database.schema import upgrade; upgrade(sys.argv[1])"
     migrators = [
         subprocess.Popen([sys.executable, "-c", program, empty_database], stderr=subprocess.PIPE, text=True)
         for _ in range(2)

@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import Engine
 
 from tests.migrations.migrating import as_a_newer_program_left_it, move
-from venn_admit.service.errors import NotReadyError
-from venn_admit.service.store.database import schema
+from venn_admit.errors import NotReadyError
+from venn_admit.store.database import schema
 
 
 def test_programs_of_before_the_baseline_stop(empty: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

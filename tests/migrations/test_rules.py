@@ -3,8 +3,8 @@
 import pytest
 from sqlalchemy import Engine, text
 
-from venn_admit.service.errors import DatabaseError
-from venn_admit.service.store.database.engine import transaction
+from venn_admit.errors import DatabaseError
+from venn_admit.store.database.engine import transaction
 
 # The rows that changes are tried on.
 ROWS = {

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Engine, text
 
-from venn_admit.service.store.database.engine import connect
+from venn_admit.store.database.engine import connect
 
 SETTINGS = """
 SELECT relname, reloptions FROM pg_class

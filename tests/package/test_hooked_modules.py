@@ -25,9 +25,9 @@ from tests.package.networks import (
     text_loader,
     trained,
 )
-from venn_admit.hooks.modules import moved
-from venn_admit.hooks.pooling import pooled
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.errors import InvalidInputError
+from venn_admit.interface.hooks.modules import moved
+from venn_admit.interface.hooks.pooling import pooled
 
 TRAIN, HELD_OUT, NEW = 150, 400, 70
 

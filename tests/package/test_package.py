@@ -20,7 +20,7 @@ from tests.cli import samples
 from tests.cli.program import Program
 from tests.files.samples import Columns, write_parquet
 from tests.holding import hold_training
-from venn_admit.service.files.output.exports import finite_json
+from venn_admit.files.output.exports import finite_json
 
 SETTINGS: dict[str, Any] = {"alpha": "0.2", "kappa": 10, "q_bins": (0, 1)}
 
@@ -389,7 +389,7 @@ class TestRefusals:
             raise ArithmeticError("out of luck")
 
         monkeypatch.setenv("VENN_ADMIT_RETRY_SECONDS", "0")
-        monkeypatch.setattr("venn_admit.service.flows.methods.venn_admit.snapshot.decide", fail)
+        monkeypatch.setattr("venn_admit.flows.methods.venn_admit.snapshot.decide", fail)
         with pytest.raises(venn_admit.JobError, match="ArithmeticError: out of luck"):
             calibrated.score(**arrays(samples.scored(), with_labels=False))
 

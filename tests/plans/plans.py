@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from benchmarks.reporting_data import fill
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.store.exemplars import classifiers
 
 Node = dict[str, Any]
 

@@ -13,15 +13,15 @@ from sqlalchemy import Connection, Engine, text
 
 from tests.conftest import fresh_database
 from tests.plans.plans import buffers, explain, kinds, scans
-from venn_admit.service.core.calibrators.bands import BandRadius
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.snapshot_rows import join_rows, rows_of_split
-from venn_admit.service.core.types import CalibrationPoints, KnnParameters, Split
-from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.calibrations.calibrations import Calibration
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.database.statements import statement
-from venn_admit.service.store.exemplars import approximations, classifiers
+from venn_admit.core.calibrators.bands import BandRadius
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.snapshot_rows import join_rows, rows_of_split
+from venn_admit.core.types import CalibrationPoints, KnnParameters, Split
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.database.statements import statement
+from venn_admit.store.exemplars import approximations, classifiers
 
 POINTS = 200_000
 CLASSES, K = 3, 25

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Engine, text
 
 from tests.conftest import fresh_database
 from tests.plans.plans import Node, buffers, explain, kinds, scans
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.database.statements import statement
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.database.statements import statement
+from venn_admit.store.exemplars import classifiers
 
 ROWS = 10_000
 OF_DECISIONS = ("decision_key", "decision_exemplar_id_calibration_id_idx")

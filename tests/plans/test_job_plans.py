@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import Engine
 
 from tests.plans.plans import explain
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.database.statements import statement
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.database.statements import statement
 
 FREE = "is_chunk_free_v1(chunk.state, chunk.not_before, chunk.lease_until)"
 CLAIMABLE = "is_chunk_claimable_v1(chunk.state, chunk.not_before, chunk.lease_until, chunk.claimed_at, chunk.late_at)"
@@ -86,7 +86,7 @@ def test_open_chunks_are_found_by_their_index(engine: Engine, name: str) -> None
 
 
 def test_no_statement_has_a_condition_of_its_own() -> None:
-    for file in files("venn_admit.service.store").joinpath("sql").iterdir():
+    for file in files("venn_admit.store").joinpath("sql").iterdir():
         query = file.read_text(encoding="utf-8")
         for condition in ("chunk.state = 'pending' OR", "sent_at <= chunk.lease_until", "NOT earlier.is_last"):
             assert condition not in query, file.name

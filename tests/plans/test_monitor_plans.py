@@ -7,8 +7,8 @@ from sqlalchemy import Engine, text
 
 from tests.conftest import fresh_database
 from tests.plans.plans import Node, add_filled_classifier, explain
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.database.statements import statement
+from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.database.statements import statement
 
 CALIBRATING, SCORED, SIZE = 2_000, 30_000, 3
 FIRST_SCORED = 101 + CALIBRATING

@@ -11,13 +11,13 @@ from sqlalchemy import Engine
 from tests.conftest import fresh_database
 from tests.plans.plans import buffers, explain, kinds, scans
 from tests.store.search.test_nearest import store_support
-from venn_admit.service.core.types import Float32Array
-from venn_admit.service.store.database.engine import connect, create_engine
-from venn_admit.service.store.database.statements import statement
-from venn_admit.service.store.exemplars import classifiers
-from venn_admit.service.store.exemplars.classifiers import Classifier
-from venn_admit.service.store.search import hnsw
-from venn_admit.service.store.search.nearest import MARGIN
+from venn_admit.core.types import Float32Array
+from venn_admit.store.database.engine import connect, create_engine
+from venn_admit.store.database.statements import statement
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search import hnsw
+from venn_admit.store.search.nearest import MARGIN
 
 ROWS, DIMENSION, K = 5000, 24, 25
 

@@ -8,9 +8,9 @@ from sqlalchemy import Engine, text
 
 from tests.conftest import fresh_database
 from tests.plans.plans import buffers, explain, kinds, scans
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.database.statements import statement
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.database.statements import statement
+from venn_admit.store.exemplars import classifiers
 
 POINTS, SUPPORT, K = 50_000, 20_000, 25
 ROWS = f"""

@@ -8,8 +8,8 @@ from sqlalchemy import Engine, text
 from benchmarks.reporting_data import FIRST_DAY
 from tests.conftest import fresh_database
 from tests.plans.plans import add_filled_classifier, buffers, explain, kinds, scans
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.database.statements import statement
+from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.database.statements import statement
 
 # The number of exemplars decided on, twice each: the decisions of the first classifier are the oldest.
 SIZES = {"one": 200, "other": 20_000}

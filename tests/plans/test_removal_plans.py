@@ -9,10 +9,10 @@ from sqlalchemy.dialects import postgresql
 
 from tests.conftest import fresh_database
 from tests.plans.plans import buffers, explain
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.database.statements import statement
-from venn_admit.service.store.exemplars import deletion
-from venn_admit.service.store.exemplars.deletion import Key
+from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.database.statements import statement
+from venn_admit.store.exemplars import deletion
+from venn_admit.store.exemplars.deletion import Key
 
 ROWS, PART = 10_000, 100
 FILL = (

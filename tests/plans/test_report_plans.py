@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 
 from tests.conftest import fresh_database
 from tests.plans.plans import Node, add_filled_classifier, explain
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.database.engine import connect, create_engine, transaction
 
 # Exemplars that calibrate, and as many that are scored, of the classifier asked about, and of another.
 SIZES = {"one": 1_500, "other": 15_000}

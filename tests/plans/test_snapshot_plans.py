@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import Engine, text
 
 from tests.plans.plans import explain
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.database.statements import statement
+from venn_admit.store.database.engine import connect
+from venn_admit.store.database.statements import statement
 
 CALLED = "is_in_snapshot_v1({number}, {point}valid_from, {point}valid_until)"
 WRITTEN_OUT = "{point}valid_from <= {number} AND ({point}valid_until IS NULL OR {point}valid_until > {number})"
@@ -54,7 +54,7 @@ def test_the_plan_is_that_of_the_condition(engine: Engine, name: str) -> None:
 
 
 def test_no_statement_has_a_condition_of_its_own() -> None:
-    folder = files("venn_admit.service.store").joinpath("sql")
+    folder = files("venn_admit.store").joinpath("sql")
     for file in folder.iterdir():
         assert "valid_until >" not in file.read_text(encoding="utf-8"), file.name
 

@@ -9,13 +9,13 @@ from sqlalchemy import Engine, text
 
 from tests.conftest import fresh_database
 from tests.plans.plans import buffers, explain, scans
-from venn_admit.service.core.content import content_digests
-from venn_admit.service.core.types import Split
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.database.statements import statement
-from venn_admit.service.store.exemplars import classifiers, exemplars, support
-from venn_admit.service.store.exemplars.classifiers import Classifier
-from venn_admit.service.store.exemplars.exemplars import IncomingExemplars
+from venn_admit.core.content import content_digests
+from venn_admit.core.types import Split
+from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.database.statements import statement
+from venn_admit.store.exemplars import classifiers, exemplars, support
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.exemplars.exemplars import IncomingExemplars
 
 ROWS, DIMENSION = 8_000, 64
 

@@ -18,9 +18,9 @@ from tests.report.samples import (
     made_points,
     selective_points,
 )
-from venn_admit.service.core.documents import Documents
-from venn_admit.service.core.types import MethodSets
-from venn_admit.service.report.evaluation.dataset import DatasetReport, build_dataset_report
+from venn_admit.core.documents import Documents
+from venn_admit.core.types import MethodSets
+from venn_admit.report.evaluation.dataset import DatasetReport, build_dataset_report
 
 
 @pytest.fixture(scope="session")

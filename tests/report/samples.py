@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from venn_admit.service.core.documents import Documents
-from venn_admit.service.core.evaluation.points import NETWORK, EvaluationPoints, OwnMethod
-from venn_admit.service.core.types import AdmitOutcome, Approximation, MethodSets, SelectiveMethod
+from venn_admit.core.documents import Documents
+from venn_admit.core.evaluation.points import NETWORK, EvaluationPoints, OwnMethod
+from venn_admit.core.types import AdmitOutcome, Approximation, MethodSets, SelectiveMethod
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "sentiment.npz"
 ALPHA = Decimal("0.1")

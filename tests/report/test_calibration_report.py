@@ -16,33 +16,33 @@ from rich.console import Console
 
 from tests.report.pages.test_evaluation import Page
 from tests.report.samples import HOSTILE_NAMES
-from venn_admit.service.cli.steps import COMMANDS
-from venn_admit.service.core.calibrators.bands import BandRadius
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.evaluation.measures import measure_admission
-from venn_admit.service.core.evaluation.tallies import Tally, Verdict
-from venn_admit.service.core.monitoring.band_traffic import WeightedShare
-from venn_admit.service.core.monitoring.days import Day
-from venn_admit.service.core.monitoring.discrepancies import Discrepancies
-from venn_admit.service.core.monitoring.drift import KolmogorovSmirnov, OutcomeCounts, Shift
-from venn_admit.service.core.monitoring.history import PointChanges, SnapshotChange
-from venn_admit.service.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
-from venn_admit.service.core.monitoring.label_budget import label_budget
-from venn_admit.service.core.monitoring.partition_map import PlacedPoints, map_rows, partition_map
-from venn_admit.service.core.monitoring.partitions import CalibrationPartitions
-from venn_admit.service.core.monitoring.traffic import Accuracy, Comparison, Share, SharePair, Traffic
-from venn_admit.service.core.types import Split
-from venn_admit.service.files.output.exports import finite_json
-from venn_admit.service.report.calibration.advice import advice
-from venn_admit.service.report.calibration.bands.part import BandsPart
-from venn_admit.service.report.calibration.common.coverage import key_figures, verdict
-from venn_admit.service.report.calibration.common.watch import Watch
-from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
-from venn_admit.service.report.calibration.payload import calibration_payload
-from venn_admit.service.report.calibration.tables import calibration_tables
-from venn_admit.service.report.evaluation.class_coverage import ClassCoverage, class_coverage, worst_classes
-from venn_admit.service.report.pages.calibration import render_calibration, write_calibration_page
-from venn_admit.service.store.decisions.offered import offered_queries
+from venn_admit.cli.steps import COMMANDS
+from venn_admit.core.calibrators.bands import BandRadius
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.evaluation.measures import measure_admission
+from venn_admit.core.evaluation.tallies import Tally, Verdict
+from venn_admit.core.monitoring.band_traffic import WeightedShare
+from venn_admit.core.monitoring.days import Day
+from venn_admit.core.monitoring.discrepancies import Discrepancies
+from venn_admit.core.monitoring.drift import KolmogorovSmirnov, OutcomeCounts, Shift
+from venn_admit.core.monitoring.history import PointChanges, SnapshotChange
+from venn_admit.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
+from venn_admit.core.monitoring.label_budget import label_budget
+from venn_admit.core.monitoring.partition_map import PlacedPoints, map_rows, partition_map
+from venn_admit.core.monitoring.partitions import CalibrationPartitions
+from venn_admit.core.monitoring.traffic import Accuracy, Comparison, Share, SharePair, Traffic
+from venn_admit.core.types import Split
+from venn_admit.files.output.exports import finite_json
+from venn_admit.report.calibration.advice import advice
+from venn_admit.report.calibration.bands.part import BandsPart
+from venn_admit.report.calibration.common.coverage import key_figures, verdict
+from venn_admit.report.calibration.common.watch import Watch
+from venn_admit.report.calibration.contents import Agreement, CalibrationReport, SnapshotFacts
+from venn_admit.report.calibration.payload import calibration_payload
+from venn_admit.report.calibration.tables import calibration_tables
+from venn_admit.report.evaluation.class_coverage import ClassCoverage, class_coverage, worst_classes
+from venn_admit.report.pages.calibration import render_calibration, write_calibration_page
+from venn_admit.store.decisions.offered import offered_queries
 
 NEWEST = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 WIDTHS = (80, 120)

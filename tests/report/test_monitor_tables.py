@@ -10,13 +10,13 @@ import pytest
 from rich.console import Console
 
 from tests.core.monitoring.anytime.laws import ALPHA, CLASSES, Law
-from venn_admit.service.core.calibrators.certified.tallies import ClassKind
-from venn_admit.service.core.monitoring.anytime.plan import LEVEL, Lamp, plan_of
-from venn_admit.service.core.monitoring.anytime.readings import readings
-from venn_admit.service.core.monitoring.anytime.state import advance, initial_state
-from venn_admit.service.report.monitoring.contents import MonitorAlarm, MonitorReport
-from venn_admit.service.report.monitoring.metrics import metrics_text
-from venn_admit.service.report.monitoring.tables import monitor_tables, verdict_lines
+from venn_admit.core.calibrators.certified.tallies import ClassKind
+from venn_admit.core.monitoring.anytime.plan import LEVEL, Lamp, plan_of
+from venn_admit.core.monitoring.anytime.readings import readings
+from venn_admit.core.monitoring.anytime.state import advance, initial_state
+from venn_admit.report.monitoring.contents import MonitorAlarm, MonitorReport
+from venn_admit.report.monitoring.metrics import metrics_text
+from venn_admit.report.monitoring.tables import monitor_tables, verdict_lines
 
 GOOD = Law(right=(0.97,) * 6)
 CHANGED = Law(right=(0.97,) * 6, share=(0.25, 0.25, 0.2, 0.2, 0.05, 0.05))

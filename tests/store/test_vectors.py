@@ -13,14 +13,14 @@ from sqlalchemy import Engine, text
 from tests import reference
 from tests.running import Arrays, Bench
 from tests.store.exemplars.test_exemplars import make_classifier, rows, store
-from venn_admit.service.core.approximation.knn import softmax
-from venn_admit.service.core.types import Float32Array, KnnParameters, Split
-from venn_admit.service.errors import DatabaseError
-from venn_admit.service.flows.calibration.calibrate import Calibrated
-from venn_admit.service.flows.exemplars.export import Export
-from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.exemplars import classifiers, exemplars
+from venn_admit.core.approximation.knn import softmax
+from venn_admit.core.types import Float32Array, KnnParameters, Split
+from venn_admit.errors import DatabaseError
+from venn_admit.flows.calibration.calibrate import Calibrated
+from venn_admit.flows.exemplars.export import Export
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars import classifiers, exemplars
 
 INFO = np.finfo(np.float32)
 EXTREMES = np.array([0.0, -0.0, INFO.max, INFO.min, INFO.tiny, 1e-45, -1e-45, 1 / 3], dtype=np.float32)

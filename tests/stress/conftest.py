@@ -12,7 +12,7 @@ from tests.conftest import fresh_database
 from tests.stress.furnished import furnish
 from tests.stress.served import Served
 from tests.workers.processes import await_workers, running_worker
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit.store.database.engine import create_engine
 
 
 @pytest.fixture(scope="session")

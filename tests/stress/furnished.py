@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from tests.cli.program import Program
 from tests.files.samples import Columns, write
-from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.store.database.engine import create_engine, transaction
 
 NAME, CLASSES, DIMENSION, K = "reviews", ("negative", "positive"), 3, 25
 LOGITS_ONLY = "logits"

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.program import ROOT
 from tests.stress.furnished import LOGITS_ONLY, NAME
 from tests.stress.served import Served
-from venn_admit.service.api.application import DOCUMENT, document
+from venn_admit.api.application import DOCUMENT, document
 
 CONFIGURATION = Path(__file__).parent / "schemathesis.toml"
 # Of each operation and phase, beside those that follow from the bounds of its schema; `make fuzz` asks for more.

@@ -12,10 +12,10 @@ import pytest
 from tests.cli.program import PATIENCE_SECONDS
 from tests.stress.furnished import NAME
 from tests.stress.served import Served
-from venn_admit.service.api.limits import BODY_SECONDS
-from venn_admit.service.api.server import HEADER_SECONDS
-from venn_admit.service.web.access import SIGN_IN
-from venn_admit.service.web.forms import MEDIA_TYPE as FORM
+from venn_admit.api.limits import BODY_SECONDS
+from venn_admit.api.server import HEADER_SECONDS
+from venn_admit.web.access import SIGN_IN
+from venn_admit.web.forms import MEDIA_TYPE as FORM
 
 OWN = f"/v1/classifiers/{NAME}"
 GOOD = {"points": [{"vector": [0.25, -1.5, 0.75], "logits": [2.5, -1.5]}]}

@@ -12,8 +12,8 @@ import pytest
 from tests.stress.furnished import NAME, reviews
 from tests.stress.served import Served
 from tests.workers.processes import wait_until
-from venn_admit.service.runtime import Runtime
-from venn_admit.service.settings import Settings
+from venn_admit.runtime.settings import Settings
+from venn_admit.runtime.workspace import Runtime
 
 OWN = f"/v1/classifiers/{NAME}"
 CLIENTS, PUBLISHED = 4, 6

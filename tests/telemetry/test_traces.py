@@ -18,9 +18,9 @@ from tests.cli.conftest import calibrated, copied, files, ingested, own_calibrat
 from tests.cli.program import PATIENCE_SECONDS, Program
 from tests.telemetry.collector import CollectedSpan, Collector, collecting
 from tests.workers.processes import await_workers, running_worker, wait_until
-from venn_admit.service import telemetry
-from venn_admit.service.errors import InvalidInputError, NotReadyError
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit import telemetry
+from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.store.database.engine import create_engine
 
 __all__ = ["calibrated", "copied", "files", "ingested", "own_calibrated", "program"]
 
@@ -97,8 +97,8 @@ def test_a_job_is_one_trace_from_the_request_to_the_last_chunk(
 
 IMPORTED = """
 import sys
-from venn_admit.service import telemetry
-from venn_admit.service.api.application import create_application
+from venn_admit import telemetry
+from venn_admit.api.application import create_application
 telemetry.begin("api")
 with telemetry.span("a", "server", {}) as span:
     print(span, telemetry.headers(), telemetry.is_on())

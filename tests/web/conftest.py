@@ -16,14 +16,14 @@ from tests.cli import samples
 from tests.cli.conftest import calibrated, copied, files, ingested, own_calibrated, own_ingested, program
 from tests.cli.program import Program
 from tests.web.visitor import Visitor
-from venn_admit.service.core.types import Float32Array
-from venn_admit.service.flows.access.keys import create
-from venn_admit.service.memory.contributions import ATTRIBUTE, Contributions
-from venn_admit.service.runtime import Runtime
-from venn_admit.service.settings import Settings
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.database.engine import create_engine, transaction
-from venn_admit.service.web.site import create_site
+from venn_admit.core.types import Float32Array
+from venn_admit.flows.access.keys import create
+from venn_admit.layer.contributions import ATTRIBUTE, Contributions
+from venn_admit.runtime.settings import Settings
+from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.database.engine import create_engine, transaction
+from venn_admit.web.site import create_site
 
 # A grey picture of one by one.
 IMAGE = (

@@ -11,12 +11,12 @@ from fastapi.routing import APIRoute
 
 from tests.cli.samples import NAME
 from tests.web.visitor import Visitor
-from venn_admit.service.api.security.guard import guard_of
-from venn_admit.service.flows.access.keys import create
-from venn_admit.service.flows.exemplars.create import create as create_classifier
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.web.access import PageRoute
-from venn_admit.service.web.site import ROUTERS
+from venn_admit.api.security.guard import guard_of
+from venn_admit.flows.access.keys import create
+from venn_admit.flows.exemplars.create import create as create_classifier
+from venn_admit.store.access.keys import Scope
+from venn_admit.web.access import PageRoute
+from venn_admit.web.site import ROUTERS
 
 OPEN = {"/static/{name}", "/sign-in", "/docs"}
 # These would end the session of the test, or ask for what takes long; their guard is that of the others.

@@ -11,13 +11,13 @@ from structlog.testing import capture_logs
 
 from tests.cli.samples import NAME
 from tests.web.visitor import Visitor
-from venn_admit.service.api import application
-from venn_admit.service.api.bodies import MEDIA_TYPE as JSON
-from venn_admit.service.api.uploads import PARQUET, takes_file
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.web import site
-from venn_admit.service.web.access import COOKIE, PageRoute
-from venn_admit.service.web.forms import MEDIA_TYPE as FORM
+from venn_admit.api import application
+from venn_admit.api.bodies import MEDIA_TYPE as JSON
+from venn_admit.api.uploads import PARQUET, takes_file
+from venn_admit.store.access.keys import Scope
+from venn_admit.web import site
+from venn_admit.web.access import COOKIE, PageRoute
+from venn_admit.web.forms import MEDIA_TYPE as FORM
 
 
 def with_bodies() -> Iterator[tuple[str, str, str]]:

@@ -8,9 +8,9 @@ from tests.api.test_batches import events, noting, submit
 from tests.cli import samples
 from tests.web.visitor import OWN, Visitor
 from tests.workers.processes import PATIENCE_SECONDS
-from venn_admit.service.flows.access.sessions import end
-from venn_admit.service.flows.jobs.control import cancel
-from venn_admit.service.web.access import COOKIE
+from venn_admit.flows.access.sessions import end
+from venn_admit.flows.jobs.control import cancel
+from venn_admit.web.access import COOKIE
 
 
 def test_a_stream_ends_with_its_session(visitor: Visitor, tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 import re
 
 from tests.web.visitor import Visitor
-from venn_admit.service.api.application import document
-from venn_admit.service.web.rendering import POLICY
+from venn_admit.api.application import document
+from venn_admit.web.rendering import POLICY
 
 
 def test_every_operation_parameter_field_and_status_is_shown(shared: Visitor) -> None:

@@ -8,9 +8,9 @@ from sqlalchemy import text
 
 from tests.cli.samples import NAME
 from tests.web.visitor import OWN, Visitor
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.web.kept_reports import MOST, OLDEST, KeptReports
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.database.engine import transaction
+from venn_admit.web.kept_reports import MOST, OLDEST, KeptReports
 
 REQUEST = """
 INSERT INTO job (classifier_id, kind, state, calibration_id, weighted, require_full_match, row_count, finished_at)

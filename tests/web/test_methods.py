@@ -7,10 +7,10 @@ from sqlalchemy import text
 
 from tests.cli.samples import NAME
 from tests.web.visitor import OWN, Visitor
-from venn_admit.service.errors import NotReadyError
-from venn_admit.service.flows.reporting import methods_table as flow
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.database.engine import transaction
+from venn_admit.errors import NotReadyError
+from venn_admit.flows.reporting import methods_table as flow
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.database.engine import transaction
 
 SIZE = 2**28
 METHODS = (

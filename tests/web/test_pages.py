@@ -13,23 +13,23 @@ from tests.cli import samples
 from tests.cli.samples import NAME
 from tests.holding import hold_training
 from tests.web.visitor import OWN, Visitor
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.access.keys import create
-from venn_admit.service.flows.exemplars.create import create as create_classifier
-from venn_admit.service.flows.exemplars.ingest import ingest
-from venn_admit.service.flows.monitoring.monitor import update_monitor
-from venn_admit.service.flows.reporting.report import report
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.web.assets import assets
-from venn_admit.service.web.site import create_site
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.access.keys import create
+from venn_admit.flows.exemplars.create import create as create_classifier
+from venn_admit.flows.exemplars.ingest import ingest
+from venn_admit.flows.monitoring.monitor import update_monitor
+from venn_admit.flows.reporting.report import report
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.database.engine import connect
+from venn_admit.web.assets import assets
+from venn_admit.web.site import create_site
 
 # Of dist/htmx.min.js in the npm package htmx.org 2.0.8.
 HTMX = "22283ef68cb7545914f0a88a1bdedc7256a703d1d580c1d255217d0a50d31313"
 
 
 def test_htmx_is_the_one_that_was_published() -> None:
-    published = resources.files("venn_admit.service.web").joinpath("static", "htmx.min.js").read_bytes()
+    published = resources.files("venn_admit.web").joinpath("static", "htmx.min.js").read_bytes()
     assert hashlib.sha256(published).hexdigest() == HTMX
 
 
@@ -133,7 +133,7 @@ def test_a_classifier_shows_its_report_when_it_has_been_drawn(shared: Visitor) -
 
 def test_days_have_what_was_decided_and_labelled(shared: Visitor) -> None:
     engine = shared.runtime.engine
-    *before, last = report(engine, NAME, calibration_id=None).days
+    *before, last = report(engine, shared.runtime.cache, NAME, calibration_id=None).days
     assert len(before) == 29
     assert not any(day.decisions or day.labels for day in before)
     with connect(engine) as connection:

@@ -8,9 +8,9 @@ from sqlalchemy import text
 
 from tests.cli import samples
 from tests.web.visitor import OWN, Visitor
-from venn_admit.service.flows.access.keys import Caller, Refusal, authenticate
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.database.engine import connect
+from venn_admit.flows.access.keys import Caller, Refusal, authenticate
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.database.engine import connect
 
 LABELS = f"{OWN}/labels"
 

@@ -12,10 +12,10 @@ from structlog.testing import capture_logs
 from tests.conftest import fresh_database
 from tests.running import Bench
 from tests.workers.samples import make_clusters
-from venn_admit.service import broker
-from venn_admit.service.settings import Settings
-from venn_admit.service.store.database.engine import create_engine, transaction
-from venn_admit.workers.app import make_app
+from venn_admit import broker
+from venn_admit.runtime.settings import Settings
+from venn_admit.store.database.engine import create_engine, transaction
+from venn_admit_workers.app import make_app
 
 
 @pytest.fixture(scope="session")

@@ -15,9 +15,9 @@ from typing import Any
 import psutil
 from sqlalchemy import Engine
 
-from venn_admit.service.cli.worker_process import worker_command, worker_environment
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.work import jobs
+from venn_admit.cli.worker_process import worker_command, worker_environment
+from venn_admit.store.database.engine import connect
+from venn_admit.store.work import jobs
 
 # Within which anything here comes about, on a slow machine too: whoever waits longer waits for nothing.
 PATIENCE_SECONDS = 300.0
@@ -114,7 +114,7 @@ def running_beat(url: str, home: Path, **environment: object) -> Iterator[subpro
     settings = {f"VENN_ADMIT_{name.upper()}": str(value) for name, value in environment.items()}
     with (home / "log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "venn_admit.service.cli", "beat"],
+            [sys.executable, "-m", "venn_admit.cli", "beat"],
             env=os.environ | {"VENN_ADMIT_DATABASE_URL": url, "VENN_ADMIT_HOME": str(home), **settings},
             stdin=subprocess.DEVNULL,
             stdout=log,

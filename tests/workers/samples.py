@@ -9,11 +9,11 @@ from sqlalchemy import Engine, Row, text
 
 from tests.running import Arrays, Bench
 from tests.workers.processes import wait_until
-from venn_admit.service.core.types import KnnParameters
-from venn_admit.service.flows.jobs.control import relay
-from venn_admit.service.flows.jobs.submit import Send
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.work import jobs
+from venn_admit.core.types import KnnParameters
+from venn_admit.flows.jobs.control import relay
+from venn_admit.flows.jobs.submit import Send
+from venn_admit.store.database.engine import connect
+from venn_admit.store.work import jobs
 
 NAME = "clusters"
 DIMENSION = 16

@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 from celery import Celery
 
-from venn_admit.service import broker
+from venn_admit import broker
 
 IMPORT_ALL = """
 import pkgutil
 import importlib
-from venn_admit import workers
+import venn_admit_workers as workers
 
 for module in pkgutil.iter_modules(workers.__path__):
-    importlib.import_module(f"workers.{module.name}")
+    importlib.import_module(f"venn_admit_workers.{module.name}")
 """
 
 

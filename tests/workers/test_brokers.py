@@ -9,8 +9,8 @@ from sqlalchemy import Engine
 
 from tests.workers.processes import await_workers, running_worker, wait_until
 from tests.workers.samples import CHUNKS, progress, request_score, written
-from venn_admit.service import broker
-from venn_admit.service.flows.jobs.control import relay
+from venn_admit import broker
+from venn_admit.flows.jobs.control import relay
 
 Prepare = Callable[[str | None], tuple[str, Engine, Celery]]
 

@@ -23,15 +23,15 @@ from tests.from_scratch import current_points, store_again
 from tests.running import Arrays, Bench
 from tests.workers.processes import PATIENCE_SECONDS, WorkerProcess, await_workers, running_worker, wait_until
 from tests.workers.samples import CLASS_COUNT, ETA_LOC, NAME, PARAMETERS, SETTINGS, exemplars, value
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome, recalibrate_due
-from venn_admit.service.flows.decisions.replay import replay
-from venn_admit.service.flows.decisions.score import request_score
-from venn_admit.service.flows.exemplars.ingest import ingest
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.flows.jobs.control import await_job, relay
-from venn_admit.service.store.database.engine import connect
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, recalibrate_due
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.decisions.score import request_score
+from venn_admit.flows.exemplars.ingest import ingest
+from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.jobs.control import await_job, relay
+from venn_admit.store.database.engine import connect
 
 SECONDS = float(os.environ.get(f"{TEST_PREFIX}SOAK_SECONDS", "12"))
 WRITERS, READERS = 10, 3

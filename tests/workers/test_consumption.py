@@ -8,10 +8,10 @@ import pytest
 from celery import Celery
 from celery.worker import state
 
-from venn_admit.service import broker
-from venn_admit.service.errors import BrokerError, DatabaseError
-from venn_admit.workers import consumption
-from venn_admit.workers.consumption import Consumption
+from venn_admit import broker
+from venn_admit.errors import BrokerError, DatabaseError
+from venn_admit_workers import consumption
+from venn_admit_workers.consumption import Consumption
 
 WAITING = 7
 

@@ -8,10 +8,10 @@ from sqlalchemy import Engine, text
 
 from tests.workers.processes import await_workers, running_worker, wait_until
 from tests.workers.samples import CHUNK_ROWS, NAME
-from venn_admit.service.flows.calibration.fit import request_fit, show_fit
-from venn_admit.service.flows.jobs.control import relay
-from venn_admit.service.flows.jobs.listing import progress
-from venn_admit.service.store.database.engine import transaction
+from venn_admit.flows.calibration.fit import request_fit, show_fit
+from venn_admit.flows.jobs.control import relay
+from venn_admit.flows.jobs.listing import progress
+from venn_admit.store.database.engine import transaction
 
 
 def test_several_processes_fit_once(

@@ -12,8 +12,8 @@ from sqlalchemy import Engine
 from tests.faults.parts import Redis
 from tests.workers.processes import await_workers, running_beat, running_worker, wait_until
 from tests.workers.samples import progress, request_score
-from venn_admit.service import broker
-from venn_admit.service.flows.jobs.control import await_job, relay
+from venn_admit import broker
+from venn_admit.flows.jobs.control import await_job, relay
 
 # Many chunks, so that most of them wait when the first is done.
 CHUNK_ROWS = 10

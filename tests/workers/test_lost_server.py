@@ -10,13 +10,13 @@ import pytest
 
 from tests.cli.program import PATIENCE_SECONDS, ROOT, Program
 from tests.workers.processes import wait_until
-from venn_admit.service.cli.worker_process import worker_environment
+from venn_admit.cli.worker_process import worker_environment
 
 
 @pytest.mark.parametrize("verb", ["worker", "beat"])
 def test_it_is_started_again(home: Path, tmp_path: Path, verb: str) -> None:
     program = Program({"VENN_ADMIT_HOME": str(home), "VENN_ADMIT_DATABASE_URL": ""})
-    command = [sys.executable, "-m", "venn_admit.service.cli", verb]
+    command = [sys.executable, "-m", "venn_admit.cli", verb]
     log = tmp_path / "log"
     with log.open("wb") as opened:
         process = subprocess.Popen(

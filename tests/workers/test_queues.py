@@ -26,9 +26,9 @@ from tests.workers.samples import (
     value,
     written,
 )
-from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome, recalibrate_due
-from venn_admit.service.flows.jobs.control import relay
-from venn_admit.service.store.database.engine import connect
+from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, recalibrate_due
+from venn_admit.flows.jobs.control import relay
+from venn_admit.store.database.engine import connect
 
 LEASE_SECONDS = 10
 LATE_CHUNKS = 60

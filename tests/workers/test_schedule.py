@@ -18,13 +18,13 @@ from tests.receiver import receiving
 from tests.running import Bench
 from tests.workers.processes import PATIENCE_SECONDS, await_workers, running_beat, running_worker, wait_until
 from tests.workers.samples import CLASS_COUNT, NAME, SCORED_ROWS, exemplars, rows, value
-from venn_admit.service import broker
-from venn_admit.service.cli.worker_process import BEAT_SECONDS, require_beat
-from venn_admit.service.errors import NotReadyError
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.work import jobs
+from venn_admit import broker
+from venn_admit.cli.worker_process import BEAT_SECONDS, require_beat
+from venn_admit.errors import NotReadyError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.exemplars.label import label
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.work import jobs
 
 SENT = "SELECT payload -> 'headers' ->> 'task' AS task, payload -> 'headers' ->> 'expires' AS expires FROM message"
 HELD_OUT = 2000

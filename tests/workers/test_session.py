@@ -11,11 +11,11 @@ from sqlalchemy import Engine
 
 from tests.workers.processes import await_workers, live_workers, running_worker
 from tests.workers.samples import SCORED_ROWS, progress, request_score, value
-from venn_admit.service.cli import worker_process
-from venn_admit.service.cli.session import Session, connect_unchecked
-from venn_admit.service.cli.worker_process import KEPT_LOGS
-from venn_admit.service.errors import JobError
-from venn_admit.service.settings import get_settings
+from venn_admit.cli import worker_process
+from venn_admit.cli.session import Session, connect_unchecked
+from venn_admit.cli.worker_process import KEPT_LOGS
+from venn_admit.errors import JobError
+from venn_admit.runtime.settings import get_settings
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ from tests.workers.samples import (
     value,
     written,
 )
-from venn_admit.service import broker
-from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.store.work import jobs
+from venn_admit import broker
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.work import jobs
 
 # Which chunks the messages that wait are for, as Celery shows arguments.
 WAITING = "SELECT payload -> 'headers' ->> 'argsrepr' FROM message ORDER BY id"

@@ -11,12 +11,12 @@ from structlog.testing import capture_logs
 
 from tests.running import Bench, ChunkLimits
 from tests.workers.samples import CLASS_COUNT, DIMENSION, NAME, exemplars, rows, value
-from venn_admit.service.flows.computing import chunk_runner
-from venn_admit.service.flows.jobs.chunks import ChunkRunner
-from venn_admit.service.store.database.engine import at_once, transaction
-from venn_admit.service.store.exemplars import classifiers
-from venn_admit.service.store.search.array_cache import ArrayCache
-from venn_admit.service.store.work import jobs
+from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.jobs.chunks import ChunkRunner
+from venn_admit.store.database.engine import at_once, transaction
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.work import jobs
 
 OTHER = "other"
 

@@ -9,15 +9,15 @@ from celery import Celery
 from sqlalchemy import Engine
 
 from tests.workers.samples import CHUNKS, request_score, value
-from venn_admit.service import broker
-from venn_admit.service.cli.session import connect_unchecked
-from venn_admit.service.cli.waiting import Waiting
-from venn_admit.service.errors import BrokerError, JobError
-from venn_admit.service.flows.jobs import control as flow
-from venn_admit.service.flows.jobs.control import await_job
-from venn_admit.service.settings import get_settings
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.work import jobs
+from venn_admit import broker
+from venn_admit.cli.session import connect_unchecked
+from venn_admit.cli.waiting import Waiting
+from venn_admit.errors import BrokerError, JobError
+from venn_admit.flows.jobs import control as flow
+from venn_admit.flows.jobs.control import await_job
+from venn_admit.runtime.settings import get_settings
+from venn_admit.store.database.engine import connect
+from venn_admit.store.work import jobs
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from celery import Celery
 from sqlalchemy import Engine
 
 from tests.workers.samples import SCORED_ROWS, request_score
-from venn_admit.service.cli import waiting
-from venn_admit.service.cli.waiting import Notices
-from venn_admit.service.flows.jobs.control import await_job, relay
-from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.store.work import jobs
+from venn_admit.cli import waiting
+from venn_admit.cli.waiting import Notices
+from venn_admit.flows.jobs.control import await_job, relay
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.work import jobs
 
 
 class EnoughError(Exception):

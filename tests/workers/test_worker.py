@@ -35,11 +35,11 @@ from tests.workers.samples import (
     value,
     written,
 )
-from venn_admit.service import broker
-from venn_admit.service.cli.worker_process import worker_environment
-from venn_admit.service.errors import JobError, NotReadyError
-from venn_admit.service.flows.jobs.control import await_job, relay
-from venn_admit.service.store.database.engine import connect
+from venn_admit import broker
+from venn_admit.cli.worker_process import worker_environment
+from venn_admit.errors import JobError, NotReadyError
+from venn_admit.flows.jobs.control import await_job, relay
+from venn_admit.store.database.engine import connect
 
 OpenEngine = Callable[[str], Engine]
 
@@ -72,7 +72,7 @@ PARENT = """
 import sys, time
 from pathlib import Path
 from typing import Any
-from venn_admit.service.cli.worker_process import OwnWorker
+from venn_admit.cli.worker_process import OwnWorker
 
 worker = OwnWorker(Path(sys.argv[1]), 1)
 print(worker._process.pid, flush=True)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venn_admit.service.core import memory
-from venn_admit.service.core.approximation.knn import (
+from venn_admit.core import memory
+from venn_admit.core.approximation.knn import (
     approximate,
     knn_logits,
     match_count,
@@ -18,9 +18,9 @@ from venn_admit.service.core.approximation.knn import (
     nonconformity,
     softmax,
 )
-from venn_admit.service.core.neighbours.search import exact_neighbours
-from venn_admit.service.core.types import Approximation, FloatArray, IntArray, KnnParameters, Neighbours, Support
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.neighbours.search import exact_neighbours
+from venn_admit.core.types import Approximation, FloatArray, IntArray, KnnParameters, Neighbours, Support
+from venn_admit.errors import InvalidInputError
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from venn_admit.service.core.approximation import localizer_fit as localizer_training
-from venn_admit.service.core.approximation import training
-from venn_admit.service.core.approximation.distance_tiles import pairwise_distances
-from venn_admit.service.core.approximation.knn import knn_logits
-from venn_admit.service.core.approximation.knn_fit import KnnFit, fit_knn
-from venn_admit.service.core.approximation.localizer import localizer_logits
-from venn_admit.service.core.approximation.localizer_fit import LocalizerFit, fit_localizer, localizer_rows
-from venn_admit.service.core.neighbours.search import exact_neighbours
-from venn_admit.service.core.splits import assign_splits, hash_keys
-from venn_admit.service.core.types import (
+from venn_admit.core.approximation import localizer_fit as localizer_training
+from venn_admit.core.approximation import training
+from venn_admit.core.approximation.distance_tiles import pairwise_distances
+from venn_admit.core.approximation.knn import knn_logits
+from venn_admit.core.approximation.knn_fit import KnnFit, fit_knn
+from venn_admit.core.approximation.localizer import localizer_logits
+from venn_admit.core.approximation.localizer_fit import LocalizerFit, fit_localizer, localizer_rows
+from venn_admit.core.neighbours.search import exact_neighbours
+from venn_admit.core.splits import assign_splits, hash_keys
+from venn_admit.core.types import (
     BoolArray,
     Float32Array,
     FloatArray,
@@ -27,7 +27,7 @@ from venn_admit.service.core.types import (
     Support,
     TrainingEpoch,
 )
-from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.errors import InvalidInputError, NotReadyError
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "sentiment_small"
 CLASS_COUNT = 3

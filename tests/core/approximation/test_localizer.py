@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venn_admit.service.core import memory
-from venn_admit.service.core.approximation import localizer
-from venn_admit.service.core.approximation.distance_tiles import SUPPORT_TILE, SupportTiles, pairwise_distances
-from venn_admit.service.core.approximation.localizer import FLOAT64_SUPPORT, category_weight, localizer_logits
-from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core import memory
+from venn_admit.core.approximation import localizer
+from venn_admit.core.approximation.distance_tiles import SUPPORT_TILE, SupportTiles, pairwise_distances
+from venn_admit.core.approximation.localizer import FLOAT64_SUPPORT, category_weight, localizer_logits
+from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.errors import InvalidInputError
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 SEEDS = st.integers(0, 2**32 - 1)
@@ -28,8 +28,8 @@ LENGTHS = [1, 2, 7, 128, 384, 1000]
 DIGEST_PROGRAM = """
 import hashlib
 import numpy as np
-from venn_admit.service.core.approximation import localizer
-from venn_admit.service.core.approximation.distance_tiles import SupportTiles
+from venn_admit.core.approximation import localizer
+from venn_admit.core.approximation.distance_tiles import SupportTiles
 from tests.core.approximation.test_localizer import all_results, make_points, make_windows
 forwards, backwards = hashlib.sha256(), hashlib.sha256()
 for localizer.FLOAT64_SUPPORT in (2**15, 0):

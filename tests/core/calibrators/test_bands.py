@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests import reference
 from tests.core.scenarios import Scenario, reordered, scenarios
-from venn_admit.service.core.calibrators.bands import WindowIndex, band_radius, bin_of, check_calibration_points
-from venn_admit.service.core.calibrators.order_statistics import OrderStatistics
-from venn_admit.service.core.types import CalibrationPoints
-from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.core.calibrators.bands import WindowIndex, band_radius, bin_of, check_calibration_points
+from venn_admit.core.calibrators.order_statistics import OrderStatistics
+from venn_admit.core.types import CalibrationPoints
+from venn_admit.errors import InvalidInputError, NotReadyError
 
 SEEDS = st.integers(0, 2**32 - 1)
 GRID = np.array([0.1 * step for step in range(8)])

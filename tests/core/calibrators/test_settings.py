@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from venn_admit.service.core.calibrators.settings import check_settings, make_settings
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.calibrators.settings import check_settings, make_settings
+from venn_admit.errors import InvalidInputError
 
 
 def test_defaults_are_the_papers() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows, changed_rows, join_rows, rows_of_split
-from venn_admit.service.core.types import CalibrationPoints
+from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, changed_rows, join_rows, rows_of_split
+from venn_admit.core.types import CalibrationPoints
 
 CLASS_COUNT = 11  # more than a byte of a set
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from venn_admit.service.core.calibrators.upweights import upweights
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.calibrators.upweights import upweights
+from venn_admit.errors import InvalidInputError
 
 
 def test_rounding_and_empty_categories() -> None:

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.usable_bands import (
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.usable_bands import (
     COARSE_BINS,
     UsableShares,
     coarse_bins,
     smallest_in_band,
     usable_shares,
 )
-from venn_admit.service.core.types import CalibrationPoints, IntArray
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.types import CalibrationPoints, IntArray
+from venn_admit.errors import InvalidInputError
 
 K = 25
 

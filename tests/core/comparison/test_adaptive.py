@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venn_admit.service.core.approximation.knn import network_prediction
-from venn_admit.service.core.comparison import adaptive as module
-from venn_admit.service.core.comparison import adaptive_tuning
-from venn_admit.service.core.comparison.adaptive import (
+from venn_admit.core.approximation.knn import network_prediction
+from venn_admit.core.comparison import adaptive as module
+from venn_admit.core.comparison import adaptive_tuning
+from venn_admit.core.comparison.adaptive import (
     AdaptiveRule,
     adaptive_sets,
     label_scores,
     set_sizes,
     uniform_draws,
 )
-from venn_admit.service.core.comparison.adaptive_tuning import (
+from venn_admit.core.comparison.adaptive_tuning import (
     ADAPTIVENESS_PENALTIES,
     SIZE_PENALTIES,
     choose_k_reg,
@@ -27,9 +27,9 @@ from venn_admit.service.core.comparison.adaptive_tuning import (
     tuned_rules,
     tuning_part,
 )
-from venn_admit.service.core.comparison.split import conformal_threshold
-from venn_admit.service.core.types import Float32Array, FloatArray, IntArray
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.comparison.split import conformal_threshold
+from venn_admit.core.types import Float32Array, FloatArray, IntArray
+from venn_admit.errors import InvalidInputError
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "baselines.npz"
 ALPHA = Decimal("0.1")

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.comparison.band_rival import admit_rival
-from venn_admit.service.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
-from venn_admit.service.core.types import AdmitOutcome, Approximation, Float32Array, IntArray
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.comparison.band_rival import admit_rival
+from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
+from venn_admit.core.types import AdmitOutcome, Approximation, Float32Array, IntArray
 
 K = 3
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from venn_admit.service.core.comparison.guaranteed_risk import binomial_upper_bound, guaranteed_risk
-from venn_admit.service.core.types import BoolArray, FloatArray
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.comparison.guaranteed_risk import binomial_upper_bound, guaranteed_risk
+from venn_admit.core.types import BoolArray, FloatArray
+from venn_admit.errors import InvalidInputError
 
 ALPHA, LEVEL = Decimal("0.1"), Decimal("0.95")
 

@@ -11,21 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venn_admit.service.core.approximation.knn import network_prediction, nonconformity, softmax
-from venn_admit.service.core.comparison import split as split_conformal
-from venn_admit.service.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores, uniform_draws
-from venn_admit.service.core.comparison.adaptive_tuning import tuned_rules, tuning_part
-from venn_admit.service.core.comparison.local import local_thresholds
-from venn_admit.service.core.comparison.methods import (
+from venn_admit.core.approximation.knn import network_prediction, nonconformity, softmax
+from venn_admit.core.comparison import split as split_conformal
+from venn_admit.core.comparison.adaptive import AdaptiveRule, adaptive_sets, label_scores, uniform_draws
+from venn_admit.core.comparison.adaptive_tuning import tuned_rules, tuning_part
+from venn_admit.core.comparison.local import local_thresholds
+from venn_admit.core.comparison.methods import (
     ComparisonCalibration,
     ComparisonMethods,
     ComparisonPoints,
     comparison_methods,
 )
-from venn_admit.service.core.comparison.split import conformal_threshold, sets_within
-from venn_admit.service.core.comparison.temperature import fit_temperature
-from venn_admit.service.core.types import BoolArray, Float32Array, FloatArray, IntArray
-from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.core.comparison.split import conformal_threshold, sets_within
+from venn_admit.core.comparison.temperature import fit_temperature
+from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.errors import InvalidInputError, NotReadyError
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 ALPHA = Decimal("0.1")

@@ -4,13 +4,13 @@ from decimal import Decimal
 
 import numpy as np
 
-from venn_admit.service.core.calibrators.venn_abers.crossfit import FOLD_COUNT, fold_of
-from venn_admit.service.core.comparison.adaptive import uniform_draws
-from venn_admit.service.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
-from venn_admit.service.core.comparison.methods import ComparisonCalibration
-from venn_admit.service.core.comparison.on_mc import ComparisonData, RivalVerdict, judged_rows, rivals_on_mc
-from venn_admit.service.core.comparison.selective import Promise
-from venn_admit.service.core.types import Float32Array, IntArray
+from venn_admit.core.calibrators.venn_abers.crossfit import FOLD_COUNT, fold_of
+from venn_admit.core.comparison.adaptive import uniform_draws
+from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
+from venn_admit.core.comparison.methods import ComparisonCalibration
+from venn_admit.core.comparison.on_mc import ComparisonData, RivalVerdict, judged_rows, rivals_on_mc
+from venn_admit.core.comparison.selective import Promise
+from venn_admit.core.types import Float32Array, IntArray
 
 COUNT, SEED = 600, 3
 KEYS = [f"document-{row // 2}" for row in range(COUNT)]

@@ -12,8 +12,8 @@ from scipy.special import softmax as scipy_softmax
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from venn_admit.service.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
-from venn_admit.service.core.comparison.selective import (
+from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
+from venn_admit.core.comparison.selective import (
     CERTIFIED,
     GUARANTEED,
     SOFTMAX,
@@ -21,8 +21,8 @@ from venn_admit.service.core.comparison.selective import (
     SelectiveMethods,
     selective_methods,
 )
-from venn_admit.service.core.comparison.temperature import fit_temperature
-from venn_admit.service.core.types import Approximation, BoolArray, FloatArray, IntArray, SelectiveMethod
+from venn_admit.core.comparison.temperature import fit_temperature
+from venn_admit.core.types import Approximation, BoolArray, FloatArray, IntArray, SelectiveMethod
 
 K, C = 10, 3
 PROMISE = Promise(alpha=Decimal("0.1"), thresholds=(Decimal("0.9"),) * C)

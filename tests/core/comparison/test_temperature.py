@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venn_admit.service.core.comparison import temperature
-from venn_admit.service.core.comparison.temperature import SEARCH_RANGE, fit_temperature
-from venn_admit.service.core.types import Float32Array, IntArray
-from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.core.comparison import temperature
+from venn_admit.core.comparison.temperature import SEARCH_RANGE, fit_temperature
+from venn_admit.core.types import Float32Array, IntArray
+from venn_admit.errors import InvalidInputError, NotReadyError
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "baselines.npz"
 

@@ -8,19 +8,19 @@ import pytest
 
 from tests.core.comparison.test_candidates import COARSE, MC, MODEL, localizer_of
 from tests.core.comparison.test_selective import C, K, shuffled
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_abers.crossfit import cross_fit
-from venn_admit.service.core.calibrators.venn_abers.reliability import scored_points
-from venn_admit.service.core.calibrators.venn_abers.settings import (
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.venn_abers.crossfit import cross_fit
+from venn_admit.core.calibrators.venn_abers.reliability import scored_points
+from venn_admit.core.calibrators.venn_abers.settings import (
     ScoreKind,
     VennAbersSettings,
     make_venn_abers_settings,
 )
-from venn_admit.service.core.comparison.candidates import cross_fitted_candidates
-from venn_admit.service.core.comparison.held_out import HeldOutPoints
-from venn_admit.service.core.comparison.varied import AnySettings, Candidate, cross_fitted_settings
-from venn_admit.service.core.types import CalibratorSettings, IntArray
-from venn_admit.service.errors import NotReadyError
+from venn_admit.core.comparison.candidates import cross_fitted_candidates
+from venn_admit.core.comparison.held_out import HeldOutPoints
+from venn_admit.core.comparison.varied import AnySettings, Candidate, cross_fitted_settings
+from venn_admit.core.types import CalibratorSettings, IntArray
+from venn_admit.errors import NotReadyError
 
 BANDS = make_settings(C, K, kappa=50, bin_edges=COARSE)
 CELLS = make_venn_abers_settings(C, K)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from venn_admit.service.core.documents import Documents
-from venn_admit.service.core.evaluation.coverage_bands import BAND_PLACES, coverage_bands
-from venn_admit.service.core.evaluation.curves import coverage_curve
-from venn_admit.service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Grouping, tally_groupings, wilson_interval
-from venn_admit.service.core.types import BoolArray, FloatArray
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.documents import Documents
+from venn_admit.core.evaluation.coverage_bands import BAND_PLACES, coverage_bands
+from venn_admit.core.evaluation.curves import coverage_curve
+from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, Grouping, tally_groupings, wilson_interval
+from venn_admit.core.types import BoolArray, FloatArray
+from venn_admit.errors import InvalidInputError
 
 POINTS = 200
 

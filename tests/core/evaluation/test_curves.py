@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venn_admit.service.core.evaluation.curves import (
+from venn_admit.core.evaluation.curves import (
     accuracy_grid,
     coverage_curve,
     coverage_curves,
     default_match_bins,
     reliability,
 )
-from venn_admit.service.core.evaluation.tallies import wilson_interval
-from venn_admit.service.core.types import BoolArray, FloatArray
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.evaluation.tallies import wilson_interval
+from venn_admit.core.types import BoolArray, FloatArray
+from venn_admit.errors import InvalidInputError
 
 
 @st.composite

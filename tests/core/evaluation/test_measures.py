@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venn_admit.service.core.documents import Documents
-from venn_admit.service.core.evaluation.measures import (
+from venn_admit.core.documents import Documents
+from venn_admit.core.evaluation.measures import (
     MethodMeasures,
     measure_admission,
     measure_method,
     point_accuracy,
 )
-from venn_admit.service.core.evaluation.tallies import Tally
-from venn_admit.service.core.types import BoolArray, IntArray, MethodSets
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.evaluation.tallies import Tally
+from venn_admit.core.types import BoolArray, IntArray, MethodSets
+from venn_admit.errors import InvalidInputError
 
 CLASSES = 3
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venn_admit.service.core.evaluation.measures import measure_method
-from venn_admit.service.core.evaluation.points import EvaluationPoints, check_points, partition_table, standard_methods
-from venn_admit.service.core.evaluation.tallies import Tally
-from venn_admit.service.core.types import AdmitOutcome, Approximation, MethodSets
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.evaluation.measures import measure_method
+from venn_admit.core.evaluation.points import EvaluationPoints, check_points, partition_table, standard_methods
+from venn_admit.core.evaluation.tallies import Tally
+from venn_admit.core.types import AdmitOutcome, Approximation, MethodSets
+from venn_admit.errors import InvalidInputError
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "sentiment.npz"
 ALPHA = Decimal("0.1")

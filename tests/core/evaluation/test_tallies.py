@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venn_admit.service.core.documents import Documents
-from venn_admit.service.core.evaluation.tallies import (
+from venn_admit.core.documents import Documents
+from venn_admit.core.evaluation.tallies import (
     MINIMUM_TO_JUDGE,
     Grouping,
     Tally,
@@ -17,7 +17,7 @@ from venn_admit.service.core.evaluation.tallies import (
     tally_groupings,
     wilson_interval,
 )
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.errors import InvalidInputError
 
 ALPHA = Decimal("0.1")
 NORMAL_QUANTILE = 1.959963984540054

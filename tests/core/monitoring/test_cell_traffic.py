@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints
-from venn_admit.service.core.documents import Documents
-from venn_admit.service.core.monitoring.cell_traffic import CellView, compare_cells, traffic_parts
-from venn_admit.service.core.monitoring.drift import DecidedPoints
-from venn_admit.service.core.types import NO_MATCH_COUNT, Approximation, BoolArray, Split
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints
+from venn_admit.core.documents import Documents
+from venn_admit.core.monitoring.cell_traffic import CellView, compare_cells, traffic_parts
+from venn_admit.core.monitoring.drift import DecidedPoints
+from venn_admit.core.types import NO_MATCH_COUNT, Approximation, BoolArray, Split
 
 CLASSES, EDGES = 3, (0, 1, 4)
 

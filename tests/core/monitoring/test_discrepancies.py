@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venn_admit.service.core.monitoring.discrepancies import (
+from venn_admit.core.monitoring.discrepancies import (
     Discrepancies,
     discrepancies_of_documents,
     growth_p_value,

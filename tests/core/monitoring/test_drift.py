@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
-from venn_admit.service.core.documents import Documents
-from venn_admit.service.core.monitoring.drift import (
+from venn_admit.core.documents import Documents
+from venn_admit.core.monitoring.drift import (
     SHIFTED,
     DecidedPoints,
     OutcomeCounts,
@@ -19,8 +19,8 @@ from venn_admit.service.core.monitoring.drift import (
     outcomes,
     shift,
 )
-from venn_admit.service.core.types import Approximation, FloatArray, Reason
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.types import Approximation, FloatArray, Reason
+from venn_admit.errors import InvalidInputError
 
 samples = st.lists(st.integers(0, 20).map(float), min_size=3, max_size=60).map(np.array)
 STARVED, SEVERAL, NO_FULL_MATCH = (

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from venn_admit.service.core.monitoring.label_budget import label_budget
-from venn_admit.service.core.types import IntArray
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.monitoring.label_budget import label_budget
+from venn_admit.core.types import IntArray
+from venn_admit.errors import InvalidInputError
 
 
 def test_known_answers() -> None:

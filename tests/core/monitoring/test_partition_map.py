@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venn_admit.service.core.monitoring.partition_map import PlacedPoints, map_rows, partition_map
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.monitoring.partition_map import PlacedPoints, map_rows, partition_map
+from venn_admit.errors import InvalidInputError
 
 K = 5
 EDGES = np.array([1.0, 2.0, 3.0])

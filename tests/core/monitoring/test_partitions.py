@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import assume, given
 
 from tests.core.scenarios import Scenario, admit_index, scenarios, sets_of
-from venn_admit.service.core.calibrators.bands import bin_of
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.monitoring.partitions import DISTANCE_GROUPS, CalibrationPartitions, calibration_partitions
-from venn_admit.service.core.types import CalibrationPoints
+from venn_admit.core.calibrators.bands import bin_of
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.monitoring.partitions import DISTANCE_GROUPS, CalibrationPartitions, calibration_partitions
+from venn_admit.core.types import CalibrationPoints
 
 
 def partitions_of(scenario: Scenario) -> CalibrationPartitions:

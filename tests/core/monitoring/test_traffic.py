@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from tests.core.scenarios import reordered
-from venn_admit.service.core.approximation.localizer import category_weight
-from venn_admit.service.core.calibrators.bands import band_radius
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex
-from venn_admit.service.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
-from venn_admit.service.core.documents import Documents
-from venn_admit.service.core.monitoring.band_traffic import (
+from venn_admit.core.approximation.localizer import category_weight
+from venn_admit.core.calibrators.bands import band_radius
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
+from venn_admit.core.documents import Documents
+from venn_admit.core.monitoring.band_traffic import (
     SnapshotIndex,
     admitted_of_vp,
     compare_bands,
@@ -21,15 +21,15 @@ from venn_admit.service.core.monitoring.band_traffic import (
     redecide,
     weighted_of_vp,
 )
-from venn_admit.service.core.monitoring.drift import DecidedPoints
-from venn_admit.service.core.monitoring.traffic import (
+from venn_admit.core.monitoring.drift import DecidedPoints
+from venn_admit.core.monitoring.traffic import (
     Accuracy,
     Share,
     SharePair,
     Traffic,
     traffic,
 )
-from venn_admit.service.core.types import Approximation, BoolArray, CalibrationPoints, FloatArray, IntArray
+from venn_admit.core.types import Approximation, BoolArray, CalibrationPoints, FloatArray, IntArray
 
 K = 5
 SETTINGS = make_settings(2, K, kappa=30, bin_edges=(0, 3))

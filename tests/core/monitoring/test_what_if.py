@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venn_admit.service.core.monitoring.what_if import ViewChanges, count_flips, view_changes
-from venn_admit.service.core.types import Approximation
+from venn_admit.core.monitoring.what_if import ViewChanges, count_flips, view_changes
+from venn_admit.core.types import Approximation
 
 CLASSES = 3
 DECISIONS = st.lists(st.tuples(st.integers(-1, CLASSES - 1), st.integers(-1, CLASSES - 1)), max_size=30)

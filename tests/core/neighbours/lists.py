@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from venn_admit.service.core.types import Float32Array, Neighbours
+from venn_admit.core.types import Float32Array, Neighbours
 
 
 def vectors(count: int, dimension: int, seed: int = 0) -> Float32Array:

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venn_admit.service.core.neighbours.left_out import neighbours_without
-from venn_admit.service.core.neighbours.search import exact_neighbours
-from venn_admit.service.errors import NotReadyError
+from venn_admit.core.neighbours.left_out import neighbours_without
+from venn_admit.core.neighbours.search import exact_neighbours
+from venn_admit.errors import NotReadyError
 
 
 @settings(max_examples=60, deadline=None)

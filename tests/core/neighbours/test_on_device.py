@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from torch.overrides import TorchFunctionMode
 
 from tests.core.neighbours.lists import assert_same, vectors
-from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.neighbours.device_lists import DeviceLists, DeviceWarning
-from venn_admit.service.core.neighbours.index import NeighbourIndex
-from venn_admit.service.core.neighbours.on_device import neighbours_on, search_on
-from venn_admit.service.core.neighbours.search import exact_neighbours
-from venn_admit.service.core.types import Float32Array
-from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.neighbours.device_lists import DeviceLists, DeviceWarning
+from venn_admit.core.neighbours.index import NeighbourIndex
+from venn_admit.core.neighbours.on_device import neighbours_on, search_on
+from venn_admit.core.neighbours.search import exact_neighbours
+from venn_admit.core.types import Float32Array
+from venn_admit.errors import InvalidInputError, NotReadyError
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "sentiment_small"
 PROCESSOR = torch.device("cpu")

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from tests.core.neighbours.lists import vectors
 from tests.running import EXAMPLES
-from venn_admit.service.core.neighbours import one_pass
-from venn_admit.service.core.neighbours.one_pass import MOST_QUERIES, OnePassSupport, PassNeighbours
-from venn_admit.service.core.neighbours.search import exact_neighbours
-from venn_admit.service.core.types import Float32Array
+from venn_admit.core.neighbours import one_pass
+from venn_admit.core.neighbours.one_pass import MOST_QUERIES, OnePassSupport, PassNeighbours
+from venn_admit.core.neighbours.search import exact_neighbours
+from venn_admit.core.types import Float32Array
 
 SMALL_BLOCK = 7
 

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.neighbours.lists import assert_same, vectors
-from venn_admit.service.core.memory import DEFAULT_MEMORY_BUDGET
-from venn_admit.service.core.neighbours import bounds as neighbour_bounds
-from venn_admit.service.core.neighbours import index as neighbour_index
-from venn_admit.service.core.neighbours.bounds import DistanceBounds, faster_precision, multiplies_bfloat16
-from venn_admit.service.core.neighbours.index import NeighbourIndex
-from venn_admit.service.core.neighbours.search import exact_neighbours, merge_neighbours, search
-from venn_admit.service.core.types import Float32Array, Neighbours
-from venn_admit.service.errors import InvalidInputError, NotReadyError
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.neighbours import bounds as neighbour_bounds
+from venn_admit.core.neighbours import index as neighbour_index
+from venn_admit.core.neighbours.bounds import DistanceBounds, faster_precision, multiplies_bfloat16
+from venn_admit.core.neighbours.index import NeighbourIndex
+from venn_admit.core.neighbours.search import exact_neighbours, merge_neighbours, search
+from venn_admit.core.types import Float32Array, Neighbours
+from venn_admit.errors import InvalidInputError, NotReadyError
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 EXAMPLE = Path(__file__).parents[3] / "examples" / "sentiment_small"

@@ -12,19 +12,19 @@ from sqlalchemy import text
 
 from tests.plans.plans import explain, kinds, scans
 from tests.running import Bench, Golden
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.snapshot_rows import join_rows, rows_of_split
-from venn_admit.service.core.types import BoolArray, CalibrationPoints, IntArray, KnnParameters, Split
-from venn_admit.service.errors import InvalidInputError, NotFoundError, NotReadyError
-from venn_admit.service.flows.calibration.calibrate import calibrate, request_approximations
-from venn_admit.service.flows.exemplars.export import Export
-from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.calibrations.calibration_points import ChangedRows
-from venn_admit.service.store.calibrations.calibrations import Calibration
-from venn_admit.service.store.calibrations.setting_forms import settings_digest
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.database.statements import statement
-from venn_admit.service.store.exemplars import approximations, classifiers
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.snapshot_rows import join_rows, rows_of_split
+from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray, KnnParameters, Split
+from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError
+from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.flows.exemplars.export import Export
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations.calibration_points import ChangedRows
+from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.calibrations.setting_forms import settings_digest
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.database.statements import statement
+from venn_admit.store.exemplars import approximations, classifiers
 
 EDGE = Golden("edge")
 POINTS = 1000  # of mc and vp together

@@ -7,11 +7,11 @@ import pytest
 
 from tests.flows.recalibration import EDGE, Due, age, give
 from tests.running import Arrays, Bench, certificate_of
-from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel
-from venn_admit.service.core.types import KnnParameters
-from venn_admit.service.errors import Code, NotReadyError
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.exemplars.label import label
+from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
+from venn_admit.core.types import KnnParameters
+from venn_admit.errors import Code, NotReadyError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.exemplars.label import label
 
 NAME, CLASSES, DIMENSION, K = "shapes", 3, 2, 4
 BOTH = ("predicted", "true")

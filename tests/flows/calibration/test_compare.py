@@ -10,15 +10,15 @@ from sqlalchemy import Engine, event, text
 from tests.cli.program import contents
 from tests.flows.decisions.test_venn_abers import RELIABILITY
 from tests.running import EXAMPLES, Bench
-from venn_admit.service.cli.steps import COMMANDS
-from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
-from venn_admit.service.core.types import CalibratorSettings
-from venn_admit.service.errors import InvalidInputError, NotReadyError, OutdatedError
-from venn_admit.service.flows.calibration.compare import ComparedSettings, compare, request_mc
-from venn_admit.service.flows.reporting.report import report
-from venn_admit.service.flows.reporting.what_if_settings import what_if_settings
-from venn_admit.service.report.calibration.advice import advice
-from venn_admit.service.store.database.engine import transaction
+from venn_admit.cli.steps import COMMANDS
+from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
+from venn_admit.core.types import CalibratorSettings
+from venn_admit.errors import InvalidInputError, NotReadyError, OutdatedError
+from venn_admit.flows.calibration.compare import ComparedSettings, compare, request_mc
+from venn_admit.flows.reporting.report import report
+from venn_admit.flows.reporting.what_if_settings import what_if_settings
+from venn_admit.report.calibration.advice import advice
+from venn_admit.store.database.engine import transaction
 
 ALPHA = Decimal("0.1")
 IN_SPLIT = "SELECT count(*) FROM exemplar INNER JOIN approximation ON exemplar.id = exemplar_id WHERE split = :split"

@@ -7,10 +7,10 @@ import pytest
 from tests.cli.program import contents
 from tests.flows.logits import ALPHA, NAME, WITH_VECTORS, exemplars, make
 from tests.running import Bench
-from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
-from venn_admit.service.errors import InvalidInputError, NotReadyError
-from venn_admit.service.flows.calibration.compare import compare, request_mc
-from venn_admit.service.flows.reporting.what_if_settings import what_if_settings
+from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
+from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.flows.calibration.compare import compare, request_mc
+from venn_admit.flows.reporting.what_if_settings import what_if_settings
 
 
 def test_its_one_setting_admits_what_it_does_with_vectors(both: Bench) -> None:

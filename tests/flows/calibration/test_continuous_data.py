@@ -15,27 +15,27 @@ import pytest
 from tests.flows.recalibration import EDGE, QUIET, REQUEST, Due, age, more, only_request, outcomes
 from tests.from_scratch import current_points, store_again
 from tests.running import Bench, ChunkLimits, run_chunk
-from venn_admit.service.core.types import Split
-from venn_admit.service.errors import DatabaseError, NotReadyError
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.calibration import recalibrate
-from venn_admit.service.flows.calibration.calibrate import add_approximation_job
-from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome, retry_and_list
-from venn_admit.service.flows.computing import chunk_runner
-from venn_admit.service.flows.decisions.replay import replay
-from venn_admit.service.flows.decisions.score_one import PointScorer
-from venn_admit.service.flows.exemplars.catalogue import show
-from venn_admit.service.flows.exemplars.ingest import Ingested
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.flows.jobs.control import cancel
-from venn_admit.service.flows.reporting.other_training import other_training
-from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.exemplars import classifiers
-from venn_admit.service.store.exemplars.classifiers import Classifier
-from venn_admit.service.store.search import array_cache
-from venn_admit.service.store.search.array_cache import ArrayCache
-from venn_admit.service.store.work import recalibrations
+from venn_admit.core.types import Split
+from venn_admit.errors import DatabaseError, NotReadyError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.calibration import recalibrate
+from venn_admit.flows.calibration.calibrate import add_approximation_job
+from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, retry_and_list
+from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.decisions.score_one import PointScorer
+from venn_admit.flows.exemplars.catalogue import show
+from venn_admit.flows.exemplars.ingest import Ingested
+from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.jobs.control import cancel
+from venn_admit.flows.reporting.other_training import other_training
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search import array_cache
+from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.work import recalibrations
 
 NEWEST = "SELECT max(id) FROM exemplar WHERE classifier_id = 1 AND split = 'train'"
 EXTERNAL_ID = "SELECT external_id FROM exemplar WHERE id = :id"

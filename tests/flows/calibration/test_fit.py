@@ -8,14 +8,14 @@ import pytest
 
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Arrays, Bench, Golden
-from venn_admit.service.core.types import KnnParameters, TrainingEpoch
-from venn_admit.service.errors import InvalidInputError, NotReadyError
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.calibration.fit import Fitted, fit, request_neighbours
-from venn_admit.service.flows.exemplars.catalogue import show
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.store.database.engine import connect, create_engine
-from venn_admit.service.store.exemplars import approximations
+from venn_admit.core.types import KnnParameters, TrainingEpoch
+from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.calibration.fit import Fitted, fit, request_neighbours
+from venn_admit.flows.exemplars.catalogue import show
+from venn_admit.flows.exemplars.label import label
+from venn_admit.store.database.engine import connect, create_engine
+from venn_admit.store.exemplars import approximations
 
 
 def real_data(file: str) -> Arrays:

@@ -7,23 +7,23 @@ import numpy as np
 import pytest
 
 from tests.running import Arrays, Bench, Golden
-from venn_admit.service.errors import Code, ConflictError, InvalidInputError, NotFoundError, NotReadyError
-from venn_admit.service.flows.access import audit, keys
-from venn_admit.service.flows.calibration.generations import (
+from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError, NotReadyError
+from venn_admit.flows.access import audit, keys
+from venn_admit.flows.calibration.generations import (
     create_generation,
     list_generations,
     state_extractor,
     switch,
 )
-from venn_admit.service.flows.decisions.listing import list_decisions, show_decision
-from venn_admit.service.flows.decisions.replay import replay, replay_newest
-from venn_admit.service.flows.decisions.score_one import PointScorer
-from venn_admit.service.flows.exemplars.catalogue import find, list_classifiers, show_calibration
-from venn_admit.service.flows.exemplars.create import create
-from venn_admit.service.flows.exemplars.rename import rename
-from venn_admit.service.flows.jobs.listing import list_jobs, show_job
-from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.flows.decisions.listing import list_decisions, show_decision
+from venn_admit.flows.decisions.replay import replay, replay_newest
+from venn_admit.flows.decisions.score_one import PointScorer
+from venn_admit.flows.exemplars.catalogue import find, list_classifiers, show_calibration
+from venn_admit.flows.exemplars.create import create
+from venn_admit.flows.exemplars.rename import rename
+from venn_admit.flows.jobs.listing import list_jobs, show_job
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.exemplars import classifiers
 
 EDGE = Golden("edge")
 SPLITS = "SELECT external_id, split FROM exemplar WHERE classifier_id = :id ORDER BY external_id"
@@ -277,6 +277,6 @@ class TestExtractorOfStoredExemplars:
 
 
 def _all() -> Any:
-    from venn_admit.service.store.decisions.decisions import Wanted
+    from venn_admit.store.decisions.decisions import Wanted
 
     return Wanted(None, None, None, None)

@@ -10,11 +10,11 @@ from sqlalchemy import Engine
 
 from tests.flows.calibration.test_generations import EDGE, fill
 from tests.running import Arrays, Bench
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.calibration.generations import create_generation, switch
-from venn_admit.service.flows.exemplars.catalogue import list_classifiers
-from venn_admit.service.flows.exemplars.ingest import ingest
-from venn_admit.service.flows.exemplars.rename import rename
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.calibration.generations import create_generation, switch
+from venn_admit.flows.exemplars.catalogue import list_classifiers
+from venn_admit.flows.exemplars.ingest import ingest
+from venn_admit.flows.exemplars.rename import rename
 
 PATIENCE_SECONDS = 300
 WAITING = """

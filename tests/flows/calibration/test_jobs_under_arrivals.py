@@ -11,18 +11,18 @@ from sqlalchemy import text
 
 from tests.flows.recalibration import EDGE, REQUEST, more
 from tests.running import Bench, ChunkLimits, chunk_ordinals, run_chunk
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.types import TrainingEpoch
-from venn_admit.service.flows.calibration.calibrate import calibrate, request_approximations
-from venn_admit.service.flows.calibration.compare import compare, request_mc
-from venn_admit.service.flows.calibration.fit import fit, request_fit, request_neighbours, show_fit
-from venn_admit.service.flows.computing import job_kinds
-from venn_admit.service.flows.exemplars.catalogue import count_waiting
-from venn_admit.service.flows.jobs.chunks import ChunkResult, ChunkRunner, ChunkWork, ComputeChunk
-from venn_admit.service.flows.jobs.control import cancel
-from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.store.exemplars.classifiers import Classifier
-from venn_admit.service.store.work import jobs
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.types import TrainingEpoch
+from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
+from venn_admit.flows.calibration.compare import compare, request_mc
+from venn_admit.flows.calibration.fit import fit, request_fit, request_neighbours, show_fit
+from venn_admit.flows.computing import job_kinds
+from venn_admit.flows.exemplars.catalogue import count_waiting
+from venn_admit.flows.jobs.chunks import ChunkResult, ChunkRunner, ChunkWork, ComputeChunk
+from venn_admit.flows.jobs.control import cancel
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.work import jobs
 
 CHUNK_ROWS = 300
 STATE = "SELECT state FROM job WHERE id = :id"

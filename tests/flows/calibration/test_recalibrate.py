@@ -19,13 +19,13 @@ from tests.flows.recalibration import (
     snapshots,
 )
 from tests.running import Bench
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome
-from venn_admit.service.flows.exemplars.export import Export
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome
+from venn_admit.flows.exemplars.export import Export
+from venn_admit.flows.exemplars.label import label
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars import classifiers
 
 
 class TestRequests:

@@ -8,10 +8,10 @@ from tests.flows.logits import CLASSES, NAME, calibrated, exemplars, make, prepa
 from tests.flows.recalibration import REQUEST, age
 from tests.from_scratch import current_points
 from tests.running import Bench
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome, recalibrate_due
-from venn_admit.service.flows.decisions.replay import replay
-from venn_admit.service.flows.exemplars.label import LabelResult, label
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, recalibrate_due
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.exemplars.label import LabelResult, label
 
 STEPS = """
 SELECT cell, step.score, lower, upper_at, upper_above

@@ -24,22 +24,22 @@ from tests.flows.recalibration import (
     snapshots,
 )
 from tests.running import Bench, ChunkLimits, run_chunk
-from venn_admit.service.core.calibrators.bands import band_radius
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.types import Split
-from venn_admit.service.flows.calibration.calibrate import calibrate
-from venn_admit.service.flows.calibration.recalibrate import (
+from venn_admit.core.calibrators.bands import band_radius
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.types import Split
+from venn_admit.flows.calibration.calibrate import calibrate
+from venn_admit.flows.calibration.recalibrate import (
     RecalibrationOutcome,
     Step,
     recalibrate_step,
     retry_and_list,
 )
-from venn_admit.service.flows.computing import chunk_runner
-from venn_admit.service.flows.jobs.control import cancel
-from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.database.engine import consistent_view, transaction
-from venn_admit.service.store.exemplars import classifiers
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.jobs.control import cancel
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.database.engine import consistent_view, transaction
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.search.array_cache import ArrayCache
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def during_snapshots(event: Callable[[], object], monkeypatch: pytest.MonkeyPatc
         return band_radius(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr("venn_admit.service.flows.methods.venn_admit.make.band_radius", interrupted)
+        patch.setattr("venn_admit.flows.methods.venn_admit.make.band_radius", interrupted)
         yield
     assert not events
 

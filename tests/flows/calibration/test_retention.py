@@ -2,14 +2,14 @@
 
 from tests.flows.recalibration import EDGE, QUIET, Due, age, give, outcomes, points, snapshots
 from tests.running import Bench
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.flows.calibration.calibrate import calibrate
-from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome
-from venn_admit.service.flows.decisions.replay import replay
-from venn_admit.service.flows.exemplars.export import Export
-from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.flows.calibration.calibrate import calibrate
+from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.exemplars.export import Export
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.database.engine import connect
+from venn_admit.store.exemplars import classifiers
 
 
 class TestRetention:

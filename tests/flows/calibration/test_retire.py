@@ -8,15 +8,15 @@ from sqlalchemy import text
 
 from tests.flows.recalibration import EDGE, REQUEST, WAIT, Due, age, give, more, only_request, outcomes, snapshots
 from tests.running import Bench
-from venn_admit.service.core.types import CalibratorSettings
-from venn_admit.service.errors import ConflictError, NotFoundError
-from venn_admit.service.flows.calibration.recalibrate import RecalibrationOutcome, retry_and_list
-from venn_admit.service.flows.calibration.retire import retire
-from venn_admit.service.flows.decisions.replay import replay
-from venn_admit.service.store.calibrations import calibrations, calibrators
-from venn_admit.service.store.calibrations.calibrators import Calibrator
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.core.types import CalibratorSettings
+from venn_admit.errors import ConflictError, NotFoundError
+from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, retry_and_list
+from venn_admit.flows.calibration.retire import retire
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.store.calibrations import calibrations, calibrators
+from venn_admit.store.calibrations.calibrators import Calibrator
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars import classifiers
 
 TRIED, IN_USE = 1, 2
 WAITING = """

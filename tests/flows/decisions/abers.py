@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.conftest import fresh_database
 from tests.running import Bench, make_reviews
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit.store.database.engine import create_engine
 
 STORED = """
 SELECT decision.*, score, step_score

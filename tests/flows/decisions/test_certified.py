@@ -10,19 +10,19 @@ from sqlalchemy import Row
 
 from tests.flows.decisions.abers import STORED, with_reviews
 from tests.running import EXAMPLES, Bench, certificate_of
-from venn_admit.service.core.calibrators.certified.certify import certify
-from venn_admit.service.core.calibrators.certified.points import CertificatePoints
-from venn_admit.service.core.calibrators.certified.policies import admit
-from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
-from venn_admit.service.core.calibrators.venn_abers.crossfit import crossfitted_lower, fold_of
-from venn_admit.service.core.documents import document_codes
-from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.flows.calibration.calibrate import Calibrated
-from venn_admit.service.flows.decisions.replay import replay
-from venn_admit.service.flows.decisions.score_one import PointScorer
-from venn_admit.service.store.calibrations import calibrations, certificates
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.core.calibrators.certified.certify import certify
+from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.certified.policies import admit
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
+from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower, fold_of
+from venn_admit.core.documents import document_codes
+from venn_admit.errors import InvalidInputError
+from venn_admit.flows.calibration.calibrate import Calibrated
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.decisions.score_one import PointScorer
+from venn_admit.store.calibrations import calibrations, certificates
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars import classifiers
 
 BOTH = ("predicted", "true")
 CLASSES = 2

@@ -11,11 +11,11 @@ import pytest
 from tests import reference
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Arrays, Bench
-from venn_admit.service.core.splits import assign_splits
-from venn_admit.service.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
-from venn_admit.service.flows.calibration.fit import Fitted
-from venn_admit.service.flows.decisions.replay import replay
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit.core.splits import assign_splits
+from venn_admit.core.types import BoolArray, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from venn_admit.flows.calibration.fit import Fitted
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.store.database.engine import create_engine
 
 DIGITS = EXAMPLES.parent / "digits"
 CLASS_COUNT = 10

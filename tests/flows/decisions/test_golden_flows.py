@@ -9,11 +9,11 @@ import pytest
 
 from tests.conftest import fresh_database
 from tests.running import Bench, Golden, Scores, column
-from venn_admit.service.core.approximation.knn import nonconformity
-from venn_admit.service.core.types import BoolArray, FloatArray
-from venn_admit.service.flows.calibration.calibrate import Calibrated
-from venn_admit.service.flows.exemplars.export import Export, export
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit.core.approximation.knn import nonconformity
+from venn_admit.core.types import BoolArray, FloatArray
+from venn_admit.flows.calibration.calibrate import Calibrated
+from venn_admit.flows.exemplars.export import Export, export
+from venn_admit.store.database.engine import create_engine
 
 CLASSIFIER = "golden"
 

@@ -9,15 +9,15 @@ import pytest
 from sqlalchemy import event
 
 from tests.running import Bench
-from venn_admit.service.core.types import Float32Array
-from venn_admit.service.errors import NotFoundError, NotReadyError
-from venn_admit.service.flows.decisions.score_one import PointDecision, PointScorer
-from venn_admit.service.flows.exemplars.rename import rename
-from venn_admit.service.flows.methods import recent
-from venn_admit.service.flows.methods.recent import Recent
-from venn_admit.service.flows.methods.venn_abers.decide_one import AbersPointDecider
-from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.database.engine import transaction
+from venn_admit.core.types import Float32Array
+from venn_admit.errors import NotFoundError, NotReadyError
+from venn_admit.flows.decisions.score_one import PointDecision, PointScorer
+from venn_admit.flows.exemplars.rename import rename
+from venn_admit.flows.methods import recent
+from venn_admit.flows.methods.recent import Recent
+from venn_admit.flows.methods.venn_abers.decide_one import AbersPointDecider
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.database.engine import transaction
 
 
 def vector(bench: Bench) -> tuple[Float32Array, Float32Array]:

@@ -14,17 +14,17 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.running import Bench
-from venn_admit.service.core.neighbours import one_pass
-from venn_admit.service.core.neighbours.one_pass import MOST_QUERIES, OnePassSupport, PassNeighbours
-from venn_admit.service.core.types import Float32Array
-from venn_admit.service.errors import DatabaseError, InvalidInputError
-from venn_admit.service.flows.decisions import point_search
-from venn_admit.service.flows.decisions.score_one import GivenPoint, PointDecision, PointScorer
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.exemplars import classifiers, support
-from venn_admit.service.store.exemplars.support import SupportChangedError
-from venn_admit.service.store.search import nearest
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.core.neighbours import one_pass
+from venn_admit.core.neighbours.one_pass import MOST_QUERIES, OnePassSupport, PassNeighbours
+from venn_admit.core.types import Float32Array
+from venn_admit.errors import DatabaseError, InvalidInputError
+from venn_admit.flows.decisions import point_search
+from venn_admit.flows.decisions.score_one import GivenPoint, PointDecision, PointScorer
+from venn_admit.store.database.engine import connect
+from venn_admit.store.exemplars import classifiers, support
+from venn_admit.store.exemplars.support import SupportChangedError
+from venn_admit.store.search import nearest
+from venn_admit.store.search.array_cache import ArrayCache
 
 PATIENCE_SECONDS = 300
 COPYING = "copy of training exemplars"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.running import EXAMPLES, Bench, Golden
-from venn_admit.service.errors import NotFoundError
-from venn_admit.service.flows.decisions.replay import replay
-from venn_admit.service.store.database.engine import transaction
+from venn_admit.errors import NotFoundError
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.store.database.engine import transaction
 
 
 def decision_ids(bench: Bench, where: str, limit: int) -> list[int]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.counting import Traffic, traffic
 from tests.running import Arrays, Bench, Golden, run_chunk
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.store.exemplars import classifiers
 
 D, C, K = 16, 2, 3
 COPY_FRAME = 19 + 2  # header and trailer

@@ -11,17 +11,17 @@ from tests.core.calibrators.venn_abers.isotonic import bounds_of
 from tests.flows.decisions.abers import STORED, with_reviews
 from tests.plans.plans import explain, kinds, scans
 from tests.running import EXAMPLES, Bench, Golden
-from venn_admit.service.core.approximation.knn import softmax
-from venn_admit.service.core.calibrators.venn_abers.reliability import ReliabilityModel
-from venn_admit.service.errors import InvalidInputError, NotReadyError
-from venn_admit.service.flows.decisions.replay import replay
-from venn_admit.service.flows.decisions.score_one import PointScorer
-from venn_admit.service.flows.reporting.report import report
-from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.database.engine import consistent_view, transaction
-from venn_admit.service.store.database.statements import statement
-from venn_admit.service.store.decisions import reports
-from venn_admit.service.store.exemplars import approximations, classifiers
+from venn_admit.core.approximation.knn import softmax
+from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
+from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.decisions.score_one import PointScorer
+from venn_admit.flows.reporting.report import report
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.database.engine import consistent_view, transaction
+from venn_admit.store.database.statements import statement
+from venn_admit.store.decisions import reports
+from venn_admit.store.exemplars import approximations, classifiers
 
 ALPHA = 0.1
 CLASSES = 2

@@ -14,14 +14,14 @@ import pytest
 from sqlalchemy import Connection
 
 from tests.running import Bench
-from venn_admit.service.core.types import Float32Array, IntArray
-from venn_admit.service.errors import NotReadyError
-from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.exemplars import classifiers, exemplars
-from venn_admit.service.store.exemplars.classifiers import Classifier
-from venn_admit.service.store.search import array_cache
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.core.types import Float32Array, IntArray
+from venn_admit.errors import NotReadyError
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.database.engine import connect
+from venn_admit.store.exemplars import classifiers, exemplars
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search import array_cache
+from venn_admit.store.search.array_cache import ArrayCache
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ import sys
 import threading
 from pathlib import Path
 
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.store.search.array_cache import ArrayCache
 
 folder = Path(sys.argv[1])
 begun = threading.Event()

@@ -14,15 +14,15 @@ from sqlalchemy import Connection
 
 from tests.flows.calibration.test_continuous_data import training
 from tests.running import Bench
-from venn_admit.service.core.types import Float32Array, IntArray
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.flows.removal.forget import forget
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.exemplars import classifiers, exemplars
-from venn_admit.service.store.exemplars.classifiers import Classifier
-from venn_admit.service.store.search import array_cache
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.core.types import Float32Array, IntArray
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.removal.forget import forget
+from venn_admit.store.database.engine import connect
+from venn_admit.store.exemplars import classifiers, exemplars
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search import array_cache
+from venn_admit.store.search.array_cache import ArrayCache
 
 TRAINING = "SELECT count(*) FROM exemplar WHERE split = 'train'"
 

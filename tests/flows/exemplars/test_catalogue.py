@@ -8,8 +8,8 @@ from sqlalchemy import Row
 
 from tests.flows.recalibration import EDGE
 from tests.running import Bench
-from venn_admit.service.flows.exemplars.catalogue import list_calibrations
-from venn_admit.service.store.calibrations import calibrations
+from venn_admit.flows.exemplars.catalogue import list_calibrations
+from venn_admit.store.calibrations import calibrations
 
 
 def test_calibrations_are_of_the_settings_that_are_listed(edge: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from tests.running import Arrays, Bench
-from venn_admit.service.errors import Code, ConflictError
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.calibration.generations import create_generation, state_extractor
-from venn_admit.service.flows.decisions.decide_row import decide_row
-from venn_admit.service.flows.decisions.score import request_score
-from venn_admit.service.flows.decisions.score_one import PointScorer
-from venn_admit.service.flows.exemplars.catalogue import find
-from venn_admit.service.flows.exemplars.ingest import ingest
+from venn_admit.errors import Code, ConflictError
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.calibration.generations import create_generation, state_extractor
+from venn_admit.flows.decisions.decide_row import decide_row
+from venn_admit.flows.decisions.score import request_score
+from venn_admit.flows.decisions.score_one import PointScorer
+from venn_admit.flows.exemplars.catalogue import find
+from venn_admit.flows.exemplars.ingest import ingest
 
 
 def points(prefix: str, extractor: str | None, rows: int = 4) -> Arrays:

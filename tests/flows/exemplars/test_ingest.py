@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from tests.running import EXAMPLES, Arrays, Bench
-from venn_admit.service.core.content import content_digests
-from venn_admit.service.core.splits import assign_splits
-from venn_admit.service.errors import ConflictError, DatabaseError, InvalidInputError, NotFoundError
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.exemplars.export import Export
-from venn_admit.service.flows.exemplars.ingest import ingest
-from venn_admit.service.store.database.engine import create_engine, transaction
-from venn_admit.service.store.exemplars import classifiers, exemplars
+from venn_admit.core.content import content_digests
+from venn_admit.core.splits import assign_splits
+from venn_admit.errors import ConflictError, DatabaseError, InvalidInputError, NotFoundError
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.exemplars.export import Export
+from venn_admit.flows.exemplars.ingest import ingest
+from venn_admit.store.database.engine import create_engine, transaction
+from venn_admit.store.exemplars import classifiers, exemplars
 
 ROWS, DIMENSION = 300, 4
 TABLES = ("exemplar", "exemplar_vector", "label_event")

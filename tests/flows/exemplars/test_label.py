@@ -10,12 +10,12 @@ import pytest
 from sqlalchemy import text
 
 from tests.running import EXAMPLES, Arrays, Bench
-from venn_admit.service.core.splits import assign_splits
-from venn_admit.service.errors import InvalidInputError, NotFoundError
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.exemplars.label import LabelResult, label
-from venn_admit.service.flows.removal.forget import forget
-from venn_admit.service.store.database.engine import connect
+from venn_admit.core.splits import assign_splits
+from venn_admit.errors import InvalidInputError, NotFoundError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.exemplars.label import LabelResult, label
+from venn_admit.flows.removal.forget import forget
+from venn_admit.store.database.engine import connect
 
 IDS = tuple(f"tweet-{row}" for row in range(400))
 CURRENT = """

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from tests.running import Arrays, Bench
-from venn_admit.service.errors import ConflictError, NotFoundError
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.calibration.generations import create_generation
-from venn_admit.service.flows.exemplars.catalogue import find
-from venn_admit.service.flows.exemplars.ingest import store_scored
-from venn_admit.service.flows.exemplars.label import LabelResult, label
-from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.errors import ConflictError, NotFoundError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.calibration.generations import create_generation
+from venn_admit.flows.exemplars.catalogue import find
+from venn_admit.flows.exemplars.ingest import store_scored
+from venn_admit.flows.exemplars.label import LabelResult, label
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.exemplars import classifiers
 
 IDS = [f"x-{row}" for row in range(12)]
 LEDGER = """

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from tests.running import EXAMPLES, Bench, chunk_ordinals, run_chunk
-from venn_admit.service.errors import ConflictError, InvalidInputError
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.calibration.approximate import Approximated, approximate_points
-from venn_admit.service.flows.decisions.replay import replay
-from venn_admit.service.flows.exemplars.label import LabelResult, label
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.exemplars import approximations, classifiers
-from venn_admit.service.store.exemplars.support import SupportChangedError
+from venn_admit.errors import ConflictError, InvalidInputError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.calibration.approximate import Approximated, approximate_points
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.exemplars.label import LabelResult, label
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars import approximations, classifiers
+from venn_admit.store.exemplars.support import SupportChangedError
 
 # A row that was written anew has another xmin.
 WRITTEN = """

@@ -18,19 +18,19 @@ from sqlalchemy.exc import OperationalError
 
 from tests.running import EXAMPLES, Bench, ChunkLimits, Golden, chunk_ordinals, run_chunk
 from tests.workers.processes import wait_until
-from venn_admit.service import broker
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.flows.calibration.calibrate import request_approximations
-from venn_admit.service.flows.computing import chunk_runner, job_kinds
-from venn_admit.service.flows.exemplars.export import Export
-from venn_admit.service.flows.jobs import chunks, control
-from venn_admit.service.flows.jobs.chunks import ChunkRunner
-from venn_admit.service.flows.jobs.in_process import compute_job
-from venn_admit.service.flows.jobs.leases import renewed_lease
-from venn_admit.service.store.database.engine import at_once, connect, transaction
-from venn_admit.service.store.exemplars.classifiers import Classifier
-from venn_admit.service.store.search.array_cache import ArrayCache, CachedSupport
-from venn_admit.service.store.work import jobs
+from venn_admit import broker
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.flows.calibration.calibrate import request_approximations
+from venn_admit.flows.computing import chunk_runner, job_kinds
+from venn_admit.flows.exemplars.export import Export
+from venn_admit.flows.jobs import chunks, control
+from venn_admit.flows.jobs.chunks import ChunkRunner
+from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.flows.jobs.leases import renewed_lease
+from venn_admit.store.database.engine import at_once, connect, transaction
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search.array_cache import ArrayCache, CachedSupport
+from venn_admit.store.work import jobs
 
 EXPIRED = ChunkLimits(lease_seconds=0)
 

@@ -6,14 +6,14 @@ import pytest
 from sqlalchemy import Row
 
 from tests.running import Bench, ChunkLimits, run_chunk
-from venn_admit.service import broker
-from venn_admit.service.errors import JobError, NotFoundError
-from venn_admit.service.flows.computing import job_kinds
-from venn_admit.service.flows.jobs import control
-from venn_admit.service.flows.jobs.chunks import ChunkRunner
-from venn_admit.service.flows.jobs.control import cancel, reopen
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.work import jobs
+from venn_admit import broker
+from venn_admit.errors import JobError, NotFoundError
+from venn_admit.flows.computing import job_kinds
+from venn_admit.flows.jobs import control
+from venn_admit.flows.jobs.chunks import ChunkRunner
+from venn_admit.flows.jobs.control import cancel, reopen
+from venn_admit.store.database.engine import connect
+from venn_admit.store.work import jobs
 
 NOTHING_WORKS = ChunkLimits(max_attempts=0)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.running import Bench, ChunkLimits, chunk_ordinals, run_chunk
-from venn_admit.service.core.neighbours.device_lists import DeviceLists
-from venn_admit.service.flows.calibration.approximate import approximate_points
-from venn_admit.service.store.database.engine import connect
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.core.neighbours.device_lists import DeviceLists
+from venn_admit.flows.calibration.approximate import approximate_points
+from venn_admit.store.database.engine import connect
+from venn_admit.store.exemplars import classifiers
 
 OF_SCORED = """SELECT neighbours.exemplar_id, neighbours.neighbour_ids, neighbours.distances
 FROM neighbours INNER JOIN exemplar ON neighbours.exemplar_id = exemplar.id

@@ -6,18 +6,18 @@ from celery import Celery
 from sqlalchemy import text
 
 from tests.running import Bench, ChunkLimits, Golden, run_chunk
-from venn_admit.service import broker
-from venn_admit.service.errors import Code, NotReadyError
-from venn_admit.service.flows.calibration.fit import fit, request_fit, show_fit
-from venn_admit.service.flows.computing import job_kinds
-from venn_admit.service.flows.exemplars.ingest import Ingested
-from venn_admit.service.flows.jobs.chunks import ChunkResult, ChunkRunner
-from venn_admit.service.flows.jobs.control import cancel, relay, reopen
-from venn_admit.service.flows.jobs.listing import progress
-from venn_admit.service.flows.jobs.turns import relay_last
-from venn_admit.service.flows.removal.forget import Forgotten, forget
-from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.store.work import jobs
+from venn_admit import broker
+from venn_admit.errors import Code, NotReadyError
+from venn_admit.flows.calibration.fit import fit, request_fit, show_fit
+from venn_admit.flows.computing import job_kinds
+from venn_admit.flows.exemplars.ingest import Ingested
+from venn_admit.flows.jobs.chunks import ChunkResult, ChunkRunner
+from venn_admit.flows.jobs.control import cancel, relay, reopen
+from venn_admit.flows.jobs.listing import progress
+from venn_admit.flows.jobs.turns import relay_last
+from venn_admit.flows.removal.forget import Forgotten, forget
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.work import jobs
 
 
 def requested(bench: Bench) -> tuple[int, int]:

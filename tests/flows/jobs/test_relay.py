@@ -6,13 +6,13 @@ import pytest
 from sqlalchemy import Engine, text
 
 from tests.running import Bench
-from venn_admit.service import broker
-from venn_admit.service.flows.jobs import control
-from venn_admit.service.flows.jobs.control import relay
-from venn_admit.service.store.database.binary_copy import driver_cursor
-from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.store.exemplars import classifiers, support
-from venn_admit.service.store.work import jobs
+from venn_admit import broker
+from venn_admit.flows.jobs import control
+from venn_admit.flows.jobs.control import relay
+from venn_admit.store.database.binary_copy import driver_cursor
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.exemplars import classifiers, support
+from venn_admit.store.work import jobs
 
 CHUNKS = [0, 1, 2]
 RESEND_SECONDS = 60.0

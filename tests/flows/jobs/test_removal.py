@@ -7,22 +7,22 @@ from typing import Any
 import pytest
 
 from tests.running import Bench, Golden
-from venn_admit.service.errors import Code, JobError, NotFoundError
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.decisions.replay import replay
-from venn_admit.service.flows.decisions.score import count_scores, read_scores, require_finished_scores, write_scores
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.flows.jobs.control import cancel, reopen
-from venn_admit.service.flows.jobs.listing import list_jobs, show_job
-from venn_admit.service.flows.jobs.removal import Removed, delete_job, empty_job, old_jobs, prune
-from venn_admit.service.flows.monitoring.monitor import update_monitor
-from venn_admit.service.flows.reporting.report import report
-from venn_admit.service.store.access.audit import Origin
-from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.store.decisions import job_removal
-from venn_admit.service.store.decisions.removal import Why
-from venn_admit.service.store.work import jobs
+from venn_admit.errors import Code, JobError, NotFoundError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.decisions.score import count_scores, read_scores, require_finished_scores, write_scores
+from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.jobs.control import cancel, reopen
+from venn_admit.flows.jobs.listing import list_jobs, show_job
+from venn_admit.flows.jobs.removal import Removed, delete_job, empty_job, old_jobs, prune
+from venn_admit.flows.monitoring.monitor import update_monitor
+from venn_admit.flows.reporting.report import report
+from venn_admit.store.access.audit import Origin
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.decisions import job_removal
+from venn_admit.store.decisions.removal import Why
+from venn_admit.store.work import jobs
 
 DAY = timedelta(days=1)
 ROWS = 160

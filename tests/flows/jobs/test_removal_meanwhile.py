@@ -11,12 +11,12 @@ import pytest
 
 from tests.running import Bench
 from tests.workers.processes import wait_until
-from venn_admit.service.flows.jobs import removal
-from venn_admit.service.flows.jobs.removal import Removed, prune
-from venn_admit.service.store.access.audit import Origin
-from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.store.decisions import job_removal
-from venn_admit.service.store.decisions.removal import Why, keep_requests_out
+from venn_admit.flows.jobs import removal
+from venn_admit.flows.jobs.removal import Removed, prune
+from venn_admit.store.access.audit import Origin
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.decisions import job_removal
+from venn_admit.store.decisions.removal import Why, keep_requests_out
 
 REPOSITORY = Path(__file__).parents[3]
 ROWS = 160
@@ -24,9 +24,9 @@ KILLS = 3
 PRUNE = """
 import sys
 from datetime import timedelta
-from venn_admit.service.flows.jobs.removal import prune
-from venn_admit.service.store.access.audit import Origin
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit.flows.jobs.removal import prune
+from venn_admit.store.access.audit import Origin
+from venn_admit.store.database.engine import create_engine
 prune(create_engine(sys.argv[1]), timedelta(0), origin=Origin.SCHEDULE, batch_rows=1)
 """
 LEFT = """

@@ -6,13 +6,13 @@ import numpy as np
 from sqlalchemy import Row
 
 from tests.running import Bench, Golden
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.flows.monitoring.monitor import update_monitor
-from venn_admit.service.store.calibrations import calibrations
-from venn_admit.service.store.database.engine import consistent_view
-from venn_admit.service.store.decisions import monitors
-from venn_admit.service.store.exemplars import classifiers
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.monitoring.monitor import update_monitor
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.database.engine import consistent_view
+from venn_admit.store.decisions import monitors
+from venn_admit.store.exemplars import classifiers
 
 POINTS, EARLY, IN_DOCUMENTS, SIZE = 120, 60, 90, 3
 ROUNDS, ANOTHER_SNAPSHOT, START_ANEW = 24, 8, 16

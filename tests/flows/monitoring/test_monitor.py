@@ -18,23 +18,23 @@ import pytest
 from tests.conftest import fresh_database
 from tests.flows import logits
 from tests.running import EXAMPLES, Arrays, Bench, make_reviews
-from venn_admit.service.cli.steps import COMMANDS
-from venn_admit.service.core.monitoring.anytime.plan import Lamp
-from venn_admit.service.errors import DatabaseError, NotReadyError
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.flows.monitoring import monitor as flow
-from venn_admit.service.flows.monitoring.keep_watch import update_behind
-from venn_admit.service.flows.monitoring.monitor import update_monitor
-from venn_admit.service.flows.reporting.report import report
-from venn_admit.service.report.calibration.advice import advice
-from venn_admit.service.report.calibration.sections import TextTable
-from venn_admit.service.report.calibration.wording import sections
-from venn_admit.service.report.monitoring.contents import MonitorReport
-from venn_admit.service.report.monitoring.tables import verdict_lines
-from venn_admit.service.store.database.engine import create_engine, transaction
-from venn_admit.service.store.decisions import monitors
-from venn_admit.service.store.decisions.monitors import CountedLabels
+from venn_admit.cli.steps import COMMANDS
+from venn_admit.core.monitoring.anytime.plan import Lamp
+from venn_admit.errors import DatabaseError, NotReadyError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.monitoring import monitor as flow
+from venn_admit.flows.monitoring.keep_watch import update_behind
+from venn_admit.flows.monitoring.monitor import update_monitor
+from venn_admit.flows.reporting.report import report
+from venn_admit.report.calibration.advice import advice
+from venn_admit.report.calibration.sections import TextTable
+from venn_admit.report.calibration.wording import sections
+from venn_admit.report.monitoring.contents import MonitorReport
+from venn_admit.report.monitoring.tables import verdict_lines
+from venn_admit.store.database.engine import create_engine, transaction
+from venn_admit.store.decisions import monitors
+from venn_admit.store.decisions.monitors import CountedLabels
 
 REPOSITORY = Path(__file__).parents[3]
 POINTS = 1200
@@ -56,8 +56,8 @@ WHERE
 """
 UPDATE = """
 import sys
-from venn_admit.service.flows.monitoring import monitor
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit.flows.monitoring import monitor
+from venn_admit.store.database.engine import create_engine
 monitor.STATE_DOCUMENTS = 100
 monitor.update_monitor(create_engine(sys.argv[1]), "reviews")
 """

@@ -10,7 +10,7 @@ from sqlalchemy import make_url
 
 from tests.conftest import fresh_database
 from tests.running import Bench, Golden
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit.store.database.engine import create_engine
 
 Make = Callable[..., None]
 

@@ -8,19 +8,19 @@ import pytest
 
 from tests.flows.removal.conftest import Make
 from tests.running import Bench, Golden, run_chunk
-from venn_admit.service.errors import Code, ConflictError, NotFoundError
-from venn_admit.service.flows.access.keys import Refusal, authenticate, create
-from venn_admit.service.flows.calibration.generations import create_generation, list_generations
-from venn_admit.service.flows.decisions.score_one import PointScorer
-from venn_admit.service.flows.exemplars.catalogue import find
-from venn_admit.service.flows.jobs.control import cancel
-from venn_admit.service.flows.removal import batches
-from venn_admit.service.flows.removal import delete as deleting
-from venn_admit.service.flows.removal.delete import Deleted, delete
-from venn_admit.service.flows.removal.forget import forget
-from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.store.database.tables import metadata
-from venn_admit.service.store.exemplars import deletion
+from venn_admit.errors import Code, ConflictError, NotFoundError
+from venn_admit.flows.access.keys import Refusal, authenticate, create
+from venn_admit.flows.calibration.generations import create_generation, list_generations
+from venn_admit.flows.decisions.score_one import PointScorer
+from venn_admit.flows.exemplars.catalogue import find
+from venn_admit.flows.jobs.control import cancel
+from venn_admit.flows.removal import batches
+from venn_admit.flows.removal import delete as deleting
+from venn_admit.flows.removal.delete import Deleted, delete
+from venn_admit.flows.removal.forget import forget
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.database.tables import metadata
+from venn_admit.store.exemplars import deletion
 
 TABLES = """
 SELECT relname AS name FROM pg_class

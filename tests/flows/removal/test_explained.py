@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.running import Bench, Golden
-from venn_admit.service.flows.decisions.replay import VIEW, ForgottenSince, Replayed, replay
-from venn_admit.service.flows.removal.forget import forget
-from venn_admit.service.payloads.decisions import replay_payload
+from venn_admit.flows.decisions.replay import VIEW, ForgottenSince, Replayed, replay
+from venn_admit.flows.removal.forget import forget
+from venn_admit.payloads.decisions import replay_payload
 
 
 def gone(bench: Bench, *ids: str) -> None:

@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import Connection, text
 
 from tests.running import Bench, Golden
-from venn_admit.service.flows.removal import answers, batches
-from venn_admit.service.flows.removal import forget as forgetting
-from venn_admit.service.flows.removal.forget import forget
-from venn_admit.service.flows.removal.one_generation import remove_from
-from venn_admit.service.store.access import idempotency
-from venn_admit.service.store.database.engine import transaction
+from venn_admit.flows.removal import answers, batches
+from venn_admit.flows.removal import forget as forgetting
+from venn_admit.flows.removal.forget import forget
+from venn_admit.flows.removal.one_generation import remove_from
+from venn_admit.store.access import idempotency
+from venn_admit.store.database.engine import transaction
 
 
 def keep(bench: Bench, name: str, answer: object) -> None:

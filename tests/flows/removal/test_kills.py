@@ -14,8 +14,8 @@ from tests.flows.removal.conftest import Make
 from tests.flows.removal.test_delete import contents
 from tests.flows.removal.test_forget import RESULTS, recalibrated, results
 from tests.running import Bench, Golden
-from venn_admit.service.flows.removal.delete import delete
-from venn_admit.service.flows.removal.forget import forget
+from venn_admit.flows.removal.delete import delete
+from venn_admit.flows.removal.forget import forget
 
 ROOT = Path(__file__).parents[3]
 # Batches are small, so that there are many transactions to be killed between or within.
@@ -24,9 +24,9 @@ PROGRAM = """
 import signal
 import sys
 from pathlib import Path
-from venn_admit.service.flows.removal import batches, delete, forget
-from venn_admit.service.store.database.engine import create_engine
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.flows.removal import batches, delete, forget
+from venn_admit.store.database.engine import create_engine
+from venn_admit.store.search.array_cache import ArrayCache
 
 engine, cache = create_engine(sys.argv[1]), ArrayCache(Path(sys.argv[2]))
 batches.BATCH = 10

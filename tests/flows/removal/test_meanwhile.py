@@ -10,25 +10,25 @@ from sqlalchemy import Connection
 
 from tests.running import Bench, ChunkLimits, Golden, chunk_ordinals, run_chunk
 from tests.workers.processes import wait_until
-from venn_admit.service.errors import Code, ConflictError, NotFoundError, OutdatedError
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.access.keys import asked_by
-from venn_admit.service.flows.calibration.generations import create_generation
-from venn_admit.service.flows.decisions import replay as replaying
-from venn_admit.service.flows.exemplars.ingest import store_scored
-from venn_admit.service.flows.jobs import control
-from venn_admit.service.flows.methods.registry import load_snapshot
-from venn_admit.service.flows.removal import batches
-from venn_admit.service.flows.removal import forget as forgetting
-from venn_admit.service.flows.removal.delete import delete
-from venn_admit.service.flows.removal.forget import Forgotten, forget
-from venn_admit.service.flows.removal.one_generation import remove_from
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.decisions import monitors
-from venn_admit.service.store.exemplars import classifiers, deletion, exemplars
-from venn_admit.service.store.search import array_cache
-from venn_admit.service.store.search.array_cache import ArrayCache
-from venn_admit.service.store.work import jobs
+from venn_admit.errors import Code, ConflictError, NotFoundError, OutdatedError
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.access.keys import asked_by
+from venn_admit.flows.calibration.generations import create_generation
+from venn_admit.flows.decisions import replay as replaying
+from venn_admit.flows.exemplars.ingest import store_scored
+from venn_admit.flows.jobs import control
+from venn_admit.flows.methods.registry import load_snapshot
+from venn_admit.flows.removal import batches
+from venn_admit.flows.removal import forget as forgetting
+from venn_admit.flows.removal.delete import delete
+from venn_admit.flows.removal.forget import Forgotten, forget
+from venn_admit.flows.removal.one_generation import remove_from
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.decisions import monitors
+from venn_admit.store.exemplars import classifiers, deletion, exemplars
+from venn_admit.store.search import array_cache
+from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.work import jobs
 
 
 def forgotten(bench: Bench, *ids: str, documents: tuple[str, ...] = ()) -> Forgotten:

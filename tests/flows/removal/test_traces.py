@@ -11,11 +11,11 @@ import numpy as np
 from sqlalchemy import text
 
 from tests.running import Bench, Golden
-from venn_admit.service.flows.calibration.generations import create_generation
-from venn_admit.service.flows.decisions.score_one import PointScorer
-from venn_admit.service.flows.removal.forget import forget
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.exemplars.forgotten import INSTEAD
+from venn_admit.flows.calibration.generations import create_generation
+from venn_admit.flows.decisions.score_one import PointScorer
+from venn_admit.flows.removal.forget import forget
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars.forgotten import INSTEAD
 
 ID, DOCUMENT, ATTRIBUTE = "person-7f3a", "letter-of-7f3a", "Dear 7f3a"
 COLUMNS = """

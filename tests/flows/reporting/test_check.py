@@ -9,10 +9,10 @@ from sqlalchemy import make_url, text
 
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Bench
-from venn_admit.service.flows.calibration.fit import request_fit
-from venn_admit.service.flows.removal.forget import forget
-from venn_admit.service.flows.reporting.check import Damage, check_database
-from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.flows.calibration.fit import request_fit
+from venn_admit.flows.removal.forget import forget
+from venn_admit.flows.reporting.check import Damage, check_database
+from venn_admit.store.database.engine import create_engine, transaction
 
 # What is done to the database, with foreign keys out of force as after a restore that failed, and what is found then.
 DAMAGES = {

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from tests.running import EXAMPLES, METHODS, Arrays, Bench
-from venn_admit.service.core.evaluation.tallies import Tally
-from venn_admit.service.errors import InvalidInputError, NotReadyError
-from venn_admit.service.files.output.exports import finite_json
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.reporting.evaluate import (
+from venn_admit.core.evaluation.tallies import Tally
+from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.files.output.exports import finite_json
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.reporting.evaluate import (
     EvaluationRequest,
     evaluate,
     request_evaluation_of_decisions,
     request_evaluation_of_source,
 )
-from venn_admit.service.report.evaluation.dataset import DatasetReport
-from venn_admit.service.report.evaluation.payload import report_payload
+from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.payload import report_payload
 
 HELD_OUT_ROWS = 16_000
 

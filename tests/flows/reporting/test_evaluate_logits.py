@@ -8,18 +8,18 @@ import numpy as np
 from tests.counting import traffic
 from tests.flows.logits import NAME, WITH_VECTORS, calibrated, exemplars, with_vectors
 from tests.running import Bench
-from venn_admit.service.files.output.exports import finite_json
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.reporting.evaluate import (
+from venn_admit.files.output.exports import finite_json
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.reporting.evaluate import (
     EvaluationRequest,
     evaluate,
     request_evaluation_of_decisions,
     request_evaluation_of_source,
 )
-from venn_admit.service.report.evaluation.dataset import DatasetReport
-from venn_admit.service.report.evaluation.glance import glance_table
-from venn_admit.service.report.evaluation.payload import report_payload
-from venn_admit.service.store.search.array_cache import ArrayCache
+from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.glance import glance_table
+from venn_admit.report.evaluation.payload import report_payload
+from venn_admit.store.search.array_cache import ArrayCache
 
 POINTS = 300
 OF_NETWORK = (

@@ -9,13 +9,13 @@ import pytest
 
 from tests.conftest import fresh_database
 from tests.running import EXAMPLES, METHODS, Bench, make_reviews
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.evaluation.tallies import Tally
-from venn_admit.service.files.sources import FileSource
-from venn_admit.service.flows.methods.venn_abers import judge
-from venn_admit.service.flows.reporting.evaluate import EvaluationRequest, evaluate, request_evaluation_of_source
-from venn_admit.service.report.evaluation.dataset import DatasetReport
-from venn_admit.service.store.database.engine import create_engine
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.evaluation.tallies import Tally
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.methods.venn_abers import judge
+from venn_admit.flows.reporting.evaluate import EvaluationRequest, evaluate, request_evaluation_of_source
+from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.store.database.engine import create_engine
 
 NAME, OWN = "reviews", "Venn-Abers network"
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from tests.running import Bench
-from venn_admit.service.flows.reporting.methods_table import MethodsTable, methods_table
+from venn_admit.flows.reporting.methods_table import MethodsTable, methods_table
 
 
 def table(edge: Bench) -> MethodsTable:

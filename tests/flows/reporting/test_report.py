@@ -5,22 +5,22 @@ import pytest
 from scipy.stats import ks_2samp
 
 from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS, Arrays, Bench, Golden
-from venn_admit.service.cli.steps import COMMANDS
-from venn_admit.service.core.monitoring.discrepancies import discrepancies_of_documents
-from venn_admit.service.core.monitoring.drift import kolmogorov_smirnov
-from venn_admit.service.core.types import KnnParameters, Reason, Split, TrainingEpoch
-from venn_admit.service.errors import NotFoundError, NotReadyError
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.exemplars.export import Export
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.flows.reporting.report import report as flow
-from venn_admit.service.report.calibration.advice import advice
-from venn_admit.service.report.calibration.bands.part import BandsPart
-from venn_admit.service.report.calibration.contents import Agreement, CalibrationReport
-from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.store.decisions import reports
-from venn_admit.service.store.exemplars import approximations, classifiers
-from venn_admit.service.store.exemplars.approximations import FitRecord
+from venn_admit.cli.steps import COMMANDS
+from venn_admit.core.monitoring.discrepancies import discrepancies_of_documents
+from venn_admit.core.monitoring.drift import kolmogorov_smirnov
+from venn_admit.core.types import KnnParameters, Reason, Split, TrainingEpoch
+from venn_admit.errors import NotFoundError, NotReadyError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.exemplars.export import Export
+from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.reporting.report import report as flow
+from venn_admit.report.calibration.advice import advice
+from venn_admit.report.calibration.bands.part import BandsPart
+from venn_admit.report.calibration.contents import Agreement, CalibrationReport
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.decisions import reports
+from venn_admit.store.exemplars import approximations, classifiers
+from venn_admit.store.exemplars.approximations import FitRecord
 
 COUNT = 600
 IDS = [f"tweet-{row}" for row in range(COUNT)]

@@ -14,16 +14,16 @@ from scipy.stats import ks_2samp
 from tests.flows.logits import ALPHA, CLASSES, NAME, calibrated, exemplars, make, prepared
 from tests.report.pages.test_evaluation import Page
 from tests.running import Arrays, Bench
-from venn_admit.service.cli.steps import COMMANDS
-from venn_admit.service.core.types import KnnParameters, Reason
-from venn_admit.service.flows.reporting.folders import write_calibration_report
-from venn_admit.service.flows.reporting.report import report as flow
-from venn_admit.service.report.calibration.advice import advice
-from venn_admit.service.report.calibration.cells.part import CellsPart
-from venn_admit.service.report.calibration.contents import CalibrationReport
-from venn_admit.service.report.calibration.payload import calibration_payload
-from venn_admit.service.report.calibration.sections import TextTable
-from venn_admit.service.report.calibration.wording import advice_text, sections, settings_text
+from venn_admit.cli.steps import COMMANDS
+from venn_admit.core.types import KnnParameters, Reason
+from venn_admit.flows.reporting.folders import write_calibration_report
+from venn_admit.flows.reporting.report import report as flow
+from venn_admit.report.calibration.advice import advice
+from venn_admit.report.calibration.cells.part import CellsPart
+from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.payload import calibration_payload
+from venn_admit.report.calibration.sections import TextTable
+from venn_admit.report.calibration.wording import advice_text, sections, settings_text
 
 COUNT = 400
 

@@ -9,12 +9,12 @@ from sqlalchemy import text
 from tests.cli.program import contents
 from tests.flows.decisions.test_venn_abers import RELIABILITY
 from tests.running import Bench
-from venn_admit.service.core.types import CalibratorSettings
-from venn_admit.service.errors import InvalidInputError, NotFoundError, NotReadyError, OutdatedError
-from venn_admit.service.flows.calibration.compare import compare
-from venn_admit.service.flows.reporting.what_if_settings import MOST_VALUES, what_if_settings
-from venn_admit.service.report.what_if.contents import SettingsTried
-from venn_admit.service.store.database.engine import transaction
+from venn_admit.core.types import CalibratorSettings
+from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError, OutdatedError
+from venn_admit.flows.calibration.compare import compare
+from venn_admit.flows.reporting.what_if_settings import MOST_VALUES, what_if_settings
+from venn_admit.report.what_if.contents import SettingsTried
+from venn_admit.store.database.engine import transaction
 
 ALPHAS = [Decimal("0.05"), Decimal("0.2")]
 

@@ -11,21 +11,21 @@ from sqlalchemy import text
 from tests.cli.program import contents
 from tests.flows.decisions.test_venn_abers import RELIABILITY
 from tests.running import EXAMPLES, Bench, Golden, make_reviews
-from venn_admit.service.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
-from venn_admit.service.core.types import Approximation, CalibrationPoints, Reason
-from venn_admit.service.errors import InvalidInputError, NotFoundError, NotReadyError, OutdatedError
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.flows.methods.method import PointsToDecide
-from venn_admit.service.flows.methods.venn_abers.make import MadeByAbers
-from venn_admit.service.flows.methods.venn_admit.make import MadeByAdmit
-from venn_admit.service.flows.reporting.other_training import MOST_CHANGES, other_training
-from venn_admit.service.flows.reporting.what_if_training import Following, follow, what_if_training
-from venn_admit.service.report.what_if.contents import Flip, TrainingEffects
-from venn_admit.service.store.calibrations import calibrations, certificates, score_choices, steps
-from venn_admit.service.store.calibrations.calibration_points import open_rows
-from venn_admit.service.store.database.engine import consistent_view, create_engine
-from venn_admit.service.store.exemplars import classifiers, exemplars
+from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, changed_rows
+from venn_admit.core.types import Approximation, CalibrationPoints, Reason
+from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError, OutdatedError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.methods.method import PointsToDecide
+from venn_admit.flows.methods.venn_abers.make import MadeByAbers
+from venn_admit.flows.methods.venn_admit.make import MadeByAdmit
+from venn_admit.flows.reporting.other_training import MOST_CHANGES, other_training
+from venn_admit.flows.reporting.what_if_training import Following, follow, what_if_training
+from venn_admit.report.what_if.contents import Flip, TrainingEffects
+from venn_admit.store.calibrations import calibrations, certificates, score_choices, steps
+from venn_admit.store.calibrations.calibration_points import open_rows
+from venn_admit.store.database.engine import consistent_view, create_engine
+from venn_admit.store.exemplars import classifiers, exemplars
 
 BUDGET = 64 << 20
 METHODS = ("venn-admit", "venn-abers")

@@ -14,9 +14,9 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 from tests.report.samples import ALPHA, SCRIPTS, made_points
-from venn_admit.service.core.evaluation.tallies import MINIMUM_TO_JUDGE, Verdict
-from venn_admit.service.report.charts import fonts
-from venn_admit.service.report.charts.charts import (
+from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, Verdict
+from venn_admit.report.charts import fonts
+from venn_admit.report.charts.charts import (
     CHARTS,
     coverage_figure,
     heatmap_figure,
@@ -27,10 +27,10 @@ from venn_admit.service.report.charts.charts import (
     save_png,
     to_svg,
 )
-from venn_admit.service.report.charts.fonts import PAGE_FONTS, with_drawable_names
-from venn_admit.service.report.evaluation.dataset import DatasetReport, build_dataset_report
-from venn_admit.service.report.evaluation.glance import methods_that_matter
-from venn_admit.service.report.evaluation.wording import share_text
+from venn_admit.report.charts.fonts import PAGE_FONTS, with_drawable_names
+from venn_admit.report.evaluation.dataset import DatasetReport, build_dataset_report
+from venn_admit.report.evaluation.glance import methods_that_matter
+from venn_admit.report.evaluation.wording import share_text
 
 Build = Callable[[list[tuple[int, int, int]]], DatasetReport]
 

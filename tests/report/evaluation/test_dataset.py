@@ -8,11 +8,11 @@ import pytest
 
 from tests.report.samples import ALPHA, abers_points, golden_points, made_points
 from tests.running import METHODS
-from venn_admit.service.core.evaluation.points import KNN, WEIGHTED_ADMIT
-from venn_admit.service.core.evaluation.tallies import Tally, Verdict
-from venn_admit.service.errors import InvalidInputError
-from venn_admit.service.report.evaluation.dataset import DatasetReport, build_dataset_report
-from venn_admit.service.report.evaluation.verdicts import (
+from venn_admit.core.evaluation.points import KNN, WEIGHTED_ADMIT
+from venn_admit.core.evaluation.tallies import Tally, Verdict
+from venn_admit.errors import InvalidInputError
+from venn_admit.report.evaluation.dataset import DatasetReport, build_dataset_report
+from venn_admit.report.evaluation.verdicts import (
     answer,
     class_gap,
     class_verdicts,
@@ -20,7 +20,7 @@ from venn_admit.service.report.evaluation.verdicts import (
     overall_verdict,
     settling,
 )
-from venn_admit.service.report.evaluation.wording import (
+from venn_admit.report.evaluation.wording import (
     accuracy_note,
     extent,
     hidden_classes,

@@ -9,13 +9,13 @@ from math import inf
 import pytest
 
 from tests.report.samples import ALPHA, HOSTILE_NAMES, PARAMETERS
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.evaluation.measures import ClassTallies
-from venn_admit.service.core.evaluation.tallies import Tally
-from venn_admit.service.files.output.exports import finite_json
-from venn_admit.service.report.evaluation.dataset import DatasetReport
-from venn_admit.service.report.evaluation.evaluated import EvaluatedCalibration, settings_of_bands
-from venn_admit.service.report.evaluation.payload import report_payload
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.evaluation.measures import ClassTallies
+from venn_admit.core.evaluation.tallies import Tally
+from venn_admit.files.output.exports import finite_json
+from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.evaluated import EvaluatedCalibration, settings_of_bands
+from venn_admit.report.evaluation.payload import report_payload
 
 KINDS = ("per_true_class", "per_predicted_class", "all")
 

@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 from matplotlib.table import Table
 from rich.console import Console
 
-from venn_admit.service.report.charts.drawn_tables import draw_table
-from venn_admit.service.report.evaluation.dataset import DatasetReport
-from venn_admit.service.report.evaluation.table import Cell, EvaluationTable
-from venn_admit.service.report.evaluation.tables import evaluation_tables
-from venn_admit.service.report.evaluation.terminal import table_view
-from venn_admit.service.report.evaluation.wording import note_text
-from venn_admit.service.report.pages.evaluation import render_page
+from venn_admit.report.charts.drawn_tables import draw_table
+from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.table import Cell, EvaluationTable
+from venn_admit.report.evaluation.tables import evaluation_tables
+from venn_admit.report.evaluation.terminal import table_view
+from venn_admit.report.evaluation.wording import note_text
+from venn_admit.report.pages.evaluation import render_page
 
 REPORTS = ["compared", "selective", "by_abers", "of_few_documents", "hostile", "ten_classes", "many_scripts"]
 

@@ -7,12 +7,12 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from venn_admit.service.core.evaluation.points import WEIGHTED_ADMIT
-from venn_admit.service.core.evaluation.tallies import Tally
-from venn_admit.service.report.evaluation.dataset import DatasetReport
-from venn_admit.service.report.evaluation.terminal import report_tables
-from venn_admit.service.report.evaluation.verdicts import CANNOT_TELL_NOTE, answer, class_gap, headline
-from venn_admit.service.report.evaluation.wording import (
+from venn_admit.core.evaluation.points import WEIGHTED_ADMIT
+from venn_admit.core.evaluation.tallies import Tally
+from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.terminal import report_tables
+from venn_admit.report.evaluation.verdicts import CANNOT_TELL_NOTE, answer, class_gap, headline
+from venn_admit.report.evaluation.wording import (
     MARKS,
     interval_text,
     share_text,

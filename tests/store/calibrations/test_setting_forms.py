@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from venn_admit.service.core.calibrators.venn_abers.settings import VennAbersSettings, make_venn_abers_settings
-from venn_admit.service.store.calibrations.setting_forms import setting_columns, settings_digest, settings_of
+from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings, make_venn_abers_settings
+from venn_admit.store.calibrations.setting_forms import setting_columns, settings_digest, settings_of
 
 CERTIFIED: dict[str, Any] = {"certify": ["true", "predicted"], "confidence": Decimal("0.90"), "test": "asymptotic"}
 

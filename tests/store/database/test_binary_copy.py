@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests.conftest import fresh_database
-from venn_admit.service.errors import DatabaseError
-from venn_admit.service.store.database.binary_copy import (
+from venn_admit.errors import DatabaseError
+from venn_admit.store.database.binary_copy import (
     BOOL,
     BYTEA,
     FLOAT8,
@@ -35,7 +35,7 @@ from venn_admit.service.store.database.binary_copy import (
     driver_cursor,
     encode_rows,
 )
-from venn_admit.service.store.database.engine import connect, create_engine
+from venn_admit.store.database.engine import connect, create_engine
 
 WIDTH = 3
 BITS = 11  # more than a byte

@@ -14,10 +14,10 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, Engine, event, make_url, text
 
-from venn_admit.service.errors import ConflictError, DatabaseError, InvalidInputError
-from venn_admit.service.store.calibrations import calibration_points
-from venn_admit.service.store.database import engine as database_engine
-from venn_admit.service.store.database.engine import (
+from venn_admit.errors import ConflictError, DatabaseError, InvalidInputError
+from venn_admit.store.calibrations import calibration_points
+from venn_admit.store.database import engine as database_engine
+from venn_admit.store.database.engine import (
     _problem_of_server,
     check_server,
     connect,
@@ -25,8 +25,8 @@ from venn_admit.service.store.database.engine import (
     database_url,
     transaction,
 )
-from venn_admit.service.store.decisions import job_removal
-from venn_admit.service.store.embedded.users import stop_embedded
+from venn_admit.store.decisions import job_removal
+from venn_admit.store.embedded.users import stop_embedded
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def test_all_connections_in_use_is_told(engine: Engine, monkeypatch: pytest.Monk
 FORK = """
 import os, sys
 from sqlalchemy import text
-from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.store.database.engine import create_engine, transaction
 engine = create_engine(sys.argv[1])
 def say_who_serves():
     with transaction(engine) as connection:
@@ -241,7 +241,7 @@ def test_the_server_at_hand_serves(engine: Engine) -> None:
 
 
 def test_a_server_with_an_old_pgvector_is_refused_by_name(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("venn_admit.service.store.database.engine.MINIMAL_PGVECTOR", (1000,))
+    monkeypatch.setattr("venn_admit.store.database.engine.MINIMAL_PGVECTOR", (1000,))
     with (
         connect(engine) as connection,
         pytest.raises(DatabaseError, match=rf"/{engine.url.database}.* cannot be used: its pgvector is "),

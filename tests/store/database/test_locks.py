@@ -6,8 +6,9 @@ from importlib.resources import files
 from pathlib import Path
 
 import venn_admit
-from venn_admit.service.resources import bundled_folder
-from venn_admit.service.store.database.locks import ONE_KEY, TWO_KEYS
+import venn_admit_workers
+from venn_admit.resources import bundled_folder
+from venn_admit.store.database.locks import ONE_KEY, TWO_KEYS
 
 CALL = re.compile(r"\bpg_(?:try_)?advisory_(?:xact_)?(?:un)?lock(?:_shared)?\(")
 # As the view pg_locks has the first of two keys.
@@ -16,7 +17,7 @@ HELD = re.compile(r"\bclassid = (\d+)")
 
 def sources() -> Iterator[Path]:
     package = Path(venn_admit.__file__).parent
-    for folder in (package / "service", package / "workers", bundled_folder("migrations")):
+    for folder in (package, Path(venn_admit_workers.__file__).parent, bundled_folder("migrations")):
         assert folder.is_dir()
         for suffix in ("py", "sql"):
             yield from folder.resolve().rglob(f"*.{suffix}")
@@ -50,6 +51,6 @@ def test_each_is_listed() -> None:
 
 
 def test_those_looked_for_are_listed() -> None:
-    held = HELD.findall(files("venn_admit.service.store").joinpath("sql", "jobs.sql").read_text("utf-8"))
+    held = HELD.findall(files("venn_admit.store").joinpath("sql", "jobs.sql").read_text("utf-8"))
     assert held
     assert {int(key) for key in held} <= set(TWO_KEYS)

@@ -10,16 +10,16 @@ from sqlalchemy import Engine, make_url, text
 from tests.conftest import administration, fresh_database
 from tests.roles import RELATIONS, as_role
 from tests.running import Bench, Golden
-from venn_admit.service.errors import DatabaseError, NotFoundError
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.access.keys import create
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.flows.monitoring.monitor import update_monitor
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.database.roles import Group, grant
-from venn_admit.service.store.database.schema import upgrade
-from venn_admit.service.store.embedded.users import start_embedded
+from venn_admit.errors import DatabaseError, NotFoundError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.access.keys import create
+from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.monitoring.monitor import update_monitor
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.database.roles import Group, grant
+from venn_admit.store.database.schema import upgrade
+from venn_admit.store.embedded.users import start_embedded
 
 FUNCTIONS = """
 SELECT proname AS name, array(SELECT format_type(unnest(proargtypes), NULL)) AS arguments

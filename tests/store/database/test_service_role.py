@@ -9,15 +9,15 @@ from sqlalchemy import Engine, text
 from tests.conftest import administration
 from tests.roles import RELATIONS, as_role
 from tests.running import Bench, Golden
-from venn_admit.service.errors import DatabaseError
-from venn_admit.service.files.label_sources import LabelFile
-from venn_admit.service.flows.decisions.replay import replay
-from venn_admit.service.flows.exemplars.label import label
-from venn_admit.service.flows.monitoring.monitor import update_monitor
-from venn_admit.service.flows.removal.delete import delete
-from venn_admit.service.flows.removal.forget import forget
-from venn_admit.service.store.database.engine import transaction
-from venn_admit.service.store.database.roles import Group, grant
+from venn_admit.errors import DatabaseError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.monitoring.monitor import update_monitor
+from venn_admit.flows.removal.delete import delete
+from venn_admit.flows.removal.forget import forget
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.database.roles import Group, grant
 
 # What a member of the role changes rows of: every table except these.
 ONLY_READ = {"venn_admit.alembic_version"}

@@ -3,8 +3,8 @@
 from sqlalchemy import Engine, text
 
 from tests.store.exemplars.test_exemplars import make_classifier
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.exemplars import exemplars
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars import exemplars
 
 ROWS = 10_000
 INSERTED = f"""

@@ -19,9 +19,9 @@ import psutil
 import psycopg
 import pytest
 
-from venn_admit.service.errors import DatabaseError
-from venn_admit.service.store.embedded.access import SYSTEM_USER, server_user
-from venn_admit.service.store.embedded.users import start_embedded, start_embedded_again, stop_embedded
+from venn_admit.errors import DatabaseError
+from venn_admit.store.embedded.access import SYSTEM_USER, server_user
+from venn_admit.store.embedded.users import start_embedded, start_embedded_again, stop_embedded
 
 REPOSITORY = Path(__file__).parents[3]
 PATIENCE_SECONDS = 300
@@ -29,7 +29,7 @@ PATIENCE_SECONDS = 300
 USE_UNTIL_CLOSED = """
 import sys
 from pathlib import Path
-from venn_admit.service.store.embedded.users import start_embedded
+from venn_admit.store.embedded.users import start_embedded
 print(start_embedded(Path(sys.argv[1])), flush=True)
 sys.stdin.read()
 """
@@ -38,7 +38,7 @@ sys.stdin.read()
 FORK = """
 import os, sys
 from pathlib import Path
-from venn_admit.service.store.embedded.users import start_embedded
+from venn_admit.store.embedded.users import start_embedded
 url = start_embedded(Path(sys.argv[1]))
 child = os.fork()
 if child == 0:
@@ -227,7 +227,7 @@ def test_a_server_that_died_is_started_again_for_its_users_only(
         start_embedded_again(home)
     assert str(second.value) == str(first.value)
     assert log.read_bytes() == said, "it was tried again at once"
-    monkeypatch.setattr("venn_admit.service.store.embedded.users._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("venn_admit.store.embedded.users._PAUSE_SECONDS", 0.0)
     start_embedded_again(home)
     assert query(url, "SELECT 1") == 1
     assert [message for message in caplog.messages if "it was started again" in message] == caplog.messages
@@ -312,7 +312,7 @@ def test_a_home_that_cannot_be_written_is_named(home: Path, monkeypatch: pytest.
     def open_on_a_read_only_file_system(_home: Path) -> int:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr("venn_admit.service.store.embedded.users._share", open_on_a_read_only_file_system)
+    monkeypatch.setattr("venn_admit.store.embedded.users._share", open_on_a_read_only_file_system)
     assert f"{home}: {os.strerror(errno.EROFS)}; set VENN_ADMIT_HOME" in refusal(home)
 
 
@@ -357,7 +357,7 @@ def test_a_start_that_fails_names_the_log_and_what_it_says(home: Path, capfd: py
 
 
 def test_an_initialisation_that_fails_says_why(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("venn_admit.service.store.embedded.server._LOCALE", "xx_XX")
+    monkeypatch.setattr("venn_admit.store.embedded.server._LOCALE", "xx_XX")
     assert "did not start: initdb: error: invalid locale" in refusal(home)
     assert not (home / "postgres").exists()
 

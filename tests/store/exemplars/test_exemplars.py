@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from venn_admit.service.core.content import content_digests
-from venn_admit.service.core.types import Float32Array, Split
-from venn_admit.service.errors import ConflictError, DatabaseError
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.exemplars import classifiers, exemplars, support
-from venn_admit.service.store.exemplars.classifiers import Classifier
-from venn_admit.service.store.exemplars.exemplars import IncomingExemplars, StoredExemplars
+from venn_admit.core.content import content_digests
+from venn_admit.core.types import Float32Array, Split
+from venn_admit.errors import ConflictError, DatabaseError
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars import classifiers, exemplars, support
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.exemplars.exemplars import IncomingExemplars, StoredExemplars
 
 DIMENSION = 3
 

@@ -9,13 +9,13 @@ import pytest
 from sqlalchemy import Engine, event, text
 
 from tests.store.search.test_nearest import make_classifier, store_support
-from venn_admit.service.core.neighbours.search import exact_neighbours
-from venn_admit.service.core.types import Float32Array
-from venn_admit.service.errors import ConflictError, InvalidInputError, NotFoundError, NotReadyError
-from venn_admit.service.store.database.engine import connect, create_engine, transaction
-from venn_admit.service.store.search import hnsw
-from venn_admit.service.store.search.hnsw import DIMENSION_LIMIT
-from venn_admit.service.store.search.nearest import exact_nearest, hnsw_nearest
+from venn_admit.core.neighbours.search import exact_neighbours
+from venn_admit.core.types import Float32Array
+from venn_admit.errors import ConflictError, InvalidInputError, NotFoundError, NotReadyError
+from venn_admit.store.database.engine import connect, create_engine, transaction
+from venn_admit.store.search import hnsw
+from venn_admit.store.search.hnsw import DIMENSION_LIMIT
+from venn_admit.store.search.nearest import exact_nearest, hnsw_nearest
 
 ROWS, DIMENSION, K = 3000, 24, 10
 

@@ -9,14 +9,14 @@ from sqlalchemy import Connection, Engine, text
 
 from tests.running import Golden
 from tests.store.exemplars.test_exemplars import rows, store
-from venn_admit.service.core.neighbours.search import exact_neighbours
-from venn_admit.service.core.types import Float32Array, IntArray, Split
-from venn_admit.service.errors import InvalidInputError, NotReadyError
-from venn_admit.service.store.database.engine import connect, transaction
-from venn_admit.service.store.exemplars import classifiers
-from venn_admit.service.store.exemplars.classifiers import Classifier
-from venn_admit.service.store.exemplars.support import renew
-from venn_admit.service.store.search.nearest import MARGIN, NearestExemplars, exact_nearest
+from venn_admit.core.neighbours.search import exact_neighbours
+from venn_admit.core.types import Float32Array, IntArray, Split
+from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.exemplars.support import renew
+from venn_admit.store.search.nearest import MARGIN, NearestExemplars, exact_nearest
 
 
 @pytest.fixture(scope="module")

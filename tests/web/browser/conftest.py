@@ -18,11 +18,11 @@ from tests.cli.conftest import calibrated, copied, files, ingested
 from tests.cli.program import Program
 from tests.files.samples import Columns
 from tests.web.conftest import scored
-from venn_admit.service.flows.access.keys import create
-from venn_admit.service.runtime import Runtime
-from venn_admit.service.settings import Settings
-from venn_admit.service.store.access.keys import Scope
-from venn_admit.service.web.site import create_site
+from venn_admit.flows.access.keys import create
+from venn_admit.runtime.settings import Settings
+from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.access.keys import Scope
+from venn_admit.web.site import create_site
 
 __all__ = ["calibrated", "files", "ingested", "scored"]
 

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from tests.cli import samples
 from tests.web.browser.conftest import FAR, LOGITS_ONLY, WIDE, Site, Visit, sign_in, visit
-from venn_admit.service.store.database.engine import create_engine, transaction
+from venn_admit.store.database.engine import create_engine, transaction
 
 pytestmark = pytest.mark.browser
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, ViewportSize
 
 from tests.cli.samples import NAME, SCORED_ROWS
 from tests.web.browser.conftest import LOGITS_ONLY, PHONE, WIDE, Site, sign_in, visit
-from venn_admit.service.web.site import ROUTERS
+from venn_admit.web.site import ROUTERS
 
 SCREENSHOTS = "VENN_ADMIT_TEST_SCREENSHOTS"
 OWN, BARE = f"/classifiers/{NAME}", f"/classifiers/{quote(LOGITS_ONLY)}"

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from venn_admit.service.core.calibrators.certified.points import CertificatePoints
-from venn_admit.service.core.types import FloatArray, IntArray
+from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.types import FloatArray, IntArray
 
 
 def points_of(p0: FloatArray, predicted: IntArray, label: IntArray, *, size: int = 1) -> CertificatePoints:

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.calibrators.certified.laws import graded_points, points_of
-from venn_admit.service.core.calibrators.certified import tallies
-from venn_admit.service.core.calibrators.certified.certificate import Certificate, from_document, to_document
-from venn_admit.service.core.calibrators.certified.certify import certify
-from venn_admit.service.core.calibrators.certified.hypothesis_tests import DocumentTest
-from venn_admit.service.core.calibrators.certified.points import CertificatePoints
-from venn_admit.service.core.calibrators.certified.policies import admit
-from venn_admit.service.core.calibrators.certified.tallies import ClassKind
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.calibrators.certified import tallies
+from venn_admit.core.calibrators.certified.certificate import Certificate, from_document, to_document
+from venn_admit.core.calibrators.certified.certify import certify
+from venn_admit.core.calibrators.certified.hypothesis_tests import DocumentTest
+from venn_admit.core.calibrators.certified.points import CertificatePoints
+from venn_admit.core.calibrators.certified.policies import admit
+from venn_admit.core.calibrators.certified.tallies import ClassKind
+from venn_admit.errors import InvalidInputError
 
 TENTH = Decimal("0.1")
 BOTH = tuple(ClassKind)

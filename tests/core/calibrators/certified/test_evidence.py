@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from venn_admit.service.core.calibrators.certified.betting import betting_p_values
-from venn_admit.service.core.calibrators.certified.evidence import POWER, Evidence, documents_needed
-from venn_admit.service.core.calibrators.certified.hypothesis_tests import boundary_deviation
-from venn_admit.service.core.types import FloatArray
+from venn_admit.core.calibrators.certified.betting import betting_p_values
+from venn_admit.core.calibrators.certified.evidence import POWER, Evidence, documents_needed
+from venn_admit.core.calibrators.certified.hypothesis_tests import boundary_deviation
+from venn_admit.core.types import FloatArray
 
 LEVEL, ALPHA = 0.05, 0.1
 

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from venn_admit.service.core.calibrators.certified.betting import betting_p_values
-from venn_admit.service.core.calibrators.certified.hypothesis_tests import (
+from venn_admit.core.calibrators.certified.betting import betting_p_values
+from venn_admit.core.calibrators.certified.hypothesis_tests import (
     DocumentTest,
     binomial_tail,
     class_p_values,
     document_variance,
     largest_excess,
 )
-from venn_admit.service.core.types import FloatArray, IntArray
+from venn_admit.core.types import FloatArray, IntArray
 
 ALPHA = 0.1
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints
-from venn_admit.service.core.types import BoolArray, FloatArray, IntArray
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints
+from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 
 def isotonic_value(

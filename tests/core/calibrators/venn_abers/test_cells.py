@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.calibrators.venn_abers.isotonic import Case, bounds_of, cases, draw_points
-from venn_admit.service.core.calibrators.venn_abers.cells import Bounds, CellPoints, VennAbersIndex, bounds_at_step
-from venn_admit.service.core.types import BoolArray, FloatArray
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellPoints, VennAbersIndex, bounds_at_step
+from venn_admit.core.types import BoolArray, FloatArray
+from venn_admit.errors import InvalidInputError
 
 SEEDS = st.integers(0, 2**32 - 1)
 

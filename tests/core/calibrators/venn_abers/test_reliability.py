@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from tests.core.calibrators.venn_abers.test_scores import made_up
-from venn_admit.service.core.approximation.knn import network_prediction
-from venn_admit.service.core.calibrators.venn_abers.logistic import fit_logistic, row_order
-from venn_admit.service.core.calibrators.venn_abers.reliability import (
+from venn_admit.core.approximation.knn import network_prediction
+from venn_admit.core.calibrators.venn_abers.logistic import fit_logistic, row_order
+from venn_admit.core.calibrators.venn_abers.reliability import (
     ReliabilityModel,
     fit_reliability,
     reliability_score,
 )
-from venn_admit.service.core.calibrators.venn_abers.scores import network_score
-from venn_admit.service.core.types import Approximation, BoolArray, Float32Array, FloatArray, IntArray
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.calibrators.venn_abers.scores import network_score
+from venn_admit.core.types import Approximation, BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.errors import InvalidInputError
 
 NEIGHBOURS = 5
 

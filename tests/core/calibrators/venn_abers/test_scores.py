@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venn_admit.service.core.approximation.knn import softmax
-from venn_admit.service.core.calibrators.venn_abers.scores import FEATURES, network_score, reliability_features
-from venn_admit.service.core.types import Approximation, Float32Array
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.approximation.knn import softmax
+from venn_admit.core.calibrators.venn_abers.scores import FEATURES, network_score, reliability_features
+from venn_admit.core.types import Approximation, Float32Array
+from venn_admit.errors import InvalidInputError
 
 
 def made_up(seed: int, count: int, class_count: int, neighbour_count: int) -> tuple[Float32Array, Approximation]:

@@ -4,11 +4,11 @@ from decimal import Decimal
 
 import pytest
 
-from venn_admit.service.core.calibrators.certified.certification import Certification
-from venn_admit.service.core.calibrators.certified.hypothesis_tests import DocumentTest
-from venn_admit.service.core.calibrators.certified.tallies import ClassKind
-from venn_admit.service.core.calibrators.venn_abers.settings import make_venn_abers_settings
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.calibrators.certified.certification import Certification
+from venn_admit.core.calibrators.certified.hypothesis_tests import DocumentTest
+from venn_admit.core.calibrators.certified.tallies import ClassKind
+from venn_admit.core.calibrators.venn_abers.settings import make_venn_abers_settings
+from venn_admit.errors import InvalidInputError
 
 
 def test_no_certificate_is_asked_for_by_default() -> None:

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from venn_admit.service.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex, bins_of
-from venn_admit.service.core.calibrators.venn_abers.reliability import scored_points
-from venn_admit.service.core.calibrators.venn_abers.scores import network_score
-from venn_admit.service.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
-from venn_admit.service.core.content import content_digests
-from venn_admit.service.core.types import NO_MATCH_COUNT
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex, bins_of
+from venn_admit.core.calibrators.venn_abers.reliability import scored_points
+from venn_admit.core.calibrators.venn_abers.scores import network_score
+from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, make_venn_abers_settings
+from venn_admit.core.content import content_digests
+from venn_admit.core.types import NO_MATCH_COUNT
+from venn_admit.errors import InvalidInputError
 
 LOGITS = np.random.default_rng(5).normal(size=(60, 3)).astype(np.float32)
 

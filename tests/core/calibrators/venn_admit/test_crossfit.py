@@ -9,11 +9,11 @@ import pytest
 
 from tests import reference
 from tests.core.scenarios import make_labels, reordered, with_labels
-from venn_admit.service.core.approximation.knn import softmax
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_admit.crossfit import PointsLocalizer, crossfitted_lower
-from venn_admit.service.core.types import Approximation, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
-from venn_admit.service.errors import NotReadyError
+from venn_admit.core.approximation.knn import softmax
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer, crossfitted_lower
+from venn_admit.core.types import Approximation, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from venn_admit.errors import NotReadyError
 
 C, K = 3, 5
 KAPPAS = (12, 6, 1)

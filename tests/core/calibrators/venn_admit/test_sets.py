@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from tests import reference
 from tests.core.scenarios import Scenario, admit_index, make_view, reordered, scenarios, sets_of, with_labels
-from venn_admit.service.core import memory
-from venn_admit.service.core.approximation.knn import softmax
-from venn_admit.service.core.calibrators.settings import make_settings
-from venn_admit.service.core.calibrators.venn_admit import sets as admit
-from venn_admit.service.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
-from venn_admit.service.core.conformal import conformal_rank
-from venn_admit.service.core.types import AdmitSets, Approximation
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core import memory
+from venn_admit.core.approximation.knn import softmax
+from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.calibrators.venn_admit import sets as admit
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
+from venn_admit.core.conformal import conformal_rank
+from venn_admit.core.types import AdmitSets, Approximation
+from venn_admit.errors import InvalidInputError
 
 ALPHAS = st.decimals("0.000001", "0.999999", places=6)
 

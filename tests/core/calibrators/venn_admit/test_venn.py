@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests import reference
 from tests.core.scenarios import Scenario, admit_index, reordered, scenarios, sets_of
-from venn_admit.service.core.calibrators.venn_admit.venn import Categories, VennIndex, select, venn_probabilities
-from venn_admit.service.core.types import AdmitSets, FloatArray, IntArray, Reason, VennProbabilities
-from venn_admit.service.errors import InvalidInputError
+from venn_admit.core.calibrators.venn_admit.venn import Categories, VennIndex, select, venn_probabilities
+from venn_admit.core.types import AdmitSets, FloatArray, IntArray, Reason, VennProbabilities
+from venn_admit.errors import InvalidInputError
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from venn_admit.service.core.monitoring.anytime.documents import LabelledPoints
+from venn_admit.core.monitoring.anytime.documents import LabelledPoints
 
 CLASSES = 2
 ALPHA = Decimal("0.1")

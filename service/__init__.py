@@ -1,1 +1,0 @@
-"""The calibration service: its mathematics, store, use cases and shells."""

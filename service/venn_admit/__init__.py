@@ -1,0 +1,139 @@
+"""Admit or reject each prediction of a classifier, so that the admitted ones of every class hold a target accuracy.
+
+    import venn_admit
+
+    with venn_admit.connect() as connection:
+        classifier = connection.create("reviews", ["negative", "positive"], dimension=128)
+        classifier.ingest(vectors=train_r, logits=train_f, labels=train_y, split="train")
+        classifier.ingest(vectors=held_r, logits=held_f, labels=held_y)
+        classifier.fit()
+        classifier.calibrate(kappa=100)
+        decisions = classifier.score(vectors=new_r, logits=new_f)  # a pyarrow.Table, a row for each of yours
+
+Everything runs in this process, on the Postgres that comes with the package or on a server, and is the same as what the
+command `venn-admit` does. The modules of this package and of
+`venn_admit_workers` are the program itself and no interface.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from venn_admit.errors import (
+        AlarmError,
+        BrokerError,
+        ConflictError,
+        DatabaseError,
+        InvalidInputError,
+        JobError,
+        NotFoundError,
+        NotReadyError,
+        OutdatedError,
+        VennAdmitError,
+    )
+    from venn_admit.interface.certificates import Certificate, CertifiedClass
+    from venn_admit.interface.classifier import Classifier
+    from venn_admit.interface.connection import Connection, connect
+    from venn_admit.interface.examples import example_data, example_texts
+    from venn_admit.interface.hooks.hook import Hook, hook
+    from venn_admit.interface.hooks.outputs import HookedBatches
+    from venn_admit.interface.results import (
+        Calibration,
+        ClassShare,
+        Comparison,
+        Decision,
+        Deletion,
+        Evaluation,
+        Fit,
+        Forgetting,
+        Ingestion,
+        Labelling,
+        Monitor,
+        Neighbour,
+        Report,
+        SettingOutcome,
+        SettingsWhatIf,
+        TrainingWhatIf,
+    )
+
+__version__ = "0.2.0"
+
+__all__ = [
+    "AlarmError",
+    "BrokerError",
+    "Calibration",
+    "Certificate",
+    "CertifiedClass",
+    "ClassShare",
+    "Classifier",
+    "Comparison",
+    "ConflictError",
+    "Connection",
+    "DatabaseError",
+    "Decision",
+    "Deletion",
+    "Evaluation",
+    "Fit",
+    "Forgetting",
+    "Hook",
+    "HookedBatches",
+    "Ingestion",
+    "InvalidInputError",
+    "JobError",
+    "Labelling",
+    "Monitor",
+    "Neighbour",
+    "NotFoundError",
+    "NotReadyError",
+    "OutdatedError",
+    "Report",
+    "SettingOutcome",
+    "SettingsWhatIf",
+    "TrainingWhatIf",
+    "VennAdmitError",
+    "connect",
+    "example_data",
+    "example_texts",
+    "hook",
+]
+
+_HOMES = {
+    "Certificate": "interface.certificates",
+    "CertifiedClass": "interface.certificates",
+    "Classifier": "interface.classifier",
+    "Connection": "interface.connection",
+    "connect": "interface.connection",
+    "example_data": "interface.examples",
+    "example_texts": "interface.examples",
+    "Hook": "interface.hooks.hook",
+    "hook": "interface.hooks.hook",
+    "HookedBatches": "interface.hooks.outputs",
+    **dict.fromkeys(
+        (
+            "Calibration",
+            "ClassShare",
+            "Comparison",
+            "Decision",
+            "Deletion",
+            "Evaluation",
+            "Fit",
+            "Forgetting",
+            "Ingestion",
+            "Labelling",
+            "Monitor",
+            "Neighbour",
+            "Report",
+            "SettingOutcome",
+            "SettingsWhatIf",
+            "TrainingWhatIf",
+        ),
+        "interface.results",
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used: the command line, which is below this package, starts faster without."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'errors')}"), name)

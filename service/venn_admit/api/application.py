@@ -1,0 +1,183 @@
+"""The HTTP application: its routes, what surrounds them, and its document."""
+
+import math
+import re
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from anyio import to_thread
+from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from starlette.routing import Match
+from starlette.types import Scope
+
+from venn_admit import __version__
+from venn_admit.api.events import JobEvents
+from venn_admit.api.headers import Surroundings
+from venn_admit.api.limits import BodyLimit
+from venn_admit.api.metrics import Metrics
+from venn_admit.api.models.common import LARGEST_KEY, InvalidValue, ProblemAnswer
+from venn_admit.api.problems import register_problems
+from venn_admit.api.routes import (
+    audit,
+    batches,
+    calibrations,
+    classifiers,
+    decisions,
+    exemplars,
+    fits,
+    generations,
+    jobs,
+    monitoring,
+    operation,
+    removal,
+    settings,
+)
+from venn_admit.api.routes.parts import problems
+from venn_admit.api.security.accepted import accepted_tokens
+from venn_admit.api.security.described import describe_guards
+from venn_admit.api.security.ledger import Ledger
+from venn_admit.api.security.rates import Concurrency, Rates
+from venn_admit.api.tracing import Tracing
+from venn_admit.api.uploads import Uploads
+from venn_admit.runtime.workspace import Runtime
+
+DOCUMENT = "/v1/openapi.json"
+ROUTERS = tuple(
+    part.routes
+    for part in (
+        classifiers,
+        generations,
+        settings,
+        removal,
+        calibrations,
+        fits,
+        decisions,
+        exemplars,
+        monitoring,
+        jobs,
+        batches,
+        operation,
+        audit,
+    )
+)
+_TITLE = "venn-admit"
+# What a route does is said before the first of these, and what else there is to say follows.
+_SUMMARY_END = re.compile(r"[.:;](?=\s|$)")
+_OF_FRAMEWORK = "Successful Response"
+_SUCCESS = {
+    "200": "What was asked for.",
+    "201": "It was made.",
+    "202": "It was accepted, and workers do it.",
+}
+_DESCRIPTION = """\
+May I act on this prediction? Every request except those of health shows a key, in the header `Authorization: Bearer
+KEY`; each route says which scope it needs, and each scope includes those before it: read, score, write, admin. Errors
+are application/problem+json (RFC 9457), with the codes and the words of the command line."""
+
+
+def document() -> dict[str, Any]:
+    """Return the OpenAPI document, which depends on nothing but the program."""
+    app = FastAPI()
+    for router in ROUTERS:
+        app.include_router(router)
+    found = get_openapi(
+        title=_TITLE,
+        version=__version__,
+        description=_DESCRIPTION,
+        routes=app.routes,
+        separate_input_output_schemas=False,
+    )
+    schemas = found["components"]["schemas"]
+    for model in (ProblemAnswer, InvalidValue):
+        schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        schema.pop("$defs", None)
+        schemas[model.__name__] = schema
+    of_bodies = {str(status): answer for status, answer in problems(408, 413, 415).items()}
+    for methods in found["paths"].values():
+        for method, described in methods.items():
+            described["summary"] = _SUMMARY_END.split(described["description"], maxsplit=1)[0]
+            for status, answer in described["responses"].items():
+                if answer["description"] == _OF_FRAMEWORK:
+                    answer["description"] = _SUCCESS[status]
+            if method != "get":
+                described["responses"].update(of_bodies)
+    _make_bounds_exact(found)
+    describe_guards(found, ROUTERS)
+    return found
+
+
+def _make_bounds_exact(part: Any) -> None:
+    """Write bounds of integers as integers: the framework keeps them as floats, and none is 2 ** 63 - 1."""
+    if isinstance(part, list):
+        for one in part:
+            _make_bounds_exact(one)
+    elif isinstance(part, dict):
+        for name, value in part.items():
+            if name in ("minimum", "maximum") and isinstance(value, float) and value.is_integer():
+                part[name] = min(int(value), LARGEST_KEY)
+            else:
+                _make_bounds_exact(value)
+
+
+def methods_at(scope: Scope, routers: Iterable[APIRouter] = ROUTERS) -> set[str]:
+    """Return the methods that the address of a request takes; the framework knows those of its first route alone."""
+    routes = (route for router in routers for route in router.routes if isinstance(route, APIRoute))
+    return {method for route in routes if route.matches(scope)[0] is not Match.NONE for method in route.methods or ()}
+
+
+class Application(FastAPI):
+    """FastAPI with a document that has our errors instead of the framework's."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the OpenAPI document."""
+        if self.openapi_schema is None:
+            self.openapi_schema = document()
+        return self.openapi_schema
+
+
+@asynccontextmanager
+async def _with_threads(app: FastAPI) -> AsyncIterator[None]:
+    """Let every request that is being answered have a thread.
+
+    They are more than the connections to the database: requests that last wait for workers, or until another one
+    has computed what they need too, and hold no connection meanwhile.
+    """
+    runtime: Runtime = app.state.runtime
+    to_thread.current_default_thread_limiter().total_tokens = runtime.settings.concurrent_requests or math.inf
+    yield
+
+
+def create_application(runtime: Runtime) -> FastAPI:
+    """Return an application that serves a runtime; whoever makes it disposes of the runtime's engine."""
+    app = Application(
+        title=_TITLE,
+        version=__version__,
+        openapi_url=DOCUMENT,
+        # Their pages load scripts from other hosts; the service has one of its own.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_with_threads,
+    )
+    app.state.runtime = runtime
+    app.state.metrics = Metrics()
+    app.state.uploads = Uploads()
+    app.state.events = JobEvents(runtime)
+    app.state.tokens = accepted_tokens(runtime.settings)
+    app.state.ledger = Ledger(runtime)
+    app.state.rates = Rates(runtime.settings)
+    for router in ROUTERS:
+        app.include_router(router)
+    register_problems(app, methods_at)
+    # The one added last is the outermost.
+    settings = runtime.settings
+    app.add_middleware(BodyLimit, budget=settings.body_budget_mb << 20)
+    app.add_middleware(
+        Concurrency, most=settings.concurrent_requests, most_per_key=settings.concurrent_requests_per_key
+    )
+    app.add_middleware(Surroundings, metrics=app.state.metrics)
+    app.add_middleware(Tracing)
+    return app

@@ -1,0 +1,293 @@
+"""Classifiers, their settings, and their calibrations."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+from venn_admit.api.models.common import (
+    LARGEST_INTEGER,
+    LARGEST_KEY,
+    WHOLE,
+    AnswerPage,
+    Decimals,
+    Extractor,
+    Finite,
+    Given,
+    Model,
+    Name,
+    Number,
+)
+from venn_admit.core.names import PRINTABLE
+
+ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
+
+
+class NewClassifier(Given):
+    """A classifier to register."""
+
+    classifier: Name = Field(description="Its name.", examples=["reviews"])
+    classes: list[ClassName] = Field(
+        min_length=2,
+        max_length=100_000,
+        description="Names of the classes, in the order of the logits.",
+        examples=[["negative", "positive"]],
+    )
+    dimension: Annotated[int, Field(ge=1, le=16_000), WHOLE] | None = Field(
+        default=None, description="D, the length of a vector; null with logits only.", examples=[768]
+    )
+    k: Annotated[int, Field(ge=1, le=10_000), WHOLE] | None = Field(
+        default=None,
+        description="K, the number of neighbours of the KNN; null: 25, or with logits only, none.",
+        examples=[25],
+    )
+    logits_only: bool = Field(default=False, description="Whether there are no vectors.", examples=[False])
+    seed: Annotated[int, Field(ge=-(2**63), le=LARGEST_KEY), WHOLE] = Field(
+        default=0, description="Of the split hash and of training.", examples=[0]
+    )
+    extractor: Extractor | None = Field(
+        default=None,
+        description="Version of the extractor of its vectors; null: the one that the first data state, if any.",
+        examples=[None],
+    )
+
+
+class GenerationFields(Model):
+    """What tells the generations of a classifier apart."""
+
+    generation: int = Field(description="Number among the generations of the classifier.", examples=[1])
+    is_current: bool = Field(description="Whether the classifier's name stands for it.", examples=[True])
+    extractor: str | None = Field(description="Version of the extractor of its vectors.", examples=["sha256:9f2c"])
+
+
+class CreatedClassifier(GenerationFields):
+    """A classifier, or a generation of it, that was registered."""
+
+    classifier: str = Field(examples=["reviews"])
+    classes: list[str] = Field(examples=[["negative", "positive"]])
+    dimension: int | None = Field(examples=[768])
+    k: int | None = Field(examples=[25])
+    seed: int = Field(examples=[0])
+
+
+class StandingSetting(Model):
+    """A setting of a classifier, without its calibrations."""
+
+    setting: int = Field(description="Its number.", examples=[1])
+    method: str = Field(examples=["venn-admit"])
+    alpha: str = Field(description="Error level, an exact decimal.", examples=["0.1"])
+    delta: Number | None = Field(description="Venn-ADMIT only: band radius in deviations of d.", examples=[1.0])
+    kappa: int | None = Field(description="Venn-ADMIT only: least points of each class in a band.", examples=[1000])
+    score: str | None = Field(description="Venn-Abers only: network, reliability or auto.", examples=["auto"])
+    certify: list[str] | None = Field(description="Kinds of classes that are certified.", examples=[["predicted"]])
+    confidence: str | None = Field(description="Of the certificate.", examples=["0.95"])
+    test: str | None = Field(description="How documents of several points are tested.", examples=["finite-sample"])
+    q_bins: list[int] = Field(description="Lower edges of the bins of q.", examples=[[0, 1, 25]])
+    thresholds: list[str | None] | None = Field(
+        description="Least lower probability that admits each predicted class; null if a policy sets it.",
+        examples=[["0.9", "0.9"]],
+    )
+    is_in_use: bool = Field(description="Whether new decisions are made under it.", examples=[True])
+    retired_at: datetime | None = Field(examples=[None])
+
+
+class Setting(StandingSetting):
+    """A setting of a classifier, under which it is calibrated."""
+
+    thresholds: list[str | None] = Field(
+        description="Least lower probability that admits each predicted class, that of the policy if a certificate was "
+        "asked for; null for a class that is never admitted.",
+        examples=[["0.9", "0.9"]],
+    )
+    calibration: int | None = Field(description="Its current calibration.", examples=[7])
+    calibrated_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
+    mc: int = Field(description="Points of split mc in it.", examples=[4500])
+    vp: int = Field(description="Points of split vp in it.", examples=[4500])
+    due_for: str | None = Field(description="Why a recalibration is due; null if none is.", examples=["labels"])
+    due_error: str | None = Field(description="Why a recalibration could not be made.", examples=[None])
+    is_certified: bool | None = Field(
+        description="Whether a policy is certified; null if none was asked for.", examples=[None]
+    )
+
+
+class ListedClassifierAnswer(GenerationFields):
+    """A classifier at a glance."""
+
+    classifier: str = Field(examples=["reviews"])
+    classes: list[str] = Field(examples=[["negative", "positive"]])
+    dimension: int | None = Field(description="D; null with logits only.", examples=[768])
+    k: int | None = Field(description="K; null with logits only.", examples=[25])
+    created_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
+    exemplars: dict[str, int] = Field(description="Exemplars per split.", examples=[{"train": 8000}])
+    labelled: dict[str, int] = Field(description="Labelled ones per split.", examples=[{"train": 8000}])
+    in_use: Setting | None = Field(description="The setting that decisions are made under.")
+    running_jobs: int = Field(examples=[0])
+
+
+class Classifiers(AnswerPage):
+    """A page of the classifiers that the key is for, by name."""
+
+    classifiers: list[ListedClassifierAnswer]
+
+
+class Data(Model):
+    """The exemplars of a split."""
+
+    exemplars: int = Field(examples=[8000])
+    labels: list[int] = Field(description="Number of exemplars with each label.", examples=[[4000, 4000]])
+    unlabelled: int = Field(examples=[0])
+    documents: int = Field(description="Documents that they come from; 0 if they name none.", examples=[0])
+
+
+class Generations(Model):
+    """The generations of a classifier, in the order of their numbers."""
+
+    classifier: str = Field(description="The name that stands for the current one.", examples=["reviews"])
+    generations: list[ListedClassifierAnswer]
+
+
+class NewGeneration(Given):
+    """A generation to add to a classifier, for the vectors of another extractor."""
+
+    dimension: Annotated[int, Field(ge=1, le=16_000), WHOLE] | None = Field(
+        default=None, description="D, the length of a vector; null: that of the current generation.", examples=[768]
+    )
+    extractor: Extractor | None = Field(
+        default=None,
+        description="Version of the extractor of its vectors; null: the one that the first data state, if any.",
+        examples=["sha256:9f2c"],
+    )
+
+
+class CurrentGeneration(Given):
+    """The generation that the name of a classifier is to stand for."""
+
+    generation: Annotated[int, Field(ge=1, le=LARGEST_INTEGER), WHOLE] = Field(description="Its number.", examples=[2])
+    dry_run: bool = Field(default=False, description="Say what would change, and change nothing.", examples=[False])
+
+
+class SwitchAnswer(Model):
+    """What the name of a classifier stood for and stands for, each under the name that it has now."""
+
+    classifier: str = Field(examples=["reviews"])
+    before: ListedClassifierAnswer
+    after: ListedClassifierAnswer
+    changes: bool = Field(description="Whether they are not the same.", examples=[True])
+    is_made: bool = Field(description="Whether it was done, rather than only looked at.", examples=[True])
+
+
+class StatedExtractor(Given):
+    """Which extractor the exemplars of a classifier come from."""
+
+    extractor: Extractor = Field(description="Its version.", examples=["sha256:9f2c"])
+
+
+class ClassifierAnswer(GenerationFields):
+    """A classifier in detail."""
+
+    classifier: str = Field(examples=["reviews"])
+    classes: list[str] = Field(examples=[["negative", "positive"]])
+    dimension: int | None = Field(examples=[768])
+    k: int | None = Field(examples=[25])
+    created_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
+    seed: int = Field(examples=[0])
+    knn_share: Finite = Field(description="Share of held-out data in split knn.", examples=[0.1])
+    mc_share: Finite = Field(description="Share of held-out data in split mc.", examples=[0.45])
+    data: dict[str, Data] = Field(description="Exemplars per split.")
+    training_waiting: int = Field(
+        description="Training exemplars that wait for jobs that are running, for ten minutes at most.", examples=[0]
+    )
+    parameters: dict[str, Any] | None = Field(
+        description="How well the KNN was fitted; null before the first fit.", examples=[{"eta": 0.5}]
+    )
+    calibration: int | None = Field(description="The calibration that decisions are made by.", examples=[7])
+    settings: list[Setting]
+    jobs: list[dict[str, Any]] = Field(description="The newest jobs.", examples=[[{"job": 12, "state": "done"}]])
+    decisions: list[dict[str, Any]] = Field(
+        description="The last decisions of the newest score job.", examples=[[{"decision_id": 4711, "decision": 1}]]
+    )
+    outcomes: dict[str, int] = Field(
+        description="How many of its last rows were admitted, or rejected for each reason.",
+        examples=[{"admitted": 800}],
+    )
+
+
+class CalibrationAnswer(Model):
+    """A calibration: an immutable snapshot."""
+
+    calibration: int = Field(description="Its number.", examples=[7])
+    setting: int = Field(description="The setting that it was made under.", examples=[1])
+    number: int = Field(description="1, 2, ... within the setting.", examples=[3])
+    created_at: datetime = Field(examples=["2026-07-01T12:00:00+00:00"])
+    reason: str = Field(description="Why it was made.", examples=["labels"])
+    mc: int = Field(examples=[4500])
+    vp: int = Field(examples=[4500])
+    is_current: bool = Field(description="Whether it is the newest of its setting.", examples=[True])
+
+
+class ShownCalibration(CalibrationAnswer):
+    """A calibration with its setting."""
+
+    asked: Setting = Field(description="The setting that it was made under, as it is now.")
+
+
+class Calibrations(AnswerPage):
+    """A page of calibrations, and all settings."""
+
+    classifier: str = Field(examples=["reviews"])
+    settings: list[Setting]
+    calibrations: list[CalibrationAnswer]
+
+
+class PolicyAnswer(Model):
+    """A certified policy, with all that was proposed; the members are those of `export --what policy`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    classifier: str = Field(examples=["reviews"])
+    calibration: int = Field(examples=[7])
+
+
+class NewCalibration(Given):
+    """What to calibrate with; what is left out has the default of the command line."""
+
+    method: str = Field(
+        default="venn-admit", max_length=20, description="`venn-admit` or `venn-abers`.", examples=["venn-admit"]
+    )
+    alpha: Decimals = Field(default="0.1", description="Error level in (0, 1), an exact decimal.", examples=["0.1"])
+    score: str | None = Field(
+        default=None, max_length=20, description="Venn-Abers only: network, reliability or auto.", examples=[None]
+    )
+    certify: list[Annotated[str, StringConstraints(max_length=20)]] | None = Field(
+        default=None, max_length=2, description="Venn-Abers only: predicted, true or both.", examples=[None]
+    )
+    confidence: Decimals | None = Field(default=None, description="Of a certificate.", examples=[None])
+    test: str | None = Field(
+        default=None, max_length=20, description="Of a certificate: finite-sample or asymptotic.", examples=[None]
+    )
+    delta: Number | None = Field(
+        default=None, description='Venn-ADMIT only: band radius in deviations of d, or "inf".', examples=[1.0]
+    )
+    kappa: Annotated[int, Field(ge=1, le=LARGEST_INTEGER), WHOLE] | None = Field(
+        default=None,
+        description="Venn-ADMIT only: least points of each class in a band; null: 1000, unless that leaves nearly "
+        "nothing to admit; then nothing is stored.",
+        examples=[1000],
+    )
+    thresholds: list[Decimals] | None = Field(
+        default=None, max_length=100_000, description="Least lower probability per predicted class.", examples=[None]
+    )
+    q_bins: list[Annotated[int, Field(ge=0, le=10_000), WHOLE]] | None = Field(
+        default=None, max_length=10_001, description="Lower edges of the bins of q.", examples=[[0, 1, 25]]
+    )
+
+
+class CalibratedAnswer(Model):
+    """A calibration that was made; the other members are those of `calibrate --json`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    calibration: int = Field(description="Its number; it is current.", examples=[8])
+    alpha: str = Field(examples=["0.1"])
+    mc: int = Field(examples=[4500])
+    vp: int = Field(examples=[4500])

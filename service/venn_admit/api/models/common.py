@@ -1,0 +1,99 @@
+"""What models are made of: texts that the database can hold, bounded numbers, and the form of an error."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+
+from venn_admit.core.names import ID_LENGTH_LIMIT, NAME_LENGTH_LIMIT, PRINTABLE, STORABLE
+
+# A key of the database, or a count.
+LARGEST_KEY = 2**63 - 1
+LARGEST_INTEGER = 2**31 - 1
+
+Key = Annotated[int, Field(ge=1, le=LARGEST_KEY)]
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=NAME_LENGTH_LIMIT, pattern=PRINTABLE)]
+Extractor = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)]
+StoredId = Annotated[str, StringConstraints(min_length=1, max_length=ID_LENGTH_LIMIT, pattern=STORABLE)]
+ExternalId = Annotated[str, StringConstraints(min_length=1, max_length=ID_LENGTH_LIMIT, pattern=PRINTABLE)]
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+# JSON has no infinities and no NaN: they are texts.
+Number = Annotated[float, Field(allow_inf_nan=False)] | Literal["inf", "-inf", "nan"]
+
+
+def _whole(given: object) -> object:
+    """As JSON Schema has it, 41.0 is an integer: JSON has one kind of numbers."""
+    return int(given) if isinstance(given, float) and given.is_integer() else given
+
+
+# It stands after the bounds of an integer, which the document would lack if they came last.
+WHOLE = BeforeValidator(_whole)
+ClassNumber = Annotated[int, Field(ge=0, le=LARGEST_INTEGER), WHOLE]
+# A decimal that is exact, which a binary number is not; `parse_decimal` says which texts are.
+Decimals = Annotated[str, StringConstraints(max_length=100)]
+
+
+# Of the members of an object that are not known, so many are named.
+_MOST_UNKNOWN = 20
+
+
+class Model(BaseModel):
+    """An answer, or a part of one: of these fields and no others."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Given(Model):
+    """What a request brings, or a part of it; a text that holds a number is no number, and true is not 1."""
+
+    model_config = ConfigDict(strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _have_no_crowd_of_members(cls, given: object) -> object:
+        # Each member that is not known is an error of its own, and a million of them would take many seconds.
+        most = len(cls.model_fields) + _MOST_UNKNOWN
+        if isinstance(given, dict) and len(given) > most:
+            raise ValueError(f"expected at most {most} members, got {len(given)}")
+        return given
+
+
+class AnswerPage(Model):
+    """A part of a list."""
+
+    next_cursor: str | None = Field(
+        description="The `cursor` of the page that follows; null on the last page.", examples=["YmVmb3JlIDQy"]
+    )
+
+
+class InvalidValue(Model):
+    """A value of a request that is not as it must be."""
+
+    at: list[str | int] = Field(description="Where it stands.", examples=[["body", "points", 3, "vector"]])
+    message: str = Field(description="What was expected.", examples=["Field required"])
+
+
+class ProblemAnswer(Model):
+    """An error, as RFC 9457 has it, in the words of the command line."""
+
+    type: str = Field(
+        description="The same for every error with this code.", examples=["urn:venn-admit:problem:not-calibrated"]
+    )
+    title: str = Field(description="The kind of error.", examples=["An earlier step is missing"])
+    status: int = Field(ge=400, le=599, description="The status of the answer.", examples=[409])
+    detail: str = Field(
+        description="What was expected, what came, where, and what to do.",
+        examples=[
+            "classifier 'reviews' has no calibration yet; POST /v1/classifiers/reviews/calibrations makes the first"
+        ],
+    )
+    code: str = Field(
+        description="What the error is about, which stays the same while the words may change: one of the reference of "
+        "errors, or of HTTP alone.",
+        examples=["not-calibrated"],
+    )
+    parameters: dict[str, Any] = Field(description="What the error names.", examples=[{"classifier": "reviews"}])
+    errors: list[InvalidValue] | None = Field(
+        default=None, description="Each value of the request that is not as it must be, if there are such."
+    )

@@ -1,0 +1,132 @@
+"""Exemplars and labels that come in."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from venn_admit.api.models.common import (
+    ClassNumber,
+    ExternalId,
+    Extractor,
+    Finite,
+    Given,
+    Model,
+    StoredId,
+)
+from venn_admit.core.names import PRINTABLE, STORABLE
+
+MOST_EXEMPLARS = 1000
+MOST_LABELS = 5000
+
+_Text = Annotated[str, StringConstraints(max_length=100_000, pattern=STORABLE)]
+_Scalar = bool | Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] | Finite | _Text | None
+_ClassName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=PRINTABLE)]
+
+
+class NewExemplar(Given):
+    """A labelled exemplar to store."""
+
+    external_id: ExternalId | None = Field(
+        default=None, description="Its id; null for all or none: then ids follow from the content.", examples=["a-1"]
+    )
+    document_id: ExternalId | None = Field(default=None, description="The document it is from.", examples=[None])
+    vector: Annotated[list[Finite], Field(fail_fast=True, min_length=1, max_length=16_000)] | None = Field(
+        default=None, description="r, D numbers; null if the classifier has logits only.", examples=[[0.25, -1.5, 0.75]]
+    )
+    logits: Annotated[list[Finite], Field(fail_fast=True, min_length=2, max_length=100_000)] = Field(
+        description="f(x), the network's, C numbers.", examples=[[2.5, -1.5]]
+    )
+    label: ClassNumber | _ClassName = Field(description="Its class, by number or name.", examples=["positive"])
+    attributes: dict[_Text, _Scalar] = Field(
+        default_factory=dict,
+        max_length=100,
+        description="What else is known of it.",
+        examples=[{"text": "A film."}],
+        # Without this, the document would allow any value under a name that the pattern refuses.
+        json_schema_extra={"additionalProperties": False},
+    )
+
+
+class NewExemplars(Given):
+    """Exemplars to store: all of them, or none if one is refused. Sending them again is a no-op."""
+
+    split: Literal["train", "held-out", "knn", "mc", "vp"] = Field(
+        description="held-out is divided by a hash into knn, mc and vp.", examples=["held-out"]
+    )
+    source: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)] = Field(
+        default="http", description="What is recorded as their source.", examples=["nightly"]
+    )
+    extractor: Extractor | None = Field(
+        default=None, description="Version of the extractor that the vectors come from.", examples=[None]
+    )
+    exemplars: list[NewExemplar] = Field(min_length=1, max_length=MOST_EXEMPLARS)
+
+
+class IngestedAnswer(Model):
+    """What became of the exemplars."""
+
+    rows: int = Field(examples=[2])
+    new: int = Field(examples=[2])
+    already_stored: int = Field(examples=[0])
+    new_per_split: dict[str, int] = Field(examples=[{"mc": 1, "vp": 1}])
+    labels_carried: int = Field(
+        description="Exemplars whose labels were carried over from other generations.", examples=[0]
+    )
+    training_waiting: int = Field(
+        description="Training exemplars, earlier ones included, that wait for jobs that are running, for ten minutes "
+        "at most; a recalibration follows for them.",
+        examples=[0],
+    )
+    recalibrations_due: int = Field(description="Settings that must be recalibrated for it.", examples=[1])
+
+
+class NewLabel(Given):
+    """A label of a stored exemplar."""
+
+    external_id: StoredId = Field(examples=["review-1"])
+    label: ClassNumber | _ClassName | None = Field(
+        description="Its class, by number or name; null takes the stored label back, if `retract` is true.",
+        examples=["positive"],
+    )
+    selection: Literal["random", "selected"] | None = Field(
+        default=None, description="How it was chosen; null: as for all.", examples=[None]
+    )
+
+
+class NewLabels(Given):
+    """Labels to record: all of them, or none if one is refused."""
+
+    labels: list[NewLabel] = Field(min_length=1, max_length=MOST_LABELS)
+    selection: Literal["random", "selected"] = Field(
+        default="random",
+        description="How exemplars were chosen: random labels calibrate; those selected by someone or a rule never do.",
+        examples=["random"],
+    )
+    retract: bool = Field(default=False, description="Let an empty label retract the stored one.", examples=[False])
+    join_train: bool = Field(
+        default=False,
+        description="Add the exemplars, whose labels must be selected, to the training exemplars.",
+        examples=[False],
+    )
+    source: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)] = Field(
+        default="http", description="What is recorded as their source.", examples=["review tool"]
+    )
+
+
+class Labelled(Model):
+    """What became of the labels."""
+
+    rows: int = Field(examples=[1])
+    new: int = Field(examples=[1])
+    corrected: int = Field(examples=[0])
+    retracted: int = Field(examples=[0])
+    unchanged: int = Field(examples=[0])
+    put_to_use: int = Field(description="Stored before, and used from now on.", examples=[0])
+    joined: dict[str, int] = Field(description="Exemplars in use from now on, per split.", examples=[{"mc": 1}])
+    left: int = Field(description="Exemplars no longer in use.", examples=[0])
+    kept_for_evaluation: int = Field(examples=[0])
+    selected_and_calibrating: int = Field(examples=[0])
+    in_other_generations: int = Field(
+        description="Labels recorded for the same exemplars of other generations.", examples=[0]
+    )
+    recalibrations_due: int = Field(examples=[1])

@@ -1,0 +1,186 @@
+"""Calibrations: the settings, the snapshots, their policies, and calibrating."""
+
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import Header, Path, Request, Response
+
+from venn_admit.api.models.classifiers import (
+    CalibratedAnswer,
+    Calibrations,
+    NewCalibration,
+    PolicyAnswer,
+    ShownCalibration,
+)
+from venn_admit.api.models.common import LARGEST_KEY
+from venn_admit.api.paging import key_before, page
+from venn_admit.api.paths import classifier_path
+from venn_admit.api.routes.parts import (
+    FIRST_PAGE,
+    CalibrationNumber,
+    ClassifierName,
+    Cursor,
+    Limit,
+    finite,
+    problems,
+    router,
+    runtime_of,
+)
+from venn_admit.api.security.guard import needs
+from venn_admit.api.security.keeping import keeping
+from venn_admit.api.steps import refusal
+from venn_admit.api.waiting import WaitingForWorkers
+from venn_admit.core.calibrators.settings import parse_decimal
+from venn_admit.errors import NotReadyError
+from venn_admit.flows.awaited import NearlyNothingUsable, calibrate
+from venn_admit.flows.calibration.asked import settings_asked_for
+from venn_admit.flows.calibration.calibrate import Calibrated
+from venn_admit.flows.exemplars.catalogue import list_calibrations, show_calibration
+from venn_admit.flows.exemplars.export_policy import show_policy
+from venn_admit.payloads.calibrated import calibrated_payload
+from venn_admit.payloads.catalogue import calibration_payload, calibrations_payload
+from venn_admit.store.access.keys import Scope
+
+DEFAULT_KAPPA = 1000
+
+routes = router("calibrations")
+
+KnownTag = Annotated[
+    str | None,
+    Header(
+        alias="If-None-Match", max_length=1000, description="The ETag of an earlier answer.", examples=['"7-current"']
+    ),
+]
+_TAG: dict[str, Any] = {"headers": {"ETag": {"description": "Of this answer.", "schema": {"type": "string"}}}}
+_UNCHANGED: dict[int | str, dict[str, Any]] = {
+    200: _TAG,
+    304: {"description": "It is as it was when the ETag was given.", **_TAG},
+}
+
+
+@routes.get(
+    "/classifiers/{classifier}/calibrations",
+    name="list_calibrations",
+    response_model=Calibrations,
+    dependencies=[needs(Scope.READ)],
+    responses=problems(404),
+)
+def get_calibrations(
+    request: Request, classifier: ClassifierName, limit: Limit = FIRST_PAGE, cursor: Cursor = None
+) -> dict[str, Any]:
+    """List a classifier's calibrations, the newest first, and the settings they were made under."""
+    found = list_calibrations(runtime_of(request).engine, classifier, limit=limit + 1, before=key_before(cursor))
+    payload = calibrations_payload(classifier, found)
+    rows, follows = page(payload["calibrations"], limit, lambda row: int(row["calibration"]))
+    return finite({**payload, "calibrations": rows, "next_cursor": follows})
+
+
+@routes.get(
+    "/classifiers/{classifier}/calibration",
+    response_model=ShownCalibration,
+    dependencies=[needs(Scope.READ)],
+    responses={**problems(404, 409), **_UNCHANGED},
+)
+def get_current_calibration(
+    request: Request, response: Response, classifier: ClassifierName, if_none_match: KnownTag = None
+) -> Any:
+    """Show the calibration that decisions are made by; its ETag changes when another becomes current."""
+    return _shown(request, response, classifier, None, if_none_match)
+
+
+@routes.get(
+    "/classifiers/{classifier}/calibrations/{calibration}",
+    response_model=ShownCalibration,
+    dependencies=[needs(Scope.READ)],
+    responses={**problems(404), **_UNCHANGED},
+)
+def get_calibration(
+    request: Request,
+    response: Response,
+    classifier: ClassifierName,
+    calibration: Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number of a calibration.", examples=[7])],
+    if_none_match: KnownTag = None,
+) -> Any:
+    """Show a calibration."""
+    return _shown(request, response, classifier, calibration, if_none_match)
+
+
+def _shown(request: Request, response: Response, classifier: str, number: int | None, known: str | None) -> Any:
+    row, setting = show_calibration(runtime_of(request).engine, classifier, number)
+    # A snapshot never changes, except that another becomes current, and that its setting is put to use or retired.
+    standing = "current" if row.is_current else "earlier"
+    use = "in-use" if setting.is_in_use else "retired" if setting.retired_at else "kept"
+    tag = f'"{row.calibration}-{standing}-{use}-{setting.due_for is not None:d}{setting.due_error is not None:d}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    if known is not None and (
+        known.strip() == "*" or tag in (one.strip().removeprefix("W/") for one in known.split(","))
+    ):
+        return Response(status_code=304, headers=headers)
+    response.headers.update(headers)
+    return finite(calibration_payload(row, setting))
+
+
+@routes.get(
+    "/classifiers/{classifier}/policy",
+    response_model=PolicyAnswer,
+    dependencies=[needs(Scope.READ)],
+    responses=problems(404, 409),
+)
+def get_policy(request: Request, classifier: ClassifierName, calibration: CalibrationNumber = None) -> dict[str, Any]:
+    """Show the certified policy of a calibration, and all that was proposed."""
+    return finite(show_policy(runtime_of(request).engine, classifier, calibration))
+
+
+@routes.post(
+    "/classifiers/{classifier}/calibrations",
+    name="calibrate",
+    status_code=201,
+    response_model=CalibratedAnswer,
+    dependencies=[needs(Scope.WRITE)],
+    responses=problems(404, 409, 413),
+)
+def post_calibration(
+    request: Request, response: Response, classifier: ClassifierName, given: NewCalibration
+) -> dict[str, Any]:
+    """Compute a calibration from the held-out data and make it current.
+
+    Workers approximate points that arrived since the last one, so one must be up if there are any.
+    """
+    runtime = runtime_of(request)
+    settings_of = settings_asked_for(
+        given.method,
+        alpha=parse_decimal("alpha", given.alpha),
+        thresholds=None if given.thresholds is None else [parse_decimal("thresholds", one) for one in given.thresholds],
+        q_bins=given.q_bins,
+        delta=None if given.delta is None else float(given.delta),
+        kappa=given.kappa,
+        score=given.score,
+        default_kappa=DEFAULT_KAPPA,
+        certify=given.certify,
+        confidence=None if given.confidence is None else parse_decimal("confidence", given.confidence),
+        test=given.test,
+    )
+    done = calibrate(
+        runtime.engine,
+        classifier,
+        settings_of,
+        chunk_rows=runtime.settings.chunk_rows,
+        shell=WaitingForWorkers(runtime),
+        keep=runtime.settings.keep_calibrations,
+        reason="asked for over HTTP",
+        even_if_nearly_nothing_is_usable=given.kappa is not None,
+        on_stored=keeping(request, _calibrated_payload, partial(_headers, classifier)),
+        memory_budget=runtime.memory_budget,
+    )
+    if isinstance(done, NearlyNothingUsable):
+        raise NotReadyError(refusal(done))
+    response.headers.update(_headers(classifier, done))
+    return _calibrated_payload(done)
+
+
+def _headers(classifier: str, done: Calibrated) -> dict[str, str]:
+    return {"Location": f"{classifier_path(classifier)}/calibrations/{done.calibration_id}"}
+
+
+def _calibrated_payload(done: Calibrated) -> dict[str, Any]:
+    return finite(calibrated_payload(done))

@@ -1,0 +1,134 @@
+"""Decisions: made at once, listed, shown, and computed again."""
+
+from typing import Annotated, Any
+
+from fastapi import Path, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from venn_admit.api.incoming import given_points
+from venn_admit.api.models.common import LARGEST_KEY
+from venn_admit.api.models.decisions import (
+    DecidedPointsAnswer,
+    DecideRequest,
+    DecisionsAnswer,
+    ReplayedAnswer,
+    ShownDecisionAnswer,
+)
+from venn_admit.api.paging import key_before, page
+from venn_admit.api.routes.parts import (
+    FIRST_PAGE,
+    CalibrationNumber,
+    ClassifierName,
+    Cursor,
+    Limit,
+    finite,
+    problems,
+    router,
+    runtime_of,
+)
+from venn_admit.api.security.guard import needs
+from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
+from venn_admit.flows.decisions.decide_row import decide_points
+from venn_admit.flows.decisions.listing import find_decision, list_decisions, show_decision
+from venn_admit.flows.decisions.replay import replay
+from venn_admit.flows.decisions.score_one import Stated
+from venn_admit.payloads.decisions import decided_payload, listed_payload, replay_payload, shown_payload
+from venn_admit.store.access.keys import Scope
+from venn_admit.store.decisions.decisions import Wanted
+
+routes = router("decisions")
+
+DecisionNumber = Annotated[int, Path(ge=1, le=LARGEST_KEY, description="Number of a decision.", examples=[4711])]
+
+
+@routes.post(
+    "/classifiers/{classifier}/decide",
+    name="decide",
+    response_model=DecidedPointsAnswer,
+    response_model_exclude_unset=True,
+    dependencies=[needs(Scope.SCORE, stores=False)],
+    responses=problems(404, 409, 413),
+)
+def post_decide(request: Request, classifier: ClassifierName, given: DecideRequest) -> Response:
+    """Decide on points at once, all by the current calibration, and say why; nothing is stored."""
+    decided = decide_points(
+        runtime_of(request).point_scorer,
+        classifier,
+        given_points(given.points),
+        stated=Stated(given.extractor),
+        weighted=given.weighted,
+        require_full_match=given.require_full_match,
+        neighbours=given.neighbour_count,
+    )
+    request.app.state.metrics.count_decided(one.decision.fields["reason"] for one in decided)
+    answer = {
+        "calibration": decided[0].decision.calibration_id,
+        "decisions": [
+            decided_payload(point.external_id, one) for point, one in zip(given.points, decided, strict=True)
+        ],
+    }
+    # Not validated against the model, which would take as long as making it.
+    return JSONResponse(finite(answer))
+
+
+@routes.get(
+    "/classifiers/{classifier}/decisions",
+    name="list_decisions",
+    response_model=DecisionsAnswer,
+    dependencies=[needs(Scope.READ)],
+    responses=problems(404),
+)
+def get_decisions(
+    request: Request,
+    classifier: ClassifierName,
+    limit: Limit = FIRST_PAGE,
+    cursor: Cursor = None,
+    calibration: CalibrationNumber = None,
+    external_id: Annotated[
+        str | None,
+        Query(
+            min_length=1,
+            max_length=ID_LENGTH_LIMIT,
+            pattern=STORABLE,
+            description="Of one exemplar.",
+            examples=["review-1"],
+        ),
+    ] = None,
+    admitted: Annotated[
+        bool | None, Query(description="Admitted ones alone, or rejected ones alone.", examples=[True])
+    ] = None,
+) -> dict[str, Any]:
+    """List stored decisions, the newest first."""
+    engine, wanted = runtime_of(request).engine, Wanted(calibration, external_id, admitted, key_before(cursor))
+    found, rows = list_decisions(engine, classifier, wanted, limit=limit + 1)
+    rows, follows = page(rows, limit, lambda row: int(row.decision))
+    listed = [listed_payload(row, found.class_names) for row in rows]
+    return finite({"decisions": listed, "next_cursor": follows})
+
+
+@routes.get(
+    "/classifiers/{classifier}/decisions/{decision}",
+    response_model=ShownDecisionAnswer,
+    response_model_exclude_unset=True,
+    dependencies=[needs(Scope.READ)],
+    responses=problems(404),
+)
+def get_decision(request: Request, classifier: ClassifierName, decision: DecisionNumber) -> dict[str, Any]:
+    """Show a stored decision with its evidence and the nearest training exemplars."""
+    return finite(shown_payload(show_decision(runtime_of(request).engine, classifier, decision)))
+
+
+@routes.post(
+    "/classifiers/{classifier}/decisions/{decision}/replay",
+    name="replay_decision",
+    response_model=ReplayedAnswer,
+    response_model_exclude_unset=True,
+    dependencies=[needs(Scope.READ, stores=False)],
+    responses=problems(404, 409),
+)
+def post_replay(request: Request, classifier: ClassifierName, decision: DecisionNumber) -> dict[str, Any]:
+    """Compute a stored decision again from its snapshot, and show what it rests on; nothing is stored."""
+    runtime = runtime_of(request)
+    find_decision(runtime.engine, classifier, decision)
+    replayed = replay(runtime.engine, runtime.cache, decision, memory_budget=runtime.memory_budget)
+    return finite(replay_payload(replayed))

@@ -1,0 +1,131 @@
+"""Exemplars and labels that come in."""
+
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from fastapi import Query, Request
+from starlette.concurrency import run_in_threadpool
+
+from venn_admit.api.incoming import exemplar_source, label_source
+from venn_admit.api.models.exemplars import IngestedAnswer, Labelled, NewExemplars, NewLabels
+from venn_admit.api.routes.parts import ClassifierName, ExtractorQuery, Source, problems, router, runtime_of
+from venn_admit.api.security.guard import needs
+from venn_admit.api.security.keeping import keeping
+from venn_admit.api.uploads import EXEMPLAR_FILES, LABEL_FILES, body_of, received
+from venn_admit.flows.exemplars.catalogue import find
+from venn_admit.flows.exemplars.ingest import ingest
+from venn_admit.flows.exemplars.label import label
+from venn_admit.payloads.exemplars import ingested_payload, labelled_payload
+from venn_admit.store.access.keys import Scope
+
+routes = router("exemplars and labels")
+
+
+@routes.post(
+    "/classifiers/{classifier}/exemplars",
+    name="store_exemplars",
+    response_model=IngestedAnswer,
+    dependencies=[needs(Scope.WRITE)],
+    responses=problems(404, 409, 413),
+)
+def post_exemplars(request: Request, classifier: ClassifierName, given: NewExemplars) -> dict[str, Any]:
+    """Store labelled exemplars: all of them, or none if one is refused. Sending them again is a no-op."""
+    runtime = runtime_of(request)
+    found = find(runtime.engine, classifier)
+    source = exemplar_source(given, found, runtime.memory_budget)
+    kept = keeping(request, ingested_payload)
+    return ingested_payload(ingest(runtime.engine, found.address, source, given.split, on_stored=kept))
+
+
+@routes.post(
+    "/classifiers/{classifier}/exemplars/file",
+    name="store_exemplar_file",
+    response_model=IngestedAnswer,
+    dependencies=[needs(Scope.WRITE)],
+    responses=problems(404, 408, 409, 413, 415, 429),
+    openapi_extra=body_of(EXEMPLAR_FILES),
+)
+async def post_exemplar_file(
+    request: Request,
+    classifier: ClassifierName,
+    split: Annotated[
+        Literal["train", "held-out", "knn", "mc", "vp"],
+        Query(description="held-out is divided by a hash into knn, mc and vp.", examples=["held-out"]),
+    ],
+    source: Source = "http",
+    extractor: ExtractorQuery = None,
+) -> dict[str, Any]:
+    """Store the labelled exemplars of a file, Parquet or an Arrow stream: all of them, or none if one is refused.
+
+    The columns are those of the command line's files. Sending it again is a no-op.
+    """
+    runtime = runtime_of(request)
+    found = await run_in_threadpool(find, runtime.engine, classifier)
+    async with received(request, runtime, EXEMPLAR_FILES, source, extractor) as file:
+        kept = keeping(request, ingested_payload)
+        stored = partial(ingest, runtime.engine, found.address, file, split, on_stored=kept)
+        return ingested_payload(await run_in_threadpool(stored))
+
+
+@routes.post(
+    "/classifiers/{classifier}/labels",
+    name="record_labels",
+    response_model=Labelled,
+    dependencies=[needs(Scope.WRITE)],
+    responses=problems(404, 409, 413),
+)
+def post_labels(request: Request, classifier: ClassifierName, given: NewLabels) -> dict[str, Any]:
+    """Record labels of stored exemplars; the next recalibration uses them."""
+    runtime = runtime_of(request)
+    done = label(
+        runtime.engine,
+        classifier,
+        label_source(given, runtime.memory_budget),
+        selection=given.selection,
+        retract=given.retract,
+        join_train=given.join_train,
+        on_stored=keeping(request, labelled_payload),
+    )
+    return labelled_payload(done)
+
+
+@routes.post(
+    "/classifiers/{classifier}/labels/file",
+    name="record_label_file",
+    response_model=Labelled,
+    dependencies=[needs(Scope.WRITE)],
+    responses=problems(404, 408, 409, 413, 415, 429),
+    openapi_extra=body_of(LABEL_FILES),
+)
+async def post_label_file(
+    request: Request,
+    classifier: ClassifierName,
+    selection: Annotated[
+        Literal["random", "selected"],
+        Query(description="Of rows for which the file names none.", examples=["random"]),
+    ] = "random",
+    retract: Annotated[bool, Query(description="Let an empty label retract the stored one.", examples=[False])] = False,
+    join_train: Annotated[
+        bool,
+        Query(
+            description="Add the exemplars, whose labels must be selected, to the training exemplars.",
+            examples=[False],
+        ),
+    ] = False,
+    source: Source = "http",
+) -> dict[str, Any]:
+    """Record the labels of a file, CSV, Parquet or an Arrow stream: all of them, or none if one is refused."""
+    runtime = runtime_of(request)
+    found = await run_in_threadpool(find, runtime.engine, classifier)
+    async with received(request, runtime, LABEL_FILES, source) as file:
+        recorded = partial(
+            label,
+            runtime.engine,
+            found.address,
+            file,
+            selection=selection,
+            retract=retract,
+            join_train=join_train,
+            on_stored=keeping(request, labelled_payload),
+        )
+        return labelled_payload(await run_in_threadpool(recorded))

@@ -1,0 +1,159 @@
+"""Fits, which workers compute, their parameters, and recalibrations."""
+
+from functools import partial
+from typing import Any
+
+from fastapi import Request, Response
+
+from venn_admit.api.models.fits import (
+    AdoptedParameters,
+    FittedAnswer,
+    NewParameters,
+    ParametersAnswer,
+    Recalibrations,
+    SubmittedFit,
+)
+from venn_admit.api.paths import job_path
+from venn_admit.api.routes.jobs import JobNumber
+from venn_admit.api.routes.parts import (
+    CalibrationNumber,
+    ClassifierName,
+    finite,
+    problems,
+    router,
+    runtime_of,
+)
+from venn_admit.api.routes.sending import send_submitted
+from venn_admit.api.security.guard import needs
+from venn_admit.api.security.keeping import keeping
+from venn_admit.api.submitted import refusing_too_many_jobs, requester_of
+from venn_admit.api.waiting import WaitingForWorkers, require_worker
+from venn_admit.errors import NotReadyError
+from venn_admit.files.parameters import given_parameters
+from venn_admit.flows.awaited import recalibrate
+from venn_admit.flows.calibration.fit import Adopted, FitRequest, adopt_parameters, request_fit, show_fit
+from venn_admit.flows.exemplars.catalogue import find
+from venn_admit.flows.exemplars.export import show_parameters
+from venn_admit.flows.jobs.listing import show_job
+from venn_admit.payloads.calibrated import fitted_payload, recalibrated_payload
+from venn_admit.store.access.keys import Scope
+
+routes = router("fits")
+
+
+@routes.post(
+    "/classifiers/{classifier}/fit",
+    name="fit",
+    status_code=202,
+    response_model=SubmittedFit,
+    dependencies=[needs(Scope.WRITE)],
+    responses=problems(404, 409),
+)
+def post_fit(request: Request, response: Response, classifier: ClassifierName) -> dict[str, Any]:
+    """Have workers fit the KNN approximation, the localizer and the reliability score on split knn.
+
+    The answer comes at once; what the job has fitted is current as soon as it is done.
+    """
+    runtime = runtime_of(request)
+    find(runtime.engine, classifier)
+    require_worker(runtime)
+    with refusing_too_many_jobs():
+        fit = request_fit(
+            runtime.engine,
+            classifier,
+            chunk_rows=runtime.settings.chunk_rows,
+            requester=requester_of(runtime, request.state.caller),
+            on_stored=keeping(request, _submitted_payload, partial(_headers, classifier)),
+        )
+    send_submitted(request, fit.job_id)
+    response.headers.update(_headers(classifier, fit))
+    return _submitted_payload(fit)
+
+
+def _headers(classifier: str, fit: FitRequest) -> dict[str, str]:
+    return {"Location": job_path(classifier, fit.job_id)}
+
+
+def _submitted_payload(fit: FitRequest) -> dict[str, Any]:
+    return {"job": fit.job_id, "rows": fit.rows}
+
+
+@routes.get(
+    "/classifiers/{classifier}/jobs/{job}/fit",
+    response_model=FittedAnswer,
+    dependencies=[needs(Scope.READ)],
+    responses=problems(404, 409),
+)
+def get_fit(request: Request, classifier: ClassifierName, job: JobNumber) -> dict[str, Any]:
+    """Show what a job that is done has fitted."""
+    engine = runtime_of(request).engine
+    show_job(engine, job, name=classifier)
+    return finite(fitted_payload(show_fit(engine, job)))
+
+
+@routes.get(
+    "/classifiers/{classifier}/parameters",
+    response_model=ParametersAnswer,
+    response_model_exclude_unset=True,
+    dependencies=[needs(Scope.READ)],
+    responses=problems(404, 409),
+)
+def get_parameters(
+    request: Request, classifier: ClassifierName, calibration: CalibrationNumber = None
+) -> dict[str, Any]:
+    """Return the parameters of a calibration; before the first, those of the last fit."""
+    return finite(show_parameters(runtime_of(request).engine, classifier, calibration))
+
+
+@routes.post(
+    "/classifiers/{classifier}/parameters",
+    name="use_parameters",
+    status_code=201,
+    response_model=AdoptedParameters,
+    dependencies=[needs(Scope.WRITE)],
+    responses=problems(404, 413),
+)
+def post_parameters(request: Request, classifier: ClassifierName, given: NewParameters) -> dict[str, Any]:
+    """Use parameters that were fitted elsewhere, instead of fitting."""
+    found = given_parameters("body", given.model_dump())
+    adopted = adopt_parameters(
+        runtime_of(request).engine,
+        classifier,
+        found.knn,
+        found.eta_loc,
+        found.reliability,
+        on_stored=keeping(request, _adopted_payload),
+    )
+    return _adopted_payload(adopted)
+
+
+def _adopted_payload(adopted: Adopted) -> dict[str, Any]:
+    return {"knn_parameters": adopted.parameters.id, "recalibrations_due": adopted.recalibrations}
+
+
+@routes.post(
+    "/classifiers/{classifier}/recalibrate",
+    name="recalibrate",
+    response_model=Recalibrations,
+    response_model_exclude_unset=True,
+    dependencies=[needs(Scope.WRITE)],
+    responses=problems(404, 409),
+)
+def post_recalibrate(request: Request, classifier: ClassifierName) -> dict[str, Any]:
+    """Recalibrate now, under every setting that is not retired, if labels or data have arrived.
+
+    Workers approximate points that arrived since the last calibration, so one must be up if there are any.
+    """
+    runtime = runtime_of(request)
+    served = recalibrate(
+        runtime.engine,
+        classifier,
+        chunk_rows=runtime.settings.chunk_rows,
+        shell=WaitingForWorkers(runtime),
+        keep=runtime.settings.keep_calibrations,
+        memory_budget=runtime.memory_budget,
+    )
+    errors = [step.error for _, step in served if step is not None and step.error is not None]
+    if errors:
+        raise NotReadyError(f"{len(errors)} of {len(served)} recalibrations failed: {errors[0]}")
+    return finite({"recalibrations": [recalibrated_payload(due, step) for due, step in served]})

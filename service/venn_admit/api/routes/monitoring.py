@@ -1,0 +1,70 @@
+"""Reports, monitors and their alarms."""
+
+from typing import Any
+
+from fastapi import Request
+
+from venn_admit.api.models.operation import Alarms, Monitor, Report
+from venn_admit.api.routes.parts import (
+    CalibrationNumber,
+    ClassifierName,
+    finite,
+    problems,
+    router,
+    runtime_of,
+)
+from venn_admit.api.security.guard import needs
+from venn_admit.api.steps import REQUESTS
+from venn_admit.flows.monitoring.monitor import update_monitor
+from venn_admit.flows.reporting.report import report
+from venn_admit.report.calibration.payload import calibration_payload
+from venn_admit.report.monitoring.payload import monitor_payload
+from venn_admit.store.access.keys import Scope
+
+routes = router("reports and monitors")
+
+
+@routes.get(
+    "/classifiers/{classifier}/report",
+    response_model=Report,
+    dependencies=[needs(Scope.READ)],
+    responses=problems(404, 409),
+)
+def get_report(request: Request, classifier: ClassifierName, calibration: CalibrationNumber = None) -> dict[str, Any]:
+    """Show the state of a calibration: what it can admit, drift, discrepancies, and which labels it lacks."""
+    runtime = runtime_of(request)
+    found = report(
+        runtime.engine,
+        runtime.cache,
+        classifier,
+        calibration_id=calibration,
+        memory_budget=runtime.memory_budget,
+    )
+    return finite(calibration_payload(found, REQUESTS))
+
+
+@routes.get(
+    "/classifiers/{classifier}/monitor",
+    response_model=Monitor,
+    dependencies=[needs(Scope.READ)],
+    responses=problems(404, 409),
+)
+def get_monitor(request: Request, classifier: ClassifierName) -> dict[str, Any]:
+    """Show whether the promise still holds, by random labels of decided points; look as often as you like.
+
+    The monitor is brought up to date with the labels first.
+    """
+    return finite(monitor_payload(update_monitor(runtime_of(request).engine, classifier)))
+
+
+@routes.get(
+    "/classifiers/{classifier}/alarms",
+    name="list_alarms",
+    response_model=Alarms,
+    dependencies=[needs(Scope.READ)],
+    responses=problems(404, 409),
+)
+def get_alarms(request: Request, classifier: ClassifierName) -> dict[str, Any]:
+    """List the alarms and notices that stand, after the monitor was brought up to date."""
+    payload = monitor_payload(update_monitor(runtime_of(request).engine, classifier))
+    return finite({"classifier": payload["classifier"], "alarms": payload["alarms"]})

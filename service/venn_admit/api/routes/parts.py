@@ -1,0 +1,108 @@
+"""What routes have in common: the runtime, parameters, and how errors are documented."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+
+from venn_admit.api.models.common import LARGEST_KEY, ProblemAnswer
+from venn_admit.api.paging import DEFAULT_PAGE, LARGEST_PAGE
+from venn_admit.api.problems import MEDIA_TYPE
+from venn_admit.api.security.guard import GuardedRoute
+from venn_admit.core.names import NAME_LENGTH_LIMIT, PRINTABLE
+from venn_admit.files.output.exports import finite_json
+from venn_admit.runtime.workspace import Runtime
+
+ClassifierName = Annotated[
+    str,
+    Path(
+        min_length=1,
+        max_length=NAME_LENGTH_LIMIT,
+        pattern=PRINTABLE,
+        description="The classifier's name.",
+        examples=["reviews"],
+    ),
+]
+Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="The most rows of the page.", examples=[100])]
+Cursor = Annotated[
+    str | None,
+    Query(
+        max_length=600,  # the longest name, of four bytes a character, is in 542
+        pattern=r"^[A-Za-z0-9_-]*$",
+        description="The `next_cursor` of the page before; left out for the first page.",
+        examples=["YmVmb3JlIDQy"],
+    ),
+]
+CalibrationNumber = Annotated[
+    int | None,
+    Query(ge=1, le=LARGEST_KEY, description="Number of a calibration; left out: the current one.", examples=[7]),
+]
+Source = Annotated[
+    str,
+    Query(
+        min_length=1,
+        max_length=200,
+        pattern=PRINTABLE,
+        description="What is recorded as their source.",
+        examples=["nightly"],
+    ),
+]
+ExtractorQuery = Annotated[
+    str | None,
+    Query(
+        min_length=1,
+        max_length=200,
+        pattern=PRINTABLE,
+        description="Version of the extractor that the vectors come from, if the file does not state it.",
+        examples=[None],
+    ),
+]
+FIRST_PAGE = DEFAULT_PAGE
+
+_DESCRIPTIONS = {
+    401: "No key was shown, or one that is not valid.",
+    403: "The key does not allow this.",
+    404: "There is no such thing.",
+    406: "The answer has no such type.",
+    408: "The body arrives too slowly.",
+    409: "An earlier step is missing or out of date, or the input contradicts what is stored.",
+    412: "The settings have changed since the ETag in If-Match was given.",
+    413: "The body is too large.",
+    415: "The body has another type, or is compressed.",
+    422: "The request is not as it must be.",
+    428: "The header If-Match is needed.",
+    429: "The key has sent too many requests, or has too many requests, files, jobs or streams at a time; try again "
+    "later.",
+    503: "The database, the broker or a worker is missing; try again.",
+}
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return how errors of these statuses are documented."""
+    schema = {"$ref": f"#/components/schemas/{ProblemAnswer.__name__}"}
+    return {
+        status: {"description": _DESCRIPTIONS[status], "content": {MEDIA_TYPE: {"schema": schema}}}
+        for status in statuses
+    }
+
+
+def router(tag: str) -> APIRouter:
+    """Return a router whose routes check keys first, and may fail as every guarded route may."""
+    return APIRouter(
+        prefix="/v1",
+        route_class=GuardedRoute,
+        tags=[tag],
+        responses=problems(401, 403, 422, 429, 503),
+        generate_unique_id_function=lambda route: route.name,
+    )
+
+
+def runtime_of(request: Request) -> Runtime:
+    """Return what the application works with."""
+    runtime: Runtime = request.app.state.runtime
+    return runtime
+
+
+def finite(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return what JSON can hold: NaN and infinities become text."""
+    found: dict[str, Any] = finite_json(payload)
+    return found

@@ -1,0 +1,80 @@
+"""Removing what is stored: exemplars that are forgotten, and classifiers that are deleted.
+
+Ids of exemplars may be those of persons. They are in the body, because proxies and servers log paths.
+"""
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+
+from venn_admit.api.models.removal import DeletedClassifier, ExemplarsToForget, ForgottenExemplars
+from venn_admit.api.routes.parts import ClassifierName, problems, router, runtime_of
+from venn_admit.api.security.guard import needs
+from venn_admit.api.security.keeping import keeping
+from venn_admit.flows.removal.delete import delete
+from venn_admit.flows.removal.forget import forget
+from venn_admit.payloads.removal import deleted_payload, forgotten_payload
+from venn_admit.store.access.keys import Scope
+
+routes = router("removal")
+
+
+@routes.post(
+    "/classifiers/{classifier}/exemplars/forget",
+    name="forget_exemplars",
+    response_model=ForgottenExemplars,
+    dependencies=[needs(Scope.ADMIN)],
+    responses=problems(404, 409, 413),
+)
+def post_forget(request: Request, classifier: ClassifierName, given: ExemplarsToForget) -> dict[str, Any]:
+    """Remove all that is stored of exemplars, in every generation, for good; sending it again changes nothing.
+
+    A tombstone stays, by which an id that comes back is refused.
+    """
+    runtime = runtime_of(request)
+    done = forget(
+        runtime.engine,
+        runtime.cache,
+        classifier,
+        given.ids,
+        given.documents,
+        chunk_rows=runtime.settings.chunk_rows,
+        missing_ok=given.missing_ok,
+        dry_run=given.dry_run,
+        by=request.state.caller,
+        on_stored=keeping(request, forgotten_payload),
+        memory_budget=runtime.memory_budget,
+    )
+    if done.is_done:
+        runtime.remove_left_behind()
+    return forgotten_payload(done)
+
+
+@routes.delete(
+    "/classifiers/{classifier}",
+    response_model=DeletedClassifier,
+    dependencies=[needs(Scope.ADMIN)],
+    responses=problems(404, 409),
+)
+def delete_classifier(
+    request: Request,
+    classifier: ClassifierName,
+    dry_run: Annotated[
+        bool, Query(description="Count what would be deleted, and change nothing.", examples=[True])
+    ] = False,
+) -> dict[str, Any]:
+    """Delete a classifier with all that hangs on it, or a generation that is not current, NAME@NUMBER, for good.
+
+    From its first moment on it cannot be used, and keys for it alone are revoked. The answer comes once all is deleted;
+    if it was interrupted, send the request again.
+    """
+    runtime = runtime_of(request)
+    done = delete(
+        runtime.engine,
+        runtime.cache,
+        classifier,
+        dry_run=dry_run,
+        by=request.state.caller,
+        on_stored=keeping(request, deleted_payload),
+    )
+    return deleted_payload(done)

@@ -1,0 +1,116 @@
+r"""How verbs print: results on standard output, as text or one JSON object; progress on standard error.
+
+Ids, names, paths and attributes come from others. A control character in them could move the cursor, recolour the
+terminal or reverse the text, so none reaches it: each is shown as an escape sequence, such as \x1b.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
+from rich.text import Text
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+
+# DEL and C1; separators of lines; embeddings, overrides and isolates of bidirectional text; lone surrogates.
+_BEYOND_C0 = "\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_CONTROLS = re.compile(f"[\x00-\x1f{_BEYOND_C0}]")
+# Text that is laid out already contains tabs and line breaks.
+_CONTROLS_IN_LAYOUT = re.compile(f"[\x00-\x08\x0b-\x1f{_BEYOND_C0}]")
+
+
+def shown(value: object) -> str:
+    r"""Return text as one line that is safe for a terminal: control characters and line breaks are escape sequences.
+
+    >>> print(shown("red\x1b[31m\nnext"))
+    red\x1b[31m\nnext
+    """
+    return _CONTROLS.sub(_escape, str(value))
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things in words; the noun is one that takes an s.
+
+    >>> counted(1, "document"), counted(0, "document"), counted(1200, "token state")
+    ('1 document', '0 documents', '1,200 token states')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def shown_lines(text: str) -> str:
+    """As `shown`, except that line breaks stay; the lines after them are indented, unlike the start of a message."""
+    return "\n  ".join(map(shown, text.split("\n")))
+
+
+def _escape(match: re.Match[str]) -> str:
+    return repr(match.group())[1:-1]
+
+
+class _Terminal(Console):
+    """A console for any text: it escapes what was not escaped before the layout."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or not _CONTROLS_IN_LAYOUT.search(segment.text):
+                yield segment
+            else:
+                yield Segment(_CONTROLS_IN_LAYOUT.sub(_escape, segment.text), segment.style)
+
+
+# The largest integer that the database takes as the limit of a list.
+LARGEST_LIMIT = 2**31 - 1
+
+# If there is no terminal whose width could be asked for, tables get 120 columns.
+output = _Terminal(width=None if sys.stdout.isatty() else 120)
+messages = _Terminal(stderr=True)
+
+
+def print_result(as_json: bool, result: dict[str, Any], *lines: str) -> None:
+    """Print a result: the lines to people, the dictionary to programs."""
+    if as_json:
+        from venn_admit.files.output.exports import finite_json  # which brings pyarrow
+
+        # DEL is the one control character that JSON in ASCII leaves as it is.
+        typer.echo(json.dumps(finite_json(result), allow_nan=False).replace("\x7f", "\\u007f"))
+    else:
+        for line in lines:
+            output.print(Text(shown(line)), soft_wrap=True)  # no markup: names and paths may look like it
+
+
+def cell(value: object) -> Text:
+    """Return a value, which may come from others, as a table shows it."""
+    return Text(shown(value))
+
+
+def make_report_folder(path: Path, *inputs: Path) -> None:
+    """Make a folder if it is missing, before what goes there is computed; InvalidInputError if it cannot be used."""
+    from venn_admit.files.output.places import make_folder
+
+    make_folder(path, *inputs)
+
+
+def warn(text: str) -> None:
+    messages.print(Text.assemble(("warning:", "yellow"), " ", shown_lines(text)), soft_wrap=True)
+
+
+@contextmanager
+def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar on standard error; yields a function that advances it by a number of rows."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=messages) as bar:
+        task = bar.add_task(shown(what), total=total)
+        yield lambda rows: bar.advance(task, rows)

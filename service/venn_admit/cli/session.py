@@ -1,0 +1,125 @@
+"""What a verb works with: the settings, a running database, the broker, and a worker that it starts if it needs one."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING
+
+from venn_admit.cli.worker_process import OwnWorker
+from venn_admit.errors import DatabaseError
+from venn_admit.flows.jobs.listing import live_workers, progress
+from venn_admit.runtime.settings import get_settings
+from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.embedded.access import make_home
+from venn_admit.store.work.jobs import Progress
+
+if TYPE_CHECKING:
+    from venn_admit.files.sources import FileSource
+    from venn_admit.flows.jobs.control import OnWait
+
+
+@dataclass(frozen=True)
+class Session(Runtime):
+    """The runtime of one run of a verb, which starts a worker if there is none."""
+
+    _own: list[OwnWorker] = field(default_factory=list)  # the one started here, if any
+
+    def require_worker(self) -> None:
+        """Raise DatabaseError, before a job is recorded, if there is no worker and none could be started."""
+        if not live_workers(self.engine):
+            self.require_home()
+
+    def require_home(self) -> None:
+        """Raise DatabaseError unless the home can be written."""
+        try:
+            make_home(self.settings.home)
+            with TemporaryFile(dir=self.settings.home):
+                pass
+        except OSError as error:
+            raise DatabaseError(
+                f"{self.settings.home} cannot be written: {error.strerror or error}; "
+                "set VENN_ADMIT_HOME to a writable folder"
+            ) from error
+
+    def exemplars_in(self, file: Path, extractor: str | None = None) -> "FileSource":
+        """A file as a source of exemplars, within the memory that the settings allow; extractor: if it is stated."""
+        from venn_admit.files.sources import FileSource  # which brings pyarrow
+
+        return FileSource(file, self.memory_budget, extractor)
+
+    def run_job(self, job_id: int, on_progress: Callable[[Progress], None], on_wait: "OnWait" = lambda _: None) -> None:
+        """Wait for a job; if there is no worker to compute it, start one and stop it afterwards.
+
+        Args:
+            job_id: The job.
+            on_progress: Called with the progress of the job.
+            on_wait: Called with what the job waits for, or None while it advances.
+
+        Raises:
+            JobError: As `await_job`.
+        """
+        from venn_admit.flows.jobs.control import await_job, cancelled_if_unsent  # which brings Celery
+        from venn_admit.flows.jobs.leases import LEAST_PART_LEFT
+
+        if progress(self.engine, job_id).state == "done":
+            return
+        with cancelled_if_unsent(self.engine, job_id), self.workers() as check_workers:
+            await_job(
+                self.engine,
+                self.broker,
+                job_id,
+                check_workers=check_workers,
+                on_progress=on_progress,
+                on_wait=on_wait,
+                least_lease_seconds=self.settings.lease_seconds * LEAST_PART_LEFT,
+            )
+
+    @contextmanager
+    def workers(self) -> Iterator[Callable[[], str | None]]:
+        """Make sure that there is a worker, and yield a check to be called while waiting.
+
+        If no running worker takes messages, the check starts one. It returns what is awaited until a worker takes
+        messages, and raises JobError if the worker that it started has ended. A block within another uses the worker
+        of the outer one.
+        """
+        outer = bool(self._own)
+        try:
+            self._check_workers()
+            yield self._check_workers
+        finally:
+            if self._own and not outer:
+                self._own.pop().stop()
+
+    def _check_workers(self) -> str | None:
+        live = live_workers(self.engine)
+        if self._own and self._own[0].is_deaf:
+            self._own.pop()
+        if not live:
+            from venn_admit import broker  # which brings Celery
+
+            broker.prepare(self.broker)  # no worker takes messages without it
+        if self._own:
+            self._own[0].check(live)
+        elif not live:
+            self._own.append(OwnWorker(self.settings.home, self.settings.worker_concurrency))
+        return None if live else "waiting for a worker that takes messages: one is starting here"
+
+
+def open_session(*, migrate: bool | None = None) -> Session:
+    """Connect, and make sure that the database has the schema of this program.
+
+    Args:
+        migrate: Whether to upgrade the schema; None: only that of the embedded Postgres, which nobody else uses.
+    """
+    session = Session.start(get_settings())
+    session.open_schema(migrate=migrate)
+    return session
+
+
+def connect_unchecked() -> Session:
+    """Connect, and make sure that the server is usable, whatever its schema."""
+    session = Session.start(get_settings())
+    session.check_server()
+    return session

@@ -1,0 +1,148 @@
+"""What `calibrate --compare` shows: what each setting admits of split mc, how much of it is right, and what to run."""
+
+from itertools import groupby
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from venn_admit.cli.steps import COMMANDS
+from venn_admit.core.types import CalibratorSettings
+from venn_admit.flows.calibration.compare import ComparedSetting, ComparedSettings
+from venn_admit.payloads.catalogue import asked_payload
+from venn_admit.report.evaluation.admission import (
+    admission_cells,
+    admission_columns,
+    class_payload,
+    intervals_text,
+)
+from venn_admit.report.evaluation.table import EvaluationTable, Note, Row
+from venn_admit.report.evaluation.terminal import table_view
+from venn_admit.report.evaluation.wording import note_text
+from venn_admit.store.calibrations.setting_forms import METHOD_NAMES, method_of
+
+
+def compared_table(found: ComparedSettings, *, details: bool) -> RenderableType:
+    """Return a row for each setting that matters, or with details for each that admits anything, and notes."""
+    admitting = [one for one in found.compared if one.admission.admitted.correct]
+    shown = admitting if details else settings_that_matter(found)
+    if not admitting:
+        return Group(*(Text("".join(map(note_text, note))) for note in _notes(found)), "")
+    names = found.classifier.class_names
+    return table_view(
+        EvaluationTable(
+            f"What settings admit of split mc by cross-fitting, and the share right of it (alpha {found.alpha})",
+            ("method", "setting"),
+            admission_columns(names),
+            tuple(
+                Row(
+                    (method_of(one.settings), setting_name(one, found)),
+                    admission_cells(one.admission, names, found.alpha),
+                )
+                for one in shown
+            ),
+            (*_notes(found), *_hidden(len(admitting) - len(shown))),
+        )
+    )
+
+
+def settings_that_matter(found: ComparedSettings) -> list[ComparedSetting]:
+    """Return the setting that is proposed, and those of each method and kind of score that admit most."""
+    admitting = [one for one in found.compared if one.admission.admitted.correct]
+    most: dict[tuple[str, object], ComparedSetting] = {}
+    for one in admitting:
+        kind = (method_of(one.settings), getattr(one.settings, "score", None))
+        if kind not in most or one.admission.admitted.correct > most[kind].admission.admitted.correct:
+            most[kind] = one
+    wanted = [*most.values(), found.proposal()]
+    return [one for one in admitting if any(one is each for each in wanted)]
+
+
+def _hidden(count: int) -> tuple[Note, ...]:
+    return ((f"{count} other setting{'' if count == 1 else 's'}: add --details.",),) if count else ()
+
+
+def compared_payload(found: ComparedSettings) -> dict[str, Any]:
+    """The same for programs, with every setting and every class."""
+    names, proposed = found.classifier.class_names, found.proposal()
+    return {
+        "classifier": found.classifier.name,
+        "alpha": str(found.alpha),
+        "mc": found.point_count,
+        "judged": found.judged_count,
+        "documents": found.document_count,
+        "settings": [
+            {
+                **asked_payload(one.settings),
+                "q_bins": list(one.settings.bin_edges),
+                "admitted": one.admission.admitted.correct,
+                "admitted_share": one.admission.admitted.share,
+                "admitted_interval": list(one.admission.admitted.interval),
+                "per_true_class": class_payload(one.admission.right.per_true_class, names),
+                "per_predicted_class": class_payload(one.admission.right.per_predicted_class, names),
+                "every_class_reaches": one.every_class_reaches(found.alpha),
+                "command": _command(one, found),
+            }
+            for one in found.compared
+        ],
+        "left_out": [{"what": what, "why": why} for what, why in found.left_out],
+        "command": None if proposed is None else _command(proposed, found),
+    }
+
+
+def next_lines(found: ComparedSettings) -> list[str]:
+    """Return which command to run next, and why the choice is not the last word."""
+    proposed, target = found.proposal(), 1 - found.alpha
+    if proposed is None:
+        return [
+            f"No setting admits anything with every true and every predicted class estimated at {target} or more. "
+            "Ask for a larger alpha, or for more of the class whose errors are the trouble by --thresholds, or ingest "
+            "more held-out data."
+        ]
+    if len(found.compared) == 1:
+        return [f"No class is estimated below {target}: `{_command(proposed, found)}`."]
+    taken = (
+        f"Of those with no class estimated below {target}, {METHOD_NAMES[method_of(proposed.settings)]} with "
+        f"{setting_name(proposed, found)} admits most: `{_command(proposed, found)}`."
+    )
+    if isinstance(proposed.settings, CalibratorSettings) and len(proposed.settings.bin_edges) == 1:
+        taken += " One bin ignores q, so that inputs unlike the calibration data are less likely to be rejected."
+    return [
+        taken,
+        f"The best of {len(found.compared)} settings looks better on mc than it is. That is why vp exists, of which "
+        "nothing was read here: choose by this table, and then judge the choice by data that had no part in it.",
+    ]
+
+
+def setting_name(one: ComparedSetting, found: ComparedSettings) -> str:
+    """Return what tells a setting from the others of its method."""
+    settings, edges, knn = one.settings, one.settings.bin_edges, found.classifier.knn
+    every = knn is not None and len(edges) == knn.neighbour_count + 1
+    bins = "every q" if every else f"q {','.join(map(str, edges))}"
+    own = f"kappa {settings.kappa:,}" if isinstance(settings, CalibratorSettings) else f"score {settings.score}"
+    return f"{own}, {'one bin' if len(edges) == 1 else bins}"
+
+
+def _command(one: ComparedSetting, found: ComparedSettings) -> str:
+    knn = found.classifier.knn
+    return COMMANDS.calibrate(found.classifier.name, one.settings, None if knn is None else knn.neighbour_count)
+
+
+def _notes(found: ComparedSettings) -> tuple[Note, ...]:
+    none = [one for one in found.compared if not one.admission.admitted.correct]
+    by_method = [
+        f"{METHOD_NAMES[method]} with {'; '.join(setting_name(one, found) for one in of_method)}"
+        for method, of_method in groupby(none, key=lambda one: method_of(one.settings))
+    ]
+    weights = " Both methods decide as by default: Venn-ADMIT by weighted probabilities, Venn-Abers by plain ones."
+    if found.classifier.knn is None:
+        weights = ""
+    intervals = intervals_text(found.point_count, found.judged_count, found.document_count)
+    return (
+        (
+            f"{intervals}, for the folds as they fell: with other calibration data a setting whose shares right lie "
+            f"near the target may admit much more or less.{weights}",
+        ),
+        *((f"Nothing is admitted by {settings}.",) for settings in by_method),
+        *((f"Left out: {what}: {why}.",) for what, why in found.left_out),
+    )

@@ -1,0 +1,111 @@
+"""`venn-admit extract evaluate`: one level of an evaluation as tables."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+from rich.table import Table
+
+from venn_admit.cli.output import cell, counted, output
+from venn_admit.core.evaluation.curves import AccuracyGrid
+from venn_admit.core.types import IntArray
+from venn_admit.flows.extraction.evaluate import EvaluatedLevel
+from venn_admit.layer.evaluation import Detection, LevelEvaluation, Partitions, PredictionMeasures
+from venn_admit.report.evaluation.wording import interval_text, share_text
+
+
+def print_evaluation(class_names: Sequence[str], evaluated: EvaluatedLevel) -> None:
+    """Print the tables of a level."""
+    found = evaluated.found
+    what = counted(found.points, found.level)
+    of = "" if found.level == "document" else f" of {counted(found.documents, 'document')}"
+    beside = ""
+    if evaluated.training_count is not None:
+        beside = (
+            f"; the KNN has {counted(evaluated.training_count, 'training exemplar')}, and was fitted on "
+            f"{counted(evaluated.fit_count or 0, 'other')}"
+        )
+    unlabelled = "" if found.network is not None else ", none of which is labelled"
+    output.print(cell(f"By {found.level}: {what}{of}{unlabelled}{beside}."), soft_wrap=True)
+    _print_predictions(found)
+    if found.network is not None:
+        _print_classes(class_names, found)
+    if found.partitions is not None:
+        _print_partitions(found.partitions)
+
+
+def _print_predictions(found: LevelEvaluation) -> None:
+    table = _table("Predictions", "", "accuracy", "95 %", "F0.5", "95 %", "as the network", "95 %")
+    for name, measures, agreement in (("network", found.network, None), ("KNN", found.knn, found.agreement)):
+        if measures is None and agreement is None:
+            continue
+        row = [name, "", "", "", "", "", ""]
+        if measures is not None:
+            overall, accuracy = measures.accuracy.tallies.overall, measures.accuracy
+            row[1:3] = share_text(overall.share), interval_text(overall.interval)
+            row[3:5] = share_text(accuracy.f_half_macro), interval_text(accuracy.f_half_interval)
+        if agreement is not None:
+            row[5:7] = share_text(agreement.share), interval_text(agreement.interval)
+        table.add_row(*row)
+    output.print(table)
+
+
+def _print_classes(class_names: Sequence[str], found: LevelEvaluation) -> None:
+    """Print precision, recall and F0.5 of every class, by each way of predicting."""
+    table = _table("Classes", "class", "labelled", "by", "found", "precision", "recall", "F0.5", "F0.5 if all are")
+    ways: list[tuple[str, tuple[Detection, ...]]] = [
+        (name, measures.detections)
+        for name, measures in (("network", found.network), ("KNN", found.knn))
+        if isinstance(measures, PredictionMeasures)
+    ]
+    if found.evidence:
+        ways.insert(1, ("evidence, s > 0", found.evidence))
+    for number, name in enumerate(class_names):
+        for first, (way, detections) in enumerate(ways):
+            one = detections[number]
+            if not one.present and not one.detected:
+                continue
+            shares = [share_text(one.precision), share_text(one.recall), share_text(one.f_half)]
+            head = (cell(name), f"{one.present:,}") if first == 0 else ("", "")
+            table.add_row(*head, way, f"{one.detected:,}", *shares, share_text(one.f_half_of_all) if first == 0 else "")
+    output.print(table)
+
+
+def _print_partitions(found: Partitions) -> None:
+    table = _table("Partitions by q and by d", "partition", "points", "network", "KNN", "as the network")
+    for axis, names in ((1, _match_names(found.agreement)), (0, _distance_names(found.agreement))):
+        counts = found.agreement.count.sum(axis=axis)
+        for place, name in enumerate(names):
+            if not counts[place]:
+                continue
+            shares = [
+                "-" if grid is None else share_text(_share(grid.correct.sum(axis=axis), counts, place))
+                for grid in (found.network, found.knn, found.agreement)
+            ]
+            table.add_row(name, f"{counts[place]:,}", *shares)
+        table.add_section()
+    output.print(table)
+
+
+def _share(right: IntArray, counts: IntArray, place: int) -> float:
+    return float(right[place] / counts[place])
+
+
+def _match_names(grid: AccuracyGrid) -> Iterator[str]:
+    for low, end in pairwise(grid.match_edges.tolist()):
+        yield f"q = {low}" if end == low + 1 else f"q = {low} to {end - 1}"
+
+
+def _distance_names(grid: AccuracyGrid) -> Iterator[str]:
+    edges = grid.distance_edges
+    for low, high in pairwise(edges.tolist()):
+        last = np.isclose(high, edges[-1])
+        yield f"d = {low:.4g} to {'' if last else 'below '}{high:.4g}"
+
+
+def _table(title: str, first: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column(first)
+    for column in columns:
+        table.add_column(column, justify="left" if column == "by" else "right")
+    return table

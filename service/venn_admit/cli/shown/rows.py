@@ -1,0 +1,115 @@
+"""Stored rows as people see them: tables, with local times."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from venn_admit.cli.output import shown
+
+_LONG_WORD = 20  # which is a name, and may be broken before others
+
+
+def cell(value: Any) -> str:
+    """Return a value for people: times in local time, counts with separators, nothing for None.
+
+    A number that names something, such as a job, must be given as text, because people copy it.
+    """
+    match value:
+        case None:
+            return ""
+        case datetime():
+            return f"{value.astimezone():%Y-%m-%d %H:%M}"
+        case int():
+            return f"{value:,}"
+        case _:
+            return shown(value)
+
+
+def duration(seconds: float | None) -> str:
+    """Return how long something took, with about three digits.
+
+    >>> [duration(seconds) for seconds in (None, 0.25, 42.4, 125, 599.6, 7500, 200_000)]
+    ['', '0.2 s', '42 s', '2 min 5 s', '10 min', '2 h 5 min', '55 h 33 min']
+    """
+    if seconds is None:
+        return ""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 10:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> RenderableType:
+    """Return a table of values as `cell` shows them; none of them is read as markup.
+
+    If it is too wide, headers and texts are broken between words; times and numbers stay whole.
+    """
+    laid_out = Table(
+        title=None if title is None else Text(title, style="bold"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    kept = list(rows)
+    sizes = []
+    for place, column in enumerate(columns):
+        values = [row[place] for row in kept]
+        number = any(isinstance(value, int) and not isinstance(value, bool) for value in values)
+        laid_out.add_column(column, overflow="fold", justify="right" if number else "left")
+        sizes.append(_sizes(column, values))
+    for row in kept:
+        laid_out.add_row(*(Text(cell(value)) for value in row))
+    return _Fitted(laid_out, sizes)
+
+
+def _sizes(column: str, values: Sequence[Any]) -> tuple[int, int, int]:
+    """The width that a column takes by itself, the least with whole words, and the least with broken ones."""
+    texts = [cell(value) for value in values if isinstance(value, str) and not value.isdecimal()]
+    whole = [*column.split(), *(cell(value) for value in values if not isinstance(value, str) or value.isdecimal())]
+    least = max(map(cell_len, whole))
+    words = [min(cell_len(word), _LONG_WORD) for text in texts for word in text.split()]
+    return max(map(cell_len, [column, *whole, *texts])), max([least, *words]), least
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """A table whose widest columns give way until it fits, first between words, then within them.
+
+    rich would make all columns narrower in proportion, so that headers and times break.
+    """
+
+    table: Table
+    sizes: Sequence[tuple[int, int, int]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        widths = [size[0] for size in self.sizes]
+        for column, width in zip(self.table.columns, widths, strict=True):
+            column.width = width
+        natural = Measurement.get(console, options.update(max_width=sys.maxsize), self.table).maximum
+        excess = natural - options.max_width
+        for step in (1, 2):
+            while excess > 0:
+                giving = [place for place, size in enumerate(self.sizes) if widths[place] > size[step]]
+                if not giving:
+                    break
+                widths[max(giving, key=widths.__getitem__)] -= 1
+                excess -= 1
+        for column, width in zip(self.table.columns, widths, strict=True):
+            column.width = width
+        yield self.table

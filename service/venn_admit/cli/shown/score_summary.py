@@ -1,0 +1,83 @@
+"""What `score` says of a job's decisions: admitted per class, rejected per reason, and rows seen before."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from venn_admit.cli.output import warn
+from venn_admit.core.types import HELD_OUT_SPLITS, Reason, Split
+from venn_admit.store.decisions.decisions import DecisionCount
+
+
+class ScoreSummary:
+    """What a job decided, in rows of its file.
+
+    predicted, admitted: per class number. rejected: per reason, of every class and of each. in_use: rows whose
+    exemplars train the KNN or calibrate, per split.
+    """
+
+    def __init__(self, class_names: Sequence[str], counts: Sequence[DecisionCount]) -> None:
+        self.class_names = class_names
+        self.predicted: Counter[int] = Counter()
+        self.admitted: Counter[int] = Counter()
+        self.rejected: Counter[Reason] = Counter()
+        self.rejected_of: dict[int, Counter[Reason]] = {number: Counter() for number in range(len(class_names))}
+        self.in_use: Counter[Split] = Counter()
+        for count in counts:
+            self.predicted[count.predicted] += count.rows
+            if count.decision is not None:
+                self.admitted[count.decision] += count.rows
+            if count.reason is not None:
+                self.rejected[count.reason] += count.rows
+                self.rejected_of[count.predicted][count.reason] += count.rows
+            if count.split != Split.SCORED:
+                self.in_use[count.split] += count.rows
+
+    def payload(self) -> dict[str, Any]:
+        """For programs; of classes without a row too."""
+        return {
+            "admitted": {str(number): rows for number, rows in sorted(self.admitted.items())},
+            "rejected": _ordered(self.rejected, Reason),
+            "classes": [
+                {
+                    "label": number,
+                    "name": name,
+                    "predicted": self.predicted[number],
+                    "admitted": self.admitted[number],
+                    "rejected": _ordered(self.rejected_of[number], Reason),
+                }
+                for number, name in enumerate(self.class_names)
+            ],
+            "in_use": _ordered(self.in_use, Split),
+        }
+
+    def lines(self) -> list[str]:
+        """For people; of classes that were predicted."""
+        return [
+            *(
+                f"  admitted, {self.class_names[number]}: {self.admitted[number]:,} of {rows:,} predicted"
+                for number, rows in sorted(self.predicted.items())
+            ),
+            *(f"  rejected, {reason}: {rows:,}" for reason, rows in _ordered(self.rejected, Reason).items()),
+        ]
+
+
+def warn_of_rows_in_use(summary: ScoreSummary) -> None:
+    """Say how many rows the classifier was fitted or calibrated with; they are written like any other."""
+    training = summary.in_use[Split.TRAIN]
+    calibrating = {split: summary.in_use[split] for split in HELD_OUT_SPLITS if summary.in_use[split]}
+    kinds = []
+    if training:
+        kinds.append(f"training {training:,} (each is its own nearest neighbour)")
+    if calibrating:
+        where = ", ".join(f"{split} {rows:,}" for split, rows in calibrating.items())
+        kinds.append(f"calibration {sum(calibrating.values()):,} ({where}; their own labels bear on the result)")
+    if kinds:
+        warn(
+            f"some rows are exemplars that the classifier was made with: {', '.join(kinds)}. They are in the output, "
+            "but decisions on them are optimistic: judge by rows that the classifier has not seen."
+        )
+
+
+def _ordered(counts: Counter[Any], order: type[Reason] | type[Split]) -> dict[str, int]:
+    return {str(key): counts[key] for key in order if counts[key]}

@@ -1,0 +1,264 @@
+"""Verbs that set a classifier up and keep it current: create, ingest, label, fit, export."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from venn_admit.cli import panels
+from venn_admit.cli.output import Json, print_result, shown, warn
+from venn_admit.cli.waiting import Waiting
+
+Name = Annotated[str, typer.Argument(help="The classifier's name, or NAME@NUMBER for a generation of it.")]
+Extractor = Annotated[
+    str | None,
+    typer.Option(help="Version of the extractor that the vectors come from, if the file does not state it."),
+]
+OwnExtractor = Annotated[
+    str | None,
+    typer.Option(
+        "--extractor",
+        help="Version of the extractor that its vectors come from. Default: the one that the first data state.",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program."""
+    for verb in (create, ingest, label, fit):
+        app.command(rich_help_panel=panels.SETTING_UP)(verb)
+    app.command(rich_help_panel=panels.STORED)(export)
+
+
+def create(
+    name: Name,
+    classes: Annotated[str, typer.Option(help="Names of the classes in order, such as negative,positive.")],
+    dim: Annotated[
+        int | None, typer.Option(help="D, the length of an exemplar vector, at most 16000; required with vectors.")
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option(help="K, the number of neighbours of the KNN approximation. Default: 25.")
+    ] = None,
+    logits_only: Annotated[
+        bool,
+        typer.Option(
+            "--logits-only",
+            help="Make a classifier without vectors: nothing is fitted, and decisions are plain ones by Venn-Abers, "
+            "with the network's score.",
+        ),
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the split hash and of training.")] = 0,
+    extractor: OwnExtractor = None,
+    as_json: Json = False,
+) -> None:
+    """Register a classifier."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.flows.exemplars.create import create as flow
+    from venn_admit.payloads.catalogue import created_payload
+
+    class_names = tuple(part.strip() for part in classes.split(","))
+    created = flow(
+        open_session().engine,
+        name,
+        class_names,
+        dimension=dim,
+        neighbour_count=k,
+        logits_only=logits_only,
+        seed=seed,
+        extractor=extractor,
+    )
+    knn = created.knn
+    size = "logits only" if knn is None else f"D = {knn.dimension}, K = {knn.neighbour_count}"
+    print_result(
+        as_json,
+        created_payload(created),
+        f"Created classifier {name}: {len(created.class_names)} classes, {size}.",
+    )
+
+
+def ingest(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="Exemplars, .npz or .parquet.")],
+    split: Annotated[
+        str,
+        typer.Option(
+            help="train; held-out, which a hash divides into knn, mc and vp; or one of these if your data are divided."
+        ),
+    ],
+    extractor: Extractor = None,
+    as_json: Json = False,
+) -> None:
+    """Store labelled exemplars from a file: all of them, or none if one is refused.
+
+    Rows without ids get one from their content, so re-ingesting a file is a no-op, whatever its name.
+    """
+    from venn_admit.cli.session import open_session
+    from venn_admit.flows.awaited import ingest as flow
+    from venn_admit.payloads.exemplars import ingested_payload
+    from venn_admit.report.calibration.wording import waiting_text
+
+    session = open_session()
+    with Waiting(session) as shell:
+        done = flow(session.engine, name, session.exemplars_in(file, extractor), split, shell=shell)
+    payload = ingested_payload(done)
+    per_split, known = payload["new_per_split"], payload["already_stored"]
+    print_result(
+        as_json,
+        payload,
+        f"{file.name}: {done.rows:,} rows, {done.new:,} new"
+        + (f" ({', '.join(f'{key} {value:,}' for key, value in per_split.items())})" if per_split else "")
+        + (f", {known:,} already stored." if known else "."),
+        *(
+            [f"Labels carried over from other generations: {done.labels_carried:,} exemplars."]
+            if done.labels_carried
+            else []
+        ),
+        *([waiting_text(done.waiting)] if done.waiting else []),
+        *_due(name, done.recalibrations),
+    )
+
+
+def label(
+    name: Name,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Labels, .csv or .parquet: external_id, label[, selection]; a label is a class number or name."
+        ),
+    ],
+    selection: Annotated[
+        str,
+        typer.Option(
+            help="How the rows were chosen, if the file has no such column: random labels calibrate; labels selected "
+            "by a person or a rule never do."
+        ),
+    ] = "random",
+    retract: Annotated[bool, typer.Option("--retract", help="Let an empty label retract the stored one.")] = False,
+    join_train: Annotated[
+        bool,
+        typer.Option(
+            "--join-train", help="Add the exemplars, whose labels must be selected, to the training exemplars."
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Record labels of stored exemplars; the next recalibration uses them."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.cli.shown import label_summary
+    from venn_admit.files.label_sources import LabelFile
+    from venn_admit.flows.exemplars.label import label as flow
+    from venn_admit.payloads.exemplars import labelled_payload
+
+    session = open_session()
+    done = flow(
+        session.engine,
+        name,
+        LabelFile(file, session.memory_budget),
+        selection=selection,
+        retract=retract,
+        join_train=join_train,
+    )
+    if done.ignored:
+        warn(f"{file.name}: these columns are ignored: {', '.join(map(shown, done.ignored))}.")
+    print_result(
+        as_json,
+        labelled_payload(done),
+        *label_summary.lines(file, done),
+        *_due(name, done.recalibrations),
+    )
+
+
+def _due(name: str, recalibrations: int) -> list[str]:
+    """Return a line that says so if calibrations are out of date."""
+    return (
+        [f"A recalibration is due: run `venn-admit recalibrate {name}`, or leave it to beat."] if recalibrations else []
+    )
+
+
+def fit(
+    name: Name,
+    parameters: Annotated[
+        Path | None,
+        typer.Option(
+            help="Use the parameters in this file, written by `export --what parameters`, instead of fitting."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Fit the KNN approximation, the localizer and the reliability score on split knn.
+
+    Calibrations are out of date then, until `recalibrate` or beat renews them under the new parameters.
+    """
+    from venn_admit.cli.session import open_session
+    from venn_admit.core.types import TrainingEpoch
+    from venn_admit.files.parameters import read_parameters
+    from venn_admit.flows.awaited import fit as flow
+    from venn_admit.flows.calibration.fit import adopt_parameters
+    from venn_admit.payloads.calibrated import fitted_payload
+
+    session = open_session()
+    if parameters is not None:
+        given = read_parameters(parameters)
+        adopted = adopt_parameters(session.engine, name, given.knn, given.eta_loc, given.reliability)
+        print_result(
+            as_json,
+            {"knn_parameters": adopted.parameters.id, "recalibrations_due": adopted.recalibrations},
+            f"Took the parameters in {parameters.name}.",
+            *_due(name, adopted.recalibrations),
+        )
+        return
+    session.require_home()
+    with Waiting(session) as shell:
+
+        def show(model: str, line: TrainingEpoch) -> None:
+            shell.show(f"Fitting the {model}: epoch {line.epoch}, {line.discrepancies} discrepancies on dev")
+
+        done = flow(
+            session.engine,
+            session.cache,
+            name,
+            chunk_rows=session.settings.chunk_rows,
+            shell=shell,
+            on_epoch=show,
+            memory_budget=session.memory_budget,
+        )
+    figures = done.figures
+    print_result(
+        as_json,
+        {**fitted_payload(figures), "recalibrations_due": done.recalibrations},
+        f"KNN and network differ on {figures.dev_discrepancies:,} of {figures.dev_count:,} dev points "
+        f"({figures.dev_discrepancies / figures.dev_count:.1%}); eta {figures.eta:.4g}, "
+        f"localizer's eta {figures.eta_loc:.4g}.",
+        *_due(name, done.recalibrations),
+    )
+
+
+def export(
+    name: Name,
+    what: Annotated[
+        str,
+        typer.Option(
+            help="exemplars, neighbours, approximations, calibration, parameters, policy: the certificate with all "
+            "that was proposed, or unlabelled: recent traffic without labels, in random order."
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(help="The file to write: .json for parameters and policy, otherwise .parquet or .csv.")
+    ],
+    calibration: Annotated[int | None, typer.Option(help="Id of a calibration; default: the current one.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write what is stored to a file."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.flows.exemplars.export import Export, check_export
+    from venn_admit.flows.exemplars.export import export as flow
+
+    kind = check_export(what, out)
+    done = flow(open_session().engine, name, kind, out, calibration_id=calibration)
+    notes = []
+    if kind is Export.UNLABELLED and not done.rows:
+        notes.append("Every exemplar of the newest score requests has a label already: score newer traffic.")
+    if done.forgotten:
+        notes.append(f"{done.forgotten:,} points of the calibration were forgotten since, and are not among them.")
+    payload = {"rows": done.rows, "forgotten": done.forgotten, "out": str(out)}
+    print_result(as_json, payload, f"Wrote {what} to {out}: {done.rows:,} rows.", *notes)

@@ -1,0 +1,127 @@
+"""The verbs of `generation`: a new extractor takes a new generation, which is calibrated and switched to."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from venn_admit.cli import panels
+from venn_admit.cli.output import Json, output, print_result
+from venn_admit.cli.verbs.calibrating.classifier import Name, OwnExtractor
+
+if TYPE_CHECKING:
+    from venn_admit.flows.calibration.generations import Switch
+    from venn_admit.flows.exemplars.catalogue import Listed
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program, as `generation`."""
+    generation = typer.Typer(
+        no_args_is_help=True,
+        help="Create, list and switch generations of a classifier: one for each extractor that its vectors come from.",
+    )
+    generation.command(name="create")(create_generation)
+    generation.command(name="list")(list_generations)
+    generation.command()(switch)
+    generation.command()(extractor)
+    app.add_typer(generation, name="generation", rich_help_panel=panels.SETTING_UP)
+
+
+def create_generation(
+    name: Name,
+    dim: Annotated[
+        int | None, typer.Option(help="D, the length of an exemplar vector. Default: that of the current generation.")
+    ] = None,
+    extractor: OwnExtractor = None,
+    as_json: Json = False,
+) -> None:
+    """Add a generation, to be calibrated while the current one is in use.
+
+    It has the classes, K and seed of the current one, so that the same documents fall in the same splits. Every verb
+    takes it as NAME@NUMBER.
+    """
+    from venn_admit.cli.session import open_session
+    from venn_admit.flows.calibration.generations import create_generation as flow
+    from venn_admit.payloads.catalogue import created_payload
+
+    made = flow(open_session().engine, name, dimension=dim, extractor=extractor)
+    size = "logits only" if made.knn is None else f"D = {made.knn.dimension}, K = {made.knn.neighbour_count}"
+    print_result(
+        as_json,
+        created_payload(made),
+        f"Created {made.name}: {size}, {_extractor(made.extractor)}. Ingest its exemplars, fit and calibrate it under "
+        f"this name, then run `venn-admit generation switch {made.name}`.",
+    )
+
+
+def list_generations(name: Name, as_json: Json = False) -> None:
+    """List the generations of a classifier, and which of them its name stands for."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.cli.shown.catalogue_tables import generations_table
+    from venn_admit.flows.calibration.generations import list_generations as flow
+    from venn_admit.payloads.catalogue import generations_payload
+
+    found = flow(open_session().engine, name)
+    if as_json:
+        print_result(True, generations_payload(found))
+    else:
+        output.print(generations_table(found))
+
+
+def switch(
+    generation: Annotated[str, typer.Argument(help="The generation, as NAME@NUMBER.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Have a classifier's name stand for another generation from now on; switching back is the same.
+
+    What is under way goes on with the generation that it began with, and decisions made by the other one stay.
+    """
+    from venn_admit.cli.session import open_session
+    from venn_admit.flows.calibration.generations import switch as flow
+    from venn_admit.payloads.catalogue import switch_payload
+
+    done = flow(open_session().engine, generation, dry_run=dry_run)
+    print_result(as_json, switch_payload(done), *_switched(done))
+
+
+def extractor(
+    name: Name,
+    version: Annotated[str, typer.Argument(help="Version of the extractor.")],
+    as_json: Json = False,
+) -> None:
+    """State which extractor the vectors come from, or correct that while no exemplars are stored."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.flows.calibration.generations import state_extractor
+    from venn_admit.payloads.catalogue import created_payload
+
+    found = state_extractor(open_session().engine, name, version)
+    print_result(as_json, created_payload(found), f"The vectors of {found.name} come from extractor {found.extractor}.")
+
+
+def _switched(done: "Switch") -> list[str]:
+    name, number = done.after.classifier.shared_name, done.after.classifier.generation
+    if not done.changes:
+        return [f"{name} stands for generation {number} already: nothing changes."]
+    verb = "stands" if done.is_made else "would stand"
+    return [
+        f"{name} {verb} for generation {number} ({_described(done.after)}) instead of "
+        f"{done.before.classifier.generation} ({_described(done.before)}), which is {done.before.classifier.address}.",
+        *(
+            [f"A recalibration of {done.after.classifier.address} is due for {done.after.in_use.due_for}."]
+            if done.after.in_use is not None and done.after.in_use.due_for is not None
+            else []
+        ),
+    ]
+
+
+def _described(one: "Listed") -> str:
+    from venn_admit.cli.shown.catalogue_tables import setting_text
+
+    said = _extractor(one.classifier.extractor)
+    if one.in_use is None:
+        return f"{said}, not calibrated"
+    return f"{said}, calibration {one.in_use.calibration_id}, {setting_text(one.in_use.settings)}"
+
+
+def _extractor(version: str | None) -> str:
+    return "extractor not stated" if version is None else f"extractor {version}"

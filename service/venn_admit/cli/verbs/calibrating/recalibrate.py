@@ -1,0 +1,70 @@
+"""The verb `recalibrate`: all recalibrations that are due, at once."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from venn_admit.cli import panels
+from venn_admit.cli.output import Json, print_result
+from venn_admit.cli.waiting import Waiting
+from venn_admit.errors import NotReadyError
+
+if TYPE_CHECKING:
+    from venn_admit.store.work.recalibrations import RecalibrationRequest
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the program."""
+    app.command(rich_help_panel=panels.SETTING_UP)(recalibrate)
+
+
+def recalibrate(
+    name: Annotated[str | None, typer.Argument(help="A classifier; default: all.")] = None, as_json: Json = False
+) -> None:
+    """Recalibrate now, under every setting that is not retired, if labels or data have arrived."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.flows.awaited import recalibrate as flow
+    from venn_admit.payloads.calibrated import recalibrated_payload
+
+    session = open_session()
+    with Waiting(session) as shell:
+        served = flow(
+            session.engine,
+            name,
+            chunk_rows=session.settings.chunk_rows,
+            shell=shell,
+            keep=session.settings.keep_calibrations,
+            memory_budget=session.memory_budget,
+        )
+    results = [recalibrated_payload(request, step) for request, step in served]
+    print_result(
+        as_json,
+        {"recalibrations": results},
+        *(
+            [_line(request, result) for (request, _), result in zip(served, results, strict=True)]
+            or ["Nothing to do: no labels or data have arrived since the last calibration."]
+        ),
+    )
+    failed = [result for result in results if result["error"]]
+    if failed:
+        raise NotReadyError(
+            f"{len(failed)} of {len(results)} recalibrations failed: {failed[0]['classifier']}: {failed[0]['error']}"
+        )
+
+
+_CERTIFIED = {None: "", True: "; certified", False: "; not certified, so that everything is rejected"}
+
+
+def _line(request: "RecalibrationRequest", result: dict[str, Any]) -> str:
+    from venn_admit.cli.shown.catalogue_tables import setting_text
+
+    of = f"{result['classifier']} ({setting_text(request.settings)})"
+    if result["error"]:
+        return f"{of}: not recalibrated."
+    if result["calibration"] is None:
+        return f"{of}: another process recalibrated it meanwhile."
+    return (
+        f"{of}: calibration {result['calibration']} is current; for {result['reason']}, {result['rows_closed']:,} rows "
+        f"closed and {result['rows_opened']:,} opened; points: {result['mc']:,} mc, {result['vp']:,} vp"
+        f"{_CERTIFIED[result['is_certified']]}."
+    )

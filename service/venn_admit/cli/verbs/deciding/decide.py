@@ -1,0 +1,90 @@
+"""The verb `decide`: one point at once, without a job, and nothing is stored."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from venn_admit.cli import panels
+from venn_admit.cli.output import Json, print_result
+from venn_admit.cli.verbs.calibrating.classifier import Extractor, Name
+from venn_admit.cli.verbs.deciding.scoring import RequireFullMatch, Unweighted, Weighted, chosen_weights
+from venn_admit.errors import InvalidInputError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the program."""
+    app.command(rich_help_panel=panels.DECIDING)(decide)
+
+
+def decide(
+    name: Name,
+    file: Annotated[Path | None, typer.Argument(help="Exemplars, .npz or .parquet.")] = None,
+    row: Annotated[int, typer.Option(min=0, help="Row of the file, counted from 0.")] = 0,
+    logits: Annotated[
+        str | None,
+        typer.Option(help="In place of a file, for a classifier with logits only: its logits, such as 2.5,-1.5."),
+    ] = None,
+    weighted: Weighted = False,
+    unweighted: Unweighted = False,
+    require_full_match: RequireFullMatch = False,
+    ef_search: Annotated[
+        int | None,
+        typer.Option(help="Search by the HNSW index with this many candidates, K to 1000; default: search exactly."),
+    ] = None,
+    neighbours: Annotated[
+        int | None,
+        typer.Option(min=0, help="How many of the nearest training exemplars to show; default: all K."),
+    ] = None,
+    extractor: Extractor = None,
+    as_json: Json = False,
+) -> None:
+    """Decide on one row of a file, or on logits alone, by the current calibration, and show why; nothing is stored."""
+    import numpy as np
+
+    from venn_admit.cli.session import open_session
+    from venn_admit.cli.shown.decision_tables import print_decision
+    from venn_admit.flows.decisions.decide_row import decide_row, decide_vector
+    from venn_admit.payloads.decisions import decided_payload
+
+    if (file is None) == (logits is None) or (file is None and row):
+        raise InvalidInputError("expected either a file, and a row of it, or logits")
+    session = open_session()
+    how: dict[str, Any] = {
+        "weighted": chosen_weights(weighted, unweighted),
+        "require_full_match": require_full_match,
+        "hnsw_ef_search": ef_search,
+        "neighbours": neighbours,
+    }
+    external_id, attributes, network_logits = None, dict[str, Any](), None
+    if file is None:
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, which is refused
+            given = np.array(_numbers("logits", logits or ""), dtype=np.float32)
+        found = decide_vector(session.point_scorer, name, None, logits=given, **how)
+    else:
+        source = session.exemplars_in(file, extractor)
+        of_row = decide_row(session.engine, session.point_scorer, name, source, row, **how)
+        external_id, attributes, found = of_row.external_id, of_row.attributes, of_row.decided
+        network_logits = of_row.network_logits.tolist()
+    decided = found.decision
+    if as_json:
+        print_result(True, {**decided_payload(external_id, found), "attributes": attributes})
+    else:
+        title = f"{external_id or f'logits {logits}'}, calibration {decided.calibration_id}"
+        print_decision(
+            title,
+            decided.classifier.class_names,
+            decided.fields,
+            decided.category_counts,
+            found.near,
+            decided.policy,
+            attributes,
+            network_logits,
+        )
+
+
+def _numbers(option: str, text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidInputError(f"{option}: expected numbers such as 2.5,-1.5, got {text!r}") from None

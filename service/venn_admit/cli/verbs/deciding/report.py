@@ -1,0 +1,52 @@
+"""`venn-admit report`: the state of a calibration."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from venn_admit.cli import panels
+from venn_admit.cli.output import Json, make_report_folder, messages, output, print_result
+from venn_admit.cli.verbs.calibrating.classifier import Name
+from venn_admit.cli.verbs.deciding.scoring import Calibration
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the program."""
+    app.command(rich_help_panel=panels.DECIDING)(report)
+
+
+def report(
+    name: Name,
+    calibration: Calibration = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the report as an HTML page and JSON.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show the state of a calibration: what it can admit, drift, discrepancies, and which labels it lacks."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.cli.steps import COMMANDS
+    from venn_admit.flows.reporting.report import report as flow
+    from venn_admit.report.calibration.payload import calibration_payload
+    from venn_admit.report.calibration.tables import calibration_tables
+
+    if out is not None:
+        make_report_folder(out)
+    session = open_session()
+    with messages.status("Reading the calibration"):
+        found = flow(
+            session.engine,
+            session.cache,
+            name,
+            calibration_id=calibration,
+            memory_budget=session.memory_budget,
+        )
+    if as_json:
+        print_result(True, calibration_payload(found, COMMANDS))
+    else:
+        output.print(calibration_tables(found, COMMANDS))
+    if out is not None:
+        from venn_admit.flows.reporting.folders import write_calibration_report
+
+        page = write_calibration_report(out, found, COMMANDS)
+        if not as_json:
+            print_result(False, {}, f"The report is in {page}.")

@@ -1,0 +1,206 @@
+"""Verbs that use a calibration: score, evaluate, replay."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from venn_admit.cli import panels
+from venn_admit.cli.output import Json, make_report_folder, output, print_result, shown
+from venn_admit.cli.verbs.calibrating.classifier import Extractor, Name
+from venn_admit.cli.waiting import Showing, Waiting
+from venn_admit.errors import InvalidInputError, VennAdmitError
+
+if TYPE_CHECKING:
+    from venn_admit.cli.session import Session
+    from venn_admit.report.evaluation.dataset import DatasetReport
+
+
+class ReplayDiffersError(VennAdmitError):
+    """A decision did not come out as it is stored."""
+
+
+Weighted = Annotated[
+    bool, typer.Option("--weighted", help="Weight probabilities by the localizer, the default of Venn-ADMIT.")
+]
+Unweighted = Annotated[
+    bool, typer.Option("--unweighted", help="Use plain Venn probabilities, the default of Venn-Abers.")
+]
+RequireFullMatch = Annotated[bool, typer.Option("--require-full-match", help="Reject every prediction with q < K.")]
+Calibration = Annotated[int | None, typer.Option(help="Id of a calibration; default: the current one.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program."""
+    app.command(rich_help_panel=panels.DECIDING)(score)
+    app.command(rich_help_panel=panels.DECIDING)(evaluate)
+    app.command(rich_help_panel=panels.DECIDING)(replay)
+
+
+def score(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="Exemplars to score, .npz or .parquet.")],
+    out: Annotated[Path, typer.Option(help="Where the decisions go, .parquet or .csv, a row for each of the file's.")],
+    weighted: Weighted = False,
+    unweighted: Unweighted = False,
+    require_full_match: RequireFullMatch = False,
+    calibration: Calibration = None,
+    extractor: Extractor = None,
+    as_json: Json = False,
+) -> None:
+    """Admit or reject every row of a file."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.cli.shown.score_summary import ScoreSummary, warn_of_rows_in_use
+    from venn_admit.files.output.tables import check_table_output
+    from venn_admit.flows.awaited import score as flow
+
+    check_table_output(out, file)
+    session = open_session()
+    session.require_worker()
+    with Waiting(session, out) as shell:
+        scored = flow(
+            session.engine,
+            name,
+            session.exemplars_in(file, extractor),
+            weighted=chosen_weights(weighted, unweighted),
+            require_full_match=require_full_match,
+            calibration_id=calibration,
+            chunk_rows=session.settings.chunk_rows,
+            shell=shell,
+            out=out,
+        )
+    request, summary = scored.request, ScoreSummary(scored.counted.class_names, scored.counted.counts)
+    warn_of_rows_in_use(summary)
+    total = summary.admitted.total()
+    print_result(
+        as_json,
+        {
+            "job": request.job_id,
+            "calibration": request.calibration_id,
+            "rows": request.rows,
+            **summary.payload(),
+            "out": str(out),
+        },
+        f"{file.name}: {request.rows:,} rows, {total:,} admitted ({total / request.rows:.1%}), by calibration "
+        f"{request.calibration_id}; decisions are in {out}.",
+        *summary.lines(),
+    )
+
+
+def chosen_weights(weighted: bool, unweighted: bool) -> bool | None:
+    """Return what two options ask for; None for the default of the method. Both at once raise InvalidInputError."""
+    if weighted and unweighted:
+        raise InvalidInputError("expected --weighted or --unweighted, got both; leave one out")
+    return True if weighted else False if unweighted else None
+
+
+def evaluate_data(
+    session: "Session",
+    name: str,
+    file: Path | None,
+    title: str | None,
+    calibration: int | None,
+    extractor: str | None = None,
+) -> "DatasetReport":
+    """Compare the methods on the labelled rows of a file, or on all that the calibration has decided on."""
+    from venn_admit.flows.awaited import evaluate as flow
+
+    session.require_worker()
+    with Waiting(session) as shell:
+        return flow(
+            session.engine,
+            session.cache,
+            name,
+            None if file is None else session.exemplars_in(file, extractor),
+            title=title,
+            calibration_id=calibration,
+            chunk_rows=session.settings.chunk_rows,
+            shell=shell,
+            memory_budget=session.memory_budget,
+        )
+
+
+def evaluate(
+    name: Name,
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="Labelled exemplars, .npz or .parquet; default: what the calibration has decided on."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the report: an HTML page, its charts as PNG, and JSON.")
+    ] = None,
+    calibration: Calibration = None,
+    extractor: Extractor = None,
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details",
+            help="Also print shares with their intervals, what the sets cover, accuracies, and partitions by q and d.",
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Compare what each method admits of labelled data, and how often it is right."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.report.evaluation.payload import report_payload
+    from venn_admit.report.evaluation.terminal import report_tables
+
+    if out is not None:
+        make_report_folder(out, *([] if file is None else [file]))
+    session = open_session()
+    title = None if file is None else shown(file.stem)
+    result = evaluate_data(session, name, file, title, calibration, extractor)
+    if as_json:
+        print_result(True, report_payload(result))
+    else:
+        output.print(report_tables(result, details=details))
+        if not details and out is None:
+            print_result(False, {}, "More tables: add --details; with charts, as a page: add --out FOLDER.")
+    if out is not None:
+        from venn_admit.flows.reporting.folders import write_evaluation
+
+        with Showing() as shell:
+            shell.show("Drawing the report")
+            page = write_evaluation(out, name, "its decisions" if file is None else shown(file.name), result)
+        if not as_json:
+            print_result(False, {}, f"The report is in {page}.")
+
+
+def replay(
+    decision: Annotated[
+        int | None, typer.Argument(help="Id of a decision, from `show` or the view report.decision_v2.")
+    ] = None,
+    classifier: Annotated[
+        str | None, typer.Option(help="With --id, instead of a decision's: the newest decision of this classifier.")
+    ] = None,
+    external_id: Annotated[str | None, typer.Option("--id", help="The exemplar's id, as in the scores.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compute a stored decision again from its snapshot, and show what it rests on."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.cli.shown.replay import print_replayed
+    from venn_admit.flows.decisions.replay import replay as flow
+    from venn_admit.flows.decisions.replay import replay_newest
+    from venn_admit.payloads.decisions import replay_payload
+
+    one_of_two = "expected either the number of a decision, or --classifier and --id"
+    if decision is not None:
+        if classifier is not None or external_id is not None:
+            raise InvalidInputError(one_of_two)
+        session = open_session()
+        replayed = flow(session.engine, session.cache, decision, memory_budget=session.memory_budget)
+    else:
+        if classifier is None or external_id is None:
+            raise InvalidInputError(one_of_two)
+        session = open_session()
+        replayed = replay_newest(
+            session.engine, session.cache, classifier, external_id, memory_budget=session.memory_budget
+        )
+    if as_json:
+        print_result(True, replay_payload(replayed))
+    else:
+        print_replayed(replayed)
+    if replayed.differing:
+        raise ReplayDiffersError(
+            f"decision {replayed.decision_id} differs from what is stored in: {', '.join(replayed.differing)}"
+        )

@@ -1,0 +1,155 @@
+"""The verb `what-if`: what would change if something were different; nothing is stored."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from venn_admit.cli import panels
+from venn_admit.cli.output import LARGEST_LIMIT, Json, make_report_folder, messages, output, print_result, shown
+from venn_admit.cli.verbs.calibrating.classifier import Name
+from venn_admit.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from venn_admit.report.what_if.contents import TrainingEffects
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the program."""
+    app.command(name="what-if", rich_help_panel=panels.DECIDING)(what_if)
+
+
+def what_if(
+    name: Name,
+    relabel: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID=CLASS", help="Take a training exemplar to have another label; may be repeated."),
+    ] = None,
+    leave_out: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Take a training exemplar to be left out; may be repeated.")
+    ] = None,
+    alpha: Annotated[str | None, typer.Option(help="Error levels to try, separated by commas.")] = None,
+    kappa: Annotated[str | None, typer.Option(help="Venn-ADMIT only: kappas to try, separated by commas.")] = None,
+    delta: Annotated[str | None, typer.Option(help="Venn-ADMIT only: deltas to try, separated by commas.")] = None,
+    q_bins: Annotated[
+        list[str] | None,
+        typer.Option(help="Bins of q to try: lower edges, separated by commas; may be repeated."),
+    ] = None,
+    thresholds: Annotated[
+        str | None, typer.Option(help="Thresholds to try, each for every class, separated by commas.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=0, max=LARGEST_LIMIT, help="How many decisions that would differ to list.")
+    ] = 20,
+    out: Annotated[
+        Path | None, typer.Option(help="With values to try: a folder for a picture of the result, and JSON.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what would change under other training exemplars or another setting; nothing is stored.
+
+    Either relabel training exemplars or leave them out: the calibration that would follow, and the decisions that would
+    differ. Or name values of one part of the setting: what each admits of split mc by cross-fitting, and how much of it
+    is right.
+    """
+    from venn_admit.core.calibrators.settings import parse_decimal
+
+    tried = {
+        "alpha": _parts("alpha", alpha, lambda text: parse_decimal("alpha", text)),
+        "kappa": _parts("kappa", kappa, int),
+        "delta": _parts("delta", delta, float),
+        "q_bins": [tuple(_parts("q-bins", edges, int)) for edges in q_bins or []],
+        "thresholds": _parts("thresholds", thresholds, lambda text: parse_decimal("thresholds", text)),
+    }
+    given = [part for part, values in tried.items() if values]
+    training = bool(relabel or leave_out)
+    if len(given) + training != 1:
+        raise InvalidInputError(
+            "expected one question: training exemplars, by --relabel and --leave-out, or values of one part of the "
+            f"setting, such as --alpha 0.05,0.1; got {'several' if given else 'none'}"
+        )
+    if out is not None and not given:
+        raise InvalidInputError("--out: expected values of a part of the setting to try, such as --alpha 0.05,0.1")
+    if given:
+        _settings(name, given[0], tried[given[0]], out, as_json=as_json)
+    else:
+        _training(name, _relabelled(relabel or []), leave_out or [], limit, as_json=as_json)
+
+
+def _training(name: str, relabel: dict[str, str], leave_out: list[str], limit: int, *, as_json: bool) -> None:
+    from venn_admit.cli.session import open_session
+    from venn_admit.flows.reporting.what_if_training import what_if_training as flow
+    from venn_admit.report.calibration.tables import section_tables
+    from venn_admit.report.what_if.training import training_heading, training_payload, training_sections
+
+    session = open_session()
+    with messages.status("Computing what would change"):
+        found = flow(
+            session.engine,
+            session.cache,
+            name,
+            relabel=relabel,
+            leave_out=leave_out,
+            memory_budget=session.memory_budget,
+        )
+    if as_json:
+        print_result(True, training_payload(found))
+    else:
+        output.print(section_tables(training_heading(found), training_sections(_escaped(found), limit=limit)))
+
+
+def _escaped(found: "TrainingEffects") -> "TrainingEffects":
+    """Return the same with ids, which come from others, as a table shows them."""
+    return replace(
+        found,
+        changes=tuple(replace(change, external_id=shown(change.external_id)) for change in found.changes),
+        flipped=tuple(replace(flip, external_id=shown(flip.external_id)) for flip in found.flipped),
+    )
+
+
+def _settings(name: str, varied: str, values: Sequence[Any], out: Path | None, *, as_json: bool) -> None:
+    from venn_admit.cli.session import open_session
+    from venn_admit.flows.reporting.what_if_settings import what_if_settings as flow
+    from venn_admit.report.evaluation.terminal import table_view
+    from venn_admit.report.what_if.settings import settings_payload, settings_table
+
+    if out is not None:
+        make_report_folder(out)
+    session = open_session()
+    with messages.status("Cross-fitting the settings"):
+        found = flow(session.engine, session.cache, name, varied, values, memory_budget=session.memory_budget)
+    if as_json:
+        print_result(True, settings_payload(found))
+    else:
+        output.print(table_view(settings_table(found)))
+    if out is not None:
+        from venn_admit.flows.reporting.folders import write_settings_tried
+
+        picture = write_settings_tried(out, found)
+        if not as_json:
+            print_result(False, {}, f"The picture is in {picture}.")
+
+
+def _parts(option: str, text: str | None, value_of: Callable[[str], Any]) -> list[Any]:
+    """Return the values that an option names; none if it is not given."""
+    if text is None:
+        return []
+    try:
+        return [value_of(part.strip()) for part in text.split(",")]
+    except ValueError:
+        raise InvalidInputError(f"--{option}: expected numbers separated by commas, got {text!r}") from None
+
+
+def _relabelled(options: list[str]) -> dict[str, str]:
+    """Return the classes by id; InvalidInputError if an option does not name both, or an id occurs twice."""
+    wanted: dict[str, str] = {}
+    for option in options:
+        external_id, equals, label = option.rpartition("=")
+        if not (external_id and equals and label):
+            raise InvalidInputError(f"--relabel: expected ID=CLASS, got {option!r}")
+        if external_id in wanted:
+            raise InvalidInputError(f"--relabel: expected every training exemplar once, got {external_id!r} twice")
+        wanted[external_id] = label
+    return wanted

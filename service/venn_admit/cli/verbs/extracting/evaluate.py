@@ -1,0 +1,124 @@
+"""`venn-admit extract evaluate`: how well a memory layer does, and the KNN over its training exemplars beside it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from venn_admit.cli.output import Json, output, print_result
+from venn_admit.cli.verbs.extracting.options import (
+    Encoder,
+    IdColumn,
+    LabelColumn,
+    Model,
+    TextColumn,
+    encoded_line,
+    left_out_line,
+    level_asked_for,
+    states_folder,
+)
+from venn_admit.cli.waiting import Showing
+from venn_admit.errors import InvalidInputError
+
+
+def evaluate(
+    model: Model,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="As for `extract train`, new to the model. A model of documents takes labelled words, and is then "
+            "evaluated by token, and by document if it has a background class."
+        ),
+    ],
+    train: Annotated[
+        Path | None, typer.Option(help="What the model was trained on: evaluate the KNN over its exemplars as well.")
+    ] = None,
+    fit: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --train: what to fit the KNN on, new to the model; labels are not looked at. Default: a quarter "
+            "of the documents of FILE, which are not evaluated then."
+        ),
+    ] = None,
+    level: Annotated[
+        str | None,
+        typer.Option(
+            help="document or token: what is evaluated. Default: what is labelled. Without labels, the KNN is compared "
+            "with the network alone."
+        ),
+    ] = None,
+    k: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --train: K, the number of neighbours of the KNN. Default: 25."),
+    ] = None,
+    encoder: Encoder = None,
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    id_column: IdColumn = None,
+    as_json: Json = False,
+) -> None:
+    """Evaluate a memory layer by document or token: accuracy, F0.5, and, with --train, the KNN beside the network.
+
+    Documents of FILE whose texts are in the training file or in that of the fit, too, are left out. Token states are
+    compared by the ids of their documents, and refused if some are in both.
+    """
+    from venn_admit.cli.shown.layer_evaluation import print_evaluation
+    from venn_admit.flows.exemplars.create import DEFAULT_NEIGHBOURS
+    from venn_admit.flows.extraction.evaluate import KnnSources, check_is_new, evaluate_states, levels_of
+    from venn_admit.flows.extraction.options import SourceOptions, check_options
+    from venn_admit.flows.extraction.states import OpenedStates, open_states
+    from venn_admit.layer.model import load_model
+    from venn_admit.layer.outputs import level_of
+    from venn_admit.layer.texts.source import TextColumns
+    from venn_admit.payloads.extraction import evaluation_payload
+    from venn_admit.runtime.settings import get_settings
+
+    asked = level_asked_for(level)
+    for name, given in (("fit", fit), ("k", k)):
+        if given is not None and train is None:
+            raise InvalidInputError(
+                f"{name}: expected only together with --train, got it without; name the training file, or leave out "
+                f"--{name}"
+            )
+    k = DEFAULT_NEIGHBOURS if k is None else k
+    layer = load_model(model)
+    if asked is not None:
+        level_of(layer, asked)
+    columns = TextColumns(text_column, label_column, id_column)
+    memory_budget, folder = get_settings().memory_budget_mb << 20, states_folder()
+    files = [path for path in (file, train, fit) if path is not None]
+    check_options(SourceOptions.of_model(layer, file, encoder=encoder, columns=columns), *files)
+    seen, before = frozenset[bytes](), list[tuple[Path, OpenedStates]]()
+    with Showing() as display:
+
+        def opened(path: Path) -> OpenedStates:
+            nonlocal seen
+            options = SourceOptions.of_model(layer, path, encoder=encoder, columns=columns)
+            states = open_states(
+                path, options, kept_in=folder, display=display, memory_budget=memory_budget, without=seen
+            )
+            check_is_new(path, states, before)
+            before.append((path, states))
+            if states.summary is not None:
+                seen |= states.summary.text_digests
+            return states
+
+        training = None if train is None else opened(train)
+        fitting = None if fit is None else opened(fit)
+        states = opened(file)
+        found = evaluate_states(
+            layer,
+            states,
+            levels_of(layer, states.shards, asked),
+            knn=None if training is None else KnnSources(training, fitting, k),
+            kept_in=folder,
+            display=display,
+            memory_budget=memory_budget,
+        )
+    if as_json:
+        print_result(True, evaluation_payload(layer, file, states.summary, found, k))
+        return
+    print_result(False, {}, *left_out_line(file, states), encoded_line(file, states))
+    for each in found:
+        output.print()
+        print_evaluation(layer.class_names, each)

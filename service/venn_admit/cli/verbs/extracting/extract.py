@@ -1,0 +1,243 @@
+"""`venn-admit extract`: a memory layer is trained on texts or token states, and makes exemplars of them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from venn_admit.cli import panels
+from venn_admit.cli.output import Json, counted, print_result, shown
+from venn_admit.cli.verbs.extracting.evaluate import evaluate
+from venn_admit.cli.verbs.extracting.inspect import inspect
+from venn_admit.cli.verbs.extracting.options import (
+    Background,
+    Balanced,
+    Classes,
+    Encoder,
+    Epochs,
+    Filters,
+    Form,
+    IdColumn,
+    LabelColumn,
+    LabelledFile,
+    Layers,
+    LearningRate,
+    Level,
+    MaxTokens,
+    MinMaxWeight,
+    Model,
+    Patience,
+    Representative,
+    Seed,
+    Task,
+    TextColumn,
+    encoded_line,
+    left_out_line,
+    level_asked_for,
+    memory_settings,
+    source_options,
+    states_folder,
+    with_background,
+)
+from venn_admit.cli.verbs.extracting.tune import tune
+from venn_admit.cli.waiting import Showing
+from venn_admit.errors import InvalidInputError
+from venn_admit.layer.settings import DEFAULT_EPOCHS, DEFAULT_FILTERS, DEFAULT_LEARNING_RATE, DEFAULT_PATIENCE
+
+_group = typer.Typer(
+    no_args_is_help=True,
+    help="Make exemplars from texts, or from token states of your network, with a memory layer.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program."""
+    app.add_typer(_group, name="extract", rich_help_panel=panels.SETTING_UP)
+    _group.command()(train)
+    _group.command()(apply)
+    _group.command()(evaluate)
+    _group.command()(inspect)
+    _group.command()(tune)
+
+
+def train(
+    file: LabelledFile,
+    out: Annotated[Path, typer.Option(help="The folder of the model.")],
+    task: Task = "document",
+    encoder: Encoder = None,
+    layers: Layers = None,
+    max_tokens: MaxTokens = None,
+    classes: Classes = None,
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    id_column: IdColumn = None,
+    filters: Filters = DEFAULT_FILTERS,
+    epochs: Epochs = DEFAULT_EPOCHS,
+    balanced: Balanced = False,
+    background: Background = None,
+    representative: Representative = False,
+    form: Form = None,
+    min_max_weight: MinMaxWeight = None,
+    learning_rate: LearningRate = DEFAULT_LEARNING_RATE,
+    patience: Patience = DEFAULT_PATIENCE,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Train a memory layer: filters over token states whose values become exemplar vectors, and a linear head.
+
+    States of texts are kept under VENN_ADMIT_HOME, in the folder `states`, and used again; it may be removed. If a
+    training was interrupted, the same command goes on with it.
+    """
+    from venn_admit.flows.extraction.options import check_options
+    from venn_admit.flows.extraction.states import open_states
+    from venn_admit.flows.extraction.train import train_layer
+    from venn_admit.layer.texts.source import TextColumns
+    from venn_admit.runtime.settings import get_settings
+
+    columns = TextColumns(text_column, label_column, id_column)
+    options = source_options(
+        task,
+        encoder=encoder,
+        layers=layers,
+        max_tokens=max_tokens,
+        classes=classes,
+        columns=columns,
+        background=background,
+    )
+    check_options(options, file)
+    settings = memory_settings(
+        task,
+        filters=filters,
+        epochs=epochs,
+        balanced=balanced,
+        seed=seed,
+        form=form,
+        representative=representative,
+        min_max_weight=min_max_weight,
+        learning_rate=learning_rate,
+        patience=patience,
+    )
+    memory_budget = get_settings().memory_budget_mb << 20
+    with Showing() as display:
+        states = open_states(file, options, kept_in=states_folder(), display=display, memory_budget=memory_budget)
+        settings = with_background(settings, background, states.shards.class_names)
+        trained = train_layer(states, settings, out, display=display, memory_budget=memory_budget)
+    model, best = trained.model, trained.log[trained.best_epoch - 1]
+    print_result(
+        as_json,
+        {
+            "model": str(out),
+            "extractor_version": model.extractor_version,
+            "classes": list(model.class_names),
+            "dimension": model.vector_length,
+            "documents": states.shards.document_count,
+            "tokens": states.shards.token_count,
+            "cut": states.shards.cut_count,
+            "epochs": len(trained.log),
+            "best_epoch": trained.best_epoch,
+            "dev_accuracy": best.dev_accuracy,
+            "dev_f_half": best.dev_f_half,
+        },
+        encoded_line(file, states),
+        f"Trained for {counted(len(trained.log), 'epoch')}; epoch {trained.best_epoch} is best: on the dev split, "
+        f"accuracy {best.dev_accuracy:.3f}, F0.5 {best.dev_f_half:.3f}.",
+        f"The memory layer is in {out}: {len(model.class_names)} classes "
+        f"({', '.join(map(shown, model.class_names[:10]))}), D = {model.vector_length}; its extractor version is "
+        f"{model.extractor_version}.",
+    )
+
+
+def apply(
+    model: Model,
+    file: Annotated[Path, typer.Argument(help="As for `extract train`; labels may be missing.")],
+    out: Annotated[Path, typer.Option(help="The exemplars, .parquet, for `ingest`, `score` and `evaluate`.")],
+    without: Annotated[
+        list[Path] | None,
+        typer.Option(help="Texts, such as those trained on: what FILE has of them is left out. May be repeated."),
+    ] = None,
+    level: Level = None,
+    document_labels: Annotated[
+        bool,
+        typer.Option(
+            "--document-labels",
+            help="With --level token, for training exemplars: give tokens the label of their document.",
+        ),
+    ] = False,
+    encoder: Encoder = None,
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    id_column: IdColumn = None,
+    as_json: Json = False,
+) -> None:
+    """Make exemplars from a file with a memory layer: vectors, logits, labels if there are any, and the texts.
+
+    The encoder is the one that the model was trained with; name its folder if it is not the default one. An exemplar of
+    a document has the tokens that carry its prediction in its attributes. Held-out exemplars must be new to the model:
+    leave the texts that it was trained on out of them by --without.
+    """
+    from venn_admit.files.output.places import check_output
+    from venn_admit.flows.extraction.options import SourceOptions, check_options, form_of
+    from venn_admit.flows.extraction.states import open_states, text_digests
+    from venn_admit.flows.extraction.train import write_extracted
+    from venn_admit.layer.apply import check_inherited
+    from venn_admit.layer.model import load_model
+    from venn_admit.layer.outputs import level_of
+    from venn_admit.layer.texts.source import TextColumns
+    from venn_admit.runtime.settings import get_settings
+
+    check_output(out, (".parquet",), file)
+    asked = level_asked_for(level)
+    if document_labels and asked != "token":
+        raise InvalidInputError("document-labels: expected with --level token alone; leave it out")
+    layer = load_model(model)
+    asked = level_of(layer, asked)
+    columns = TextColumns(text_column, label_column, id_column)
+    options = SourceOptions.of_model(layer, file, encoder=encoder, columns=columns)
+    check_options(options, file, *(without or []))
+    if document_labels:
+        check_inherited(options.kind, str(file))
+    if without and not (form := form_of(file)).is_text:
+        raise InvalidInputError(f"without: expected with texts alone, got it with {form}, {file}; leave it out")
+    memory_budget = get_settings().memory_budget_mb << 20
+    with Showing() as display:
+        states = open_states(
+            file,
+            options,
+            kept_in=states_folder(),
+            display=display,
+            memory_budget=memory_budget,
+            without=text_digests(without or [], options, display=display, memory_budget=memory_budget),
+        )
+        done = write_extracted(
+            layer,
+            states,
+            out,
+            level=asked,
+            inherit_labels=document_labels,
+            display=display,
+            memory_budget=memory_budget,
+        )
+    accuracy = (
+        [] if done.accuracy is None else [f"The network's accuracy on those with a label is {done.accuracy:.1%}."]
+    )
+    print_result(
+        as_json,
+        {
+            "out": str(out),
+            "rows": done.rows,
+            "labelled": done.labelled,
+            "accuracy": done.accuracy,
+            "documents": states.shards.document_count,
+            "tokens": states.shards.token_count,
+            "cut": states.shards.cut_count,
+            "left_out": 0 if states.summary is None else states.summary.left_out,
+            "level": asked,
+            "dimension": layer.vector_length_at(asked),
+            "extractor_version": layer.version_at(asked),
+        },
+        *left_out_line(file, states),
+        encoded_line(file, states),
+        f"Wrote {counted(done.rows, 'exemplar')} to {out}; their extractor version is {layer.version_at(asked)}.",
+        *accuracy,
+    )

@@ -1,0 +1,82 @@
+"""`venn-admit extract inspect`: which tokens of a document carry its prediction, and what they resemble."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from venn_admit.cli.output import Json, print_result
+from venn_admit.cli.verbs.extracting.options import Encoder, IdColumn, LabelColumn, TextColumn, states_folder
+from venn_admit.cli.waiting import Showing
+from venn_admit.errors import InvalidInputError
+
+_NEAR = 3
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="The folder of a model of documents.")],
+    file: Annotated[Path, typer.Argument(help="As for `extract apply`.")],
+    row: Annotated[
+        int | None, typer.Option(min=0, help="The document, counted from 0. Default: the first, unless --id names one.")
+    ] = None,
+    external_id: Annotated[str | None, typer.Option("--id", help="Instead of its row: the document's id.")] = None,
+    train: Annotated[
+        Path | None, typer.Option(help="What the model was trained on: find the nearest training tokens.")
+    ] = None,
+    near: Annotated[
+        int | None,
+        typer.Option(min=1, max=1000, help=f"With --train: training tokens for each token. Default: {_NEAR}."),
+    ] = None,
+    encoder: Encoder = None,
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    id_column: IdColumn = None,
+    as_json: Json = False,
+) -> None:
+    """Show which tokens of a document carry the prediction, and the training tokens that are nearest to these."""
+    from venn_admit.cli.shown.inspected import print_inspected
+    from venn_admit.flows.extraction.inspect import check_document, inspect_document
+    from venn_admit.flows.extraction.options import SourceOptions, check_options
+    from venn_admit.flows.extraction.states import OpenedStates, open_states
+    from venn_admit.layer.model import load_model
+    from venn_admit.layer.outputs import require_documents
+    from venn_admit.layer.texts.source import TextColumns
+    from venn_admit.payloads.extraction import inspected_payload
+    from venn_admit.runtime.settings import get_settings
+
+    if row is not None and external_id is not None:
+        raise InvalidInputError("row: expected only without --id, got both; leave one of them out")
+    if near is not None and train is None:
+        raise InvalidInputError(
+            "near: expected only together with --train, got it without; name the training file, or leave out --near"
+        )
+    layer = load_model(model)
+    require_documents(layer)
+    columns = TextColumns(text_column, label_column, id_column)
+    memory_budget, folder = get_settings().memory_budget_mb << 20, states_folder()
+    options = SourceOptions.of_model(layer, file, encoder=encoder, columns=columns)
+    check_options(options, *(path for path in (file, train) if path is not None))
+    row = row or 0
+    check_document(file, options, external_id=external_id, row=row, memory_budget=memory_budget)
+    with Showing() as display:
+
+        def opened(path: Path) -> OpenedStates:
+            options = SourceOptions.of_model(layer, path, encoder=encoder, columns=columns)
+            return open_states(path, options, kept_in=folder, display=display, memory_budget=memory_budget)
+
+        found = inspect_document(
+            layer,
+            opened(file),
+            external_id=external_id,
+            row=row,
+            training=None if train is None else partial(opened, train),
+            neighbour_count=_NEAR if near is None else near,
+            kept_in=folder,
+            display=display,
+            memory_budget=memory_budget,
+        )
+    if as_json:
+        print_result(True, inspected_payload(layer, found))
+    else:
+        print_inspected(layer.class_names, found)

@@ -1,0 +1,173 @@
+"""Verbs on jobs: list, show, cancel, resume, delete, prune."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from venn_admit.cli import panels
+from venn_admit.cli.output import LARGEST_LIMIT, Json, output, print_result, progress
+from venn_admit.cli.waiting import Waiting
+
+JobId = Annotated[int, typer.Argument(help="Id of a job, from `venn-admit jobs list`.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program, as `jobs`."""
+    jobs = typer.Typer(no_args_is_help=True, help="List, show, cancel, resume and delete jobs.")
+    jobs.command(name="list")(list_jobs)
+    for verb in (show, cancel, resume, delete, prune):
+        jobs.command()(verb)
+    app.add_typer(jobs, name="jobs", rich_help_panel=panels.STORED)
+
+
+def list_jobs(
+    name: Annotated[str | None, typer.Argument(help="A classifier; default: all.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=LARGEST_LIMIT, help="How many jobs to list.")] = 20,
+    as_json: Json = False,
+) -> None:
+    """List jobs with their state, progress and times, the newest first."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.cli.shown.job_tables import jobs_table
+    from venn_admit.flows.jobs.listing import list_jobs as flow
+    from venn_admit.payloads.rows import plain
+
+    rows = flow(open_session().engine, name, limit=limit)
+    if as_json:
+        print_result(True, {"jobs": [plain(row) for row in rows]})
+    elif rows:
+        output.print(jobs_table(rows))
+    else:
+        output.print("There are no jobs yet.")
+
+
+def show(
+    job: JobId,
+    chunks: Annotated[bool, typer.Option("--chunks", help="List every chunk.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show one job: its progress, and the number, attempts and first error of the chunks in each state."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.cli.shown.job_tables import chunks_table, headline, times
+    from venn_admit.flows.jobs.listing import show_job
+    from venn_admit.payloads.jobs import job_payload
+
+    found = show_job(open_session().engine, job, with_chunks=chunks or as_json)
+    summary = found.summary
+    if as_json:
+        print_result(True, job_payload(found))
+        return
+    print_result(False, {}, headline(summary), times(summary), *([f"Error: {summary.error}"] if summary.error else []))
+    if found.states:
+        output.print(chunks_table(found.states, ("state", "chunks", "rows", "attempts")))
+    if found.chunks:
+        output.print(chunks_table(found.chunks, ("chunk", "first_row", "end_row", "state", "attempts", "worker")))
+
+
+def cancel(job: JobId, as_json: Json = False) -> None:
+    """Cancel a running job; what is done stays, and chunks that are being computed do not count."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.flows.jobs.control import cancel as flow
+
+    flow(open_session().engine, job)
+    print_result(as_json, {"job": job, "state": "cancelled"}, f"Job {job} is cancelled.")
+
+
+def resume(
+    job: JobId,
+    out: Annotated[
+        Path | None, typer.Option(help="Where the decisions of a score job go, .parquet or .csv, as for `score --out`.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Finish a job that was interrupted, failed or cancelled; what is done already is not computed again."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.cli.shown.job_tables import headline
+    from venn_admit.files.output.tables import check_table_output
+    from venn_admit.flows.awaited import resume as flow
+    from venn_admit.payloads.rows import plain
+
+    if out is not None:
+        check_table_output(out)
+    session = open_session()
+    session.require_worker()
+    with Waiting(session, out) as shell:
+        summary = flow(session.engine, job, out=out, shell=shell).summary
+    print_result(
+        as_json,
+        {**plain(summary), **({} if out is None else {"out": str(out)})},
+        headline(summary),
+        *([] if out is None else [f"Decisions are in {out}."]),
+    )
+
+
+def delete(job: JobId, as_json: Json = False) -> None:
+    """Delete the rows, chunks and decisions of a job that is over, except decisions that another job asks for.
+
+    Decisions on exemplars that have ever been labelled stay, because monitors and measured accuracies rest on them. The
+    job stays in the list, which says that it was removed.
+    """
+    from venn_admit.cli.session import open_session
+    from venn_admit.flows.jobs.listing import show_job
+    from venn_admit.flows.jobs.removal import delete_job, empty_job, vacuum
+    from venn_admit.store.access.audit import Origin
+
+    engine = open_session().engine
+    delete_job(engine, job, origin=Origin.COMMAND_LINE)
+    with progress(f"Removing job {job}", show_job(engine, job).summary.rows) as advance:
+        removed = empty_job(engine, job, on_rows=advance)
+    vacuum(engine)
+    print_result(
+        as_json,
+        {"job": job, "rows": removed.rows, "decisions": removed.decisions},
+        f"Job {job} is removed: {removed.rows:,} rows and {removed.decisions:,} decisions.",
+    )
+
+
+def prune(
+    older_than: Annotated[
+        str | None,
+        typer.Option(help="Days since a job ended, such as 90d; default: VENN_ADMIT_KEEP_DECISIONS."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would be removed.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Delete the rows, chunks and decisions of all jobs that ended long ago, as `jobs delete` does of one.
+
+    What an interrupted command left is deleted first. Workers and other commands go on meanwhile.
+    """
+    from venn_admit.cli.session import open_session
+    from venn_admit.errors import InvalidInputError
+    from venn_admit.flows.jobs.removal import old_jobs, vacuum
+    from venn_admit.flows.jobs.removal import prune as flow
+    from venn_admit.runtime.settings import days
+    from venn_admit.store.access.audit import Origin
+
+    session = open_session()
+    kept_for = session.settings.decisions_kept_for if older_than is None else days(older_than)
+    if kept_for is None:
+        raise InvalidInputError(
+            "expected for how long jobs are kept, got nothing; give --older-than, such as 90d, or set "
+            "VENN_ADMIT_KEEP_DECISIONS"
+        )
+    ended_before, old = old_jobs(session.engine, kept_for)
+    counted = f"{old.jobs:,} jobs, of {old.rows:,} rows, that ended before {ended_before:%Y-%m-%d %H:%M %Z}"
+    if dry_run:
+        payload = {"ended_before": ended_before.isoformat(), "jobs": old.jobs, "rows": old.rows}
+        print_result(as_json, payload, f"To be removed: {counted}.")
+        return
+    with progress(f"Removing {old.jobs:,} jobs", old.rows) as advance:
+        removed = flow(session.engine, kept_for, origin=Origin.COMMAND_LINE, on_rows=advance)
+    if removed.rows:
+        vacuum(session.engine)
+    print_result(
+        as_json,
+        {
+            "ended_before": ended_before.isoformat(),
+            "jobs": removed.jobs,
+            "rows": removed.rows,
+            "decisions": removed.decisions,
+        },
+        f"Removed {removed.jobs:,} jobs that ended before {ended_before:%Y-%m-%d %H:%M %Z}: "
+        f"{removed.rows:,} rows and {removed.decisions:,} decisions.",
+    )

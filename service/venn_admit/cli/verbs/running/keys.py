@@ -1,0 +1,89 @@
+"""Verbs on the keys for the HTTP service: create, list, revoke."""
+
+from typing import Annotated
+
+import typer
+
+from venn_admit.cli import panels
+from venn_admit.cli.output import Json, output, print_result
+
+KeyId = Annotated[int, typer.Argument(help="Number of a key, from `venn-admit key list`.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program, as `key`."""
+    keys = typer.Typer(no_args_is_help=True, help="Create, list and revoke keys for the HTTP service.")
+    keys.command(name="create")(create_key)
+    keys.command(name="list")(list_keys)
+    keys.command(name="revoke")(revoke_key)
+    app.add_typer(keys, name="key", rich_help_panel=panels.RUNNING)
+
+
+def create_key(
+    name: Annotated[str, typer.Argument(help="What the key is for.")],
+    scope: Annotated[
+        str,
+        typer.Option(
+            help="read: see what is stored; score: also decide, and have files scored; write: also store labels and "
+            "data, and calibrate; admin: also create, rename and delete classifiers, and all else. Each includes those "
+            "before it."
+        ),
+    ],
+    classifier: Annotated[
+        str | None, typer.Option(help="The one classifier that the key is for; default: all.")
+    ] = None,
+    expires: Annotated[
+        int | None, typer.Option(help="Number of days after which the key expires; default: never.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a key for the HTTP service, and show it once: it is not stored, and cannot be shown again."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.flows.access.keys import create
+
+    made = create(open_session().engine, name, scope=scope, classifier=classifier, days=expires)
+    print_result(
+        as_json,
+        {"key": made.id, "name": name, "scope": scope, "classifier": classifier, "secret": made.text},
+        f"Key {made.id}, {name}, may {scope}. It is shown only now, so keep it in a safe place:",
+        made.text,
+    )
+
+
+def list_keys(as_json: Json = False) -> None:
+    """List the keys: what each is for, whether it is valid, and when it was last used."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.cli.shown.rows import table
+    from venn_admit.flows.access.keys import list_keys as flow
+    from venn_admit.payloads.rows import plain
+
+    rows = flow(open_session().engine)
+    if as_json:
+        print_result(True, {"keys": [plain(row) for row in rows]})
+    elif rows:
+        columns = ("key", "name", "scope", "classifier", "state", "created", "expires", "last used")
+        shown = [
+            (
+                str(row.key),
+                row.name,
+                row.scope,
+                row.classifier or "all",
+                row.state,
+                row.created_at,
+                row.expires_at,
+                row.last_used_at,
+            )
+            for row in rows
+        ]
+        output.print(table(columns, shown))
+    else:
+        output.print("There are no keys yet.")
+
+
+def revoke_key(key: KeyId, as_json: Json = False) -> None:
+    """Refuse a key from now on."""
+    from venn_admit.cli.session import open_session
+    from venn_admit.flows.access.keys import revoke
+
+    revoke(open_session().engine, key)
+    print_result(as_json, {"key": key, "state": "revoked"}, f"Key {key} is revoked: it is refused from now on.")

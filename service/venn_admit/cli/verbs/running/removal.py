@@ -1,0 +1,145 @@
+"""The verbs that remove what is stored: `forget` exemplars, `delete` a classifier or a generation."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from venn_admit.cli import panels
+from venn_admit.cli.output import Json, print_result
+from venn_admit.cli.verbs.calibrating.classifier import Name
+from venn_admit.cli.waiting import Showing, Waiting
+from venn_admit.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from venn_admit.flows.removal.forget import Forgotten
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, by table, and change nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; required if there is no terminal to ask at.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program."""
+    for verb in (forget, delete):
+        app.command(rich_help_panel=panels.STORED)(verb)
+
+
+def forget(
+    name: Name,
+    ids: Annotated[
+        list[str] | None, typer.Option("--id", help="Id of an exemplar; may be given several times.")
+    ] = None,
+    documents: Annotated[
+        list[str] | None,
+        typer.Option("--document", help="Id of a document, all of whose exemplars go; may be given several times."),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="A file with ids of exemplars, one a line, which no history of commands keeps.")
+    ] = None,
+    missing_ok: Annotated[
+        bool, typer.Option("--missing-ok", help="Leave unknown ids out; otherwise nothing is removed if there is one.")
+    ] = False,
+    dry_run: DryRun = False,
+    wait: Annotated[
+        bool,
+        typer.Option("--wait", help="Wait for jobs of the classifier that score or fit, rather than be refused."),
+    ] = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Remove all that is stored of exemplars, in every generation of a classifier, for good.
+
+    A tombstone stays, by which an id that comes back is refused. Snapshots that count an exemplar keep their counts,
+    and say how many of their points are gone.
+    """
+    from venn_admit.cli.session import open_session
+    from venn_admit.files.id_lists import read_ids
+    from venn_admit.flows.awaited import forget as flow
+    from venn_admit.payloads.removal import forgotten_payload
+
+    asked = [*(ids or []), *([] if file is None else read_ids(file))]
+    if not asked and not documents:
+        raise InvalidInputError("expected --id, --document or --file, got none of them")
+    count = len(set(asked)) + len(set(documents or []))
+    what = f"{count:,} ids of {name}"
+    if not dry_run:
+        _confirm(f"Remove all that is stored of {what}? It cannot be taken back.", yes=yes)
+    session = open_session()
+    with Waiting(session) as shell:
+        done = flow(
+            session.engine,
+            session.cache,
+            name,
+            asked,
+            documents or [],
+            chunk_rows=session.settings.chunk_rows,
+            missing_ok=missing_ok,
+            dry_run=dry_run,
+            wait=wait,
+            shell=shell,
+            memory_budget=session.memory_budget,
+        )
+    if done.is_done:
+        session.remove_left_behind()
+    print_result(as_json, forgotten_payload(done), *_forgotten_lines(done))
+
+
+def _forgotten_lines(done: "Forgotten") -> list[str]:
+    name = done.classifier.shared_name
+    verb = "Forgot" if done.is_done else "Would forget"
+    lines = [f"{verb} {done.exemplars:,} exemplars of {name}, in all its generations{_rows(done.rows)}."]
+    if done.already:
+        lines.append(f"Of the ids, {done.already:,} were forgotten before.")
+    if done.unknown:
+        lines.append(f"Of the ids, {done.unknown:,} are unknown.")
+    if done.renewed:
+        lines.append(f"Calibrations that counted them are followed by {done.renewed:,} that do not.")
+    if done.recalibrations:
+        lines.append(f"A recalibration is due: run `venn-admit recalibrate {name}`, or leave it to beat.")
+    return lines
+
+
+def delete(
+    name: Annotated[
+        str, typer.Argument(help="The classifier's name, for all its generations; or NAME@NUMBER, for that one.")
+    ],
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Delete a classifier with all that hangs on it, or a generation of it that is not current, for good.
+
+    From its first moment on the classifier cannot be used. If it is interrupted, run it again.
+    """
+    from venn_admit.cli.session import open_session
+    from venn_admit.flows.removal.delete import delete as flow
+    from venn_admit.payloads.removal import deleted_payload
+
+    if not dry_run:
+        _confirm(f"Delete {name} with all that is stored of it? It cannot be taken back.", yes=yes)
+    session = open_session()
+    with Showing() as shell:
+        shell.show(f"Deleting {name}")
+        done = flow(session.engine, session.cache, name, dry_run=dry_run)
+    verb = "Deleted" if done.is_done else "Would delete"
+    print_result(
+        as_json,
+        deleted_payload(done),
+        f"{verb} {done.name}: generations {', '.join(done.generations)}{_rows(done.rows)}.",
+    )
+
+
+def _rows(rows: Mapping[str, int]) -> str:
+    return f"; rows: {', '.join(f'{table} {count:,}' for table, count in rows.items())}" if rows else ""
+
+
+def _confirm(question: str, *, yes: bool) -> None:
+    """Ask, unless that was answered before; InvalidInputError if nobody can be asked."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidInputError("expected --yes, because there is no terminal to ask at; --dry-run only counts")
+    if not typer.confirm(question, err=True):
+        raise typer.Exit

@@ -1,0 +1,54 @@
+"""The verb `serve`, which answers over HTTP."""
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from venn_admit import telemetry
+from venn_admit.cli import panels
+from venn_admit.cli.output import messages, print_result, warn
+
+LOOPBACK = "127.0.0.1"
+DEFAULT_PORT = 8470
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the program."""
+    app.command(rich_help_panel=panels.RUNNING)(serve)
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on; only this machine reaches the default.")] = LOOPBACK,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any that is free.")] = DEFAULT_PORT,
+) -> None:
+    """Answer over HTTP, with a page for browsers, until stopped; requests that are being answered are completed first.
+
+    With the embedded Postgres, the first start makes a key with scope admin, in the file api-key of VENN_ADMIT_HOME,
+    which only its owner can read. To listen for other machines, at least one key must have been made.
+    """
+    from venn_admit.api.server import listen, own_key, require_key, warning_of_address
+    from venn_admit.cli.session import open_session
+    from venn_admit.web.site import create_site
+
+    telemetry.begin("api")
+    session = open_session()
+    warning = warning_of_address(session.settings, host)
+    if warning is not None:
+        warn(warning)
+    if session.settings.database_url is None:
+        session.require_home()
+        key = own_key(session)
+        print_result(False, {}, f"The key is in {key}; requests have it in the header Authorization: Bearer KEY.")
+    require_key(session, host)
+    session.cache.delete_outdated(session.engine)  # what was forgotten since may be in it
+    try:
+        listen(
+            create_site(session),
+            host,
+            port,
+            on_start=lambda url: messages.print(Text(f"Listening on {url}"), soft_wrap=True),
+        )
+    finally:
+        telemetry.end()
+        session.engine.dispose()

@@ -1,0 +1,89 @@
+"""The verb `start`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from venn_admit.cli import panels
+from venn_admit.cli.output import Json
+from venn_admit.cli.verbs.calibrating.classifier import Name
+from venn_admit.cli.verbs.extracting.options import (
+    Background,
+    Balanced,
+    Classes,
+    Encoder,
+    Epochs,
+    Filters,
+    IdColumn,
+    LabelColumn,
+    Layers,
+    MaxTokens,
+    Seed,
+    Task,
+    TextColumn,
+    memory_settings,
+    source_options,
+)
+from venn_admit.layer.settings import DEFAULT_EPOCHS, DEFAULT_FILTERS
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the program."""
+    app.command(rich_help_panel=panels.SETTING_UP)(start)
+
+
+def start(
+    name: Name,
+    train: Annotated[
+        Path,
+        typer.Argument(
+            help="Labelled texts or token states to train on, as for `extract train`; what has no label is left out."
+        ),
+    ],
+    held_out: Annotated[
+        Path, typer.Argument(help="Labelled, and like those to come; texts that are in TRAIN too are left out.")
+    ],
+    test: Annotated[
+        Path | None, typer.Option(help="Labelled texts, or token states, to compare the methods on.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the model, the exemplars and the report. Default: NAME.")
+    ] = None,
+    alpha: Annotated[str, typer.Option(help="Error level in (0, 1), exact decimal.")] = "0.1",
+    task: Task = "document",
+    encoder: Encoder = None,
+    layers: Layers = None,
+    max_tokens: MaxTokens = None,
+    classes: Classes = None,
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    id_column: IdColumn = None,
+    filters: Filters = DEFAULT_FILTERS,
+    epochs: Epochs = DEFAULT_EPOCHS,
+    balanced: Balanced = False,
+    background: Background = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Train a memory layer, create a classifier, store its exemplars, fit, calibrate and report, one after the other.
+
+    Of the settings that `calibrate --compare` tries, it takes the one that is proposed there. If it was interrupted,
+    the same command goes on with it.
+    """
+    from venn_admit.cli.verbs.running.start_steps import StartFiles, run
+    from venn_admit.layer.texts.source import TextColumns
+
+    columns = TextColumns(text_column, label_column, id_column)
+    options = source_options(
+        task,
+        encoder=encoder,
+        layers=layers,
+        max_tokens=max_tokens,
+        classes=classes,
+        columns=columns,
+        background=background,
+    )
+    settings = memory_settings(task, filters=filters, epochs=epochs, balanced=balanced, seed=seed)
+    files = StartFiles(train, held_out, test, out)
+    run(name, files, options, settings, alpha, as_json=as_json)

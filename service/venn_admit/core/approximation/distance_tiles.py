@@ -1,0 +1,250 @@
+"""Distances of queries to a support, a tile at a time, each the same to the last bit whatever it is computed with.
+
+Distances come from matrix products ||x||^2 + ||x_j||^2 - 2 x.x_j, and a BLAS rounds a product differently for different
+shapes. Therefore every product here has the same shape, a zero-padded tile of queries by a zero-padded tile of the
+support, with an inner dimension short enough for one pass of the blocking of the BLAS, which otherwise changes with the
+number of threads. A few queries may make a tile of fewer rows, if the BLAS, once tried, gives these the same bits.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from venn_admit.core.approximation.localizer_checks import check_vectors
+from venn_admit.core.approximation.products import first_rows_are_alike
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET, block_rows, tile_rows
+from venn_admit.core.types import BoolArray, Float32Array, FloatArray
+
+QUERY_TILE = 64
+SUPPORT_TILE = 1024
+INNER_TILE = 256  # no more than the inner block of OpenBLAS' kernels for processors with AVX
+# The tiles that a few queries make do with.
+SMALL_QUERY_TILES = (8, 16, 32)
+# Below this share of ||x||^2 + ||x_j||^2, a squared distance has lost about four of its sixteen digits to
+# cancellation, or three of the seven of float32, and is computed from the difference of the vectors instead.
+CANCELLATION_SHARE = {np.dtype(np.float64): 1e-4, np.dtype(np.float32): 1e-3}
+
+Real = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DistanceTile:
+    """Distances of `queries` (rows) to `support` (columns).
+
+    Attributes:
+        queries: The rows.
+        support: The columns.
+        distances: (rows of the tile, SUPPORT_TILE), overwritten by the next tile. Rows beyond `queries` hold no point;
+            columns beyond `support` are at infinity.
+    """
+
+    queries: slice
+    support: slice
+    distances: Real
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SupportTile:
+    """A tile of the support as the right factor of products.
+
+    right: (D + 2, SUPPORT_TILE), centred vectors, ones, and squared norms. norms: (SUPPORT_TILE, 1).
+    """
+
+    rows: slice
+    right: Real
+    norms: Real
+    largest_norm: float
+
+
+class SupportTiles:
+    """The support of distances, cut into tiles.
+
+    Attributes:
+        support: (n, D) float32.
+        centre: (D,), about the middle of the support; the distances are of its dtype.
+    """
+
+    def __init__(self, support: Float32Array, centre: Real, *, kept: bool = False) -> None:
+        """Cut the support.
+
+        Args:
+            support: (n, D) float32; may be a memory map.
+            centre: (D,), about the middle of the support; the distances are of its dtype.
+            kept: Whether the tiles are prepared now and stay in memory, or anew by every pass over them.
+        """
+        self.support = support
+        self.centre = centre
+        self._kept = [self._prepare(start, self._room()) for start in self._starts()] if kept else None
+
+    def read(self) -> Iterator[_SupportTile]:
+        """Yield the tiles in order; each may be overwritten by the next."""
+        if self._kept is not None:
+            yield from self._kept
+            return
+        room = self._room()  # allocated once: fresh pages would cost as much as the arithmetic
+        for start in self._starts():
+            yield self._prepare(start, room)
+
+    def bytes_kept(self) -> int:
+        """Return how many bytes the tiles take if they are kept."""
+        return int(len(self._starts()) * SUPPORT_TILE * (self.support.shape[1] + 3) * self.centre.itemsize)
+
+    def largest_norm(self) -> float:
+        """Return the largest squared distance of a row from the centre; inf if it overflows."""
+        return max(tile.largest_norm for tile in self.read())
+
+    def query_tile(self, count: int) -> int:
+        """Return the rows of a tile for so many queries: the fewest, if the BLAS gives them the bits of a whole tile.
+
+        Args:
+            count: Of queries.
+        """
+        inner = self.support.shape[1] + 2  # the norms are part of the factors
+        parts = {min(INNER_TILE, inner - start) for start in range(0, inner, INNER_TILE)}
+        for fewer in SMALL_QUERY_TILES:
+            if count <= fewer and all(
+                first_rows_are_alike(self.centre.dtype.name, QUERY_TILE, fewer, part, SUPPORT_TILE) for part in parts
+            ):
+                return fewer
+        return QUERY_TILE
+
+    def _starts(self) -> range:
+        return range(0, len(self.support), SUPPORT_TILE)
+
+    def _room(self) -> Real:
+        return np.empty((self.support.shape[1] + 2, SUPPORT_TILE), self.centre.dtype)  # a BLAS is faster in this order
+
+    def _prepare(self, start: int, room: Real) -> _SupportTile:
+        rows = slice(start, min(start + SUPPORT_TILE, len(self.support)))
+        with np.errstate(over="ignore"):
+            vectors, norms = centred(self.support[rows], self.centre, SUPPORT_TILE)
+        np.concatenate((vectors.T, np.ones_like(norms.T), norms.T), out=room)
+        return _SupportTile(rows, room, norms, float(norms.max()))
+
+
+def distance_tiles(
+    queries: Float32Array, tiles: SupportTiles, memory_budget: int, *, query_tile: int = QUERY_TILE
+) -> Iterator[DistanceTile]:
+    """Yield all tiles of the distance matrix; the tiles of one query come in the order of the support.
+
+    Args:
+        queries: (m, D) float32.
+        tiles: Of the support.
+        memory_budget: In bytes; it decides how many tiles of queries share the preparation of a tile of the support.
+        query_tile: Rows of a tile of queries, which `SupportTiles.query_tile` says.
+    """
+    centre, tile = tiles.centre, query_tile
+    squared, part = np.empty((2, tile, SUPPORT_TILE), centre.dtype)
+    share = CANCELLATION_SHARE[centre.dtype]
+    panel_rows = block_rows(memory_budget, 8 * queries.shape[1] * tile) * tile
+    for panel_start in range(0, len(queries), panel_rows):
+        panel_stop = min(panel_start + panel_rows, len(queries))
+        query_starts = range(panel_start, panel_stop, tile)
+        panel_vectors, panel_norms = centred(queries[panel_start:panel_stop], centre, len(query_starts) * tile)
+        # The norms are part of the factors, so that their product is the squared distances.
+        left = np.hstack((-2.0 * panel_vectors, panel_norms, np.ones_like(panel_norms)))
+        for found in tiles.read():
+            columns = found.rows
+            for query_start in query_starts:
+                rows = slice(query_start, min(query_start + tile, len(queries)))
+                in_panel = slice(query_start - panel_start, query_start - panel_start + tile)
+                query_norms = panel_norms[in_panel]
+                tile_product(left[in_panel], found.right, squared, part)
+                squared[:, columns.stop - columns.start :] = np.inf
+                # If the least is large enough, none has cancelled.
+                if squared.min() < share * (query_norms.max() + found.largest_norm):
+                    np.add(query_norms, found.norms.T, out=part)
+                    part *= share
+                    _refine(squared, squared < part, queries[rows], tiles.support[columns])
+                np.sqrt(squared, out=squared)
+                yield DistanceTile(rows, columns, squared)
+
+
+def pairwise_distances(
+    queries: Float32Array, support: Float32Array, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
+) -> FloatArray:
+    """Return the Euclidean distances, not squared, of all queries to all support rows.
+
+    Args:
+        queries: (m, D) float32.
+        support: (n, D) float32, n >= 1.
+        memory_budget: In bytes, besides the result.
+
+    Returns:
+        (m, n) float64, in the units of the vectors; exactly 0 for equal vectors. The result alone takes 8 m n bytes:
+        see `venn_admit.core.approximation.localizer_fit.localizer_rows`.
+
+    Raises:
+        InvalidInputError: The arrays have other shapes.
+    """
+    check_vectors(queries, support)
+    distances = np.empty((len(queries), len(support)))
+    for tile in distance_tiles(queries, SupportTiles(support, centre_of(support)), memory_budget):
+        rows, columns = tile.queries, tile.support
+        distances[rows, columns] = tile.distances[: rows.stop - rows.start, : columns.stop - columns.start]
+    return distances
+
+
+def centre_of(support: Float32Array) -> FloatArray:
+    """Mean (D,) of the support. Subtracting it leaves the distances alone, and less is lost to cancellation.
+
+    Args:
+        support: (n, D) float32.
+    """
+    total = np.zeros(support.shape[1])
+    for start in range(0, len(support), SUPPORT_TILE):
+        total += support[start : start + SUPPORT_TILE].sum(axis=0, dtype=np.float64)
+    return total / len(support)
+
+
+def centred(vectors: Float32Array, centre: Real, length: int) -> tuple[Real, Real]:
+    """Vectors less the centre, filled up with zeros, (length, D), and their squared norms, (length, 1).
+
+    Args:
+        vectors: (m, D) float32, m <= length.
+        centre: (D,), whose dtype the results have.
+        length: Rows of the results.
+    """
+    filled = np.zeros((length, len(centre)), centre.dtype)
+    np.subtract(vectors, centre, out=filled[: len(vectors)])
+    return filled, np.square(filled).sum(axis=1, keepdims=True)
+
+
+def _refine(squared: Real, cancelled: BoolArray, queries: Float32Array, support: Float32Array) -> None:
+    """Replace, in place, the squared distances lost to cancellation by those of the vectors' differences."""
+    pair_rows, pair_columns = np.nonzero(cancelled[: len(queries), : len(support)])
+    step = tile_rows(8 * queries.shape[1])
+    for start in range(0, len(pair_rows), step):
+        rows, columns = pair_rows[start : start + step], pair_columns[start : start + step]
+        difference = queries[rows].astype(np.float64) - support[columns]  # (pairs, D)
+        squared[rows, columns] = np.square(difference, out=difference).sum(axis=1)
+
+
+def tile_product(left: Real, right: Real, out: Real, part: Real) -> None:
+    """Write a matrix product into `out`, its inner dimension cut so that the number of BLAS threads does not show.
+
+    Args:
+        left: (b, D), a factor.
+        right: (D, c), a factor.
+        out: (b, c), overwritten.
+        part: (b, c), overwritten.
+    """
+    np.matmul(left[:, :INNER_TILE], right[:INNER_TILE], out=out)
+    for start in range(INNER_TILE, left.shape[1], INNER_TILE):
+        out += np.matmul(left[:, start : start + INNER_TILE], right[start : start + INNER_TILE], out=part)
+
+
+def padded(values: Real, length: int, fill: float = 0.0) -> Real:
+    """Return values filled up to a length.
+
+    Args:
+        values: (m, ...), m <= length.
+        length: Rows of the result.
+        fill: What fills it up.
+    """
+    found = np.full((length, *values.shape[1:]), fill, values.dtype)
+    found[: len(values)] = values
+    return found

@@ -1,0 +1,320 @@
+"""The localizer: psi = softmax(-dist(x, x_j) / eta_loc) over all points x_j of the vp split.
+
+Source: Schmaltz & Rasooly (2022), the localizer of the Venn-ADMIT predictor, after Guan (2022).
+
+The result of a point does not depend, to the last bit, on the other points it is computed with: see `distance_tiles`.
+The tiles of the support are reduced in a fixed order.
+
+The products are float64, except those of category weights over a large support, which they dominate in cost: these are
+float32 with float64 sums, unless some point is so far from a query that float32 would show (DECISIONS.md, 30), or the
+BLAS rounds a row of a float32 product differently in different places (DECISIONS.md, 49).
+"""
+
+import math
+from collections.abc import Callable
+from threading import Lock
+
+import numpy as np
+
+from venn_admit.core.approximation.distance_tiles import (
+    INNER_TILE,
+    QUERY_TILE,
+    SUPPORT_TILE,
+    DistanceTile,
+    Real,
+    SupportTiles,
+    centre_of,
+    centred,
+    distance_tiles,
+    padded,
+    tile_product,
+)
+from venn_admit.core.approximation.localizer_checks import check_eta, check_vectors, check_windows
+from venn_admit.core.approximation.products import rows_are_alike
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.types import Float32Array, FloatArray, IntArray
+from venn_admit.errors import InvalidInputError
+
+# Up to this many rows of the support, category weights are worth float64 products.
+FLOAT64_SUPPORT = 2**15
+# Up to this distance, in units of eta_loc, float32 resolves distances well enough, and weights are normal numbers.
+FLOAT32_REACH = 80.0
+# If eta_loc lies between this number and its inverse, its squares are normal numbers in float32.
+FLOAT32_ETA = 2.0**50
+
+# What prepared tiles of one precision may take of the memory budget.
+KEPT_SHARE = 3
+
+# Queries (m, D) float32 and their windows, low and high (m,) int64, to the weights (m,) of their categories.
+Weigh = Callable[[Float32Array, IntArray, IntArray], FloatArray]
+
+_COLUMNS = np.arange(SUPPORT_TILE)
+
+
+def category_weight(
+    queries: Float32Array,
+    support: Float32Array,
+    window_low: IntArray,
+    window_high: IntArray,
+    eta_loc: float,
+    *,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> FloatArray:
+    """Return the localizer's weight of each query's category, psi' = the sum of psi over a window of support rows.
+
+    Args:
+        queries: (m, D) float32.
+        support: (n, D) float32, n >= 1, all of vp, sorted so that every category is contiguous; may be a memory map.
+        window_low: (m,) int64, the first row of each window.
+        window_high: (m,) int64, one past the last row; 0 <= low <= high <= n.
+        eta_loc: > 0, finite, in the units of the vectors.
+        memory_budget: In bytes.
+
+    Returns:
+        (m,) float64 in [0, 1]. It is exactly 1 for the whole support and 0 for an empty window, or for one so far away
+        that its weights underflow, and it never falls as a window grows. It is independent, bit for bit, of the other
+        queries and of the number of BLAS threads. Over more than FLOAT64_SUPPORT rows its relative error is that of
+        float32 distances: about 1e-6, and 3e-5 at most in measurements.
+
+    Raises:
+        InvalidInputError: The arrays have other shapes or ranges.
+
+    Examples:
+        >>> vp = np.array([[0.0], [1.0], [2.0]], dtype=np.float32)
+        >>> category_weight(vp[:1], vp, np.array([0]), np.array([2]), eta_loc=1.0).round(3)
+        array([0.91])
+    """
+    check_vectors(queries, support)
+    return LocalizerSupport(support, eta_loc, memory_budget=memory_budget).category_weight(
+        queries, window_low, window_high
+    )
+
+
+class LocalizerSupport:
+    """All of vp, ready to weigh categories as `category_weight` does; threads may share it."""
+
+    def __init__(
+        self,
+        support: Float32Array,
+        eta_loc: float,
+        *,
+        keep_tiles: bool = False,
+        memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    ) -> None:
+        """Prepare the support.
+
+        Args:
+            support: As for `category_weight`.
+            eta_loc: As for `category_weight`.
+            keep_tiles: Whether the tiles of the support stay in memory, if those of one precision take no more than a
+                third of the budget, which makes passes for few queries several times as fast. Those of both
+                precisions take half of it at most.
+            memory_budget: In bytes.
+
+        Raises:
+            InvalidInputError: The support or eta_loc has another shape or range.
+        """
+        check_vectors(support, support)
+        check_eta(eta_loc)
+        self._support = support
+        self._eta_loc = eta_loc
+        self._memory_budget = memory_budget
+        self._centre = centre_of(support)
+        in_float32 = len(support) > FLOAT64_SUPPORT and (
+            1 / FLOAT32_ETA <= eta_loc <= FLOAT32_ETA and _rows_are_alike(support.shape[1], "float32")
+        )
+        self._keep_tiles = keep_tiles
+        self._tiles = self._cut(self._centre.astype(np.float32) if in_float32 else self._centre)
+        self._float64_tiles = None if in_float32 else self._tiles
+        self._preparing = Lock()
+        self._farthest = math.sqrt(self._tiles.largest_norm()) if in_float32 else math.inf
+
+    def category_weight(
+        self,
+        queries: Float32Array,
+        window_low: IntArray,
+        window_high: IntArray,
+        *,
+        left_out: IntArray | None = None,
+    ) -> FloatArray:
+        """Return the weight of each query's category; results and errors are those of the function of this name.
+
+        Args:
+            queries: (m, D) float32.
+            window_low: (m,) int64, the first row of each window.
+            window_high: (m,) int64, one past the last row; 0 <= low <= high <= n.
+            left_out: (m,) int64, a row of the support for each query that it is weighed without, n >= 2; None for
+                none.
+        """
+        check_vectors(queries, self._support)
+        check_windows(window_low, window_high, len(queries), len(self._support))
+        out = np.full(len(queries), -1) if left_out is None else left_out
+        near = self._reach(queries) <= FLOAT32_REACH * self._eta_loc
+        weight = np.empty(len(queries))
+        for rows, weigh in ((near, _float32_weight), (~near, _float64_weight)):
+            if rows.any():
+                tiles = self._tiles if weigh is _float32_weight else self._tiles_for_far()
+                weight[rows] = weigh(
+                    queries[rows],
+                    tiles,
+                    window_low[rows],
+                    window_high[rows],
+                    out[rows],
+                    self._eta_loc,
+                    self._memory_budget,
+                )
+        return weight
+
+    def _tiles_for_far(self) -> SupportTiles:
+        """The tiles in float64, which are cut when the first query needs them."""
+        with self._preparing:
+            if self._float64_tiles is None:
+                self._float64_tiles = self._cut(self._centre)
+            return self._float64_tiles
+
+    def _cut(self, centre: Real) -> SupportTiles:
+        tiles = SupportTiles(self._support, centre)
+        is_kept = self._keep_tiles and tiles.bytes_kept() <= self._memory_budget // KEPT_SHARE
+        return SupportTiles(self._support, centre, kept=True) if is_kept else tiles
+
+    def _reach(self, queries: Float32Array) -> FloatArray:
+        """A distance that no support row exceeds from each query, (m,), by way of the centre; inf for float64 only."""
+        centre, norms = self._tiles.centre, np.full((len(queries), 1), np.inf, np.float32)
+        with np.errstate(over="ignore"):
+            for start in range(0, len(queries) if math.isfinite(self._farthest) else 0, SUPPORT_TILE):
+                part = queries[start : start + SUPPORT_TILE]
+                norms[start : start + SUPPORT_TILE] = centred(part, centre, len(part))[1]
+        return np.asarray(np.sqrt(norms[:, 0].astype(np.float64)) + self._farthest)
+
+
+def _rows_are_alike(length: int, dtype: str) -> bool:
+    """Whether the place of a query in its tile leaves the products of vectors of this length alone."""
+    inner = length + 2  # the norms are part of the factors
+    return all(
+        rows_are_alike(dtype, QUERY_TILE, min(INNER_TILE, inner - start), SUPPORT_TILE)
+        for start in range(0, inner, INNER_TILE)
+    )
+
+
+def _float64_weight(
+    queries: Float32Array,
+    tiles: SupportTiles,
+    window_low: IntArray,
+    window_high: IntArray,
+    left_out: IntArray,
+    eta_loc: float,
+    memory_budget: int,
+) -> FloatArray:
+    nearest = np.full(len(queries), np.inf)
+    whole, inside = np.zeros((2, len(queries)))
+    for tile in distance_tiles(queries, tiles, memory_budget, query_tile=tiles.query_tile(len(queries))):
+        rows, count = tile.queries, tile.queries.stop - tile.queries.start
+        _leave_out(tile, left_out[rows])
+        weights, shrink, nearest[rows] = _weigh(tile.distances, nearest[rows], eta_loc)
+        whole[rows] = whole[rows] * shrink + weights.sum(axis=1)[:count]
+        inside[rows] *= shrink
+        _add_windows(inside[rows], tile, weights, window_low[rows], window_high[rows])
+    return inside / whole
+
+
+def _float32_weight(
+    queries: Float32Array,
+    tiles: SupportTiles,
+    window_low: IntArray,
+    window_high: IntArray,
+    left_out: IntArray,
+    eta_loc: float,
+    memory_budget: int,
+) -> FloatArray:
+    """As in float64, for distances so short that the weights need not be taken relative to the nearest point's."""
+    whole, inside = np.zeros((2, len(queries)))
+    for tile in distance_tiles(queries, tiles, memory_budget, query_tile=tiles.query_tile(len(queries))):
+        rows, count = tile.queries, tile.queries.stop - tile.queries.start
+        _leave_out(tile, left_out[rows])
+        weights = np.divide(tile.distances, -eta_loc, out=tile.distances)
+        np.exp(weights, out=weights)
+        whole[rows] += weights.sum(axis=1)[:count]
+        _add_windows(inside[rows], tile, weights, window_low[rows], window_high[rows])
+    return inside / whole
+
+
+def _leave_out(tile: DistanceTile, left_out: IntArray) -> None:
+    """Move the row that each query of a tile is weighed without, if the tile holds it, to infinity; -1 is no row."""
+    column = left_out - tile.support.start
+    held = np.flatnonzero((left_out >= 0) & (column >= 0) & (column < SUPPORT_TILE))
+    tile.distances[held, column[held]] = np.inf
+
+
+def _add_windows(sums: FloatArray, tile: DistanceTile, weights: Real, low: IntArray, high: IntArray) -> None:
+    """Add to the sums of a tile's queries, in place, the weights of the columns in their windows."""
+    low, high = low - tile.support.start, high - tile.support.start
+    overlapping = np.flatnonzero((low < SUPPORT_TILE) & (high > 0))
+    in_window = (low[overlapping, np.newaxis] <= _COLUMNS) & (high[overlapping, np.newaxis] > _COLUMNS)
+    sums[overlapping] += (weights[overlapping] * in_window).sum(axis=1)
+
+
+def localizer_logits(
+    queries: Float32Array,
+    support: Float32Array,
+    support_knn_logits: FloatArray,
+    eta_loc: float,
+    *,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> FloatArray:
+    """Return the localizer's own output, sum_j psi_j KNN(x_j), which approximates KNN(x).
+
+    Args:
+        queries: (m, D) float32.
+        support: (n, D) float32, n >= 1, all of vp.
+        support_knn_logits: (n, C) float64, KNN(x_j) of the support.
+        eta_loc: > 0, finite, in the units of the vectors.
+        memory_budget: In bytes.
+
+    Returns:
+        (m, C) float64, averages of the support's logits. They are independent, bit for bit, of the other queries and of
+        the number of BLAS threads.
+
+    Raises:
+        InvalidInputError: The arrays have other shapes or ranges.
+    """
+    check_vectors(queries, support)
+    check_eta(eta_loc)
+    if support_knn_logits.ndim != 2 or len(support_knn_logits) != len(support):
+        raise InvalidInputError(
+            f"expected KNN logits (n, C) of the {len(support)} support exemplars, got shape "
+            f"{support_knn_logits.shape}; pass the logits of the same exemplars"
+        )
+
+    nearest = np.full(len(queries), np.inf)
+    whole = np.zeros(len(queries))
+    weighted = np.zeros((len(queries), support_knn_logits.shape[1]))
+    logits, part = np.empty((2, QUERY_TILE, support_knn_logits.shape[1]))
+    for tile in distance_tiles(queries, SupportTiles(support, centre_of(support)), memory_budget):
+        rows, count = tile.queries, tile.queries.stop - tile.queries.start
+        weights, shrink, nearest[rows] = _weigh(tile.distances, nearest[rows], eta_loc)
+        whole[rows] = whole[rows] * shrink + weights.sum(axis=1)[:count]
+        tile_product(weights, padded(support_knn_logits[tile.support], SUPPORT_TILE), logits, part)
+        weighted[rows] = weighted[rows] * shrink[:, np.newaxis] + logits[:count]  # (rows, C)
+    return weighted / whole[:, np.newaxis]  # (m, C)
+
+
+def _weigh(distances: Real, nearest: FloatArray, eta_loc: float) -> tuple[Real, FloatArray, FloatArray]:
+    """Turn distances, in place, into exp(-(distance - nearest so far) / eta_loc): the nearest point weighs 1.
+
+    Args:
+        distances: (rows of the tile, SUPPORT_TILE), overwritten.
+        nearest: (rows,), the least distance in the tiles before, infinite at first.
+        eta_loc: > 0.
+
+    Returns:
+        The weights, the factor (rows,) by which sums over the tiles before shrink, and the nearest distance (rows,)
+        with this tile included.
+    """
+    count = len(nearest)
+    updated = np.minimum(distances.min(axis=1), padded(nearest, len(distances), fill=np.inf))  # (rows of the tile,)
+    weights = np.subtract(updated[:, np.newaxis], distances, out=distances)
+    with np.errstate(over="ignore"):  # to minus infinity, which is weight 0
+        weights /= eta_loc
+        shrink = np.exp((updated[:count] - nearest) / eta_loc)
+    np.exp(weights, out=weights)
+    return weights, shrink, updated[:count]

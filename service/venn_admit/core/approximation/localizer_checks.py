@@ -1,0 +1,70 @@
+"""Checks of what distances and the localizer's weights are computed from."""
+
+import numpy as np
+
+from venn_admit.core.types import Float32Array, IntArray
+from venn_admit.errors import InvalidInputError
+
+
+def check_vectors(queries: Float32Array, support: Float32Array) -> None:
+    """Check that vectors can be compared, and that there are some to compare with.
+
+    Args:
+        queries: (m, D) float32.
+        support: (n, D) float32, n >= 1.
+
+    Raises:
+        InvalidInputError: The arrays have other shapes or another dtype.
+    """
+    if queries.ndim != 2 or support.ndim != 2 or queries.shape[1] != support.shape[1]:
+        raise InvalidInputError(
+            f"expected queries (m, D) and support (n, D), got shapes {queries.shape} and {support.shape}; "
+            "pass vectors of the same classifier"
+        )
+    if queries.dtype != np.float32 or support.dtype != np.float32:
+        raise InvalidInputError(
+            f"expected float32 vectors, got {queries.dtype} and {support.dtype}; pass them as they are stored"
+        )
+    if support.size == 0:
+        raise InvalidInputError(
+            f"expected at least one exemplar in split vp, got shape {support.shape}; ingest held-out data"
+        )
+
+
+def check_eta(eta_loc: float) -> None:
+    """Check the localizer's parameter.
+
+    Args:
+        eta_loc: > 0, finite.
+
+    Raises:
+        InvalidInputError: It is out of range.
+    """
+    if not 0 < eta_loc < np.inf:
+        raise InvalidInputError(f"expected eta_loc > 0 and finite, got {eta_loc}; fit the localizer again")
+
+
+def check_windows(low: IntArray, high: IntArray, query_count: int, support_count: int) -> None:
+    """Check that each query has a window of the support's rows.
+
+    Args:
+        low: (m,) int64, the first row of each window.
+        high: (m,) int64, one past the last row; 0 <= low <= high <= n.
+        query_count: m.
+        support_count: n.
+
+    Raises:
+        InvalidInputError: The arrays have other shapes or ranges.
+    """
+    if low.shape != (query_count,) or high.shape != (query_count,):
+        raise InvalidInputError(
+            f"expected a window for each of {query_count} queries, got shapes {low.shape} and {high.shape}; "
+            "pass windows and queries of the same points"
+        )
+    outside = (low < 0) | (low > high) | (high > support_count)
+    if outside.any():
+        query = int(np.argmax(outside))
+        raise InvalidInputError(
+            f"expected windows 0 <= low <= high <= {support_count}, got [{low[query]}, {high[query]}) for "
+            f"query {query}; pass windows of the support's rows"
+        )

@@ -1,0 +1,141 @@
+"""The rows that a snapshot keeps of its calibration points, and which of them differ from the snapshot before."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibrationRows:
+    """The n points of mc and vp, each exemplar once.
+
+    Attributes:
+        class_count: C.
+        exemplar_ids: (n,) int64.
+        in_vp: (n,) bool, false for points of mc.
+        points: The points, in the same order.
+        bins: (n,) int64, the bin of each q.
+        packed_sets: (n, ceil(C / 8)) uint8, the ADMIT sets of vp as `np.packbits` packs them, 0 for points without one.
+    """
+
+    class_count: int
+    exemplar_ids: IntArray
+    in_vp: BoolArray
+    points: CalibrationPoints
+    bins: IntArray
+    packed_sets: npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowChanges:
+    """The changes that turn stored rows into new ones.
+
+    Attributes:
+        closed_ids: Exemplars whose stored row no longer holds.
+        opened: Positions of the rows to add.
+    """
+
+    closed_ids: IntArray
+    opened: IntArray
+
+
+def rows_of_split(
+    exemplar_ids: IntArray,
+    points: CalibrationPoints,
+    bins: IntArray,
+    admit_sets: BoolArray | None,
+    *,
+    class_count: int,
+    in_vp: bool | None = None,
+) -> CalibrationRows:
+    """Return the rows of one split.
+
+    Args:
+        exemplar_ids: (n,) int64.
+        points: The n points.
+        bins: (n,) int64, the bin of each q.
+        admit_sets: (n, C) bool, the ADMIT sets of vp; None for mc, which has none, and for methods without them.
+        class_count: C.
+        in_vp: Whether the split is vp; None: if there are ADMIT sets.
+    """
+    n = len(exemplar_ids)
+    empty = np.zeros((n, -(-class_count // 8)), dtype=np.uint8)
+    return CalibrationRows(
+        class_count=class_count,
+        exemplar_ids=exemplar_ids,
+        in_vp=np.full(n, admit_sets is not None if in_vp is None else in_vp),
+        points=points,
+        bins=bins,
+        packed_sets=empty if admit_sets is None else np.packbits(admit_sets, axis=1),
+    )
+
+
+def join_rows(parts: Sequence[CalibrationRows]) -> CalibrationRows:
+    """Return the rows of one or more parts, in their order.
+
+    Args:
+        parts: At least one.
+    """
+    return CalibrationRows(
+        class_count=parts[0].class_count,
+        exemplar_ids=np.concatenate([part.exemplar_ids for part in parts]),
+        in_vp=np.concatenate([part.in_vp for part in parts]),
+        points=join_points([part.points for part in parts]),
+        bins=np.concatenate([part.bins for part in parts]),
+        packed_sets=np.concatenate([part.packed_sets for part in parts]),
+    )
+
+
+def join_points(parts: Sequence[CalibrationPoints]) -> CalibrationPoints:
+    """Return the points of one or more parts, in their order.
+
+    Args:
+        parts: At least one.
+    """
+    return CalibrationPoints(
+        label=np.concatenate([part.label for part in parts]),
+        predicted=np.concatenate([part.predicted for part in parts]),
+        match_count=np.concatenate([part.match_count for part in parts]),
+        distance=np.concatenate([part.distance for part in parts]),
+        score=np.concatenate([part.score for part in parts]),
+    )
+
+
+def changed_rows(stored: CalibrationRows, incoming: CalibrationRows) -> RowChanges:
+    """Return the changes that turn the stored rows into the incoming ones.
+
+    Rows that are equal in every bit stay, in whatever order they come.
+
+    Args:
+        stored: The open rows.
+        incoming: The rows of the next snapshot.
+    """
+    _, of_stored, of_incoming = np.intersect1d(
+        stored.exemplar_ids, incoming.exemplar_ids, assume_unique=True, return_indices=True
+    )
+    same = np.ones(len(of_stored), dtype=np.bool_)
+    for before, after in zip(_columns(stored), _columns(incoming), strict=True):
+        same &= (before[of_stored] == after[of_incoming]).all(axis=1)
+    return RowChanges(
+        closed_ids=np.delete(stored.exemplar_ids, of_stored[same]),
+        opened=np.delete(np.arange(len(incoming.exemplar_ids)), of_incoming[same]),
+    )
+
+
+def _columns(rows: CalibrationRows) -> list[npt.NDArray[np.generic]]:
+    """All columns except the ids, each (n, width) and of whole numbers, because floats are compared by their bits."""
+    points = rows.points
+    narrow = (
+        rows.in_vp,
+        points.label,
+        points.predicted,
+        points.match_count,
+        rows.bins,
+        points.distance.view(np.int64),
+        points.score.view(np.int64),
+    )
+    return [*(column[:, None] for column in narrow), rows.packed_sets]

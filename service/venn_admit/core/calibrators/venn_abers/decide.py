@@ -1,0 +1,96 @@
+"""Decisions of Venn-Abers by the pointwise or the certified promise (docs/PROCEDURE.md, sections 6 and 9)."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+import numpy as np
+
+from venn_admit.core.calibrators.certified.policies import Policy, admit
+from venn_admit.core.calibrators.venn_abers.cells import Bounds
+from venn_admit.core.checks import check_classes, check_lengths
+from venn_admit.core.types import BoolArray, FloatArray, IntArray, Reason, Selection
+
+
+def reaches_threshold(lower: FloatArray, predicted: IntArray, thresholds: Sequence[Decimal | None]) -> BoolArray:
+    """Return whether p0 reaches the threshold of the predicted class, p0 >= t_yhat.
+
+    Both are numbers rounded once to float64, which keeps equal numbers equal.
+
+    Args:
+        lower: (m,) float64 in [0, 1], p0.
+        predicted: (m,) int64 in [0, C), yhat.
+        thresholds: (C,), t_c; None, which nothing reaches, for never.
+
+    Returns:
+        (m,) bool.
+
+    Raises:
+        InvalidInputError: The arrays have other lengths or ranges.
+
+    Examples:
+        >>> reaches_threshold(np.array([0.9, 0.9]), np.array([0, 1]), (Decimal("0.9"), Decimal("0.91"))).tolist()
+        [True, False]
+    """
+    check_lengths(lower=lower, predicted=predicted)
+    check_classes(len(thresholds), {"predicted": predicted})
+    least = np.array([np.inf if threshold is None else float(threshold) for threshold in thresholds])
+    found: BoolArray = lower >= least[predicted]
+    return found
+
+
+def select(
+    bounds: Bounds, predicted: IntArray, thresholds: tuple[Decimal, ...], *, full_match: BoolArray | None = None
+) -> Selection:
+    """Admit the predictions whose p0 reaches the threshold of their class.
+
+    Args:
+        bounds: Of m points.
+        predicted: (m,) int64 in [0, C), yhat.
+        thresholds: (C,), t_c.
+        full_match: (m,) bool, q = K, if the others are to be rejected; None to admit them as well.
+
+    Returns:
+        The verdicts; the reason to reject is `Reason.PROBABILITY_BELOW_THRESHOLD`, or otherwise
+        `Reason.MATCH_COUNT_BELOW_K`.
+
+    Raises:
+        InvalidInputError: The arrays have other lengths or ranges.
+    """
+    reached = reaches_threshold(bounds.lower, predicted, thresholds)
+    return _selection(reached, Reason.PROBABILITY_BELOW_THRESHOLD, predicted, full_match)
+
+
+def select_certified(
+    bounds: Bounds, predicted: IntArray, policy: Policy | None, *, full_match: BoolArray | None = None
+) -> Selection:
+    """Admit the predictions that a certified policy admits; without one, none.
+
+    Args:
+        bounds: Of m points, plain.
+        predicted: (m,) int64 in [0, C), yhat.
+        policy: Of C classes; None if none could be certified.
+        full_match: As for `select`.
+
+    Returns:
+        The verdicts. Without a policy, the reason is `Reason.POLICY_NOT_CERTIFIED`; otherwise the reasons are those of
+        `select`, and no probability reaches the threshold of a class that is never admitted.
+
+    Raises:
+        InvalidInputError: The arrays have other lengths or ranges.
+    """
+    if policy is None:
+        check_lengths(lower=bounds.lower, predicted=predicted)
+        none = np.zeros(len(predicted), dtype=np.bool_)
+        return _selection(none, Reason.POLICY_NOT_CERTIFIED, predicted, full_match)
+    reached = admit(bounds.lower, predicted, policy)
+    return _selection(reached, Reason.PROBABILITY_BELOW_THRESHOLD, predicted, full_match)
+
+
+def _selection(reached: BoolArray, otherwise: Reason, predicted: IntArray, full_match: BoolArray | None) -> Selection:
+    """The verdicts; otherwise: the reason to reject what is not reached, which comes before that of q < K."""
+    refused, no_match = (tuple(Reason).index(reason) for reason in (otherwise, Reason.MATCH_COUNT_BELOW_K))
+    matches = np.ones_like(reached) if full_match is None else full_match
+    return Selection(
+        decision=np.where(reached & matches, predicted, -1),
+        reason=np.where(reached, np.where(matches, -1, no_match), refused),
+    )

@@ -1,0 +1,212 @@
+"""Lower probabilities of points of `mc` by cross-fitting, without a look at `vp` (docs/PROCEDURE.md, section 10).
+
+Each fold is scored by the others, which serve as `mc` and as `vp`. As `mc` they give the thresholds of the ADMIT sets
+of the scored points. As `vp` they give the categories: the set of each of their points is made from the folds that hold
+neither that point nor the scored ones. So no label bears on the decision on its own document, and no label of a
+category bears on its own set.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from venn_admit.core.approximation.localizer import category_weight
+from venn_admit.core.calibrators.bands import band_radius
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
+from venn_admit.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
+from venn_admit.core.checks import check_lengths
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET, block_rows
+from venn_admit.core.types import (
+    BoolArray,
+    CalibrationPoints,
+    CalibratorSettings,
+    Float32Array,
+    FloatArray,
+    IntArray,
+)
+from venn_admit.errors import NotReadyError
+
+LEAST_FOLDS = 3
+"""One is scored, one has its sets made, and one makes them."""
+
+_ROW_BYTES = 4 * 8  # of an ADMIT set with its evidence, for each point and class
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointsLocalizer:
+    """The localizer over some points, which weighs categories of these points for any of them.
+
+    Attributes:
+        vectors: Returns the vectors of some of the points, (m, D) float32, by their rows (m,) int64, in the order in
+            which they are given; may return a memory map.
+        eta_loc: > 0, in the units of the vectors.
+    """
+
+    vectors: Callable[[IntArray], Float32Array]
+    eta_loc: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sets:
+    """What every kappa makes sets of m points from: each is a singleton if its band holds kappa points of every class.
+
+    Attributes:
+        singleton: (m,) bool, whether the set is one, kappa aside.
+        smallest: (m,) int64, min_c n_c.
+    """
+
+    singleton: BoolArray
+    smallest: IntArray
+
+
+def crossfitted_lower(
+    points: CalibrationPoints,
+    logits: FloatArray,
+    fold: IntArray,
+    settings: CalibratorSettings,
+    kappas: Sequence[int],
+    *,
+    class_count: int,
+    localizer: PointsLocalizer | None,
+    judged: IntArray | None = None,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> FloatArray:
+    """Return the lower probability of points of `mc` from the points of the other folds, for some kappas.
+
+    A kappa is a number of points out of all of `mc`. Of those folds that stand in for `mc`, bands must hold the same
+    part of it, rounded up: otherwise a setting would seem to starve because folds are smaller than `mc`.
+
+    Args:
+        points: n points of `mc`.
+        logits: (n, C) float64, finite, KNN(x).
+        fold: (n,) int64, the fold of each point; points of one document share a fold.
+        settings: For alpha, delta and the bins of q; their kappa and thresholds are ignored.
+        kappas: k numbers of points, each at least 1.
+        class_count: C.
+        localizer: Over the points, for weighted probabilities; None for plain ones.
+        judged: (m,) int64, the rows of the points to return; None for all of them.
+        memory_budget: In bytes.
+
+    Returns:
+        (k, m) float64 in [0, 1]; NaN for a point whose set is not a singleton.
+
+    Raises:
+        InvalidInputError: The arrays have other lengths or ranges.
+        NotReadyError: There are too few folds with points, or too few points in some of them for the band radius.
+    """
+    check_lengths(points=points.label, logits=logits, fold=fold)
+    numbers = np.unique(fold).tolist()
+    if len(numbers) < LEAST_FOLDS:
+        raise NotReadyError(
+            f"cross-fitting needs documents of mc in at least {LEAST_FOLDS} folds, got them in {len(numbers)}; "
+            "ingest more held-out data"
+        )
+    work = _CrossFit(points, logits, replace(settings, kappa=1), class_count, localizer, memory_budget)
+    rows_judged = np.arange(len(fold)) if judged is None else judged
+    is_judged = np.zeros(len(fold), dtype=np.bool_)
+    is_judged[rows_judged] = True
+    sets = {}
+    for pair in combinations(numbers, 2):
+        reference = np.flatnonzero(~np.isin(fold, pair))
+        index, _ = work.index(reference)
+        for playing in pair:
+            sets[playing, pair] = work.sets(index, np.flatnonzero(fold == playing)), len(reference)
+    lower = np.empty((len(kappas), len(fold)))
+    for scored in numbers:
+        rows, others = np.flatnonzero((fold == scored) & is_judged), np.flatnonzero(fold != scored)
+        index, omega = work.index(others)
+        own = work.sets(index, rows)
+        playing = [number for number in numbers if number != scored]
+        role = [(fold[others] == number, *sets[number, tuple(sorted((number, scored)))]) for number in playing]
+        for place, kappa in enumerate(kappas):
+            singleton = np.empty(len(others), dtype=np.bool_)
+            for members, of_members, reference_size in role:
+                singleton[members] = work.singletons(of_members, kappa, reference_size)
+            lower[place, rows] = work.lower(rows, work.singletons(own, kappa, len(others)), others, singleton, omega)
+    return lower[:, rows_judged]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CrossFit:
+    """What the folds of one `mc` are made from; kappa in the settings is 1."""
+
+    points: CalibrationPoints
+    logits: FloatArray
+    settings: CalibratorSettings
+    class_count: int
+    localizer: PointsLocalizer | None
+    memory_budget: int
+
+    def index(self, rows: IntArray) -> tuple[AdmitIndex, float]:
+        """The index of the ADMIT sets that some points make as `mc`, and the radius of their bands."""
+        reference = _take(self.points, rows)
+        omega = band_radius(reference, self.settings.delta).omega
+        if omega == 0:
+            raise NotReadyError(
+                "the band radius is 0, because all points of mc that have q > 0 and are predicted correctly lie at the "
+                "same distance to training; check whether the vectors are the right ones"
+            )
+        return AdmitIndex(reference, class_count=self.class_count, settings=self.settings, omega=omega), omega
+
+    def sets(self, index: AdmitIndex, rows: IntArray) -> _Sets:
+        """The sets of m points, in blocks."""
+        singleton, smallest = np.empty(len(rows), dtype=np.bool_), np.empty(len(rows), dtype=np.int64)
+        step = block_rows(self.memory_budget, _ROW_BYTES * self.class_count)
+        for start in range(0, len(rows), step):
+            block = rows[start : start + step]
+            found = index.sets(
+                self.logits[block],
+                self.points.predicted[block],
+                self.points.match_count[block],
+                self.points.distance[block],
+                memory_budget=self.memory_budget,
+            )
+            singleton[start : start + step] = found.singleton
+            smallest[start : start + step] = smallest_class_count(found.band_size)
+        return _Sets(singleton, smallest)
+
+    def singletons(self, sets: _Sets, kappa: int, reference_size: int) -> BoolArray:
+        """Which sets are singletons under a kappa out of all of `mc`, made from so many points of it."""
+        part = -(-kappa * reference_size // len(self.points.label))
+        found: BoolArray = sets.singleton & (sets.smallest >= part)
+        return found
+
+    def lower(
+        self, rows: IntArray, singleton: BoolArray, others: IntArray, singleton_of_others: BoolArray, omega: float
+    ) -> FloatArray:
+        """The lower probabilities of m points from the categories that other points make as `vp`."""
+        index = VennIndex(
+            _take(self.points, others),
+            singleton_of_others,
+            class_count=self.class_count,
+            settings=self.settings,
+            omega=omega,
+        )
+        found = index.categories(
+            singleton, self.points.predicted[rows], self.points.match_count[rows], self.points.distance[rows]
+        )
+        weight = None
+        if self.localizer is not None:
+            weight, single = np.zeros(len(rows)), np.flatnonzero(found.size)
+            if single.size:
+                weight[single] = category_weight(
+                    self.localizer.vectors(rows[single]),
+                    self.localizer.vectors(others[index.order]),
+                    found.low[single],
+                    found.high[single],
+                    self.localizer.eta_loc,
+                    memory_budget=self.memory_budget,
+                )
+        return venn_probabilities(singleton, found.size, found.correct, weight).lower
+
+
+def _take(points: CalibrationPoints, rows: IntArray) -> CalibrationPoints:
+    return CalibrationPoints(
+        label=points.label[rows],
+        predicted=points.predicted[rows],
+        match_count=points.match_count[rows],
+        distance=points.distance[rows],
+        score=points.score[rows],
+    )

@@ -1,0 +1,113 @@
+"""Decisions from a snapshot and approximations: sections 4 to 6 of docs/PROCEDURE.md in one call."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from venn_admit.core.approximation.localizer import Weigh, category_weight
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.core.calibrators.venn_admit.venn import VennIndex, select, venn_probabilities
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET, block_rows
+from venn_admit.core.types import (
+    AdmitSets,
+    Approximation,
+    CalibratorSettings,
+    Float32Array,
+    FloatArray,
+    IntArray,
+    Selection,
+    VennProbabilities,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Localizer:
+    """What up-weighting needs.
+
+    Attributes:
+        queries: (m, D) float32, the scored points.
+        weigh: Returns the weights of categories, which are windows of `VennIndex.order`.
+    """
+
+    queries: Float32Array
+    weigh: Weigh
+
+    @classmethod
+    def over(
+        cls,
+        support: Float32Array,
+        eta_loc: float,
+        queries: Float32Array,
+        *,
+        memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    ) -> Self:
+        """Return a localizer over vectors.
+
+        Args:
+            support: (n_vp, D) float32, all of vp in the order of `VennIndex.order`.
+            eta_loc: > 0, in the units of the vectors.
+            queries: (m, D) float32, the scored points.
+            memory_budget: In bytes.
+        """
+
+        def weigh(vectors: Float32Array, low: IntArray, high: IntArray) -> FloatArray:
+            return category_weight(vectors, support, low, high, eta_loc, memory_budget=memory_budget)
+
+        return cls(queries, weigh)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decisions:
+    """The verdict on each of m points, with the evidence that it rests on."""
+
+    sets: AdmitSets
+    probabilities: VennProbabilities
+    selection: Selection
+
+
+def decide(
+    admit: AdmitIndex,
+    venn: VennIndex,
+    approximation: Approximation,
+    settings: CalibratorSettings,
+    *,
+    neighbour_count: int,
+    require_full_match: bool,
+    localizer: Localizer | None,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> Decisions:
+    """Decide on m points. The result of a point does not depend, to the last bit, on the points decided with it.
+
+    Args:
+        admit: Of the snapshot.
+        venn: Of the snapshot.
+        approximation: Of the points, under the snapshot's parameters.
+        settings: Of the snapshot.
+        neighbour_count: K.
+        require_full_match: Whether points with q < K are rejected.
+        localizer: For weighted probabilities; None for plain ones.
+        memory_budget: In bytes.
+    """
+    predicted, match_count = approximation.predicted, approximation.match_count
+    sets = admit.sets(approximation.logits, predicted, match_count, approximation.distance, memory_budget=memory_budget)
+    categories = venn.categories(sets.singleton, predicted, match_count, approximation.distance)
+    weight = None
+    if localizer is not None:
+        weight = np.zeros(len(predicted))
+        single = np.flatnonzero(sets.singleton)
+        step = block_rows(memory_budget, 4 * localizer.queries.shape[1])
+        for start in range(0, len(single), step):
+            rows = single[start : start + step]
+            weight[rows] = localizer.weigh(localizer.queries[rows], categories.low[rows], categories.high[rows])
+    probabilities = venn_probabilities(sets.singleton, categories.size, categories.correct, weight)
+    selection = select(
+        sets,
+        probabilities,
+        predicted,
+        match_count,
+        neighbour_count=neighbour_count,
+        thresholds=settings.thresholds,
+        require_full_match=require_full_match,
+    )
+    return Decisions(sets, probabilities, selection)

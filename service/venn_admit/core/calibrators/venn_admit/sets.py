@@ -1,0 +1,165 @@
+"""ADMIT prediction sets: label-conditional conformal prediction within a band (docs/PROCEDURE.md, section 4).
+
+For each class c, over the n_c points of the band in `mc` with true label c:
+
+    score_j = 1 - pi_j^{y_j};  rank = ceil((n_c + 1)(1 - alpha));  tau_c = 1 - (rank-th smallest score)
+    set = {yhat} + { c : 1 - pi^c <= rank-th smallest score };  any n_c < kappa: set = all classes
+"""
+
+import numpy as np
+
+from venn_admit.core.approximation.knn import softmax
+from venn_admit.core.calibrators.bands import WindowIndex, bin_of, check_calibration_points
+from venn_admit.core.calibrators.order_statistics import OrderStatistics
+from venn_admit.core.checks import check_lengths
+from venn_admit.core.conformal import conformal_rank
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET, block_rows, tile_rows
+from venn_admit.core.types import AdmitSets, CalibrationPoints, CalibratorSettings, FloatArray, IntArray
+from venn_admit.errors import InvalidInputError
+
+TEMPORARY_BYTES = 6 * 8  # for each point and class
+
+
+class AdmitIndex:
+    """The points of `mc`, ready to give the ADMIT set of any point; immutable.
+
+    It is built in O(n log n). `sets` takes O((n + m) log n + m C) for m points, because points in order of d share
+    their windows with their neighbours, and gives the same bits however the points are split into calls.
+    """
+
+    def __init__(
+        self, points: CalibrationPoints, *, class_count: int, settings: CalibratorSettings, omega: float
+    ) -> None:
+        """Build the index.
+
+        Args:
+            points: Of `mc`.
+            class_count: C >= 2.
+            settings: Of the calibrator.
+            omega: Band radius, >= 0; may be inf.
+
+        Raises:
+            InvalidInputError: The points have other lengths or ranges.
+        """
+        check_calibration_points(points, class_count)
+        self._class_count = class_count
+        self._settings = settings
+        self._omega = omega
+        group = bin_of(points.match_count, settings.bin_edges) * class_count + points.label
+        self._windows = WindowIndex(group, points.distance, points.score)
+        self._scores = OrderStatistics(points.score[self._windows.order])
+
+    def sets(
+        self,
+        logits: FloatArray,
+        predicted: IntArray,
+        match_count: IntArray,
+        distance: FloatArray,
+        *,
+        memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    ) -> AdmitSets:
+        """Return the ADMIT sets of m points, with the band sizes and thresholds that they rest on.
+
+        The computation goes in blocks of classes and of points, within the budget and O(n + m) bytes besides its
+        result.
+
+        Args:
+            logits: (m, C) float64, finite, KNN(x).
+            predicted: (m,) int64 in [0, C), yhat.
+            match_count: (m,) int64, q.
+            distance: (m,) float64, d.
+            memory_budget: In bytes.
+
+        Raises:
+            InvalidInputError: The arrays have other shapes or values.
+        """
+        self._check_scored(logits, predicted, match_count, distance)
+        band_size, threshold_score = self._threshold_scores(match_count, distance, memory_budget)
+        return admit_sets(logits, predicted, band_size, threshold_score, kappa=self._settings.kappa)
+
+    def _threshold_scores(
+        self, match_count: IntArray, distance: FloatArray, memory_budget: int
+    ) -> tuple[IntArray, FloatArray]:
+        """n_c and the rank-th smallest score, both (m, C), in the band of each point; inf if rank > n_c."""
+        shape = (len(distance), self._class_count)
+        band_size = np.empty(shape, dtype=np.int64)
+        quantile = np.empty(shape, dtype=np.float64)
+        bins = bin_of(match_count, self._settings.bin_edges)
+        order = np.lexsort((distance, bins))
+        present, counts = np.unique(bins, return_counts=True)
+        # The part that is split off after the last bin is empty.
+        for one_bin, rows in zip(present.tolist(), np.split(order, np.cumsum(counts)), strict=False):
+            groups = range(one_bin * self._class_count, (one_bin + 1) * self._class_count)
+            step = block_rows(memory_budget, TEMPORARY_BYTES * len(rows))  # classes
+            for start in range(0, self._class_count, step):
+                classes = slice(start, start + step)
+                runs = self._windows.window_runs(groups[classes], distance[rows], self._omega)
+                size, smallest = self._quantile_of_windows(runs.low, runs.high)
+                band_size[rows, classes] = runs.spread(size)
+                quantile[rows, classes] = runs.spread(smallest)
+        return band_size, quantile
+
+    def _quantile_of_windows(self, low: IntArray, high: IntArray) -> tuple[IntArray, FloatArray]:
+        """The width of each window and the rank-th smallest score in it, (r,) each; inf if rank > width."""
+        size = high - low
+        rank = conformal_rank(size, self._settings.alpha)
+        enough = rank <= size
+        smallest = np.full(len(size), np.inf)
+        smallest[enough] = self._scores.rank_smallest(low[enough], high[enough], rank[enough])
+        return size, smallest
+
+    def _check_scored(
+        self, logits: FloatArray, predicted: IntArray, match_count: IntArray, distance: FloatArray
+    ) -> None:
+        check_lengths(logits=logits, predicted=predicted, match_count=match_count, distance=distance)
+        if logits.ndim != 2 or logits.shape[1] != self._class_count:
+            raise InvalidInputError(f"expected logits of shape (m, {self._class_count}), got {logits.shape}")
+        if not (np.isfinite(logits).all() and np.isfinite(distance).all()):
+            raise InvalidInputError("logits and distances must be finite")
+        if np.any((predicted < 0) | (predicted >= self._class_count)):
+            raise InvalidInputError(f"predictions must be in [0, {self._class_count})")
+
+
+def admit_sets(
+    logits: FloatArray, predicted: IntArray, band_size: IntArray, threshold_score: FloatArray, *, kappa: int
+) -> AdmitSets:
+    """Return the ADMIT sets that follow from the band of each point, by the rule above.
+
+    Args:
+        logits: (m, C) float64, finite, KNN(x).
+        predicted: (m,) int64 in [0, C), yhat.
+        band_size: (m, C) int64, n_c.
+        threshold_score: (m, C) float64, the rank-th smallest score; inf if the rank exceeds n_c.
+        kappa: The least n_c at which a band is used.
+    """
+    included = np.empty(band_size.shape, dtype=np.bool_)
+    step = tile_rows(TEMPORARY_BYTES * band_size.shape[1])
+    for start in range(0, len(predicted), step):
+        rows = slice(start, start + step)
+        included[rows] = 1.0 - softmax(np.ascontiguousarray(logits[rows])) <= threshold_score[rows]
+    included[np.arange(len(predicted)), predicted] = True
+    starved = smallest_class_count(band_size) < kappa
+    included[starved] = True
+    return AdmitSets(
+        included=included,
+        band_size=band_size,
+        threshold=1.0 - threshold_score,
+        singleton=included.sum(axis=1) == 1,
+        starved=starved,
+    )
+
+
+def smallest_class_count(band_size: IntArray) -> IntArray:
+    """Return the fewest points that any class has in the band of each point, min_c n_c.
+
+    A kappa above this number turns the point's set into all classes. Its maximum over points is thus the largest kappa
+    that leaves any band in use.
+
+    Args:
+        band_size: (m, C) int64.
+
+    Returns:
+        (m,) int64.
+    """
+    fewest: IntArray = band_size.min(axis=1)
+    return fewest

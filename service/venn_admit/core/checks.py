@@ -1,0 +1,59 @@
+"""Checks of array arguments that several rooms share."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from venn_admit.core.types import IntArray
+from venn_admit.errors import InvalidInputError
+
+
+def check_lengths(**arrays: npt.NDArray[Any]) -> None:
+    """Check that all arrays have the same first dimension.
+
+    Args:
+        **arrays: Arrays by the names that a message should use.
+
+    Raises:
+        InvalidInputError: The first dimensions differ.
+    """
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InvalidInputError(f"expected arrays of one length, got {listed}; pass arrays of the same points")
+
+
+def check_rows(expected: int, columns: Mapping[str, npt.NDArray[np.generic]]) -> None:
+    """Check that every column has the expected number of rows.
+
+    Args:
+        expected: The number of rows, one per label.
+        columns: Arrays by name.
+
+    Raises:
+        InvalidInputError: A column, which the message names, has another number of rows.
+    """
+    for name, column in columns.items():
+        if column.shape[0] != expected:
+            raise InvalidInputError(f"{name} must have {expected} rows, one per label; got {column.shape[0]}")
+
+
+def check_classes(class_count: int, columns: Mapping[str, IntArray]) -> None:
+    """Check that every column holds class numbers only.
+
+    Args:
+        class_count: C.
+        columns: int64 arrays by name.
+
+    Raises:
+        InvalidInputError: A column, which the message names, has a value outside [0, C).
+    """
+    for name, column in columns.items():
+        outside = (column < 0) | (column >= class_count)
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise InvalidInputError(
+                f"{name} must lie in [0, {class_count}), got {column[row]} in row {row}; leave unlabelled points out"
+            )

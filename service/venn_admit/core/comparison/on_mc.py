@@ -1,0 +1,171 @@
+"""The rivals and the calibration's own method on points of `mc`, each calibrated on the other folds.
+
+No label of `vp` is read, so that whoever chooses a method by this has fixed it before `vp` is looked at
+(docs/PROCEDURE.md, sections 7 and 9). Where the procedure gives a rival all held-out data, it has `knn` and four fifths
+of `mc` here.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from venn_admit.core.calibrators.venn_abers.crossfit import FOLD_COUNT, fold_of
+from venn_admit.core.comparison.adaptive import uniform_draws
+from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
+from venn_admit.core.comparison.methods import ComparisonCalibration, ComparisonPoints, comparison_methods
+from venn_admit.core.comparison.selective import CERTIFIED, Promise, selective_methods
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.types import BoolArray, IntArray, MethodSets, SelectiveMethod
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparisonData:
+    """The points of `knn` and `mc`.
+
+    Attributes:
+        held_out: The splits, of which `vp` has no points.
+        calibration: The same points, in any order.
+        mc_rows: (n,) int64, the row in `calibration` of each point of `mc`.
+    """
+
+    held_out: HeldOut
+    calibration: ComparisonCalibration
+    mc_rows: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RivalVerdict:
+    """What a method makes of m points.
+
+    Attributes:
+        name: Of the method.
+        predicted: (m,) int64, its predictions.
+        admitted: (m,) bool, whether it admits them.
+    """
+
+    name: str
+    predicted: IntArray
+    admitted: BoolArray
+
+
+def judged_rows(keys: Sequence[str], *, seed: int, most: int) -> IntArray:
+    """Return points to judge by: whole documents, at least one, about so many points if there are more.
+
+    Args:
+        keys: The document of each of n points.
+        seed: The classifier's seed; the same points are taken whatever their order.
+        most: The number of points.
+
+    Returns:
+        (m,) int64, ascending rows.
+    """
+    if len(keys) <= most:
+        return np.arange(len(keys))
+    draws = uniform_draws(keys, seed=seed)
+    return np.flatnonzero(draws <= max(most / len(keys), draws.min()))
+
+
+def rivals_on_mc(
+    data: ComparisonData,
+    rows: IntArray,
+    promise: Promise,
+    *,
+    eta_loc: float | None,
+    neighbour_count: int | None,
+    seed: int,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> list[RivalVerdict]:
+    """Return what each rival makes of points of `mc`, calibrated on `knn` and the folds of `mc` without them.
+
+    Args:
+        data: The points.
+        rows: (m,) int64, those of `mc` to judge.
+        promise: What is asked of the methods.
+        eta_loc: The localizer's parameter; None if the classifier has logits only.
+        neighbour_count: K; None likewise.
+        seed: The classifier's seed, for the folds.
+        memory_budget: In bytes.
+
+    Returns:
+        The methods of `comparison_methods`, then those of `selective_methods` without the certified policy, which
+        would need `vp`; m points each, in the order of `rows`.
+
+    Raises:
+        InvalidInputError: The arrays do not fit each other, or are out of range.
+        NotReadyError: There are no points to calibrate on.
+    """
+    mc = data.held_out.mc
+    fold = fold_of(mc.keys, seed=seed)
+    parts: dict[str, list[tuple[IntArray, RivalVerdict]]] = {}
+    for number in range(FOLD_COUNT):
+        places = np.flatnonzero(fold[rows] == number)
+        if not places.size:
+            continue
+        others = np.ones(len(data.calibration.label), dtype=np.bool_)
+        others[data.mc_rows[fold == number]] = False
+        calibration = _calibration(data.calibration, np.flatnonzero(others))
+        judged = rows[places]
+        compared = comparison_methods(
+            calibration,
+            _points(data, judged),
+            alpha=promise.alpha,
+            eta_loc=eta_loc,
+            seed=seed,
+            memory_budget=memory_budget,
+        )
+        selective = selective_methods(
+            HeldOut(data.held_out.knn, _held_out(mc, np.flatnonzero(fold != number)), data.held_out.vp),
+            _seen(mc.seen, judged),
+            promise,
+            temperature=compared.parameters.temperature,
+            neighbour_count=neighbour_count,
+            seed=seed,
+        )
+        for verdict in _verdicts(compared.sets, selective.methods):
+            parts.setdefault(verdict.name, []).append((places, verdict))
+    return [_joined(name, found, len(rows)) for name, found in parts.items()]
+
+
+def _verdicts(sets: tuple[MethodSets, ...], selective: tuple[SelectiveMethod, ...]) -> Iterator[RivalVerdict]:
+    for one in sets:
+        yield RivalVerdict(one.name, one.predicted, one.included.sum(axis=1) == 1)
+    for other in selective:
+        if other.name != CERTIFIED:
+            yield RivalVerdict(other.name, other.predicted, other.admitted)
+
+
+def _joined(name: str, parts: list[tuple[IntArray, RivalVerdict]], count: int) -> RivalVerdict:
+    predicted, admitted = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.bool_)
+    for places, part in parts:
+        predicted[places], admitted[places] = part.predicted, part.admitted
+    return RivalVerdict(name, predicted, admitted)
+
+
+def _calibration(data: ComparisonCalibration, rows: IntArray) -> ComparisonCalibration:
+    return ComparisonCalibration(
+        keys=[data.keys[row] for row in rows],
+        label=data.label[rows],
+        network_logits=data.network_logits[rows],
+        nonconformity=None if data.nonconformity is None else data.nonconformity[rows],
+        vectors=None if data.vectors is None else data.vectors[rows],
+        draws=data.draws[rows],
+    )
+
+
+def _points(data: ComparisonData, rows: IntArray) -> ComparisonPoints:
+    seen, places = data.held_out.mc.seen, data.mc_rows[rows]
+    return ComparisonPoints(
+        network_logits=seen.network_logits[rows],
+        knn_logits=None if seen.view is None else seen.view.logits[rows],
+        vectors=None if data.calibration.vectors is None else data.calibration.vectors[places],
+        draws=data.calibration.draws[places],
+    )
+
+
+def _held_out(points: HeldOutPoints, rows: IntArray) -> HeldOutPoints:
+    return HeldOutPoints([points.keys[row] for row in rows], points.label[rows], _seen(points.seen, rows))
+
+
+def _seen(seen: ViewedPoints, rows: IntArray) -> ViewedPoints:
+    return ViewedPoints(seen.network_logits[rows], None if seen.view is None else seen.view.take(rows))

@@ -1,0 +1,267 @@
+"""Methods that admit or reject the network's prediction, side by side on the same held-out data.
+
+A plain threshold on the softmax, selective classification with guaranteed risk, Venn-Abers by either score, and the
+certified policy (docs/PROCEDURE.md, sections 7 and 9). All decide on argmax f.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from venn_admit.core.approximation.knn import network_prediction, softmax
+from venn_admit.core.calibrators.certified.certification import DEFAULT_CONFIDENCE, make_certification
+from venn_admit.core.calibrators.certified.policies import admit
+from venn_admit.core.calibrators.certified.tallies import ClassKind
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints, VennAbersIndex
+from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells, certify_cells
+from venn_admit.core.calibrators.venn_abers.crossfit import cross_fit
+from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
+from venn_admit.core.calibrators.venn_abers.reliability import (
+    ReliabilityModel,
+    fit_reliability,
+    scored_points,
+)
+from venn_admit.core.calibrators.venn_abers.settings import (
+    ScoreKind,
+    VennAbersSettings,
+    make_venn_abers_settings,
+)
+from venn_admit.core.checks import check_lengths
+from venn_admit.core.comparison.guaranteed_risk import guaranteed_risk
+from venn_admit.core.comparison.held_out import HeldOut, ViewedPoints
+from venn_admit.core.comparison.temperature import fit_temperature
+from venn_admit.core.types import (
+    BoolArray,
+    Float32Array,
+    FloatArray,
+    IntArray,
+    SelectiveMethod,
+)
+from venn_admit.errors import InvalidInputError
+
+SOFTMAX = "softmax >= 1 - alpha"
+GUARANTEED = "SGR"
+VENN_ABERS = {kind: f"Venn-Abers {kind}" for kind in ScoreKind}
+CERTIFIED = "certified"
+
+
+def certified_for(kinds: Collection[ClassKind]) -> str:
+    """Return the name of the certified policy, which promises something for some kinds of classes.
+
+    Args:
+        kinds: Those that were asked for.
+    """
+    return CERTIFIED if set(kinds) == set(ClassKind) else f"{CERTIFIED}, {' and '.join(kinds)}"
+
+
+def by_bins(name: str) -> str:
+    """Return the name of Venn-Abers with several bins of q.
+
+    Args:
+        name: The one that it has with a single bin.
+    """
+    return f"{name}, bins of q"
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What is asked of the methods.
+
+    Attributes:
+        alpha: The error level, exact decimal in (0, 1).
+        thresholds: (C,) the least p0 of each predicted class, for Venn-Abers.
+        confidence: Over the calibration data, for SGR and the certified policy.
+    """
+
+    alpha: Decimal
+    thresholds: tuple[Decimal, ...]
+    confidence: Decimal = DEFAULT_CONFIDENCE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelectiveMethods:
+    """The methods on some points.
+
+    Attributes:
+        methods: Softmax, SGR, Venn-Abers network, Venn-Abers reliability (which rests on vectors) and certified, in
+            this order.
+        parameters: The name of each method, and in words what it took from the held-out data.
+    """
+
+    methods: tuple[SelectiveMethod, ...]
+    parameters: tuple[tuple[str, str], ...]
+
+
+def selective_methods(
+    held_out: HeldOut,
+    points: ViewedPoints,
+    promise: Promise,
+    *,
+    temperature: float,
+    neighbour_count: int | None,
+    seed: int,
+    on_method: Callable[[str], object] = lambda _: None,
+) -> SelectiveMethods:
+    """Return what each method admits of n points. Neither the order nor the batch of points changes a bit.
+
+    - Softmax: admits if softmax(f / T) of the prediction is at least 1 - alpha, and promises nothing.
+    - SGR: the softmax with T fitted on `knn` (1 if it has no points), and a threshold from `mc` and `vp` together.
+    - Venn-Abers: the pointwise promise, plain, with one bin of q; the reliability score is fitted on `knn`, and `mc`
+      calibrates.
+    - Certified: predicted and true classes, with the score that `auto` takes on `mc`, tested on `vp`. Nothing is
+      admitted if no policy passes, or if a split has fewer than two documents.
+
+    Args:
+        held_out: The held-out points.
+        points: The points to admit or reject, none of them held out.
+        promise: What is asked.
+        temperature: T > 0, fitted on all held-out points, for the softmax.
+        neighbour_count: K; None if the classifier has logits only, whose one score is the network's.
+        seed: The classifier's seed, for the folds of `mc`.
+        on_method: Is given the name of each method before it is computed.
+
+    Raises:
+        InvalidInputError: The arrays do not fit each other, or are out of range.
+    """
+    predicted = network_prediction(points.network_logits)
+    on_method(SOFTMAX)
+    plain = scaled_confidence(points.network_logits, temperature)
+    on_method(GUARANTEED)
+    guaranteed, guaranteed_words = _guaranteed(held_out, points, promise)
+    venn = _VennAbers(held_out, promise, neighbour_count, seed)
+    lower = {}
+    for kind in venn.kinds:
+        on_method(VENN_ABERS[kind])
+        lower[kind] = venn.lower(kind, points)
+    on_method(CERTIFIED)
+    certified, certified_words = venn.certified(lower, predicted)
+    return SelectiveMethods(
+        (
+            SelectiveMethod(SOFTMAX, predicted, plain >= float(1 - promise.alpha), plain),
+            SelectiveMethod(GUARANTEED, predicted, guaranteed, None),
+            *(
+                SelectiveMethod(
+                    VENN_ABERS[kind],
+                    predicted,
+                    reaches_threshold(lower[kind], predicted, promise.thresholds),
+                    lower[kind],
+                )
+                for kind in venn.kinds
+            ),
+            SelectiveMethod(CERTIFIED, predicted, certified, None),
+        ),
+        ((GUARANTEED, guaranteed_words), (CERTIFIED, certified_words)),
+    )
+
+
+def scaled_confidence(logits: Float32Array, temperature: float) -> FloatArray:
+    """Return softmax(f / T) of the network's prediction.
+
+    Args:
+        logits: (n, C) float32, f, finite.
+        temperature: T > 0.
+
+    Returns:
+        (n,) float64 in [1 / C, 1].
+
+    Raises:
+        InvalidInputError: The temperature is not above 0, or the logits are not finite.
+    """
+    if not temperature > 0:
+        raise InvalidInputError(f"expected a temperature above 0, got {temperature}; fit it on labelled points")
+    relative = logits.astype(np.float64)
+    # Less their maximum first, so that no quotient overflows.
+    relative -= relative.max(axis=1, keepdims=True)
+    confidence: FloatArray = softmax(relative / temperature).max(axis=1)
+    return confidence
+
+
+def _guaranteed(held_out: HeldOut, points: ViewedPoints, promise: Promise) -> tuple[BoolArray, str]:
+    """What SGR admits, (n,) bool, and its parameters in words."""
+    knn = held_out.knn
+    temperature = fit_temperature(knn.seen.network_logits, knn.label) if len(knn.label) else 1.0
+    splits = (held_out.mc, held_out.vp)
+    found = guaranteed_risk(
+        np.concatenate([scaled_confidence(split.seen.network_logits, temperature) for split in splits]),
+        np.concatenate([split.right for split in splits]),
+        alpha=promise.alpha,
+        level=promise.confidence,
+    )
+    admitted: BoolArray = scaled_confidence(points.network_logits, temperature) >= found.threshold
+    words = (
+        f"threshold {found.threshold:.4g}, at confidence {promise.confidence} at most {found.bound:.4g} wrong"
+        if found.admitted
+        else f"no threshold passed at confidence {promise.confidence}"
+    )
+    return admitted, words
+
+
+class _VennAbers:
+    """Venn-Abers of held-out data by either score; kinds: the scores that there are."""
+
+    def __init__(self, held_out: HeldOut, promise: Promise, neighbour_count: int | None, seed: int) -> None:
+        self.kinds = (ScoreKind.NETWORK,) if neighbour_count is None else tuple(ScoreKind)
+        self._held_out, self._promise, self._neighbour_count, self._seed = held_out, promise, neighbour_count, seed
+        self._class_count = len(promise.thresholds)
+        knn = held_out.knn
+        self._model: ReliabilityModel | None = None
+        if neighbour_count is not None:
+            self._model = fit_reliability(
+                knn.seen.network_logits, knn.seen.knn, knn.label, neighbour_count=neighbour_count
+            )
+        check_lengths(label=held_out.mc.label, network_logits=held_out.mc.seen.network_logits)
+        self._mc = {kind: self._scored(kind, held_out.mc.seen) for kind in self.kinds}
+        self._index = {
+            kind: VennAbersIndex(self._mc[kind], held_out.mc.right, class_count=self._class_count)
+            for kind in self.kinds
+        }
+
+    def lower(self, kind: ScoreKind, points: ViewedPoints) -> FloatArray:
+        """p0 of some points, (n,) float64."""
+        return self._index[kind].bounds(self._scored(kind, points)).lower
+
+    def certified(self, lower: dict[ScoreKind, FloatArray], predicted: IntArray) -> tuple[BoolArray, str]:
+        """What the certified policy admits of points with these p0, (n,) bool, and its parameters in words."""
+        mc, vp, promise = self._held_out.mc, self._held_out.vp, self._promise
+        asked = f"confidence {promise.confidence}, predicted and true classes"
+        if min(len(set(mc.keys)), len(set(vp.keys))) < 2:
+            return np.zeros(len(predicted), dtype=np.bool_), f"{asked}, not certified: a split has under two documents"
+        settings = make_venn_abers_settings(
+            self._class_count, self._neighbour_count, alpha=promise.alpha, thresholds=promise.thresholds
+        )
+        kind = self._chosen(settings)
+        certificate = certify_cells(
+            self._index[kind],
+            LabelledCells(self._mc[kind], mc.label, mc.keys),
+            LabelledCells(self._scored(kind, vp.seen), vp.label, vp.keys),
+            settings,
+            make_certification(tuple(ClassKind), promise.confidence),
+            seed=self._seed,
+        )
+        asked = f"{asked}, score {kind}"
+        if certificate.policy is None:
+            needed = certificate.labels_needed
+            more = "" if needed is None else f"; about {needed:,} labels in vp would do, at the rates seen"
+            return np.zeros(len(predicted), dtype=np.bool_), f"{asked}, no policy passed{more}"
+        thresholds = ", ".join("never" if t is None else f"{t:.4g}" for t in certificate.policy.thresholds)
+        words = f"{asked}, thresholds {thresholds}" if self._class_count <= _MOST_LISTED else asked
+        return admit(lower[kind], predicted, certificate.policy), words
+
+    def _chosen(self, settings: VennAbersSettings) -> ScoreKind:
+        """The score that `auto` takes on mc."""
+        if self.kinds == (ScoreKind.NETWORK,):
+            return ScoreKind.NETWORK
+        network, reliability = self._mc[ScoreKind.NETWORK], self._mc[ScoreKind.RELIABILITY]
+        mc = self._held_out.mc
+        return cross_fit(network, reliability, mc.right, mc.keys, seed=self._seed, settings=settings).choice.kind
+
+    def _scored(self, kind: ScoreKind, points: ViewedPoints) -> CellPoints:
+        return scored_points(
+            kind, self._model, points.network_logits, points.view, neighbour_count=self._neighbour_count
+        )
+
+
+_MOST_LISTED = 6
+"""Of more classes than these, the words leave the thresholds out."""

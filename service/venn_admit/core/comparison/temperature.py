@@ -1,0 +1,131 @@
+"""Temperature scaling: the T that makes the labels most likely under softmax(f / T).
+
+Source: Guo, Pleiss, Sun & Weinberger (2017), *On Calibration of Modern Neural Networks*. The temperature is fitted to
+its optimum rather than by a fixed number of gradient steps.
+"""
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from venn_admit.core.types import Float32Array, FloatArray, IntArray
+from venn_admit.errors import InvalidInputError, NotReadyError
+
+SEARCH_RANGE = 1e6
+BLOCK_ELEMENTS = 2**16
+_MOST_STEPS = 200
+_TOLERANCE = 1e-7  # of the last step; the remaining error is of the order of its square
+
+
+def fit_temperature(logits: Float32Array, label: IntArray) -> float:
+    """Return the temperature T > 0 of least negative log-likelihood of the labels under softmax(f / T).
+
+    The negative log-likelihood is convex in b = 1 / T, and its minimum is found by Newton's method on its slope, kept
+    inside a bracket. Let s be the greatest difference between two logits of one point: T is sought from s / 10^6 to s *
+    10^6. The lower end is returned if every label has the highest logit, so that no T is too small; the upper end if
+    the logits tell no more of the labels than chance, or mislead, so that none is too large; and 1 if s is 0, so that T
+    changes nothing. Sums are rounded once, so that the order of the points does not show. The computation goes in
+    blocks of rows and takes three numbers per point besides.
+
+    Args:
+        logits: (n, C) float32, C >= 2, f, finite; may be a memory map.
+        label: (n,) int64 in [0, C).
+
+    Raises:
+        InvalidInputError: The arrays have other shapes or values.
+        NotReadyError: There are no points.
+
+    Examples:
+        >>> logits = np.array([[2.0, 0.0]] * 4, dtype=np.float32)
+        >>> round(2 / fit_temperature(logits, np.array([0, 0, 0, 1])), 6) == round(math.log(3), 6)
+        True
+    """
+    _check(logits, label)
+    spread, label_logit, mean_logit = _extent(logits, label)
+    if spread == 0:
+        return 1.0
+    if not label_logit.any():
+        return spread / SEARCH_RANGE
+    if math.fsum((mean_logit - label_logit).tolist()) >= 0:
+        return spread * SEARCH_RANGE
+    return 1.0 / _minimise(logits, label_logit, low=1 / (spread * SEARCH_RANGE), high=SEARCH_RANGE / spread)
+
+
+def _minimise(logits: Float32Array, label_logit: FloatArray, low: float, high: float) -> float:
+    """The b in [low, high] at which the slope of the negative log-likelihood is 0, or the nearest end."""
+    inverse = min(max(1.0, low), high)
+    for _ in range(_MOST_STEPS):
+        slope, curvature = _derivatives(logits, label_logit, inverse)
+        low, high = (low, inverse) if slope > 0 else (inverse, high)
+        following = inverse - slope / curvature if curvature > 0 else math.inf
+        if not low <= following <= high:
+            following = math.sqrt(low) * math.sqrt(high)
+        if abs(following - inverse) <= _TOLERANCE * inverse:
+            return following
+        inverse = following
+    return inverse
+
+
+def _derivatives(logits: Float32Array, label_logit: FloatArray, inverse: float) -> tuple[float, float]:
+    """First and second derivative by b of sum_i logsumexp(b z_i) - b z_i^y, where z is f less its maximum."""
+    slope, curvature = np.empty(len(logits)), np.empty(len(logits))
+    for rows in _blocks(logits):
+        relative = _relative(logits[rows])  # (C, rows)
+        weight = np.multiply(inverse, relative)
+        np.exp(weight, out=weight)
+        total = weight.sum(axis=0)
+        weight *= relative
+        mean = weight.sum(axis=0) / total
+        weight *= relative
+        slope[rows] = mean - label_logit[rows]
+        curvature[rows] = weight.sum(axis=0) / total - mean**2
+    return math.fsum(slope.tolist()), math.fsum(curvature.tolist())
+
+
+def _extent(logits: Float32Array, label: IntArray) -> tuple[float, FloatArray, FloatArray]:
+    """The greatest spread of one point's logits; the label's logit and the mean logit, less the highest, (n,) each."""
+    spread = 0.0
+    label_logit, mean_logit = np.empty(len(logits)), np.empty(len(logits))
+    for rows in _blocks(logits):
+        relative = _relative(logits[rows])  # (C, rows)
+        lowest = float(relative.min())
+        if not math.isfinite(lowest):
+            raise InvalidInputError("expected finite logits, got NaN or infinity; remove or repair the row")
+        spread = max(spread, -lowest)
+        known = label[rows]
+        label_logit[rows] = relative[known, np.arange(len(known))]
+        mean_logit[rows] = relative.mean(axis=0)
+    return spread, label_logit, mean_logit
+
+
+def _relative(logits: Float32Array) -> FloatArray:
+    """Logits less the highest of each point, (C, rows): sums over classes then run along contiguous rows."""
+    relative = logits.T.astype(np.float64, order="C")
+    with np.errstate(invalid="ignore"):  # infinity less infinity, which `_extent` refuses
+        relative -= relative.max(axis=0)
+    return relative
+
+
+def _blocks(logits: Float32Array) -> Iterator[slice]:
+    # Blocks are of similar size, so that none is a single row unless it is all: numpy sums that in another order.
+    most = max(4, BLOCK_ELEMENTS // logits.shape[1])
+    bounds = np.linspace(0, len(logits), math.ceil(len(logits) / most) + 1).astype(np.int64).tolist()
+    for start, stop in pairwise(bounds):
+        yield slice(start, stop)
+
+
+def _check(logits: Float32Array, label: IntArray) -> None:
+    if logits.ndim != 2 or logits.shape[1] < 2 or label.shape != (len(logits),):
+        raise InvalidInputError(
+            f"expected logits (n, C) of at least 2 classes and labels (n,), got shapes {logits.shape} and "
+            f"{label.shape}; pass arrays of the same points"
+        )
+    if not len(label):
+        raise NotReadyError("expected labelled points to fit the temperature on, got none; ingest held-out data")
+    if label.min() < 0 or label.max() >= logits.shape[1]:
+        raise InvalidInputError(
+            f"expected labels from 0 to {logits.shape[1] - 1}, got {label.min()} to {label.max()}; "
+            "leave unlabelled points out"
+        )

@@ -1,0 +1,96 @@
+"""Distances of pairs of vectors, and how far the distances of a database's float32 arithmetic can be from them.
+
+The rounding of a sum of n nonnegative terms, in any order, has a relative error of at most n u / (1 - n u) (Higham
+2002, *Accuracy and Stability of Numerical Algorithms*, section 4.2).
+"""
+
+import math
+
+import numpy as np
+
+from venn_admit.core.memory import tile_rows
+from venn_admit.core.types import Float32Array, FloatArray, IntArray
+
+_FLOAT32_UNIT = 2.0**-24
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+# Underflow, even to zero, removes at most this much of a squared distance per dimension: a square and an addition.
+_UNDERFLOW = 2.0**-125
+# Above the rounding of a float64 distance (sum and root) by orders of magnitude, below any gap that matters.
+_FLOAT64_SLACK = 1e-12
+
+
+def euclidean_distances(vectors: Float32Array, others: Float32Array) -> FloatArray:
+    """Return the Euclidean distance of each row of `vectors` to the same row of `others`, or to the only one.
+
+    The float64 squares are summed by folding the vector in halves. These are elementwise additions, so that a pair
+    gives the same bits whatever else is computed and with any build of numpy, whose own sum guarantees no order.
+
+    Args:
+        vectors: (M, D) float32.
+        others: (M, D) or (D,) float32.
+
+    Returns:
+        (M,) float64, in the units of the vectors.
+
+    Examples:
+        >>> euclidean_distances(np.float32([[0, 0], [3, 4]]), np.float32([0, 0])).tolist()
+        [0.0, 5.0]
+    """
+    squares = vectors.astype(np.float64)  # (M, D)
+    squares -= others
+    np.square(squares, out=squares)
+    width = squares.shape[1]
+    while width > 1:
+        half = (width + 1) // 2
+        squares[:, : width - half] += squares[:, half:width]
+        width = half
+    return np.sqrt(squares[:, 0])
+
+
+def pair_distances(vectors: Float32Array, rows: IntArray, others: Float32Array, other_rows: IntArray) -> FloatArray:
+    """Return the distance of each pair of rows, by `euclidean_distances`.
+
+    Args:
+        vectors: (N, D) float32.
+        rows: (M,) int64, the row of `vectors` of each pair.
+        others: (B, D) float32.
+        other_rows: (M,) int64, the row of `others` of each pair.
+
+    Returns:
+        (M,) float64.
+    """
+    distances = np.empty(rows.size)
+    step = tile_rows(8 * vectors.shape[1])
+    for start in range(0, rows.size, step):
+        part = slice(start, start + step)
+        distances[part] = euclidean_distances(vectors[rows[part]], others[other_rows[part]])
+    return distances
+
+
+def least_distance(float32_distance: float, dimension: int) -> float:
+    """Return the least value of `euclidean_distances` for a pair with a given distance in float32 arithmetic.
+
+    Args:
+        float32_distance: The root of a sum, in any order, of squared differences, each step rounded to float32 or not
+            at all; inf if it overflowed.
+        dimension: D.
+    """
+    squared = min(float32_distance**2, _FLOAT32_MAX) * (1.0 - _FLOAT64_SLACK) - dimension * _UNDERFLOW
+    return math.sqrt(max(squared, 0.0) / (1.0 + _rounding(dimension)))
+
+
+def greatest_float32_distance(distance: float, dimension: int) -> float:
+    """Return the greatest distance in float32 arithmetic of a pair with a given distance; may be inf.
+
+    Args:
+        distance: The distance of the pair by `euclidean_distances`.
+        dimension: D.
+    """
+    squared = (distance**2 + dimension * _UNDERFLOW) * (1.0 + _rounding(dimension))
+    return math.sqrt(squared) * (1.0 + _FLOAT64_SLACK) if squared < _FLOAT32_MAX else math.inf
+
+
+def _rounding(dimension: int) -> float:
+    """The relative excess of a squared distance, at most: three roundings for each square, and D additions."""
+    rounding = (dimension + 3) * _FLOAT32_UNIT
+    return rounding / (1.0 - rounding)

@@ -1,0 +1,164 @@
+"""The exact K nearest training exemplars of a few points at a time, without torch, which takes seconds to import.
+
+One float32 product of all pairs bounds their distances; float64 distances rank what the bounds leave. Queries that they
+do not separate, because everything lies far from the origin or too many exemplars lie at one distance, are given back
+without a list. `search` is for many queries: it rounds and centres the support, which costs more than a few save.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from venn_admit.core.neighbours.distances import pair_distances
+from venn_admit.core.neighbours.lists import first_of_each, none_found
+from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray, Neighbours
+
+# So many queries at most are worth a pass of their own.
+MOST_QUERIES = 64
+# Rows of the support multiplied at a time.
+_BLOCK_ROWS = 4096
+# A query with more candidates than this is given back; one block never has more.
+_MOST_CANDIDATES = 4096
+# The unit of float32 arithmetic in any mode of rounding.
+_UNIT = 2.0**-23
+# Above the rounding of a float64 distance (sum and root) by orders of magnitude, below any gap that matters.
+_FLOAT64_SLACK = 4e-12
+# Underflow removes at most this much of a bound, per dimension.
+_UNDERFLOW = 2.0**-120
+# Beyond this squared norm, products could overflow.
+_FAR = 2.0**100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PassNeighbours:
+    """What one pass found.
+
+    Attributes:
+        found: (n, K), of the queries that are certain; other rows mean nothing.
+        certain: (n,) bool.
+    """
+
+    found: Neighbours
+    certain: BoolArray
+
+
+class OnePassSupport:
+    """A support, (N, D), with its centre and the norms of its rows; threads may share it.
+
+    Let c be about the middle of the support, q' = q - c, rounded, h = |t - c|^2 / 2 of an exemplar t, rounded, p the
+    float32 product q'.t, summed in any order, and gamma = n u / (1 - n u) with n = D + 10 and u = 2**-23. Then h - p as
+    computed differs from |q - t|^2 / 2, less a number that is the same for all exemplars, by e = gamma (h + |q'| |t|)
+    at most (Higham 2002, *Accuracy and Stability of Numerical Algorithms*, section 3.1); n leaves room for the rounding
+    of e and of sums with it. So an exemplar whose h - p - e exceeds the K-th least h - p + e is farther than K others.
+    """
+
+    def __init__(self, vectors: Float32Array) -> None:
+        """Read the norms.
+
+        Args:
+            vectors: (N, D) float32, finite, N >= 1; may be a read-only memory map.
+        """
+        self._vectors = np.asarray(vectors)  # a plain view
+        sample = self._vectors[:: -(-len(vectors) // _BLOCK_ROWS)]
+        self._centre = sample.mean(axis=0, dtype=np.float64)
+        norms, distances = np.empty((2, len(vectors)))
+        for start in range(0, len(vectors), _BLOCK_ROWS):
+            block = slice(start, start + _BLOCK_ROWS)
+            norms[block] = _norms(self._vectors[block])
+            distances[block] = _norms(self._vectors[block] - self._centre)
+        self._farthest = float(norms.max(initial=0.0))
+        with np.errstate(over="ignore"):
+            self._norms = norms.astype(np.float32)
+            self._halves = (np.square(distances) / 2).astype(np.float32)
+
+    def nearest(self, queries: Float32Array, neighbour_count: int) -> PassNeighbours:
+        """Return the K nearest of each query, with the bits that `exact_neighbours` gives them.
+
+        Args:
+            queries: (n, D) float32, finite, n <= MOST_QUERIES: what is computed on the way takes memory for each.
+            neighbour_count: K, 1 <= K <= N.
+        """
+        certain = np.square(_norms(queries) + self._farthest) < _FAR
+        found = none_found(len(queries), neighbour_count)
+        rows = np.flatnonzero(certain)
+        if rows.size:
+            lists, separated = self._search(queries[rows], neighbour_count)
+            certain[rows] = separated
+            found.indices[rows[separated]], found.distances[rows[separated]] = lists.indices, lists.distances
+        return PassNeighbours(found, certain)
+
+    def _search(self, queries: Float32Array, neighbour_count: int) -> tuple[Neighbours, BoolArray]:
+        """The lists of the queries that are separated, and whether each is."""
+        centred = (queries - self._centre).astype(np.float32)
+        norms = _norms(centred)
+        rounding = (queries.shape[1] + 10) * _UNIT
+        gamma = rounding / (1.0 - rounding)
+        by_norm = (gamma * norms).astype(np.float32)[:, np.newaxis]
+        # Half of a squared distance is a bound and this much.
+        beyond_bound = np.square(norms) / 2 + centred @ self._centre
+        lists = _Lists(beyond_bound, queries.shape[1], neighbour_count)
+        for start in range(0, len(self._vectors), _BLOCK_ROWS):
+            block = slice(start, start + _BLOCK_ROWS)
+            lower = centred @ self._vectors[block].T  # (n, rows)
+            np.subtract(self._halves[block], lower, out=lower)
+            errors = by_norm * self._norms[block]
+            errors += np.float32(gamma) * self._halves[block]
+            upper = lower + errors
+            lower -= errors
+            lists.add(lower, upper, start)
+        lists.prune()
+        distances = pair_distances(self._vectors, lists.rows, queries, lists.owners)
+        return Neighbours(*first_of_each(lists.owners, lists.rows, distances, neighbour_count)), lists.separated
+
+
+class _Lists:
+    """The candidates of n queries while blocks of the support are added: pairs of owners and rows, (M,) int64.
+
+    separated: (n,) bool, whether there were never too many, so that they are all there.
+    """
+
+    def __init__(self, beyond_bound: FloatArray, dimension: int, neighbour_count: int) -> None:
+        n = len(beyond_bound)
+        self._beyond_bound = beyond_bound
+        self._underflow = dimension * _UNDERFLOW
+        self._least = np.full((n, neighbour_count), np.inf, np.float32)  # of the upper bounds
+        self._limits = np.full(n, np.inf)
+        self._bounds = np.empty(0, np.float32)
+        self.owners: IntArray = np.empty(0, np.int64)
+        self.rows: IntArray = np.empty(0, np.int64)
+        self.separated = np.ones(n, bool)
+
+    def add(self, lower: Float32Array, upper: Float32Array, first_row: int) -> None:
+        """Add the bounds (n, rows) of a block that begins at a row of the support."""
+        self._lower_limits(upper)
+        at_most = np.nextafter(self._limits.astype(np.float32), np.float32(np.inf))
+        at_most[~self.separated] = -np.inf
+        owners, columns = np.nonzero(lower <= at_most[:, np.newaxis])
+        self.owners = np.concatenate((self.owners, owners))
+        self.rows = np.concatenate((self.rows, columns + first_row))
+        self._bounds = np.concatenate((self._bounds, lower[owners, columns]))
+        if len(self.owners) > _MOST_CANDIDATES:
+            self.prune()
+
+    def prune(self) -> None:
+        """Drop pairs beyond the limits, and all pairs of queries that still have too many."""
+        near = self._bounds <= self._limits[self.owners]
+        counts = np.bincount(self.owners[near], minlength=len(self.separated))
+        self.separated &= counts <= _MOST_CANDIDATES
+        kept = near & self.separated[self.owners]
+        self.owners, self.rows, self._bounds = self.owners[kept], self.rows[kept], self._bounds[kept]
+
+    def _lower_limits(self, upper: Float32Array) -> None:
+        """Take the upper bounds of a block into account."""
+        k = self._least.shape[1]
+        nearer = np.flatnonzero(upper.min(axis=1) < self._least.max(axis=1))
+        least = np.concatenate((self._least[nearer], upper[nearer]), axis=1)
+        self._least[nearer] = np.partition(least, k - 1, axis=1)[:, :k]
+        farthest = self._least[nearer].max(axis=1).astype(np.float64)
+        slack = _FLOAT64_SLACK * np.maximum(farthest + self._beyond_bound[nearer], 0.0)
+        self._limits[nearer] = farthest + slack + self._underflow
+
+
+def _norms(vectors: Float32Array | FloatArray) -> FloatArray:
+    """(n,) of n vectors, in float64."""
+    return np.asarray(np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1)))

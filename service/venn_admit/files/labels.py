@@ -1,0 +1,303 @@
+"""Labels for stored exemplars, from CSV, Parquet or Arrow: external_id, label[, selection]."""
+
+import csv
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.names import check_stored_id
+from venn_admit.core.types import UNKNOWN_LABEL, IntArray
+from venn_admit.errors import Code, InvalidInputError
+from venn_admit.files.arrow.batches import DAMAGE
+from venn_admit.files.arrow.sizes import object_bytes
+from venn_admit.files.arrow.types import is_label, is_name, is_text, to_list
+from venn_admit.files.budget import OBJECT_BYTES, Place, too_large
+from venn_admit.files.label_values import ClassNumbers
+from venn_admit.files.parquet.footer import read_footer
+from venn_admit.files.parquet.reader import batches_within
+from venn_admit.files.records import check_is_file, duplicate_ids, input_error, reading
+
+SELECTIONS = ("random", "selected")
+COLUMNS = ("external_id", "label", "selection")
+
+_TYPES = {
+    "external_id": (is_name, "string or an integer type"),
+    "label": (is_label, "class numbers or class names"),
+    "selection": (is_text, "string"),
+}
+_BATCH_ROWS = 8192
+_CSV_BLOCK_BYTES = 1 << 20
+_CSV_HEADER_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelRows:
+    """A file of labels, checked.
+
+    external_ids: n strings, each once. labels: (n,) int64 in [0, C), -1 if the label is retracted. selections: n of
+    `SELECTIONS`. ignored: names of columns that mean nothing here.
+    """
+
+    external_ids: list[str]
+    labels: IntArray
+    selections: list[str]
+    ignored: list[str]
+
+
+def read_labels(
+    path: Path,
+    *,
+    class_names: Sequence[str],
+    selection: str,
+    retract: bool,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> LabelRows:
+    """Read a whole file of labels, .csv or .parquet.
+
+    The columns are `external_id`, text or integer; `label`, one of the C `class_names` or its number 0..C-1; and
+    optionally `selection`, one of `SELECTIONS`. Other columns are ignored. In CSV, the first line names the columns.
+
+    Args:
+        path: The file.
+        class_names: The C names.
+        selection: The selection of all rows, if the file has no such column.
+        retract: Whether an empty label retracts the stored one; otherwise it is refused.
+        memory_budget: Bytes that reading may take.
+
+    Raises:
+        InvalidInputError: The file is not as it must be. The message names the row (counted from 0) and column, what
+            was expected and what came.
+    """
+    check_is_file(path)
+    names, columns = _read(path, memory_budget)
+    return _checked(path, names, columns, class_names, selection, retract=retract)
+
+
+def read_label_table(
+    name: str,
+    table: pa.Table,
+    *,
+    class_names: Sequence[str],
+    selection: str,
+    retract: bool,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> LabelRows:
+    """Take labels from a table with the columns that a file of labels has; see `read_labels`.
+
+    Args:
+        name: What messages call the table.
+        table: The table.
+        class_names: As for `read_labels`.
+        selection: As for `read_labels`.
+        retract: As for `read_labels`.
+        memory_budget: Bytes that this may take, beside the table itself.
+
+    Raises:
+        InvalidInputError: As `read_labels` does.
+    """
+    return read_label_batches(
+        name,
+        table.schema,
+        iter(table.to_batches()),
+        class_names=class_names,
+        selection=selection,
+        retract=retract,
+        memory_budget=memory_budget,
+    )
+
+
+def read_label_batches(
+    place: Place,
+    schema: pa.Schema,
+    batches: Iterator[pa.RecordBatch],
+    *,
+    class_names: Sequence[str],
+    selection: str,
+    retract: bool,
+    memory_budget: int,
+) -> LabelRows:
+    """Take labels from record batches with the columns that a file of labels has; see `read_labels`.
+
+    Args:
+        place: What messages call them.
+        schema: Of each batch.
+        batches: To be read once.
+        class_names: As for `read_labels`.
+        selection: As for `read_labels`.
+        retract: As for `read_labels`.
+        memory_budget: Bytes that this may take, beside the batches themselves.
+
+    Raises:
+        InvalidInputError: As `read_labels` does.
+    """
+    wanted = _wanted(place, schema.names)
+    for column in wanted:
+        _check_type(place, column, schema.field(column).type)
+    parts = (
+        batch.slice(start, _BATCH_ROWS).select(wanted)
+        for batch in batches
+        for start in range(0, batch.num_rows, _BATCH_ROWS)
+    )
+    return _checked(place, schema.names, _collect(place, parts, memory_budget), class_names, selection, retract=retract)
+
+
+def _checked(
+    place: Place,
+    names: list[str],
+    columns: dict[str, list[Any]],
+    class_names: Sequence[str],
+    selection: str,
+    *,
+    retract: bool,
+) -> LabelRows:
+    if selection not in SELECTIONS:
+        raise InvalidInputError(f"selection: expected {' or '.join(SELECTIONS)}, got {selection!r}")
+    external_ids = _external_ids(place, columns["external_id"])
+    return LabelRows(
+        external_ids,
+        _labels(place, columns["label"], ClassNumbers(len(class_names), class_names), retract),
+        _selections(place, columns["selection"]) if "selection" in columns else [selection] * len(external_ids),
+        [name for name in names if name not in COLUMNS],
+    )
+
+
+def _read(path: Path, memory_budget: int) -> tuple[list[str], dict[str, list[Any]]]:
+    """The names of all columns, and the values of the columns that are read."""
+    match path.suffix.lower():
+        case ".csv":
+            names = _csv_names(path)
+            return names, _collect(path, _csv_batches(path, _wanted(path, names)), memory_budget)
+        case ".parquet":
+            footer = read_footer(path, memory_budget)
+            names = footer.schema.names
+            wanted = _wanted(path, names)
+            for name in wanted:
+                _check_type(path, name, footer.schema.field(name).type)
+            return names, _collect(
+                path, batches_within(path, footer, wanted, _BATCH_ROWS, memory_budget), memory_budget
+            )
+        case other:
+            got = repr(other) if other else "no ending"
+            raise InvalidInputError(f"{path}: expected a name ending in .csv or .parquet, got {got}")
+
+
+def _csv_names(path: Path) -> list[str]:
+    """The names in the first line."""
+    with reading(path, "CSV file", ValueError, csv.Error), path.open(encoding="utf-8-sig", newline="") as file:
+        line = file.readline(_CSV_HEADER_BYTES)
+        if len(line) == _CSV_HEADER_BYTES:
+            raise ValueError(f"its first line has more than {_CSV_HEADER_BYTES:,} characters")
+        return next(csv.reader([line]), [])
+
+
+def _csv_batches(path: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+    # Read as text: an id of digits keeps its leading zeros, and a bad label is refused below, with its row.
+    convert = pa_csv.ConvertOptions(
+        column_types=dict.fromkeys(COLUMNS, pa.string()),
+        include_columns=wanted,
+        strings_can_be_null=True,
+        null_values=[""],
+    )
+    options = pa_csv.ReadOptions(block_size=_CSV_BLOCK_BYTES, use_threads=False)
+    refused: list[pa_csv.InvalidRow] = []
+
+    def refuse(row: pa_csv.InvalidRow) -> str:
+        refused.append(row)
+        return "error"
+
+    with reading(path, "CSV file", pa.ArrowException, ValueError):
+        try:
+            parse = pa_csv.ParseOptions(invalid_row_handler=refuse)
+            with pa_csv.open_csv(path, read_options=options, parse_options=parse, convert_options=convert) as batches:
+                yield from batches
+        except pa.ArrowInvalid as error:
+            if not refused:
+                raise
+            row = refused[0]  # Arrow counts from 1, and the line of names too
+            expected = f"{row.expected_columns} values"
+            raise input_error(path, f"row {row.number - 2}", expected, row.actual_columns) from error
+
+
+def _wanted(place: Place, names: list[str]) -> list[str]:
+    """The names of the columns to read; InvalidInputError if one is missing or occurs twice."""
+    wanted = [name for name in names if name in COLUMNS]
+    if sorted(set(wanted)) != sorted(wanted) or not {"external_id", "label"} <= set(wanted):
+        expected = "external_id, label and optionally selection, each once"
+        advice = "separate them by commas" if ";" in "".join(names) else ""
+        raise input_error(place, "columns", expected, ", ".join(map(ascii, names)) or "none", advice)
+    return wanted
+
+
+def _collect(place: Place, batches: Iterator[pa.RecordBatch], memory_budget: int) -> dict[str, list[Any]]:
+    """The values of all rows, as long as they fit into half of the memory; storing them takes the other half."""
+    columns: dict[str, list[Any]] = {}
+    held = row_count = 0
+    for batch in batches:
+        held += sum(map(object_bytes, batch.columns)) + batch.num_rows * OBJECT_BYTES
+        if held > memory_budget // 2:
+            where = f"rows 0 to {row_count + batch.num_rows - 1:,}"
+            raise too_large(place, where, memory_budget // 2, held, "divide the file into several")
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            with reading(place, "label file", *DAMAGE):
+                columns.setdefault(name, []).extend(to_list(column))
+        row_count += batch.num_rows
+    if not row_count:
+        raise input_error(place, "table", "at least one row", 0)
+    return columns
+
+
+def _check_type(place: Place, name: str, kind: pa.DataType) -> None:
+    accepts, expected = _TYPES[name]
+    if not accepts(kind):
+        raise input_error(place, f"column {name!r}", expected, kind, "cast it")
+
+
+def _external_ids(place: Place, values: list[Any]) -> list[str]:
+    ids = []
+    for row, value in enumerate(values):
+        where = f"row {row}, external_id"
+        if value is None:
+            raise input_error(place, where, "text", "nothing", "name the exemplar that the label belongs to")
+        ids.append(str(value))
+        try:
+            check_stored_id(ids[-1])
+        except ValueError as error:
+            raise input_error(place, where, *error.args) from None
+    for external_id, rows in duplicate_ids(ids).items():
+        raise input_error(
+            place, f"rows {rows[0]} and {rows[1]}, external_id", "every id once", f"{external_id!r} twice"
+        )
+    return ids
+
+
+def _selections(place: Place, values: list[Any]) -> list[str]:
+    for row, value in enumerate(values):
+        if value not in SELECTIONS:
+            raise input_error(place, f"row {row}, selection", " or ".join(SELECTIONS), repr(value or ""))
+    return values
+
+
+def _labels(place: Place, values: list[Any], classes: ClassNumbers, retract: bool) -> IntArray:
+    labels = np.empty(len(values), dtype=np.int64)
+    for row, value in enumerate(values):
+        stripped = value.strip() if isinstance(value, str) else value
+        if stripped in (None, "") or (
+            isinstance(value, float) and math.isnan(value)
+        ):  # pandas writes a missing label as NaN
+            if not retract:
+                remedy = "leave the row out, or ask for such labels to be retracted"
+                raise input_error(place, f"row {row}, label", "a label", "nothing", remedy, Code.LABEL_MISSING)
+            labels[row] = UNKNOWN_LABEL
+            continue
+        try:
+            labels[row] = classes.of(stripped)
+        except ValueError as error:
+            raise input_error(place, f"row {row}, label", *error.args) from None
+    return labels

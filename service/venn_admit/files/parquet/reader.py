@@ -1,0 +1,81 @@
+"""Exemplars from Parquet, in record batches: the columns are those of `venn_admit.files.arrow.batches`."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.files.arrow.batches import DAMAGE, check_schema, to_batch, with_extractor
+from venn_admit.files.arrow.sizes import affordable_batches
+from venn_admit.files.budget import batch_bytes, too_large
+from venn_admit.files.parquet.footer import Footer, read_footer
+from venn_admit.files.parquet.limits import affordable_rows, dictionary_columns
+from venn_admit.files.records import ExemplarBatch, Layout, input_error, reading
+
+_STREAM_BYTES = 1 << 20
+
+
+def read_batches(path: Path, layout: Layout, batch_rows: int) -> Iterator[ExemplarBatch]:
+    """Read a Parquet file in batches; see `venn_admit.files.read_exemplars`.
+
+    Columns are read through buffers, so that it takes the memory of a batch and some pages, whatever the row groups.
+    """
+    budget = layout.memory_budget
+    footer = read_footer(path, budget)
+    check_schema(layout, footer.schema)
+    layout = with_extractor(layout, footer.schema)
+    if not footer.row_count:
+        raise input_error(path, "table", "at least one row", 0)
+    row_bytes = ((layout.dimension or 0) + layout.class_count) * np.dtype(np.float64).itemsize * 2
+    if row_bytes > batch_bytes(budget):
+        raise too_large(path, "a row", batch_bytes(budget), row_bytes, "use shorter vectors")
+    batch_rows = min(batch_rows, batch_bytes(budget) // row_bytes)
+    first_row = 0
+    for batch in batches_within(path, footer, footer.schema.names, batch_rows, budget):
+        yield to_batch(layout, first_row, batch)
+        first_row += batch.num_rows
+
+
+def count_rows(path: Path) -> int:
+    """Return the number of rows of a Parquet file, from its footer."""
+    return read_footer(path, DEFAULT_MEMORY_BUDGET).row_count
+
+
+def batches_within(
+    path: Path, footer: Footer, columns: Sequence[str], batch_rows: int, memory_budget: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield some columns of a file in batches of at most `batch_rows` rows that fit into memory.
+
+    Texts that are stored in dictionaries stay there, where each is held once. Raises InvalidInputError for content that
+    does not fit, and for a file with fewer rows than its footer names.
+    """
+    with reading(path, "parquet file", *DAMAGE):
+        as_dictionaries = dictionary_columns(path, footer)
+        rows = affordable_rows(path, footer, columns, as_dictionaries, batch_rows, memory_budget)
+        source = pq.ParquetFile(
+            path,
+            metadata=footer.metadata,
+            read_dictionary=as_dictionaries,
+            buffer_size=_STREAM_BYTES,
+            pre_buffer=False,
+            page_checksum_verification=True,
+        )
+    with source:
+        read = 0
+        batches = source.iter_batches(rows, columns=list(columns))
+        while (batch := _next_batch(path, batches)) is not None:
+            yield from affordable_batches(path, batch, read, batch_bytes(memory_budget))
+            read += batch.num_rows
+    if read != footer.row_count:
+        raise input_error(path, "table", f"the {footer.row_count:,} rows that its footer names", f"{read:,}")
+
+
+def _next_batch(path: Path, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+    with reading(path, "parquet file", *DAMAGE):
+        batch = next(batches, None)
+        if batch is not None:  # an index is not held against its dictionary when a page is decoded
+            batch.validate(full=True)
+        return batch

@@ -1,0 +1,86 @@
+"""Files that were received from elsewhere: where they lie is nobody's business, so that no message names it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.errors import InvalidInputError
+from venn_admit.files.arrow.batches import exemplar_batches
+from venn_admit.files.arrow.streams import open_stream
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.files.label_values import ClassNumbers
+from venn_admit.files.labels import LabelRows, read_label_batches
+from venn_admit.files.records import ExemplarBatch, Layout
+from venn_admit.files.sources import FileSource
+
+STREAM_ENDING = ".arrows"
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedFile:
+    """A file of exemplars, .parquet or .arrows (an Arrow IPC stream), or of labels, which may be .csv as well.
+
+    Attributes:
+        path: Where it lies.
+        name: What is recorded as the source of what it holds.
+        called: What messages call it.
+        memory_budget: Bytes that reading it may take.
+        extractor: The version of what its vectors come from, if it is stated apart from the file.
+    """
+
+    path: Path
+    name: str
+    called: str
+    memory_budget: int = DEFAULT_MEMORY_BUDGET
+    extractor: str | None = None
+
+    def __str__(self) -> str:
+        return self.called
+
+    def count_rows(self) -> None:
+        """Return None: how many rows there are is known once they are read."""
+        return
+
+    def batches(
+        self, *, dimension: int | None, class_count: int, class_names: Sequence[str]
+    ) -> Iterator[ExemplarBatch]:
+        """Yield batches of checked rows; arguments and errors are those of `ExemplarSource.batches`."""
+        with self._named():
+            if self.path.suffix == STREAM_ENDING:
+                classes = ClassNumbers(class_count, class_names)
+                layout = Layout(self.called, dimension, class_count, classes, self.memory_budget, self.extractor)
+                with open_stream(self.path, self.called, self.memory_budget) as stream:
+                    yield from exemplar_batches(layout, stream.schema, stream.batches)
+            else:
+                yield from FileSource(self.path, self.memory_budget, self.extractor).batches(
+                    dimension=dimension, class_count=class_count, class_names=class_names
+                )
+
+    def read(self, *, class_names: Sequence[str], selection: str, retract: bool) -> LabelRows:
+        """Read all rows of a file of labels; arguments and errors are those of `read_labels`."""
+        with self._named():
+            if self.path.suffix == STREAM_ENDING:
+                with open_stream(self.path, self.called, self.memory_budget) as stream:
+                    return read_label_batches(
+                        self.called,
+                        stream.schema,
+                        stream.batches,
+                        class_names=class_names,
+                        selection=selection,
+                        retract=retract,
+                        memory_budget=self.memory_budget,
+                    )
+            return LabelFile(self.path, self.memory_budget).read(
+                class_names=class_names, selection=selection, retract=retract
+            )
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Have errors call the file as messages are to."""
+        try:
+            yield
+        except InvalidInputError as error:
+            said = str(error).replace(str(self.path), self.called)
+            raise type(error)(said, code=error.code, **error.parameters) from error

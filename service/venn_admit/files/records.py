@@ -1,0 +1,314 @@
+"""The batches that every reader of exemplars returns, and the checks that hold for any file format."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import date, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeGuard, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from venn_admit.core.content import content_digests
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.names import ID_LENGTH_LIMIT, check_new_id, check_printable, check_text, is_title
+from venn_admit.core.types import UNKNOWN_LABEL, Float32Array, IntArray
+from venn_admit.errors import Code, InvalidInputError
+from venn_admit.files.budget import Place
+from venn_admit.files.default_ids import DefaultIds
+from venn_admit.files.label_values import ClassNumbers
+
+NESTING_LIMIT = 100
+VERSION_RULE = "1 to 200 printable characters, without spaces around them"
+_VERSION_LENGTH = 200
+
+Attributes = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExemplarBatch:
+    """Consecutive rows of a file, checked.
+
+    first_row: row of the first record in the file, counted from 0. external_ids: n strings, 1 to 1,000 characters.
+    document_ids: n strings, or None if the file names no document. vectors: (n, D) float32, r, finite; None for a
+    classifier with logits only. logits: (n, C) float32, f(x), finite. labels: (n,) int64, y in [0, C), -1 if unknown.
+    attributes: n dictionaries of JSON values, empty if the file has none. digests: n digests of the content, as
+    `content_digests` makes them. extractor: the version of what all rows come from; None if it is not stated.
+    """
+
+    first_row: int
+    external_ids: list[str]
+    document_ids: list[str | None]
+    vectors: Float32Array | None
+    logits: Float32Array
+    labels: IntArray
+    attributes: list[Attributes]
+    digests: list[bytes]
+    extractor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A file or table of exemplars: the sizes that its rows must have, and the names of their columns in its format.
+
+    place: what messages call it. dimension: None if they must have no vectors. memory_budget: bytes that reading it
+    may take. extractor: the version of what the rows come from, as far as it is stated.
+    """
+
+    place: Place
+    dimension: int | None
+    class_count: int
+    classes: ClassNumbers
+    memory_budget: int = DEFAULT_MEMORY_BUDGET
+    extractor: str | None = None
+    default_ids: DefaultIds = field(default_factory=DefaultIds)
+    vector: str = "vector"
+    logits: str = "logits"
+    label: str = "label"
+    external_id: str = "external_id"
+    document_id: str = "document_id"
+
+
+def input_error(
+    place: Place, where: str, expected: str, got: object, advice: str = "", code: Code | None = None
+) -> InvalidInputError:
+    """Return the error for one part of an input, ready to be raised."""
+    return InvalidInputError(f"{place}: {where}: expected {expected}, got {got}{advice and '; '}{advice}", code=code)
+
+
+def unwanted_vectors(place: Place, where: str, got: object) -> InvalidInputError:
+    """Return the error for vectors that a classifier with logits only was given, ready to be raised."""
+    expected, advice = "none, because the classifier has logits only", "leave the vectors out"
+    return input_error(place, where, expected, got, advice, Code.VECTORS_UNWANTED)
+
+
+def stating(layout: Layout, where: str, extractor: str | None) -> Layout:
+    """Return a layout with the extractor that a file or table states itself, if it does.
+
+    Raises InvalidInputError if that is no version, or if another was stated for it.
+    """
+    if extractor is None:
+        return layout
+    if not is_version(extractor):
+        raise input_error(layout.place, where, VERSION_RULE, ascii(extractor[:80]))
+    if layout.extractor not in (None, extractor):
+        advice = "leave the option out, or see whether this is the file you meant"
+        raise input_error(layout.place, where, f"{layout.extractor!r}, as was stated for it", repr(extractor), advice)
+    return replace(layout, extractor=extractor)
+
+
+def make_batch(
+    layout: Layout,
+    first_row: int,
+    *,
+    vectors: npt.NDArray[np.floating[Any]] | None,
+    logits: npt.NDArray[np.floating[Any]],
+    labels: npt.NDArray[Any] | Sequence[object] | None = None,
+    external_ids: Sequence[str | None] | None = None,
+    document_ids: Sequence[str | None] | None = None,
+    attributes: Iterable[Attributes] | None = None,
+) -> ExemplarBatch:
+    """Check the values of consecutive rows and return them as a batch.
+
+    vectors: (n, D), or None if there are none; logits: (n, C), of any float type; labels: n numbers or class names.
+    Columns that the file lacks are None: ids are then those of the content (`DefaultIds`), labels and documents
+    unknown, and attributes empty.
+
+    Raises InvalidInputError naming the first row and column that are wrong.
+    """
+    row_count = len(logits)
+    documents: list[str | None] = (
+        [None] * row_count if document_ids is None else _checked_document_ids(layout, first_row, document_ids)
+    )
+    vectors32 = None if vectors is None else _as_float32(layout, first_row, layout.vector, vectors)
+    logits32 = _as_float32(layout, first_row, layout.logits, logits)
+    digests = content_digests(vectors32, logits32, documents)
+    return ExemplarBatch(
+        first_row=first_row,
+        external_ids=layout.default_ids.take(digests)
+        if external_ids is None
+        else _checked_ids(layout, first_row, external_ids),
+        document_ids=documents,
+        vectors=vectors32,
+        logits=logits32,
+        labels=_checked_labels(layout, first_row, labels, row_count),
+        attributes=[{} for _ in range(row_count)]
+        if attributes is None
+        else [plain_attributes(layout.place, row, values) for row, values in enumerate(attributes, start=first_row)],
+        digests=digests,
+        extractor=layout.extractor,
+    )
+
+
+def labelled_rows(batch: ExemplarBatch) -> ExemplarBatch:
+    """Return a batch without the rows whose label is unknown; `first_row` stays that of the batch."""
+    known = np.flatnonzero(batch.labels >= 0)
+    rows = known.tolist()
+    return replace(
+        batch,
+        external_ids=[batch.external_ids[row] for row in rows],
+        document_ids=[batch.document_ids[row] for row in rows],
+        vectors=None if batch.vectors is None else batch.vectors[known],
+        logits=batch.logits[known],
+        labels=batch.labels[known],
+        attributes=[batch.attributes[row] for row in rows],
+        digests=[batch.digests[row] for row in rows],
+    )
+
+
+def is_version(extractor: str) -> bool:
+    r"""Return whether a text can be the version of an extractor.
+
+    >>> [is_version(text) for text in ("sha256:9f2c", "", " v2", "a\nb")]
+    [True, False, False, False]
+    """
+    return is_title(extractor, _VERSION_LENGTH)
+
+
+def duplicate_ids(external_ids: Iterable[str]) -> dict[str, list[int]]:
+    """Return the rows, counted from 0, of every id that occurs more than once, by id.
+
+    >>> duplicate_ids(["a", "b", "a"])
+    {'a': [0, 2]}
+    """
+    rows_of: dict[str, list[int]] = {}
+    for row, external_id in enumerate(external_ids):
+        rows_of.setdefault(external_id, []).append(row)
+    return {external_id: rows for external_id, rows in rows_of.items() if len(rows) > 1}
+
+
+@contextmanager
+def reading(place: Place, kind: str, *damage: type[Exception]) -> Iterator[None]:
+    """Turn the errors that a library raises on a damaged or unreadable file of this kind into InvalidInputError."""
+    unreadable: tuple[type[Exception], ...] = (OSError, *damage)
+    try:
+        yield
+    except unreadable as error:
+        raise InvalidInputError(
+            f"{place}: expected a readable {kind}, got {type(error).__name__}: {error}; "
+            "it may be truncated or damaged, write or copy it again"
+        ) from error
+
+
+def check_is_file(path: Path) -> None:
+    """Raise InvalidInputError unless the path is a regular file."""
+    with reading(path, "exemplar file"):
+        if path.is_file():
+            return
+        found = "a directory" if path.is_dir() else "something else" if path.exists() else "no such file"
+    raise InvalidInputError(f"{path}: expected a file, got {found}; check the path")
+
+
+def _as_float32(layout: Layout, first_row: int, column: str, values: npt.NDArray[np.floating[Any]]) -> Float32Array:
+    """Return the values as they are stored, (n, width) float32; InvalidInputError at one that float32 cannot hold."""
+    with np.errstate(over="ignore"):
+        stored: Float32Array = values.astype(np.float32, order="C")
+    finite = np.isfinite(stored)
+    if not finite.all():
+        row, position = (int(index) for index in np.argwhere(~finite)[0])
+        value = float(values[row, position])
+        expected = "a number that float32 can hold" if math.isfinite(value) else "a finite number"
+        raise input_error(layout.place, f"row {first_row + row}, {column}[{position}]", expected, value)
+    return stored
+
+
+def _checked_labels(
+    layout: Layout, first_row: int, labels: npt.NDArray[Any] | Sequence[object] | None, row_count: int
+) -> IntArray:
+    if labels is None:
+        return np.full(row_count, UNKNOWN_LABEL, dtype=np.int64)
+    try:
+        return layout.classes.of_column(labels)
+    except ValueError as error:
+        position, expected, got = error.args
+        raise input_error(layout.place, f"row {first_row + position}, {layout.label}", expected, got) from None
+
+
+def _checked_ids(layout: Layout, first_row: int, values: Sequence[str | None]) -> list[str]:
+    if _are_ids(values):
+        return list(values)
+    checked = []
+    for row, value in enumerate(values, start=first_row):
+        where = f"row {row}, {layout.external_id}"
+        if value is None:
+            raise input_error(layout.place, where, "text", "null", "give every row an id, or leave the column out")
+        checked.append(check_id(layout.place, where, value))
+    return checked
+
+
+def _are_ids(values: Sequence[str | None]) -> TypeGuard[Sequence[str]]:
+    """Whether `check_id` would accept all values. Checking them together is several times as fast as one by one."""
+    if None in values:
+        return False
+    texts = cast(Sequence[str], values)
+    lengths = set(map(len, texts))
+    if not 1 <= min(lengths, default=1) <= max(lengths, default=1) <= ID_LENGTH_LIMIT:
+        return False
+    try:
+        check_printable("".join(texts))
+    except ValueError:
+        return False
+    return True
+
+
+def _checked_document_ids(layout: Layout, first_row: int, values: Sequence[str | None]) -> list[str | None]:
+    return [
+        None if value is None else check_id(layout.place, f"row {row}, {layout.document_id}", value)
+        for row, value in enumerate(values, start=first_row)
+    ]
+
+
+def check_id(place: Place, where: str, value: str) -> str:
+    """Return the id of a new exemplar or document; raise InvalidInputError for one that it may not have."""
+    try:
+        check_new_id(value)
+    except ValueError as error:
+        raise input_error(place, where, *error.args) from None
+    return value
+
+
+def plain_attributes(place: Place, row: int, attributes: Attributes) -> Attributes:
+    """Return attributes as JSON knows them; raise InvalidInputError at a value that JSON, or Postgres, cannot hold."""
+    plain = {}
+    for name, value in attributes.items():
+        where = f"row {row}, attribute {name!a}"
+        try:
+            plain[_plain(name)] = _plain(value)
+        except ValueError as error:
+            raise input_error(place, where, *error.args) from None
+    return plain
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """Return the value as JSON knows it; NaN and infinities, which JSON lacks, become None.
+
+    Raises ValueError(expected, got[, advice]) if JSON has no such value.
+    """
+    if depth > NESTING_LIMIT:
+        raise ValueError(f"a value nested at most {NESTING_LIMIT} deep", "a deeper one")
+    match value:
+        case list():
+            return [_plain(item, depth + 1) for item in value]
+        case dict():
+            return {_plain(key): _plain(item, depth + 1) for key, item in value.items()}
+    return _plain_scalar(value)
+
+
+def _plain_scalar(value: Any) -> Any:
+    match value:
+        case None | bool() | int():
+            return value
+        case float() | np.floating():
+            return float(value) if math.isfinite(value) else None
+        case str():
+            check_text(value)
+            return value
+        case Decimal():
+            return str(value)
+        case date() | time():  # a date may have a time
+            return value.isoformat()
+    expected = "numbers, texts, dates, booleans, or lists and dictionaries of them"
+    raise ValueError(expected, f"a {type(value).__name__}", "cast it to text or leave it out")

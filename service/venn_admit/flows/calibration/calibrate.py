@@ -1,0 +1,337 @@
+"""A new snapshot of a calibrator from the current labels and approximations, by the method of its settings."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine
+
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.types import HELD_OUT_SPLITS, CalibratorSettings, IntArray, Split
+from venn_admit.errors import Code, NotReadyError, OutdatedError
+from venn_admit.flows.calibration.approximate import (
+    held_classifier,
+    points_to_approximate,
+    require_support,
+    take_in_waiting,
+)
+from venn_admit.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.flows.methods.method import Made
+from venn_admit.flows.methods.registry import METHODS
+from venn_admit.flows.methods.venn_abers.make import MadeByAbers
+from venn_admit.flows.methods.venn_admit.make import MadeByAdmit
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations.calibration_points import ChangedRows, vacuum_points
+from venn_admit.store.calibrations.setting_forms import MethodSettings, method_of
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars import approximations, classifiers, exemplars
+from venn_admit.store.exemplars.approximations import StoredParameters
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.work import recalibrations
+
+SettingsOf = Callable[[Classifier], MethodSettings]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibrated:
+    """A new snapshot.
+
+    made: by its method. left_out: points of mc and vp that wait for the next snapshot, because they arrived while
+    approximations were computed.
+    """
+
+    classifier: Classifier
+    calibrator_id: int
+    calibration_id: int
+    method_settings: MethodSettings
+    made: Made
+    mc_count: int
+    vp_count: int
+    changed: ChangedRows
+    left_out: int
+
+    @property
+    def settings(self) -> CalibratorSettings:
+        """Those of Venn-ADMIT, for whoever asked for that method."""
+        assert isinstance(self.method_settings, CalibratorSettings), f"{self.calibration_id} is by another method"
+        return self.method_settings
+
+    @property
+    def is_certified(self) -> bool | None:
+        """Whether a policy passed; None if no certificate was asked for."""
+        certificate = self.made.certificate if isinstance(self.made, MadeByAbers) else None
+        return None if certificate is None else certificate.policy is not None
+
+    @property
+    def by_admit(self) -> MadeByAdmit:
+        """What Venn-ADMIT made, for whoever asked for that method."""
+        assert isinstance(self.made, MadeByAdmit), f"calibration {self.calibration_id} was made by another method"
+        return self.made
+
+
+OnStored = Callable[[Connection, Calibrated], object]
+
+
+def request_approximations(
+    engine: Engine, name: str, settings_of: SettingsOf, *, chunk_rows: int, send: Send | None = None
+) -> int:
+    """Submit the job that brings mc and vp up to date under the current parameters, and return its key.
+
+    send: as for `submit_job`. Raises as `calibrate` does for settings, NotReadyError before the first fit, and
+    InvalidInputError if the classifier has logits only, of which there is nothing to bring up to date.
+    """
+    take_in_waiting(engine, name)
+    with submit_job(engine, send) as submission:
+        connection = submission.connection
+        classifier = held_classifier(connection, classifiers.by_name(connection, name))
+        settings_of(classifier)
+        classifiers.require_vectors(classifier, "an approximation")
+        lacking = lacking_points(connection, classifier)
+        assert lacking is not None, "a classifier with vectors has a KNN"
+        return add_approximation_job(submission, classifier, lacking, chunk_rows=chunk_rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LackingPoints:
+    """Held-out points without an up-to-date approximation, (n,) int64, and the parameters to approximate them with."""
+
+    exemplar_ids: IntArray
+    parameters: StoredParameters
+
+
+def lacking_points(connection: Connection, classifier: Classifier) -> LackingPoints | None:
+    """Return what has to be approximated before a snapshot; None if the classifier has logits only.
+
+    Raises NotReadyError before the first fit, and if mc or vp hold too little to calibrate with.
+    """
+    parameters = usable_parameters(connection, classifier)
+    require_classes(connection, classifier, (Split.MC, Split.VP))
+    if parameters is None:
+        return None
+    ids = points_to_approximate(connection, classifier, list(HELD_OUT_SPLITS), parameters)
+    return LackingPoints(ids, parameters)
+
+
+def add_approximation_job(
+    submission: Submission,
+    classifier: Classifier,
+    lacking: LackingPoints,
+    *,
+    chunk_rows: int,
+) -> int:
+    """Record the job that approximates these points, and return its key."""
+    return submission.add_job(
+        classifier,
+        kind="approximate",
+        exemplar_ids=lacking.exemplar_ids,
+        chunk_rows=chunk_rows,
+        knn_parameters_id=lacking.parameters.id,
+        completes_neighbours=True,
+    )
+
+
+def calibrate(
+    engine: Engine,
+    name: str,
+    settings_of: SettingsOf,
+    *,
+    reason: str,
+    keep: int | None = None,
+    on_stored: OnStored = lambda *_: None,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> Calibrated:
+    """Compute a snapshot from one view of the data, make it current, and put its setting in use.
+
+    Readers use the previous snapshot until then. Training exemplars that waited for it join afterwards.
+
+    Args:
+        engine: The database.
+        name: The classifier.
+        settings_of: Returns the settings for the classifier, or raises InvalidInputError.
+        reason: Why the snapshot is made; it is stored.
+        keep: How many snapshots of the setting to keep, beside those that decisions or jobs refer to; None: all.
+        on_stored: Is called with the snapshot in the transaction that makes it current, which is REPEATABLE READ.
+        memory_budget: Bytes that temporary arrays may take.
+
+    Raises:
+        NotReadyError: Data or approximations are missing; nothing is stored.
+    """
+    with transaction(engine) as guard:
+        classifier = classifiers.by_name(guard, name)
+        settings = settings_of(classifier)
+        calibrations.lock_calibrator(guard, classifier, settings)
+        calibrated = take_snapshot(
+            guard, classifier, settings, reason=reason, keep=keep, on_stored=on_stored, memory_budget=memory_budget
+        )
+    vacuum_changed(engine, calibrated)
+    take_in_waiting(engine, classifier.address)
+    return calibrated
+
+
+def take_snapshot(
+    guard: Connection,
+    classifier: Classifier,
+    settings: MethodSettings,
+    *,
+    reason: str,
+    keep: int | None,
+    calibrator_id: int | None = None,
+    leave_out: bool = False,
+    on_stored: OnStored = lambda *_: None,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> Calibrated:
+    """Make a snapshot, mark the request that it serves as served, and delete older ones that need not be kept.
+
+    guard: a transaction that holds the calibrator's lock. calibrator_id: None to put the setting in use, and to add
+    it if it is new. leave_out: whether points without an approximation wait for the next snapshot; otherwise they raise
+    OutdatedError, as changed training data always do. on_stored: as for `calibrate`. Raises NotReadyError if data are
+    missing.
+    """
+    # Read before the data, so that a request that arrives in between does not count as served.
+    requested_at = recalibrations.requested_at(guard, classifier, settings)
+    # A second transaction, because its view of the data must not be older than the lock.
+    with connect(guard.engine) as connection:
+        connection.execution_options(isolation_level="REPEATABLE READ")
+        with connection.begin():
+            classifier = classifiers.by_id(connection, classifier.id)
+            calibrated = _calibrate(
+                connection,
+                classifier,
+                settings,
+                calibrator_id,
+                reason,
+                leave_out=leave_out,
+                memory_budget=memory_budget,
+            )
+            on_stored(connection, calibrated)
+    # Each statement of the first transaction sees all that is committed, later requests and decisions included.
+    if requested_at is not None:
+        recalibrations.serve(guard, calibrated.calibrator_id, requested_at, whole=not calibrated.left_out)
+    if keep is not None:
+        calibrations.delete_old(guard, calibrated.calibrator_id, keep)
+    return calibrated
+
+
+def renewed_snapshot(
+    connection: Connection,
+    classifier: Classifier,
+    settings: MethodSettings,
+    calibrator_id: int,
+    reason: str,
+    *,
+    memory_budget: int,
+) -> Calibrated:
+    """Make a snapshot within a transaction that keeps everybody else from changing what it is made of.
+
+    The transaction holds the locks of ingestion, of the calibrator and of the classifier. Raises as `calibrate` does,
+    and OutdatedError if approximations are missing or out of date.
+    """
+    return _calibrate(
+        connection, classifier, settings, calibrator_id, reason, leave_out=False, memory_budget=memory_budget
+    )
+
+
+def vacuum_changed(engine: Engine, calibrated: Calibrated) -> None:
+    """Make the rows of a snapshot quick to read, once the transactions that wrote it and guarded it are over.
+
+    While one of them is open, the new rows cannot be marked as visible to all.
+    """
+    if calibrated.changed.opened or calibrated.changed.closed:
+        vacuum_points(engine)
+
+
+def _calibrate(
+    connection: Connection,
+    classifier: Classifier,
+    settings: MethodSettings,
+    calibrator_id: int | None,
+    reason: str,
+    *,
+    leave_out: bool,
+    memory_budget: int,
+) -> Calibrated:
+    parameters, splits = usable_parameters(connection, classifier), (Split.MC, Split.VP)
+    left_out = 0
+    if parameters is not None:
+        left_out = len(require_approximations(connection, classifier, splits, parameters, leave_out=leave_out))
+    require_classes(connection, classifier, splits)
+    made = METHODS[method_of(settings)].make(connection, classifier, parameters, settings, memory_budget=memory_budget)
+    if calibrator_id is None:
+        calibrator_id = calibrations.choose_calibrator(connection, classifier, settings)
+    calibration_id, changed = calibrations.publish(
+        connection,
+        calibrator_id,
+        made.rows,
+        knn_parameters_id=None if parameters is None else parameters.id,
+        reason=reason,
+    )
+    made.store(connection, calibration_id)
+    vp_count = int(made.rows.in_vp.sum())
+    return Calibrated(
+        classifier,
+        calibrator_id,
+        calibration_id,
+        settings,
+        made,
+        mc_count=len(made.rows.in_vp) - vp_count,
+        vp_count=vp_count,
+        changed=changed,
+        left_out=left_out,
+    )
+
+
+def usable_parameters(connection: Connection, classifier: Classifier) -> StoredParameters | None:
+    """Return the parameters to calibrate under, with enough training exemplars; None if there are logits only."""
+    if classifier.knn is None:
+        return None
+    parameters = require_parameters(connection, classifier)
+    require_support(connection, classifier)
+    return parameters
+
+
+def require_parameters(connection: Connection, classifier: Classifier) -> StoredParameters:
+    parameters = approximations.current_parameters(connection, classifier)
+    if parameters is None:
+        raise NotReadyError(
+            f"classifier {classifier.name!r} has no KNN parameters yet: fit it first",
+            code=Code.NOT_FITTED,
+            classifier=classifier.name,
+        )
+    return parameters
+
+
+def require_approximations(
+    connection: Connection,
+    classifier: Classifier,
+    splits: Sequence[Split],
+    parameters: StoredParameters,
+    *,
+    leave_out: bool = False,
+) -> IntArray:
+    """Return the points of these splits that have no approximation under the parameters; without leave_out, none may.
+
+    Raises OutdatedError if there are any, and if training data have changed.
+    """
+    lacking = approximations.without_approximation(connection, classifier, list(splits), parameters.id)
+    outdated = approximations.outdated_neighbours(connection, classifier)
+    if len(outdated) or (len(lacking) and not leave_out):
+        raise OutdatedError(
+            f"{len(lacking) + len(outdated)} points of {classifier.name!r} arrived or changed during the calibration "
+            "and have no approximation yet: run it again",
+            code=Code.CHANGED_DURING_CALIBRATION,
+            classifier=classifier.name,
+        )
+    return lacking
+
+
+def require_classes(connection: Connection, classifier: Classifier, splits: Sequence[Split]) -> None:
+    """Raise NotReadyError unless each of these splits holds points of at least two classes."""
+    for split in splits:
+        classes = exemplars.split_classes(connection, classifier, split)
+        if len(classes) < 2:
+            held = f"only class {classes[0]}" if classes else "no labelled exemplar"
+            raise NotReadyError(
+                f"split {split} of {classifier.name!r} holds {held}: expected at least two classes; "
+                "ingest more held-out data",
+                code=Code.TOO_FEW_CLASSES,
+                classifier=classifier.name,
+            )

@@ -1,0 +1,174 @@
+"""What settings of each method would admit of mc, to choose one before vp is looked at; no label of vp is read."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sqlalchemy import Connection, Engine
+
+from venn_admit.core.calibrators.settings import check_alpha
+from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
+from venn_admit.core.comparison.candidates import cross_fitted_candidates
+from venn_admit.core.comparison.held_out import HeldOutPoints, ViewedPoints
+from venn_admit.core.comparison.on_mc import judged_rows
+from venn_admit.core.comparison.varied import AnySettings
+from venn_admit.core.documents import documents_of
+from venn_admit.core.evaluation.measures import Admission, measure_admission
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.types import Float32Array, IntArray, Split
+from venn_admit.flows.calibration.approximate import held_classifier, points_to_approximate, take_in_waiting
+from venn_admit.flows.calibration.calibrate import (
+    LackingPoints,
+    add_approximation_job,
+    require_approximations,
+    require_classes,
+    require_parameters,
+    usable_parameters,
+)
+from venn_admit.flows.jobs.submit import Send, submit_job
+from venn_admit.flows.methods.registry import METHODS
+from venn_admit.flows.methods.venn_abers.split_points import read_split
+from venn_admit.store.calibrations.setting_forms import VENN_ADMIT
+from venn_admit.store.database.engine import consistent_view
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars.approximations import StoredParameters
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search.array_cache import ArrayCache
+
+MOST_JUDGED = 10_000
+"""Of more points, about so many are decided on: weights take the distance of each of them to all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSetting:
+    """A setting, and what it admits of mc by cross-fitting."""
+
+    settings: AnySettings
+    admission: Admission
+
+    def every_class_reaches(self, alpha: Decimal) -> bool | None:
+        """Whether no class is estimated to have a share right below 1 - alpha; None if nothing is admitted."""
+        return self.admission.every_class_reaches(alpha) if self.admission.admitted.correct else None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSettings:
+    """Settings to choose from, in the order of `CrossFitted`.
+
+    point_count: of mc. judged_count, document_count: points that are decided on, and their documents. left_out: what
+    could not be computed, each with the reason in words.
+    """
+
+    classifier: Classifier
+    alpha: Decimal
+    point_count: int
+    judged_count: int
+    document_count: int
+    compared: tuple[ComparedSetting, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+    def proposal(self) -> ComparedSetting | None:
+        """Return the setting that admits most of those under which every class is estimated to reach 1 - alpha.
+
+        The first, if several admit as much; None if none of them admits anything.
+        """
+        holding = [one for one in self.compared if one.every_class_reaches(self.alpha)]
+        return max(holding, key=lambda one: one.admission.admitted.correct, default=None)
+
+
+def request_mc(engine: Engine, name: str, alpha: Decimal, *, chunk_rows: int, send: Send | None = None) -> int | None:
+    """Submit the job that brings mc up to date under the current parameters, and return its key; None if none is due.
+
+    send: as for `submit_job`. Raises InvalidInputError for alpha, and NotReadyError before the first fit or if data are
+    missing.
+    """
+    check_alpha(alpha)
+    take_in_waiting(engine, name)
+    with submit_job(engine, send) as submission:
+        connection = submission.connection
+        classifier = held_classifier(connection, classifiers.by_name(connection, name))
+        parameters = usable_parameters(connection, classifier)
+        require_classes(connection, classifier, [Split.MC])
+        if parameters is None:
+            return None
+        lacking = points_to_approximate(connection, classifier, [Split.MC], parameters)
+        if not len(lacking):
+            return None
+        points = LackingPoints(lacking, parameters)
+        return add_approximation_job(submission, classifier, points, chunk_rows=chunk_rows)
+
+
+def compare(
+    engine: Engine, cache: ArrayCache, name: str, alpha: Decimal, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
+) -> ComparedSettings:
+    """Cross-fit settings of each method on whole documents of mc, with the weights that are its default.
+
+    Nothing is stored. The approximations of mc must be, as the job of `request_mc` does. cache: maps the vectors of mc.
+    memory_budget: bytes that temporary arrays may take. Raises as `request_mc`, and OutdatedError if data arrived
+    since.
+    """
+    check_alpha(alpha)
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        parameters = parameters_of_mc(connection, classifier)
+        require_classes(connection, classifier, [Split.MC])
+        mc, localizer = read_mc(connection, cache, classifier, parameters, memory_budget)
+    judged = judged_rows(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
+    found = cross_fitted_candidates(
+        mc,
+        class_count=classifier.class_count,
+        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
+        alpha=alpha,
+        seed=classifier.seed,
+        reliability=None if parameters is None else parameters.reliability,
+        localizer=localizer,
+        judged=judged,
+        memory_budget=memory_budget,
+    )
+    documents = documents_of([mc.keys[row] for row in judged])
+    return ComparedSettings(
+        classifier=classifier,
+        alpha=alpha,
+        point_count=len(mc.keys),
+        judged_count=len(judged),
+        document_count=len(judged) if documents is None else documents.count,
+        compared=tuple(
+            ComparedSetting(
+                one.settings,
+                measure_admission(mc.label[judged], one.predicted, one.admitted, classifier.class_count, documents),
+            )
+            for one in found.found
+        ),
+        left_out=found.left_out,
+    )
+
+
+def parameters_of_mc(connection: Connection, classifier: Classifier) -> StoredParameters | None:
+    """Return the parameters in use, under which all of mc must have approximations; None if there are logits only."""
+    if classifier.knn is None:
+        return None
+    parameters = require_parameters(connection, classifier)
+    require_approximations(connection, classifier, [Split.MC], parameters)
+    return parameters
+
+
+def read_mc(
+    connection: Connection,
+    cache: ArrayCache,
+    classifier: Classifier,
+    parameters: StoredParameters | None,
+    memory_budget: int,
+) -> tuple[HeldOutPoints, PointsLocalizer | None]:
+    """Return the points of mc, and the localizer over them if decisions are weighted by default.
+
+    parameters: those of `parameters_of_mc`.
+    """
+    mc = read_split(connection, classifier, parameters, Split.MC, memory_budget=memory_budget)
+    points = HeldOutPoints(mc.keys(connection), mc.label, ViewedPoints(mc.logits, mc.view))
+    if parameters is None or not METHODS[VENN_ADMIT].weighted_by_default:
+        return points, None
+    vectors = cache.mapped_vectors(connection, classifier, mc.exemplar_ids)
+
+    def vectors_of(rows: IntArray) -> Float32Array:
+        return cache.mapped_rows(vectors, rows)
+
+    return points, PointsLocalizer(vectors_of, parameters.eta_loc)

@@ -1,0 +1,116 @@
+"""Stored decisions: a page of them, and one with its evidence and the exemplars that it rests on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Engine, Row
+
+from venn_admit.core.types import Float32Array
+from venn_admit.errors import Code, NotFoundError
+from venn_admit.store.calibrations import calibrations, certificates
+from venn_admit.store.database.engine import consistent_view
+from venn_admit.store.decisions import decisions
+from venn_admit.store.decisions.decisions import Wanted
+from venn_admit.store.exemplars import classifiers, exemplars
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.exemplars.exemplars import DescribedExemplar
+from venn_admit.store.search import nearest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShownDecision:
+    """A stored decision.
+
+    stored: as its row has it, with the evidence. attributes: of the exemplar. network_logits: (C,) float32, f of it.
+    near: the K nearest training exemplars,
+    each with its label and its distance, nearest first; none with logits only; None if training data changed since, so
+    that these may be others.
+    """
+
+    classifier: Classifier
+    stored: Row[Any]
+    attributes: dict[str, Any]
+    network_logits: Float32Array
+    near: list[tuple[DescribedExemplar, int, float]] | None
+
+
+def list_decisions(engine: Engine, name: str, wanted: Wanted, *, limit: int) -> tuple[Classifier, Sequence[Row[Any]]]:
+    """Return the newest decisions of a classifier that are wanted, newest first.
+
+    Raises NotFoundError if there is no such classifier, or no such calibration of it.
+    """
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        if wanted.calibration_id is not None:
+            calibrations.by_id(connection, classifier, wanted.calibration_id)
+        return classifier, decisions.page(connection, classifier, wanted, limit=limit)
+
+
+def show_decision(engine: Engine, name: str, decision_id: int) -> ShownDecision:
+    """Return a decision of a classifier, by any of its generations. Raises NotFoundError."""
+    with consistent_view(engine) as connection:
+        classifier, row = _find(connection, name, decision_id)
+        key = np.array([row.exemplar_id])
+        (own,) = exemplars.described(connection, key)
+        (logits,) = exemplars.network_logits(connection, classifier, key)
+        near = _near(connection, classifier, row)
+        return ShownDecision(classifier, row, own.attributes, logits, near)
+
+
+def find_decision(engine: Engine, name: str, decision_id: int) -> Row[Any]:
+    """Return the row of a decision of a classifier, by any of its generations. Raises NotFoundError."""
+    with consistent_view(engine) as connection:
+        return _find(connection, name, decision_id)[1]
+
+
+def least_admitted(engine: Engine, name: str, calibration_id: int, predicted: int) -> Decimal | None:
+    """Return the least lower probability with which a snapshot admits a predicted class.
+
+    Args:
+        engine: Of the database.
+        name: Of the classifier.
+        calibration_id: The snapshot, of any generation of the classifier.
+        predicted: The class.
+
+    Returns:
+        None if it never admits the class.
+
+    Raises:
+        NotFoundError: There is no such classifier or snapshot.
+    """
+    with consistent_view(engine) as connection:
+        found = calibrations.of_any_generation(connection, classifiers.by_name(connection, name), calibration_id)
+        if not found.is_asked_for_certificate:
+            return found.method_settings.thresholds[predicted]
+        policy = certificates.policy_of(connection, found.id)
+    least = None if policy is None else policy.thresholds[predicted]
+    return None if least is None else Decimal(repr(least))
+
+
+def _near(
+    connection: Connection, classifier: Classifier, row: Row[Any]
+) -> list[tuple[DescribedExemplar, int, float]] | None:
+    if classifier.knn is None:
+        return []
+    if classifier.support_version != row.support_version:
+        return None
+    (vector,) = exemplars.vectors(connection, classifier, np.array([row.exemplar_id]))
+    found = nearest.exact_nearest(connection, classifier, vector)
+    described = exemplars.described(connection, found.ids)
+    return list(zip(described, found.labels.tolist(), found.distances.tolist(), strict=True))
+
+
+def _find(connection: Connection, name: str, decision_id: int) -> tuple[Classifier, Row[Any]]:
+    classifiers.by_name(connection, name)  # which is named first if neither is there
+    row = decisions.by_id(connection, decision_id)
+    classifier = classifiers.having(connection, name, row.classifier_id)
+    if classifier is None:
+        raise NotFoundError(
+            f"classifier {name!r} has made no decision {decision_id}",
+            code=Code.UNKNOWN_DECISION,
+            decision=decision_id,
+        )
+    return classifier, row

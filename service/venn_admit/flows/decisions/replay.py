@@ -1,0 +1,276 @@
+"""Computing a stored decision again from its snapshot, with the evidence that it rests on.
+
+If exemplars were forgotten since, a step that rested on one of them cannot be computed again: what it gave then is
+taken as it is stored, and the steps after it are computed from that.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Engine, Row
+
+from venn_admit.core.approximation.knn import approximate
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.types import Approximation, Float32Array, FloatArray, IntArray, Support
+from venn_admit.flows.methods.method import AppliedPolicy, CellBasis, PointsToDecide, Snapshot
+from venn_admit.flows.methods.registry import load_snapshot
+from venn_admit.store.database.engine import connect, consistent_view
+from venn_admit.store.decisions import decisions
+from venn_admit.store.exemplars import classifiers, exemplars, forgotten, support
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search.array_cache import ArrayCache, CachedSupport
+
+VIEW = ("match_count", "distance", "logits")
+"""What a decision has of the KNN, by the names of its columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenSince:
+    """How many exemplars that a decision saw were forgotten since: training exemplars, and points of its calibration.
+
+    Attributes:
+        training: Of those that trained at its time, whether or not they were among the nearest.
+        mc: Calibration points of split mc.
+        vp: Calibration points of split vp.
+    """
+
+    training: int
+    mc: int
+    vp: int
+
+    @property
+    def points(self) -> int:
+        """Those of the calibration."""
+        return self.mc + self.vp
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.training + self.points
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replayed:
+    """What is stored and what is computed now, field by field, and the nearest training exemplars.
+
+    attributes: of the exemplar. network_logits: (C,) float32, f of it. differing: the fields that are not equal,
+    bit for bit. forgotten: what of its foundations is gone. not_recomputed: the fields that would need it, which
+    are None in `computed`. category_counts: (C,) int64, points of each label in the category, 0 if the set is not a
+    singleton; None if points of it are gone. neighbours: K rows (external_id, network_predicted, attributes),
+    nearest first, none if one is gone; neighbour_labels: (K,) int64, as they were then; distances: (K,) float64;
+    the last three are empty if the classifier has logits only. policy: None if the calibration was asked for no
+    certificate. basis: None unless the method has cells, and all points of the calibration are there.
+    """
+
+    decision_id: int
+    classifier: Classifier
+    external_id: str
+    label: int | None
+    attributes: dict[str, Any]
+    network_logits: Float32Array
+    calibration_id: int
+    stored: dict[str, Any]
+    computed: dict[str, Any]
+    differing: tuple[str, ...]
+    forgotten: ForgottenSince
+    not_recomputed: tuple[str, ...]
+    category_counts: IntArray | None
+    neighbours: tuple[Row[Any], ...]
+    neighbour_labels: IntArray
+    distances: FloatArray
+    policy: AppliedPolicy | None
+    basis: CellBasis | None
+
+
+def replay_newest(
+    engine: Engine,
+    cache: ArrayCache,
+    name: str,
+    external_id: str,
+    *,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> Replayed:
+    """Replay the newest decision on an exemplar; NotFoundError for an unknown classifier or exemplar."""
+    with connect(engine) as connection:
+        decision_id = decisions.newest(connection, classifiers.by_name(connection, name), external_id)
+    return replay(engine, cache, decision_id, memory_budget=memory_budget)
+
+
+def replay(
+    engine: Engine, cache: ArrayCache, decision_id: int, *, memory_budget: int = DEFAULT_MEMORY_BUDGET
+) -> Replayed:
+    """Search, approximate and decide again, with the training exemplars and the snapshot of that time."""
+    with connect(engine) as connection:
+        row = decisions.by_id(connection, decision_id)
+        classifier = classifiers.by_id(connection, row.classifier_id)
+        logits = exemplars.network_logits(connection, classifier, np.array([row.exemplar_id]))
+        gone = _gone(connection, classifier, row)
+    snapshot = load_snapshot(engine, cache, classifier, row.calibration_id)
+    seen, as_then = None, True
+    if classifier.knn is not None:
+        seen, as_then = _seen_then(engine, cache, classifier, snapshot, row, gone, memory_budget)
+    points = PointsToDecide(None, None, logits)
+    if seen is not None:
+        points = PointsToDecide(seen.approximation, seen.vector if row.weighted else None, logits)
+    explained = snapshot.explain(
+        points,
+        require_full_match=row.require_full_match,
+        memory_budget=memory_budget,
+    )
+
+    computed = dict(explained.fields)
+    stored = {field: row._mapping[field] for field in computed}
+    differing = [field for field in computed if computed[field] != stored[field]]
+    not_recomputed = [] if as_then else list(VIEW)
+    if gone.points:  # what the calibration says is another thing without these points
+        not_recomputed += differing
+        differing = []
+    computed |= dict.fromkeys(not_recomputed)
+    near = _NONE if seen is None else seen.nearest
+    with consistent_view(engine) as connection:
+        forgotten_meanwhile = _gone(connection, classifier, row) != gone
+        described = (
+            []
+            if forgotten_meanwhile
+            else exemplars.described(connection, np.append(np.int64(row.exemplar_id), near.ids))
+        )
+    if forgotten_meanwhile:  # what differs may be no difference, and its reason would not be named
+        return replay(engine, cache, decision_id, memory_budget=memory_budget)
+    own, *neighbours = described
+    return Replayed(
+        decision_id=decision_id,
+        classifier=classifier,
+        external_id=row.external_id,
+        label=row.label,
+        attributes=own.attributes,
+        network_logits=logits[0],
+        calibration_id=row.calibration_id,
+        stored=stored,
+        computed=computed,
+        differing=tuple(differing),
+        forgotten=gone,
+        not_recomputed=tuple(not_recomputed),
+        category_counts=_whole_category(explained.category_counts, stored, gone),
+        neighbours=tuple(neighbours),
+        neighbour_labels=near.labels,
+        distances=near.distances,
+        policy=explained.policy,
+        basis=None if gone.points else explained.basis,
+    )
+
+
+def _gone(connection: Connection, classifier: Classifier, row: Row[Any]) -> ForgottenSince:
+    """How many exemplars that a decision saw have been forgotten by now."""
+    lost = forgotten.lost_points(connection, row.calibration_id, after=row.created_at)
+    trained = forgotten.trained_then(connection, classifier, row.support_version, after=row.created_at)
+    return ForgottenSince(trained, lost.mc, lost.vp)
+
+
+def _whole_category(counts: IntArray, stored: dict[str, Any], gone: ForgottenSince) -> IntArray | None:
+    """The points of each label in the category, or None if some of it are gone."""
+    size = stored.get("category_size")
+    return None if gone.points and size is not None and int(counts.sum()) != size else counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Nearest:
+    """The K nearest training exemplars of then: (K,) int64, (K,) int64 and (K,) float64."""
+
+    ids: IntArray
+    labels: IntArray
+    distances: FloatArray
+
+
+_NONE = _Nearest(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """What the KNN saw of a point then; vector: (1, D)."""
+
+    vector: Float32Array
+    approximation: Approximation
+    nearest: _Nearest
+
+
+def _seen_then(
+    engine: Engine,
+    cache: ArrayCache,
+    classifier: Classifier,
+    snapshot: Snapshot,
+    row: Row[Any],
+    gone: ForgottenSince,
+    memory_budget: int,
+) -> tuple[_Seen, bool]:
+    """What the KNN saw of the point, computed again, and True; or as it is stored, and False, if too much is gone."""
+    stored = Approximation(
+        logits=np.array([row.logits]),
+        predicted=np.array([int(np.argmax(row.logits))]),
+        match_count=np.array([row.match_count]),
+        distance=np.array([row.distance]),
+    )
+    if gone.training:
+        with connect(engine) as connection:
+            query = exemplars.vectors(connection, classifier, np.array([row.exemplar_id]))
+        kept = _Seen(query, stored, _NONE)
+        if _left_of_then(engine, cache, classifier, row.support_version) < classifier.neighbour_count:
+            return kept, False
+        seen = _search_again(engine, cache, classifier, snapshot, row, memory_budget)
+        return (seen, True) if _same(seen.approximation, stored) else (kept, False)
+    return _search_again(engine, cache, classifier, snapshot, row, memory_budget), True
+
+
+def _same(one: Approximation, other: Approximation) -> bool:
+    return all(np.array_equal(getattr(one, field), getattr(other, field)) for field in VIEW)
+
+
+def _left_of_then(engine: Engine, cache: ArrayCache, classifier: Classifier, version: int) -> int:
+    """Return how many of the training exemplars of a version are left."""
+    return len(_support_at(engine, cache.support(engine, classifier), classifier, version).ids)
+
+
+def _search_again(
+    engine: Engine,
+    cache: ArrayCache,
+    classifier: Classifier,
+    snapshot: Snapshot,
+    row: Row[Any],
+    memory_budget: int,
+) -> _Seen:
+    from venn_admit.core.neighbours.search import exact_neighbours
+
+    with connect(engine) as connection:
+        query = exemplars.vectors(connection, classifier, np.array([row.exemplar_id]))
+    then = _support_at(engine, cache.support(engine, classifier), classifier, row.support_version)
+    found = exact_neighbours(query, then.vectors, classifier.neighbour_count, memory_budget=memory_budget)
+    rows = found.indices[0]
+    return _Seen(
+        query,
+        approximate(found, then.support, snapshot.parameters.knn),
+        _Nearest(then.ids[rows], then.support.labels[rows], found.distances[0]),
+    )
+
+
+def _support_at(engine: Engine, now: CachedSupport, classifier: Classifier, version: int) -> CachedSupport:
+    """Return the training exemplars as they were at a version: later changes are undone, and later ones left out."""
+    with connect(engine) as connection:
+        changes = support.changes_after(connection, classifier, version)
+        # The newest change comes first, so the oldest counts; -1 means that it was not a training exemplar before.
+        label_then = dict(zip(changes.exemplar_ids.tolist(), changes.labels_before.tolist(), strict=True))
+        if not label_then:
+            rows = int(np.searchsorted(now.ids, version, side="right"))
+            labelled = Support(now.support.logits[:rows], now.support.labels[:rows])
+            return CachedSupport(now.ids[:rows], now.vectors[:rows], labelled)
+        back = np.array([key for key, label in label_then.items() if label >= 0 and key <= version], dtype=np.int64)
+        vectors = exemplars.vectors(connection, classifier, back)
+        logits = exemplars.network_logits(connection, classifier, back)
+    same = np.flatnonzero((now.ids <= version) & ~np.isin(now.ids, changes.exemplar_ids))
+    ids = np.concatenate([now.ids[same], back])
+    order = np.argsort(ids)
+    labels = np.concatenate([now.support.labels[same], [label_then[key] for key in back.tolist()]]).astype(np.int64)
+    return CachedSupport(
+        ids=ids[order],
+        vectors=np.concatenate([now.vectors[same], vectors])[order],
+        support=Support(np.concatenate([now.support.logits[same], logits])[order], labels[order]),
+    )

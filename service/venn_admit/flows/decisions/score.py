@@ -1,0 +1,300 @@
+"""Batch scoring: exemplars in, a job that workers compute, decisions out in the order of the exemplars."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from sqlalchemy import Connection, Engine, Row
+
+from venn_admit.core.types import Approximation, IntArray
+from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.files.output.exports import SCORES_SCHEMA, classes_of
+from venn_admit.files.output.tables import TableWriter
+from venn_admit.files.sources import ExemplarSource
+from venn_admit.flows.calibration.approximate import (
+    Approximated,
+    approximate_points,
+    require_support,
+    take_in_waiting,
+)
+from venn_admit.flows.decisions.logits_only import ScoredLogits, require_decidable, require_whole
+from venn_admit.flows.exemplars.ingest import store_scored
+from venn_admit.flows.jobs.chunks import ChunkWork
+from venn_admit.flows.jobs.submit import Requester, Send, Submission, submit_job
+from venn_admit.flows.methods import registry
+from venn_admit.flows.methods.method import Decided, PointsToDecide, Snapshot
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.database.engine import connect, consistent_view
+from venn_admit.store.decisions import decisions
+from venn_admit.store.exemplars import classifiers, exemplars
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search.array_cache import ArrayCache
+from venn_admit.store.work import jobs
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRequest:
+    """A job that was recorded: its key, the snapshot it is pinned to, its rows, and whether it is weighted."""
+
+    job_id: int
+    calibration_id: int
+    rows: int
+    weighted: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """Decisions on some exemplars, and the approximations they rest on."""
+
+    job: jobs.Job
+    approximated: Approximated
+    approximation: Approximation
+    decided: Decided
+
+    def apply(self, connection: Connection) -> None:
+        """Store the decisions, and of the approximations what is new.
+
+        Raises OutdatedError if points of the snapshot were forgotten since the job was recorded.
+        """
+        self.approximated.apply(connection)
+        require_whole(connection, self.approximated.classifier, self.job)
+        decisions.write(
+            connection,
+            self.job,
+            self.approximated.exemplar_ids,
+            self.approximated.classifier.support_version,
+            self.approximation,
+            self.decided.verdicts,
+            self.decided.evidence,
+        )
+
+
+def request_score(
+    engine: Engine,
+    name: str,
+    source: ExemplarSource,
+    *,
+    weighted: bool | None,
+    require_full_match: bool,
+    calibration_id: int | None,
+    chunk_rows: int,
+    on_rows: Callable[[int], None] = lambda _: None,
+    send: Send | None = None,
+    requester: Requester | None = None,
+    on_stored: Callable[[Connection, ScoreRequest], object] = lambda *_: None,
+) -> ScoreRequest:
+    """Store a source's exemplars and submit the job that scores them, recorded in the same transaction.
+
+    Args:
+        engine: The database.
+        name: The classifier's name.
+        source: The exemplars.
+        weighted: Whether probabilities are weighted by the localizer, or plain; None: as is usual for the method.
+        require_full_match: Whether points with q < K are rejected.
+        calibration_id: The snapshot to use; None: the current one.
+        chunk_rows: Rows of a chunk of the job.
+        on_rows: Is told the rows of each batch that is stored.
+        send: As for `submit_job`.
+        requester: As for `submit_job`.
+        on_stored: Is called with the job in the transaction that records it.
+
+    Raises:
+        InvalidInputError: The source is not as it must be, or what is asked for needs vectors that the classifier does
+            not have, or a certified calibration is asked for weights; nothing is stored then.
+        NotReadyError: There is no calibration yet.
+        TooManyJobsError: The requester has as many unfinished jobs as it may have.
+    """
+    take_in_waiting(engine, name)
+    with submit_job(engine, send, requester=requester) as submission:
+        connection = submission.connection
+        classifier = classifiers.by_name(connection, name)
+        calibration = calibrations.held(connection, classifier, calibration_id)
+        calibrations.require_whole(connection, classifier, calibration)
+        weighted = registry.settled_weights(calibration, weighted)
+        require_decidable(classifier, weighted=weighted, require_full_match=require_full_match)
+        if classifier.knn is not None:
+            require_support(connection, classifier)
+        exemplar_ids = store_scored(connection, classifier, source, on_rows)
+        job_id = add_score_job(
+            submission,
+            classifier,
+            calibration,
+            exemplar_ids,
+            chunk_rows=chunk_rows,
+            weighted=weighted,
+            require_full_match=require_full_match,
+        )
+        request = ScoreRequest(job_id, calibration.id, rows=len(exemplar_ids), weighted=weighted)
+        on_stored(connection, request)
+    return request
+
+
+def add_score_job(
+    submission: Submission,
+    classifier: Classifier,
+    calibration: Calibration,
+    exemplar_ids: IntArray,
+    *,
+    chunk_rows: int,
+    weighted: bool,
+    require_full_match: bool,
+) -> int:
+    """Record the job that decides on these exemplars by a calibration, and return its key."""
+    return submission.add_job(
+        classifier,
+        kind="score",
+        exemplar_ids=exemplar_ids,
+        chunk_rows=chunk_rows,
+        knn_parameters_id=calibration.knn_parameters_id,
+        calibration_id=calibration.id,
+        weighted=weighted,
+        require_full_match=require_full_match,
+    )
+
+
+def score_points(
+    engine: Engine,
+    cache: ArrayCache,
+    classifier: Classifier,
+    job: jobs.Job,
+    snapshot: Snapshot,
+    exemplar_ids: IntArray,
+    *,
+    memory_budget: int,
+    device: str = "cpu",
+) -> Scored | ScoredLogits:
+    """Decide on those of the exemplars that the job's snapshot and options have not decided on yet."""
+    with connect(engine) as connection:
+        wanted = decisions.undecided(
+            connection,
+            exemplar_ids,
+            calibration_id=snapshot.calibration.id,
+            weighted=job.weighted,
+            require_full_match=job.require_full_match,
+        )
+        queries = exemplars.vectors(connection, classifier, wanted) if job.weighted else None
+        logits = exemplars.network_logits(connection, classifier, wanted) if snapshot.needs_logits else None
+    if classifier.knn is None:
+        points = PointsToDecide(None, None, logits)
+        return ScoredLogits(
+            job, classifier, wanted, snapshot.decide(points, require_full_match=False, memory_budget=memory_budget)
+        )
+    approximated = approximate_points(
+        engine, cache, classifier, wanted, snapshot.parameters, memory_budget=memory_budget, device=device
+    )
+    assert approximated.approximation is not None
+
+    decided = snapshot.decide(
+        PointsToDecide(approximated.approximation, queries, logits),
+        require_full_match=bool(job.require_full_match),
+        memory_budget=memory_budget,
+    )
+    return Scored(job, approximated, approximated.approximation, decided)
+
+
+class ScoreChunks:
+    """Computes the chunks of a job that scores; keeps the snapshots used last, which never change."""
+
+    def __init__(self, engine: Engine, cache: ArrayCache) -> None:
+        self._engine = engine
+        self._cache = cache
+        self._snapshot = lru_cache(maxsize=4)(self._load_snapshot)
+
+    def __call__(self, work: ChunkWork) -> Scored | ScoredLogits:
+        """Decisions on a chunk's exemplars that the job's snapshot and options have not decided on yet."""
+        assert work.job.calibration_id is not None, "a job that scores names a calibration"
+        return score_points(
+            self._engine,
+            self._cache,
+            work.classifier,
+            work.job,
+            self._snapshot(work.classifier.id, work.job.calibration_id),
+            work.exemplar_ids,
+            memory_budget=work.memory_budget,
+            device=work.device,
+        )
+
+    def _load_snapshot(self, classifier_id: int, calibration_id: int) -> Snapshot:
+        with connect(self._engine) as connection:
+            classifier = classifiers.by_id(connection, classifier_id)
+        return registry.load_snapshot(self._engine, self._cache, classifier, calibration_id)
+
+
+def require_scores(engine: Engine, job_id: int) -> None:
+    """Raise InvalidInputError unless the job scores; NotFoundError where there is none, or it was removed."""
+    with connect(engine) as connection:
+        job = jobs.kept(connection, job_id)
+    if job.kind != "score":
+        raise InvalidInputError(f"job {job_id} is of kind {job.kind}, expected score: it has no decisions to write")
+
+
+def require_finished_scores(engine: Engine, job_id: int) -> None:
+    """Raise as `require_scores` does, and NotReadyError unless the job is done."""
+    require_scores(engine, job_id)
+    with connect(engine) as connection:
+        job = jobs.by_id(connection, job_id)
+    if job.state != "done":
+        raise NotReadyError(f"job {job_id} is {job.state}, expected one that is done: wait until it is")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreCounts:
+    """A job's decisions, counted in rows of its file, and the names of the classes that they number."""
+
+    class_names: tuple[str, ...]
+    counts: Sequence[decisions.DecisionCount]
+
+
+def count_scores(engine: Engine, job_id: int) -> ScoreCounts:
+    """Count what a job decided. Raises NotFoundError if there is no such job, or it was removed."""
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_id(connection, jobs.kept(connection, job_id).classifier_id)
+        return ScoreCounts(classifier.class_names, decisions.counts(connection, job_id))
+
+
+def write_scores(engine: Engine, job_id: int, out: Path) -> None:
+    """Write a finished job's decisions, one row for each row of its file, in its order; .parquet, .csv or .arrows."""
+    with consistent_view(engine) as connection:
+        class_names = classifiers.by_id(connection, jobs.kept(connection, job_id).classifier_id).class_names
+        with TableWriter(out, SCORES_SCHEMA) as writer:
+            for rows in decisions.job_rows(connection, job_id):
+                writer.write(_score_columns(rows, class_names))
+
+
+def read_scores(engine: Engine, job_id: int) -> pa.Table:
+    """Return a finished job's decisions as `write_scores` writes them, with the columns of `SCORES_SCHEMA`."""
+    with consistent_view(engine) as connection:
+        class_names = classifiers.by_id(connection, jobs.kept(connection, job_id).classifier_id).class_names
+        batches = [
+            pa.RecordBatch.from_pydict(_score_columns(rows, class_names), schema=SCORES_SCHEMA)
+            for rows in decisions.job_rows(connection, job_id)
+        ]
+    return pa.Table.from_batches(batches, SCORES_SCHEMA)
+
+
+def _score_columns(rows: Sequence[Row[Any]], class_names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "external_id": [row.external_id for row in rows],
+        "predicted": [row.predicted for row in rows],
+        "logits": [row.logits for row in rows],
+        "q": [row.match_count for row in rows],
+        "d": [row.distance for row in rows],
+        "set": [None if row.admit_set is None else classes_of(row.admit_set) for row in rows],
+        "band_size": [row.band_size for row in rows],
+        "threshold": [row.threshold for row in rows],
+        "category_size": [row.category_size for row in rows],
+        "upweight": [row.upweight for row in rows],
+        "lower": [row.lower for row in rows],
+        "upper": [row.upper for row in rows],
+        "decision": [row.decision for row in rows],
+        "reason": [row.reason for row in rows],
+        "calibration": [row.calibration_id for row in rows],
+        "predicted_class": [class_names[row.predicted] for row in rows],
+        "decided_class": [None if row.decision is None else class_names[row.decision] for row in rows],
+        "method": [row.method for row in rows],
+        "score": [row.score for row in rows],
+    }

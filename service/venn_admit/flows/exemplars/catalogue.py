@@ -1,0 +1,141 @@
+"""What is stored: every classifier at a glance, one in detail, and the calibrations of one."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row
+
+from venn_admit.store.calibrations import calibrations, calibrators
+from venn_admit.store.calibrations.calibrators import Calibrator
+from venn_admit.store.database.engine import connect, consistent_view
+from venn_admit.store.decisions import catalogue
+from venn_admit.store.decisions.catalogue import Counts, Holdings
+from venn_admit.store.exemplars import classifiers, support
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.work import jobs
+
+# How many jobs and decisions `show` shows, and how many rows its outcomes count.
+_JOBS, _DECISIONS, _SUMMED_ROWS = 5, 5, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A classifier at a glance; in_use: the setting that new decisions are made under, None before the first."""
+
+    classifier: Classifier
+    counts: Counts
+    in_use: Calibrator | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A classifier in detail.
+
+    waiting: training exemplars that wait for jobs that are running. parameters: None before the first fit. settings:
+    retired ones too, the one in use first. jobs: the newest first. decisions: the last few of the newest score job,
+    newest first. outcomes: how many of its last rows were admitted (None) or rejected, by reason.
+    """
+
+    classifier: Classifier
+    holdings: Holdings
+    waiting: int
+    parameters: Row[Any] | None
+    settings: list[Calibrator]
+    jobs: Sequence[Row[Any]]
+    decisions: Sequence[Row[Any]]
+    outcomes: Counter[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedCalibrations:
+    """The settings of a classifier, the one in use first, and its snapshots, the newest first."""
+
+    settings: list[Calibrator]
+    calibrations: Sequence[Row[Any]]
+
+
+def list_classifiers(
+    engine: Engine, *, shared_name: str | None = None, limit: int | None = None, after: str | None = None
+) -> list[Listed]:
+    """Return every classifier and every generation of it, by name.
+
+    shared_name: only the generations of the classifier of this name. limit: the most of them; None for all. after: only
+    those whose names come after this one.
+    """
+    with consistent_view(engine) as connection:
+        found = classifiers.every(connection, shared_name=shared_name, limit=limit, after=after)
+        return listed(connection, found)
+
+
+def listed(connection: Connection, found: Sequence[Classifier]) -> list[Listed]:
+    """Return some classifiers at a glance."""
+    counts = catalogue.counts(connection, [classifier.id for classifier in found])
+    return [
+        Listed(
+            classifier,
+            counts[classifier.id],
+            next(iter(calibrators.of_classifier(connection, classifier)), None),
+        )
+        for classifier in found
+    ]
+
+
+def find(engine: Engine, name: str) -> Classifier:
+    """Return the classifier of a name. Raises NotFoundError."""
+    with connect(engine) as connection:
+        return classifiers.by_name(connection, name)
+
+
+def count_waiting(engine: Engine, name: str) -> int:
+    """Return how many training exemplars wait for jobs that are running. Raises NotFoundError."""
+    with connect(engine) as connection:
+        return support.waiting(connection, classifiers.by_name(connection, name))
+
+
+def show(engine: Engine, name: str) -> Shown:
+    """Return one classifier with its data, parameters, settings, newest jobs and decisions. Raises NotFoundError."""
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        decisions = catalogue.last_decisions(connection, classifier, rows=_SUMMED_ROWS)
+        return Shown(
+            classifier=classifier,
+            holdings=catalogue.holdings(connection, classifier),
+            waiting=support.waiting(connection, classifier),
+            parameters=catalogue.parameters(connection, classifier),
+            settings=calibrators.of_classifier(connection, classifier),
+            jobs=jobs.summaries(connection, limit=_JOBS, classifier=classifier.name),
+            decisions=decisions[:_DECISIONS],
+            outcomes=Counter(row.reason for row in decisions),
+        )
+
+
+def show_calibration(engine: Engine, name: str, calibration_id: int | None) -> tuple[Row[Any], Calibrator]:
+    """Return a snapshot, of any generation of the classifier, or the current one, and its setting.
+
+    Raises NotFoundError, and NotReadyError if there is no snapshot yet.
+    """
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        if calibration_id is None:
+            found = calibrations.latest(connection, classifier)
+        else:
+            found = calibrations.of_any_generation(connection, classifier, calibration_id)
+            classifier = classifiers.by_id(connection, found.classifier_id)
+        (row,) = calibrations.summaries(connection, classifier, limit=1, calibration_id=found.id)
+        settings = {setting.id: setting for setting in calibrators.of_classifier(connection, classifier)}
+        return row, settings[row.setting]
+
+
+def list_calibrations(engine: Engine, name: str, *, limit: int, before: int | None = None) -> ListedCalibrations:
+    """Return the settings of a classifier and its newest snapshots; before: only those older than a snapshot.
+
+    Raises NotFoundError.
+    """
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        return ListedCalibrations(
+            calibrators.of_classifier(connection, classifier),
+            calibrations.summaries(connection, classifier, limit=limit, before=before),
+        )

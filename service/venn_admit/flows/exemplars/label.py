@@ -1,0 +1,240 @@
+"""Labels as they arrive, for exemplars that are stored: events in a ledger, and what follows from them."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine
+
+from venn_admit.core.splits import assign_splits
+from venn_admit.core.types import HELD_OUT_SPLITS, Split
+from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError
+from venn_admit.files.label_sources import LabelSource
+from venn_admit.files.labels import LabelRows
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.exemplars import classifiers, exemplars, labels, support
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.exemplars.labels import LabelEvent, LabelledExemplar
+from venn_admit.store.exemplars.support import SupportChange
+from venn_admit.store.work import recalibrations
+
+
+@dataclass(frozen=True, slots=True)
+class LabelResult:
+    """What became of a file of labels, in rows.
+
+    new: exemplars without a label until then. corrected: with another. retracted: labels taken back. put_to_use: with
+    this label, but neither training nor calibrating until then. unchanged: what was known already, of which nothing
+    is recorded. These five add up to the rows.
+    joined, left: exemplars that train the KNN or calibrate from now on, by split, and that no longer do. kept: those
+    with a label new or corrected that do neither. still_calibrating: those labelled as selected that calibrate,
+    because they were drawn at random earlier. All of these are about one exemplar a row: that of the generation that
+    was named, or if it has none, of the newest that has one. in_other_generations: what was recorded for the others.
+    recalibrations: calibrators that must be recalibrated. ignored: columns of the file that were not read.
+    """
+
+    rows: int
+    new: int
+    corrected: int
+    retracted: int
+    put_to_use: int
+    unchanged: int
+    joined: dict[Split, int]
+    left: int
+    kept: int
+    still_calibrating: int
+    in_other_generations: int
+    recalibrations: int
+    ignored: list[str]
+
+
+def label(
+    engine: Engine,
+    name: str,
+    source: LabelSource,
+    *,
+    selection: str,
+    retract: bool,
+    join_train: bool = False,
+    on_stored: Callable[[Connection, LabelResult], object] = lambda *_: None,
+) -> LabelResult:
+    """Record labels: all of them, or none if one of them is refused.
+
+    A random label makes an exemplar that was stored to be scored calibrate, in the split that its hash gives, as
+    if it had been ingested; a selected one is kept and never calibrates. The latest label counts. Once an exemplar
+    calibrates or trains, a correction of any selection changes its label alone; a label taken back ends it.
+
+    A label is of an exemplar, however it is seen: it is recorded for each generation of the classifier that has one of
+    this id, and each puts it to use by itself.
+
+    Args:
+        engine: The database.
+        name: The classifier's name.
+        source: The labels.
+        selection: Of rows for which the source names none.
+        retract: Whether an empty label takes the stored one back.
+        join_train: Whether selected exemplars become training exemplars of the KNN.
+        on_stored: Is called with what became of the labels, in the transaction that stores them.
+
+    Raises:
+        InvalidInputError: The source is not as it must be, or exemplars are to train where there are no vectors.
+        NotFoundError: An id is stored for no generation of the classifier.
+        ConflictError: An exemplar calibrates and would train.
+    """
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        if join_train:
+            classifiers.require_vectors(classifier, "training")
+        rows = source.read(class_names=classifier.class_names, selection=selection, retract=retract)
+        # As ingestion does: who is stored, and in which split, stays so until this is done.
+        every = exemplars.lock_ingestion_of_all(connection, classifier)
+        classifier = classifiers.usable(connection, classifier)
+        every = [one for one in every if one.deleting_since is None]
+        changes = [
+            _changes(
+                one, rows, labels.by_external_id(connection, one, rows.external_ids), source, join_train=join_train
+            )
+            for one in every
+        ]
+        primary = _primary(classifier, changes, rows, source)
+        requests = sum(_record(connection, one, source) for one in changes)
+        counts = _counts(rows, primary, requests, sum(len(one.events) for one in changes))
+        on_stored(connection, counts)
+    return counts
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """What labels change in one generation, by external id. stored: those of their exemplars that it has."""
+
+    classifier: Classifier
+    stored: dict[str, LabelledExemplar]
+    events: dict[str, LabelEvent]
+
+
+def _changes(
+    classifier: Classifier,
+    rows: LabelRows,
+    stored: dict[str, LabelledExemplar],
+    source: LabelSource,
+    *,
+    join_train: bool,
+) -> _Changes:
+    """What labels change in a generation that has these exemplars."""
+    events = {}
+    for row, (external_id, number, selection) in enumerate(
+        zip(rows.external_ids, rows.labels.tolist(), rows.selections, strict=True)
+    ):
+        exemplar = stored.get(external_id)
+        if exemplar is None:
+            continue
+        wanted = None if number < 0 else number
+        if join_train:
+            where = f"{source}: row {row}, id {external_id!r}"
+            _check_may_train(classifier, exemplar, wanted, selection, where)
+        split = Split.TRAIN if join_train else _split(classifier, exemplar, wanted, selection)
+        if (wanted, split) != (exemplar.label, exemplar.split):
+            events[external_id] = LabelEvent(exemplar.id, wanted, selection, split)
+    return _Changes(classifier, stored, events)
+
+
+def _primary(classifier: Classifier, changes: list[_Changes], rows: LabelRows, source: LabelSource) -> _Changes:
+    """What changes of one exemplar a row: that of the classifier, or else of the newest generation that has it."""
+    preferred = sorted(changes, key=lambda one: (one.classifier.id != classifier.id, -one.classifier.generation))
+    primary = _Changes(classifier, {}, {})
+    for row, external_id in enumerate(rows.external_ids):
+        found = next((one for one in preferred if external_id in one.stored), None)
+        if found is None:
+            raise NotFoundError(
+                f"{source}: row {row}, external_id: classifier {classifier.name!r} has no exemplar {external_id!r}; "
+                "ingest or score it first",
+                code=Code.UNKNOWN_EXEMPLAR,
+                classifier=classifier.name,
+                exemplar=external_id,
+            )
+        primary.stored[external_id] = found.stored[external_id]
+        if external_id in found.events:
+            primary.events[external_id] = found.events[external_id]
+    return primary
+
+
+def _record(connection: Connection, changes: _Changes, source: LabelSource) -> int:
+    """Store what changes in one generation; return how many calibrators must be recalibrated."""
+    events = list(changes.events.values())
+    before = [changes.stored[external_id] for external_id in changes.events]
+    if events:
+        labels.record(connection, events, source=source.name)
+    of_support = _support_changes(before, events)
+    if of_support:
+        support.change(connection, changes.classifier, of_support)
+    touched = {was.split for was in before} | {event.split for event in events}
+    is_outdated = bool(touched & recalibrations.CALIBRATION_SPLITS)
+    return recalibrations.request(connection, changes.classifier, "labels") if is_outdated else 0
+
+
+def _check_may_train(
+    classifier: Classifier, exemplar: LabelledExemplar, wanted: int | None, selection: str, where: str
+) -> None:
+    if exemplar.split in HELD_OUT_SPLITS:
+        raise ConflictError(
+            f"{where}: it calibrates {classifier.name!r}, in split {exemplar.split}, and cannot train too; leave it out"
+        )
+    if wanted is None or selection != "selected":
+        got = "none" if wanted is None else f"one that is {selection}"
+        raise InvalidInputError(
+            f"{where}: expected a selected label to join the training exemplars, got {got}; random ones calibrate"
+        )
+
+
+def _split(classifier: Classifier, exemplar: LabelledExemplar, wanted: int | None, selection: str) -> Split:
+    """Where an exemplar belongs once it has the label wanted."""
+    if wanted is None:
+        return Split.SCORED
+    if exemplar.split == Split.SCORED and selection == "random":
+        (split,) = assign_splits(
+            [exemplar.document_key], seed=classifier.seed, knn_share=classifier.knn_share, mc_share=classifier.mc_share
+        )
+        return split
+    return exemplar.split
+
+
+def _support_changes(before: list[LabelledExemplar], events: list[LabelEvent]) -> list[SupportChange]:
+    """What the events mean for the training exemplars."""
+    changes = []
+    for was, event in zip(before, events, strict=True):
+        if Split.TRAIN not in (was.split, event.split):
+            continue
+        if was.split != Split.TRAIN:
+            changes.append(SupportChange(was.id, "added", None))
+        elif event.split != Split.TRAIN:
+            changes.append(SupportChange(was.id, "removed", was.label))
+        else:
+            changes.append(SupportChange(was.id, "relabelled", was.label))
+    return changes
+
+
+def _counts(rows: LabelRows, primary: _Changes, requests: int, recorded: int) -> LabelResult:
+    pairs = [(primary.stored[external_id], event) for external_id, event in primary.events.items()]
+    joined: Counter[Split] = Counter(
+        event.split for was, event in pairs if was.split == Split.SCORED and event.split != Split.SCORED
+    )
+    return LabelResult(
+        rows=len(rows.external_ids),
+        new=sum(was.label is None for was, _ in pairs),
+        corrected=sum(None not in (was.label, event.label) and was.label != event.label for was, event in pairs),
+        retracted=sum(event.label is None for _, event in pairs),
+        put_to_use=sum(event.label is not None and was.label == event.label for was, event in pairs),
+        unchanged=len(rows.external_ids) - len(pairs),
+        joined=dict(joined),
+        left=sum(was.split != Split.SCORED and event.split == Split.SCORED for was, event in pairs),
+        kept=sum(event.label is not None and event.split == Split.SCORED for event in primary.events.values()),
+        still_calibrating=sum(
+            selection == "selected" and number >= 0 and primary.stored[external_id].split in HELD_OUT_SPLITS
+            for external_id, number, selection in zip(
+                rows.external_ids, rows.labels.tolist(), rows.selections, strict=True
+            )
+        ),
+        in_other_generations=recorded - len(pairs),
+        recalibrations=requests,
+        ignored=rows.ignored,
+    )

@@ -1,0 +1,284 @@
+"""Whatever holds documents, as a folder of shards: one already, states in another format, or texts to encode."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+from venn_admit.errors import Code, InvalidInputError, NotReadyError
+from venn_admit.files.label_values import check_class_names
+from venn_admit.files.output.locks import locked
+from venn_admit.flows.extraction.options import Form, SourceOptions, background_number, form_of
+from venn_admit.layer.encoders.local import DEFAULT_ENCODER, TextEncoder, load_encoder
+from venn_admit.layer.states.conversion import convert_states, has_ids, holds_states
+from venn_admit.layer.states.index import INDEX_NAME, EncoderIdentity, Kind
+from venn_admit.layer.states.reader import StateShards
+from venn_admit.layer.states.writer import ShardWriter
+from venn_admit.layer.texts.labels import class_names_of
+from venn_admit.layer.texts.source import TextFile, TextSummary
+
+MOST_CLASSES = 1000
+OWN_NETWORK = "own network"
+"""What the network of states is called that no option names."""
+
+
+class Display(Protocol):
+    """Shows somebody how far it is; a `Shell` is one."""
+
+    def show(self, what: str, total: int | None = None) -> None:
+        """Show what is done from now on, and of how many documents if that is known."""
+        ...
+
+    def advance(self, rows: int) -> None:
+        """Show that so many more are done."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedStates:
+    """States of a file.
+
+    Attributes:
+        shards: The states.
+        summary: Of texts: what their file holds. None if states came.
+    """
+
+    shards: StateShards
+    summary: TextSummary | None = field(default=None, repr=False)
+
+    def require_labels(self, purpose: str) -> None:
+        """Check that something is labelled; of tokens of states, that is not known before they are read.
+
+        Args:
+            purpose: What messages call the file.
+
+        Raises:
+            NotReadyError: Nothing is.
+        """
+        known = self.shards.kind == "token" or bool((self.shards.labels >= 0).any())
+        if self.summary is not None:
+            known = bool(self.summary.labels)
+        if not known:
+            raise NotReadyError(f"{purpose}: expected labels, got none; label some")
+
+
+def open_states(
+    path: Path,
+    options: SourceOptions,
+    *,
+    kept_in: Path,
+    display: Display,
+    memory_budget: int,
+    without: frozenset[bytes] = frozenset(),
+) -> OpenedStates:
+    """Return the states of a folder of shards, of a file of states, or of a file of texts.
+
+    What is computed is kept, in a folder that is named by a digest of the content, the encoder and the options, and of
+    the file's name if ids follow from it, and used again. A run that was interrupted goes on. Of several runs that need
+    the same folder, one fills it, and the others wait for it.
+
+    Args:
+        path: The folder or file.
+        options: How it is read.
+        kept_in: A folder for folders of shards.
+        display: Shows progress.
+        memory_budget: Bytes that this may take, beside the encoder.
+        without: Digests of texts that are left out.
+
+    Raises:
+        InvalidInputError: Something is not as it must be.
+    """
+    if options.class_names:
+        check_class_names(options.class_names)
+    if path.is_dir():
+        display.show(f"Checking {path.name}")
+        shards = StateShards(path)
+        _check_kind(shards, options)
+        _check_background(options, shards.class_names)
+        return OpenedStates(shards)
+    if holds_states(path):
+        _check_background(options, options.class_names)
+        return OpenedStates(_converted(path, options, kept_in, display, memory_budget))
+    texts = TextFile(path, options.kind, options.columns, without, memory_budget)
+    _check_named(options)
+    display.show(f"Reading {path.name}")
+    summary = texts.summary()
+    class_names = options.class_names or classes_found(path, summary)
+    _check_background(options, class_names)
+    for _ in texts.documents(class_names):  # labels, before hours of encoding
+        pass
+    display.show("Loading the encoder")
+    name = options.encoder or DEFAULT_ENCODER
+    encoder = _loaded(name, options.layers, options.max_tokens)
+    if options.required not in (None, encoder.identity):  # before hours of encoding, likewise
+        raise InvalidInputError(
+            f"{name}: expected the encoder that the memory layer was trained with, {options.required}, got "
+            f"{encoder.identity}; name the folder of that encoder"
+        )
+    return OpenedStates(_encoded(texts, summary, class_names, encoder, kept_in, display), summary)
+
+
+def text_digests(
+    paths: Sequence[Path], options: SourceOptions, *, display: Display, memory_budget: int
+) -> frozenset[bytes]:
+    """Return the digests of the texts of some files, so that they can be left out of another.
+
+    Args:
+        paths: Of texts; tables of documents, or labelled words.
+        options: Whose columns tables have.
+        display: Shows progress.
+        memory_budget: Bytes that this may take.
+
+    Raises:
+        InvalidInputError: A file holds states, or is not as it must be.
+    """
+    found = frozenset[bytes]()
+    for path in paths:
+        form = form_of(path)
+        if not form.is_text:
+            raise InvalidInputError(f"{path}: expected texts, which can be compared, got {form}; name the texts")
+        display.show(f"Reading {path.name}")
+        kind: Kind = "token" if form is Form.WORDS else "document"
+        found |= TextFile(path, kind, options.columns, memory_budget=memory_budget).summary().text_digests
+    return found
+
+
+def _check_kind(shards: StateShards, options: SourceOptions) -> None:
+    """Raise InvalidInputError if a folder of states has labels of something else than was asked for."""
+    if options.required is None and shards.kind != options.kind:
+        raise InvalidInputError(
+            f"{shards.folder}: expected labels of each {options.kind}, got labels of each {shards.kind}; "
+            "choose another task"
+        )
+
+
+def _check_background(options: SourceOptions, class_names: Sequence[str]) -> None:
+    """Raise InvalidInputError if the background is none of the classes, before hours of encoding."""
+    if options.background is not None and class_names:
+        background_number(options.background, class_names)
+
+
+def _check_named(options: SourceOptions) -> None:
+    """Raise InvalidInputError if an encoder is required that lies in a folder which nobody has named."""
+    known = options.required
+    if known is None or options.encoder is not None or known.name == DEFAULT_ENCODER:
+        return
+    if known.digest:
+        raise InvalidInputError(
+            f"encoder: expected the folder of {known.name}, which the memory layer was trained with, got none; the "
+            "digits begin the digest of its files: name its folder",
+            code=Code.ENCODER_UNNAMED,
+        )
+    raise InvalidInputError(
+        f"encoder: expected token states of {known.name}, which the memory layer was trained with, got texts; "
+        "compute their states by that network"
+    )
+
+
+def _encoded(
+    texts: TextFile,
+    summary: TextSummary,
+    class_names: tuple[str, ...],
+    encoder: TextEncoder,
+    kept_in: Path,
+    display: Display,
+) -> StateShards:
+    from venn_admit.layer.encoders.encoding import encode
+
+    source = _source(texts.kind, summary.digest, class_names, encoder.identity)
+    folder = kept_in / source[:32]
+    with _to_fill(folder, texts.path, display) as is_missing:
+        if is_missing:
+            writer = ShardWriter(
+                folder,
+                kind=texts.kind,
+                width=encoder.width,
+                class_names=class_names,
+                encoder=encoder.identity,
+                source=source,
+                memory_budget=texts.memory_budget,
+            )
+            with writer as shards:
+                display.show(f"Encoding {texts.path.name}", summary.documents)
+                display.advance(shards.written)
+                documents = islice(texts.documents(class_names), shards.written, None)
+                for document in encode(documents, encoder, memory_budget=texts.memory_budget):
+                    shards.append(document)
+                    display.advance(1)
+    display.show(f"Checking the states of {texts.path.name}")
+    return StateShards(folder)
+
+
+def _converted(path: Path, options: SourceOptions, kept_in: Path, display: Display, memory_budget: int) -> StateShards:
+    display.show(f"Reading {path.name}")
+    with path.open("rb") as file:
+        content = hashlib.file_digest(file, "sha256").hexdigest()
+    required = OWN_NETWORK if options.required is None else options.required.name
+    identity = EncoderIdentity(name=options.encoder or required)
+    source = _source(options.kind, content, options.class_names, identity)
+    # The name is no part of the source, by which a training knows its data: that lies in its documents, ids and all.
+    key = source if has_ids(path, memory_budget=memory_budget) else _digest([source, path.stem])
+    folder = kept_in / key[:32]
+    with _to_fill(folder, path, display) as is_missing:
+        if is_missing:
+            convert_states(
+                path,
+                folder,
+                kind=options.kind,
+                class_names=options.class_names,
+                encoder=identity,
+                source=source,
+                memory_budget=memory_budget,
+            )
+    return StateShards(folder)
+
+
+@contextmanager
+def _to_fill(folder: Path, path: Path, display: Display) -> Iterator[bool]:
+    """Hold the lock of a folder of shards; yield whether it is still to be filled."""
+    if (folder / INDEX_NAME).exists():
+        yield False
+        return
+    waiting = f"Waiting for another run, which computes the states of {path.name}"
+    with locked(folder.with_suffix(".lock"), lambda: display.show(waiting)):
+        yield not (folder / INDEX_NAME).exists()
+
+
+@lru_cache(maxsize=1)
+def _loaded(name: str, layers: tuple[int, ...], max_tokens: int | None) -> TextEncoder:
+    """One encoder is kept: a command may encode several files."""
+    return load_encoder(name, layers=layers, max_tokens=max_tokens)
+
+
+def _source(kind: Kind, content: str, class_names: Sequence[str], identity: EncoderIdentity) -> str:
+    return _digest([kind, content, list(class_names), identity.model_dump(mode="json")])
+
+
+def _digest(described: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(described).encode()).hexdigest()
+
+
+def classes_found(path: Path, summary: TextSummary) -> tuple[str, ...]:
+    """Return the classes that the labels of a file name, in order.
+
+    Args:
+        path: The file.
+        summary: What it holds.
+
+    Raises:
+        InvalidInputError: They are too few, too many, or not the names of classes.
+    """
+    names = class_names_of(summary.labels)
+    if not 2 <= len(names) <= MOST_CLASSES:
+        shown = ", ".join(map(ascii, names[:5])) or "none"
+        raise InvalidInputError(
+            f"{path}: labels: expected 2 to {MOST_CLASSES:,} classes, got {len(names):,} ({shown}); "
+            "name the column of labels, or the classes"
+        )
+    check_class_names(names)
+    return names

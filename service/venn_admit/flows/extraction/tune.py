@@ -1,0 +1,302 @@
+"""Training an encoder in turns with a memory layer: rounds of a layer, then of an epoch of the encoder below it.
+
+The result is a folder with an encoder like any other. Its states are those of another extractor: what is trained on
+them makes exemplars of a new generation.
+"""
+
+import hashlib
+import json
+import math
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from venn_admit.errors import InvalidInputError
+from venn_admit.files.budget import too_large
+from venn_admit.files.output.locks import locked
+from venn_admit.files.output.places import replacing, writing
+from venn_admit.files.records import reading
+from venn_admit.flows.extraction.options import SourceOptions, background_number
+from venn_admit.flows.extraction.states import Display, classes_found, open_states
+from venn_admit.flows.extraction.train import train_layer
+from venn_admit.layer.encoders.local import DEFAULT_ENCODER, WEIGHTS_NAME, encoder_folder, load_encoder
+from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.states.conversion import holds_states
+from venn_admit.layer.texts.source import TextFile
+
+if TYPE_CHECKING:
+    from venn_admit.layer.model import MemoryModel
+    from venn_admit.layer.states.reader import StateShards
+    from venn_admit.layer.training import Trained
+
+LOG_NAME = "tuning.json"
+_UNFINISHED, _LOCK_NAME = "unfinished", "tuning.lock"
+_ENDINGS = (".json", ".txt", ".model")
+"""Of the files beside the weights that say what a network and its tokenizer are."""
+
+_DOCUMENT_BYTES, _TOKEN_BYTES = 512, 16  # of its arrays; of an id and of its position
+
+
+@dataclass(frozen=True, slots=True)
+class TuningSettings:
+    """How an encoder is trained.
+
+    Attributes:
+        rounds: >= 1, the most epochs of the encoder; none follows one that did not lower the loss on the dev split.
+        learning_rate: > 0, of Adam, for the encoder.
+    """
+
+    rounds: int = 3
+    learning_rate: float = 2e-5
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInputError at a value that is out of its range."""
+        if self.rounds < 1:
+            raise InvalidInputError(f"rounds: expected at least 1, got {self.rounds}; choose another value")
+        if not math.isfinite(self.learning_rate) or self.learning_rate <= 0:
+            raise InvalidInputError(
+                f"learning_rate: expected a number above 0, got {self.learning_rate}; choose another value"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class TuningRound:
+    """How a memory layer does over the encoder of one round.
+
+    Attributes:
+        round: 0 for the encoder as it came.
+        dev_loss: Of the layer's best epoch, on the dev split.
+        dev_accuracy: Of the same, in [0, 1].
+        dev_f_half: Of the same, in [0, 1].
+    """
+
+    round: int
+    dev_loss: float
+    dev_accuracy: float
+    dev_f_half: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """A finished training.
+
+    Attributes:
+        rounds: One line for each, that of the encoder as it came first.
+        best_round: The earliest with the lowest loss on the dev split, whose encoder the folder has.
+    """
+
+    rounds: tuple[TuningRound, ...]
+    best_round: int
+
+
+def tune_encoder(
+    path: Path,
+    options: SourceOptions,
+    settings: MemorySettings,
+    tuning: TuningSettings,
+    out: Path,
+    *,
+    display: Display,
+    memory_budget: int,
+) -> Tuned:
+    """Train an encoder in turns with a memory layer, and write it to a folder; go on if that was interrupted.
+
+    Each round trains a layer over the states of the encoder at hand, then the encoder for one epoch with that layer on
+    top. The documents of the dev split train neither.
+
+    Args:
+        path: A file of labelled texts or words.
+        options: How it is read; the encoder to start from.
+        settings: Of the layer.
+        tuning: Of the encoder.
+        out: The folder of the new encoder.
+        display: Shows progress.
+        memory_budget: Bytes that this may take, beside the encoder and what torch keeps for its gradients.
+
+    Raises:
+        InvalidInputError: The file holds states, the settings do not fit the data, or the folder holds something else.
+        NotReadyError: There are too few labels.
+    """
+    if path.is_dir() or holds_states(path):
+        raise InvalidInputError(f"{path}: expected texts, which an encoder is trained on, got states; name the texts")
+    start = encoder_folder(options.encoder or DEFAULT_ENCODER)
+    if out.exists() and start.exists() and out.samefile(start):
+        raise InvalidInputError(f"{out}: expected another folder than that of the encoder to start from; choose one")
+    encoder = load_encoder(options.encoder or DEFAULT_ENCODER, layers=options.layers, max_tokens=options.max_tokens)
+    texts = TextFile(path, options.kind, options.columns, memory_budget=memory_budget)
+    summary = texts.summary()
+    if options.background is not None:
+        class_names = options.class_names or classes_found(path, summary)
+        settings = replace(settings, background=background_number(options.background, class_names))
+    described = [
+        summary.digest,
+        list(options.class_names),
+        encoder.identity.model_dump(mode="json"),
+        settings.as_json(),
+        asdict(tuning),
+    ]
+    digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+    options = replace(options, layers=encoder.identity.layers, max_tokens=encoder.identity.max_tokens)
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+    with locked(out / _LOCK_NAME, lambda: display.show(f"Waiting for another run, which fills {out.name}")):
+        finished = _read_log(out / LOG_NAME, digest)
+        if finished is not None:
+            shutil.rmtree(out / _UNFINISHED, ignore_errors=True)  # if it was killed while it removed this
+            return finished
+        if not (out / _UNFINISHED).exists() and any(path.name != _LOCK_NAME for path in out.iterdir()):
+            raise InvalidInputError(f"{out}: expected an empty folder for the encoder, got other files; choose another")
+        run = _Run(texts, options, settings, tuning, out / _UNFINISHED, digest, display, memory_budget)
+        tuned = run.rounds(start)
+        run.move_up(tuned, out)
+    return tuned
+
+
+class _Run:
+    """The rounds of one training, each in a folder of its own, which is there once the round's encoder is complete."""
+
+    def __init__(
+        self,
+        texts: TextFile,
+        options: SourceOptions,
+        settings: MemorySettings,
+        tuning: TuningSettings,
+        folder: Path,
+        digest: str,
+        display: Display,
+        memory_budget: int,
+    ) -> None:
+        self._texts, self._options, self._settings, self._tuning = texts, options, settings, tuning
+        self._folder, self._digest, self._display, self._memory_budget = folder, digest, display, memory_budget
+
+    def rounds(self, start: Path) -> Tuned:
+        with writing(self._folder):
+            self._folder.mkdir(mode=0o700, exist_ok=True)  # states hold the texts
+        if _read_log(self._folder / LOG_NAME, self._digest) is None:
+            if any(self._folder.iterdir()):
+                raise InvalidInputError(
+                    f"{self._folder}: expected an unfinished training of the same settings and data, got another; "
+                    "choose another folder"
+                )
+            self._write_log(self._folder, Tuned((), 0))
+        if not self._round_folder(0).exists():
+            with self._new_round(start, 0):
+                pass
+        done: list[TuningRound] = []
+        best = 0
+        while True:
+            number = len(done)
+            trained, shards = self._train_layer(number)
+            line = trained.log[trained.best_epoch - 1]
+            done.append(TuningRound(number, line.dev_loss, line.dev_accuracy, line.dev_f_half))
+            if line.dev_loss < done[best].dev_loss:
+                best = number
+            if number == self._tuning.rounds or best < number:
+                return Tuned(tuple(done), best)
+            if not self._round_folder(number + 1).exists():
+                self._train_encoder(number, trained.model, shards)
+
+    def _train_layer(self, number: int) -> tuple["Trained", "StateShards"]:
+        """Train a layer over the encoder of a round."""
+        folder = self._round_folder(number)
+        with writing(folder):
+            (folder / "states").mkdir(exist_ok=True)
+        states = open_states(
+            self._texts.path,
+            replace(self._options, encoder=str(folder)),
+            kept_in=folder / "states",
+            display=self._display,
+            memory_budget=self._memory_budget,
+        )
+        trained = train_layer(
+            states, self._settings, folder / "layer", display=self._display, memory_budget=self._memory_budget
+        )
+        return trained, states.shards
+
+    def _train_encoder(self, number: int, model: "MemoryModel", shards: "StateShards") -> None:
+        """Train the encoder of a round for an epoch, which makes the encoder of the next round."""
+        from venn_admit.layer.batches import split_dev
+        from venn_admit.layer.encoders.tuning import save_weights, tokenized, tune
+        from venn_admit.layer.objective import Objective
+        from venn_admit.layer.training import torch_threads
+
+        folder = self._round_folder(number)
+        encoder = load_encoder(str(folder), layers=self._options.layers, max_tokens=self._options.max_tokens)
+        needed = _TOKEN_BYTES * shards.token_count + _DOCUMENT_BYTES * shards.document_count
+        if needed > self._memory_budget:
+            raise too_large(
+                self._texts.path, "the tokens of all texts", self._memory_budget, needed, "train with fewer texts"
+            )
+        is_document = self._settings.form is MemoryForm.DOCUMENT
+        labelled = np.flatnonzero(shards.labels >= 0) if is_document else np.arange(shards.document_count)
+        rows, _ = split_dev(shards, labelled, dev_share=self._settings.dev_share, seed=self._settings.seed)
+        chosen = set(rows.tolist())
+        read = tokenized(self._texts.documents(model.class_names), encoder)
+        documents = [document for row, document in enumerate(read) if row in chosen]
+        given = np.concatenate([document.labels for document in documents])
+        counts = np.bincount(given[given >= 0], minlength=len(model.class_names))
+        self._display.show(f"Training the encoder: round {number + 1}", len(documents))
+        with torch_threads(1):
+            tune(
+                encoder,
+                model,
+                Objective(self._settings, counts),
+                documents,
+                learning_rate=self._tuning.learning_rate,
+                generator=np.random.default_rng([self._settings.seed % 2**64, number]),
+                progress=self._display.advance,
+            )
+        with self._new_round(folder, number + 1) as partial:
+            save_weights(encoder, partial)
+
+    @contextmanager
+    def _new_round(self, source: Path, number: int) -> Iterator[Path]:
+        """A folder with the files of an encoder, which gets its name once the context succeeds."""
+        partial = self._folder / f"round-{number}.partial"
+        with writing(partial):
+            with suppress(FileNotFoundError):
+                shutil.rmtree(partial)
+            partial.mkdir()
+            for file in source.iterdir():
+                if file.name == WEIGHTS_NAME or (file.suffix in _ENDINGS and file.name != LOG_NAME):
+                    shutil.copyfile(file, partial / file.name)
+        yield partial
+        with writing(partial):
+            partial.rename(self._round_folder(number))
+
+    def move_up(self, tuned: Tuned, out: Path) -> None:
+        """Move the best encoder's files into the folder; the log comes last, then the rest is removed."""
+        with writing(out):
+            for file in self._round_folder(tuned.best_round).iterdir():
+                if file.is_file():
+                    shutil.copyfile(file, out / file.name)
+            self._write_log(out, tuned)
+            shutil.rmtree(self._folder)
+
+    def _round_folder(self, number: int) -> Path:
+        return self._folder / f"round-{number}"
+
+    def _write_log(self, folder: Path, tuned: Tuned) -> None:
+        content = {"format": "venn-admit tuning", "training": self._digest, **asdict(tuned)}
+        with replacing(folder / LOG_NAME) as file:
+            file.write(json.dumps(content, indent=2).encode() + b"\n")
+
+
+def _read_log(path: Path, digest: str) -> Tuned | None:
+    """The log of a training of the same settings and data; None if there is none. InvalidInputError at another's."""
+    if not path.exists():
+        return None
+    with reading(path, "log of a training", ValueError, KeyError, TypeError):
+        content = json.loads(path.read_text("utf-8"))
+        found = content["training"]
+        tuned = Tuned(tuple(TuningRound(**line) for line in content["rounds"]), int(content["best_round"]))
+    if found != digest:
+        raise InvalidInputError(
+            f"{path}: expected a training of the same settings and data, got another; choose another folder"
+        )
+    return tuned

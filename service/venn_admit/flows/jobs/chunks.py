@@ -1,0 +1,237 @@
+"""One chunk of a job: what a worker does when a message wakes it.
+
+It claims the chunk that is next in turn, of whichever job, computes it, and writes results and completion in one
+transaction, so a chunk is either done or as if it had never been touched. If a message is delivered twice, the second
+leads to a chunk that others would have computed later, or to none.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+from sqlalchemy import Connection, Engine
+from structlog.typing import FilteringBoundLogger
+
+from venn_admit.core.types import IntArray
+from venn_admit.errors import ConflictError, DatabaseError, JobError, NotFoundError
+from venn_admit.flows.jobs.leases import renewed_lease
+from venn_admit.store.database.engine import at_once, connect, transaction
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.exemplars.support import SupportChangedError
+from venn_admit.store.work import jobs, recalibrations
+
+# How often a chunk is computed whose training exemplars change meanwhile, before it is given back for a while.
+_TRIES = 3
+# What arrives waits for so long at most: a chunk that takes longer would be disturbed again and again.
+_HELD_SECONDS = 600.0
+# How many chunks in a row may overtake scoring, so that of four that a process computes while it waits, one is of it.
+_OVERTAKING = 3
+
+
+class ChunkSettings(Protocol):
+    """The settings that a chunk depends on."""
+
+    @property
+    def lease_seconds(self) -> int: ...
+
+    @property
+    def max_attempts(self) -> int: ...
+
+    @property
+    def retry_seconds(self) -> float: ...
+
+    @property
+    def memory_budget_mb(self) -> int: ...
+
+    @property
+    def device(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChunkWork:
+    """What a chunk is computed from.
+
+    classifier: as it is now. exemplar_ids: (n,) int64, in the order of the request. memory_budget: bytes that temporary
+    arrays may take. is_last: whether the chunk has waited until all others of the job were done. device: where the
+    products of a neighbour search are computed, as for `venn_admit.core.neighbours.on_device.neighbours_on`.
+    """
+
+    job: jobs.Job
+    classifier: Classifier
+    exemplar_ids: IntArray
+    memory_budget: int
+    is_last: bool = False
+    device: str = "cpu"
+
+
+class ChunkResult(Protocol):
+    """What was computed of a chunk, ready to be stored in the transaction that completes it."""
+
+    def apply(self, connection: Connection) -> None: ...
+
+
+ComputeChunk = Callable[[ChunkWork], ChunkResult]
+
+
+class ChunkRunner:
+    """Claims chunks and computes each by the function that is registered for the kind of its job."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        kinds: Mapping[str, ComputeChunk],
+        settings: ChunkSettings,
+        *,
+        worker: str,
+        log: FilteringBoundLogger | None = None,
+    ) -> None:
+        """Take what chunks are computed by.
+
+        Args:
+            engine: The database.
+            kinds: What computes a chunk, by the kind of its job.
+            settings: Of leases, attempts, memory and the device.
+            worker: How this process is named in the chunks that it claims.
+            log: Where it logs; None: as structlog is configured.
+        """
+        self._engine = engine
+        self._kinds = kinds
+        self._settings = settings
+        self._worker = worker
+        self._log = structlog.get_logger() if log is None else log
+        self._overtaking = 0
+
+    def claim(self, job_id: int, ordinal: int) -> jobs.Claim | None:
+        """Claim one chunk, for `compute`; None if it is not free."""
+        with at_once(self._engine) as connection:
+            claim = jobs.claim(
+                connection, job_id, ordinal, worker=self._worker, lease_seconds=self._settings.lease_seconds
+            )
+        if claim is None:
+            self._log.info(
+                "chunk is finished or waits, or another worker has it",
+                job=job_id,
+                chunk=ordinal,
+                worker=self._worker,
+            )
+        return claim
+
+    def claim_next(self) -> jobs.Claim | None:
+        """Claim the chunk that is next in turn, for `compute`; None if none is free."""
+        with at_once(self._engine) as connection:
+            claim = jobs.claim_next(
+                connection,
+                bulk_first=self._overtaking >= _OVERTAKING,
+                worker=self._worker,
+                lease_seconds=self._settings.lease_seconds,
+            )
+        if claim is None:
+            self._log.info("no chunk is free", worker=self._worker)
+        else:
+            self._overtaking = 0 if claim.is_bulk else self._overtaking + 1
+        return claim
+
+    def compute(self, claim: jobs.Claim) -> int:
+        """Compute a chunk that was claimed, and return how many of its rows were completed: 0 if it failed.
+
+        An error is recorded with the chunk, which is tried again after a while; after the last attempt it has failed.
+        If training exemplars changed meanwhile, that is no attempt, unless it has taken longer than others wait for it.
+        Those that waited for the job join once it is done.
+        """
+        rows = self._compute_claimed(claim)
+        if rows:
+            self._let_join(claim)
+        return rows
+
+    def _compute_claimed(self, claim: jobs.Claim) -> int:
+        chunk_log = self._log.bind(job=claim.job_id, chunk=claim.ordinal, worker=self._worker)
+        chunk_log = chunk_log.bind(classifier=claim.classifier, attempt=claim.attempts)
+        begun = time.monotonic()
+        if claim.taken_from is not None:
+            chunk_log.info("chunk is late, it is taken over")
+        try:
+            self._check_attempts(claim)
+            with renewed_lease(self._engine, claim, self._settings.lease_seconds, chunk_log):
+                finished = self._compute_and_apply(claim)
+        except Exception as error:  # any error is recorded with the chunk, and other chunks go on
+            was_disturbed = isinstance(error, SupportChangedError) and time.monotonic() - begun < _HELD_SECONDS
+            with transaction(self._engine) as connection:
+                state = self._give_back(connection, claim, error, is_attempt=not was_disturbed)
+            if state is None:  # another worker has written the chunk, which may have caused the error
+                chunk_log.warning("lease was lost, result is dropped", error=str(error))
+            elif was_disturbed:
+                chunk_log.warning("chunk was disturbed, it is computed again later", error=str(error))
+            else:
+                chunk_log.exception("chunk failed", chunk_state=state)
+            return 0
+        if not finished:
+            chunk_log.warning("lease was lost, result is dropped")
+            return 0
+        chunk_log.info("chunk is done", rows=claim.end_row - claim.first_row)
+        return claim.end_row - claim.first_row
+
+    def _give_back(
+        self, connection: Connection, claim: jobs.Claim, error: Exception, *, is_attempt: bool
+    ) -> str | None:
+        """Record an error with the chunk, and return its new state; None if the lease was lost."""
+        jobs.begin_writing(connection, claim, lease_seconds=self._settings.lease_seconds)
+        said, retry_seconds = f"{type(error).__name__}: {error}", self._settings.retry_seconds
+        if not is_attempt:
+            return jobs.postpone(connection, claim, error=said, retry_seconds=retry_seconds)
+        most = self._most_attempts(claim)
+        return jobs.fail(connection, claim, error=said, max_attempts=most, retry_seconds=retry_seconds)
+
+    def _let_join(self, claim: jobs.Claim) -> None:
+        """Let training exemplars that waited for a job train, once it is done."""
+        try:
+            with transaction(self._engine) as connection:
+                job = jobs.by_id(connection, claim.job_id)
+                if job.state == "done":
+                    recalibrations.take_in_waiting(connection, classifiers.by_id(connection, job.classifier_id))
+        except (ConflictError, DatabaseError, NotFoundError):  # whoever looks next lets them join
+            self._log.exception("training exemplars that wait could not join", job=claim.job_id)
+
+    def _check_attempts(self, claim: jobs.Claim) -> None:
+        """Raise JobError if all attempts are used up, which happens if workers are killed and record no error."""
+        if claim.attempts > self._most_attempts(claim):
+            raise JobError(
+                f"{self._settings.max_attempts} attempts ended without a result or an error: look in the logs "
+                "whether workers ran out of memory, or raise VENN_ADMIT_CHUNK_SECONDS"
+            )
+
+    def _most_attempts(self, claim: jobs.Claim) -> int:
+        """An attempt that was taken over from a slow worker has not failed."""
+        return self._settings.max_attempts + claim.was_late
+
+    def _compute_and_apply(self, claim: jobs.Claim) -> bool:
+        for _ in range(_TRIES):
+            try:
+                return self._apply(claim, self._compute(claim))
+            except SupportChangedError as error:
+                changed = error
+        raise changed
+
+    def _apply(self, claim: jobs.Claim, result: ChunkResult) -> bool:
+        with connect(self._engine) as connection, connection.begin() as open_transaction:
+            jobs.begin_writing(connection, claim, lease_seconds=self._settings.lease_seconds)
+            result.apply(connection)
+            finished = jobs.finish(connection, claim)
+            if not finished:
+                open_transaction.rollback()
+        return finished
+
+    def _compute(self, claim: jobs.Claim) -> ChunkResult:
+        with connect(self._engine) as connection:
+            job = jobs.by_id(connection, claim.job_id)
+            work = ChunkWork(
+                job,
+                classifiers.by_id(connection, job.classifier_id),
+                jobs.chunk_exemplars(connection, claim),
+                memory_budget=self._settings.memory_budget_mb << 20,
+                is_last=claim.is_last,
+                device=self._settings.device,
+            )
+        return self._kinds[job.kind](work)

@@ -1,0 +1,117 @@
+"""How work is handed to workers: a job is recorded with everything that belongs to it, and then sent."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, Engine
+
+from venn_admit.core.types import IntArray
+from venn_admit.errors import JobError
+from venn_admit.store.database.engine import connect, transaction
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.work import jobs
+
+# Sends the chunks of a recorded job to workers. Raises BrokerError.
+Send = Callable[[int], object]
+
+
+class TooManyJobsError(JobError):
+    """A requester has as many unfinished jobs as it may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """Who asks for a job, and how many unfinished ones it may have, whichever processes it asks.
+
+    Attributes:
+        identity: What tells requesters apart.
+        most_jobs: The most unfinished jobs.
+    """
+
+    identity: str
+    most_jobs: int
+
+    def require_room(self, connection: Connection) -> None:
+        """Raise TooManyJobsError if another job would be one too many."""
+        if jobs.running_of(connection, self.identity) >= self.most_jobs:
+            raise TooManyJobsError(
+                f"expected at most {self.most_jobs} running jobs with a key, got another; wait until one is done, or "
+                "cancel one"
+            )
+
+
+def require_room(engine: Engine, requester: Requester) -> None:
+    """Raise TooManyJobsError if a requester has as many unfinished jobs as it may have; recording one looks again."""
+    with connect(engine) as connection:
+        requester.require_room(connection)
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """The transaction in which jobs are recorded, and those of them that have chunks to send.
+
+    requester: who asks for them; None: somebody whose jobs are not limited.
+    """
+
+    connection: Connection
+    requester: Requester | None = None
+    unsent: list[int] = field(default_factory=list)
+
+    def add_job(
+        self,
+        classifier: Classifier,
+        *,
+        kind: str,
+        exemplar_ids: IntArray,
+        chunk_rows: int,
+        knn_parameters_id: int | None,
+        completes_neighbours: bool = False,
+        calibration_id: int | None = None,
+        weighted: bool | None = None,
+        require_full_match: bool | None = None,
+        last_ids: IntArray | None = None,
+    ) -> int:
+        """Record a job as `jobs.add_job` does; it is sent once the transaction is committed.
+
+        Raises TooManyJobsError if the requester has as many as it may have.
+        """
+        if self.requester is not None:
+            jobs.lock_requester(self.connection, self.requester.identity)
+            self.requester.require_room(self.connection)
+        job_id = jobs.add_job(
+            self.connection,
+            classifier,
+            kind=kind,
+            exemplar_ids=exemplar_ids,
+            chunk_rows=chunk_rows,
+            knn_parameters_id=knn_parameters_id,
+            completes_neighbours=completes_neighbours,
+            calibration_id=calibration_id,
+            weighted=weighted,
+            require_full_match=require_full_match,
+            last_ids=last_ids,
+            requested_by=None if self.requester is None else self.requester.identity,
+        )
+        if len(exemplar_ids) or last_ids is not None:
+            self.unsent.append(job_id)
+        return job_id
+
+
+@contextmanager
+def submit_job(engine: Engine, send: Send | None, *, requester: Requester | None = None) -> Iterator[Submission]:
+    """Record jobs in the block, in one transaction, and send them after it.
+
+    If the block fails, nothing is stored; if `send` fails, the jobs stay recorded.
+
+    Args:
+        engine: The database.
+        send: Sends a job; None leaves that to whoever waits for the job, or to the sweeper.
+        requester: Who asks for the jobs, if their number is limited.
+    """
+    with transaction(engine) as connection:
+        submission = Submission(connection, requester)
+        yield submission
+    if send is not None:
+        for job_id in submission.unsent:
+            send(job_id)

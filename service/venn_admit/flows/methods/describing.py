@@ -1,0 +1,87 @@
+"""What a method says of a calibration of its own in a report, and what it is given for that."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from venn_admit.core.documents import Documents
+from venn_admit.core.evaluation.measures import ClassTallies, measure_admission
+from venn_admit.core.monitoring.drift import DecidedPoints
+from venn_admit.core.monitoring.partition_map import PartitionMap, PlacedPoints, map_rows, partition_map
+from venn_admit.core.monitoring.traffic import Comparison
+from venn_admit.core.types import BoolArray, CalibrationPoints, FloatArray
+from venn_admit.report.calibration.contents import MethodPart
+from venn_admit.report.evaluation.class_coverage import ClassCoverage, class_coverage, worst_classes
+from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.exemplars.classifiers import Classifier
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibrationToDescribe:
+    """A calibration, and recent traffic.
+
+    decided_documents: of its points; None if no two share one. quartiles: (3,) float64, of d over all points of the
+    calibration; None if the classifier has logits only.
+    """
+
+    classifier: Classifier
+    calibration: Calibration
+    decided: DecidedPoints
+    decided_documents: Documents | None
+    quartiles: FloatArray | None
+
+    @property
+    def label_count(self) -> float:
+        """The number of random labels so far, by the share of them that goes to mc."""
+        return self.calibration.mc_count / float(self.classifier.mc_share)
+
+    @property
+    def map_rows(self) -> tuple[int, ...]:
+        """The lower edges of the groups of q of the partition map; empty if the classifier has logits only."""
+        if self.classifier.knn is None:
+            return ()
+        return map_rows(self.calibration.method_settings.bin_edges, self.classifier.neighbour_count)
+
+    def coverage_of(
+        self, points: CalibrationPoints, ranking: FloatArray, admitted: BoolArray, documents: Documents | None
+    ) -> ClassCoverage:
+        """Return what is right of what is admitted of n points of the calibration, class by class.
+
+        ranking: (n,) float64, the probability by which points are admitted, the greatest first; NaN for one that can
+        never be. admitted: (n,) bool. documents: of the points; None if no two share one.
+        """
+        class_count = self.classifier.class_count
+
+        def right_of(chosen: BoolArray) -> ClassTallies:
+            return measure_admission(points.label, points.predicted, chosen, class_count, documents).right
+
+        right, everything = right_of(admitted), right_of(np.ones_like(admitted))
+        shown = worst_classes(right, everything, self.calibration.method_settings.alpha)
+        return class_coverage(points.label, points.predicted, ranking, documents, admitted=right, shown=shown)
+
+    def map_of(self, calibrated: PlacedPoints) -> PartitionMap | None:
+        """Return the map of these points of the calibration; None if the classifier has logits only."""
+        if self.quartiles is None:
+            return None
+        recent = self.decided.approximation.take(np.flatnonzero(self.decided.comparable))
+        return partition_map(
+            calibrated,
+            (recent.match_count, recent.distance),
+            match_edges=self.map_rows,
+            neighbour_count=self.classifier.neighbour_count,
+            distance_edges=self.quartiles,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Described:
+    """What the method says.
+
+    comparison: of recent traffic with its calibration data; None if nothing is comparable. map: of its calibration data
+    and recent traffic; None if the classifier has logits only. coverage: of its calibration data.
+    """
+
+    part: MethodPart
+    comparison: Comparison | None
+    map: PartitionMap | None
+    coverage: ClassCoverage

@@ -1,0 +1,126 @@
+"""The points of a split as Venn-Abers takes them in, and what a certificate asks of the splits."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Connection
+
+from venn_admit.core.calibrators.certified.certification import Certification
+from venn_admit.core.calibrators.certified.tallies import ClassKind
+from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, rows_of_split
+from venn_admit.core.calibrators.venn_abers.cells import CellPoints, bins_of
+from venn_admit.core.calibrators.venn_abers.certified_cells import LabelledCells
+from venn_admit.core.calibrators.venn_abers.reliability import scored_points
+from venn_admit.core.calibrators.venn_abers.settings import ScoreKind
+from venn_admit.core.types import (
+    Approximation,
+    CalibrationPoints,
+    Float32Array,
+    IntArray,
+    Split,
+    join_approximations,
+)
+from venn_admit.errors import Code, NotReadyError
+from venn_admit.store.exemplars import approximations, exemplars
+from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
+from venn_admit.store.exemplars.classifiers import Classifier
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SplitPoints:
+    """The labelled points of a split, in order of ingestion, under the parameters of a snapshot.
+
+    view, parameters: None if the classifier has logits only.
+    """
+
+    split: Split
+    exemplar_ids: IntArray
+    label: IntArray
+    view: Approximation | None
+    logits: Float32Array
+    classifier: Classifier
+    parameters: StoredParameters | None
+
+    def scored(self, kind: ScoreKind) -> CellPoints:
+        """Return the points under a score."""
+        model = None if self.parameters is None else self.parameters.reliability
+        neighbour_count = None if self.classifier.knn is None else self.classifier.knn.neighbour_count
+        return scored_points(kind, model, self.logits, self.view, neighbour_count=neighbour_count)
+
+    def rows(self, points: CellPoints, bin_edges: tuple[int, ...]) -> CalibrationRows:
+        """Return the rows that a snapshot keeps of the points; points: under its score."""
+        return rows_of_split(
+            self.exemplar_ids,
+            CalibrationPoints(
+                label=self.label,
+                predicted=points.predicted,
+                match_count=points.match_count,
+                distance=np.full(len(self.label), np.nan) if self.view is None else self.view.distance,
+                score=points.score,
+            ),
+            bins_of(points, bin_edges),
+            None,
+            class_count=self.classifier.class_count,
+            in_vp=self.split is Split.VP,
+        )
+
+    def keys(self, connection: Connection) -> list[str]:
+        """Return the document id of each point, or its external id if it has no document."""
+        return exemplars.keys(connection, self.exemplar_ids).document_keys
+
+
+def read_split(
+    connection: Connection,
+    classifier: Classifier,
+    parameters: StoredParameters | None,
+    split: Split,
+    memory_budget: int,
+    instead: Replacements | None = None,
+) -> SplitPoints:
+    """Read a split that has points.
+
+    memory_budget: bytes that temporary arrays may take. instead: what replaces stored approximations.
+    """
+    if parameters is None:
+        found = exemplars.split_logits(connection, classifier, split)
+        return SplitPoints(split, found.ids, found.labels, None, found.logits, classifier, None)
+    blocks = list(approximations.split_blocks(connection, classifier, split, parameters.id, memory_budget, instead))
+    ids = np.concatenate([block.exemplar_ids for block in blocks])
+    return SplitPoints(
+        split=split,
+        exemplar_ids=ids,
+        label=np.concatenate([block.labels for block in blocks]),
+        view=join_approximations([block.approximation for block in blocks]),
+        logits=exemplars.network_logits(connection, classifier, ids),
+        classifier=classifier,
+        parameters=parameters,
+    )
+
+
+def require_evidence(classifier: Classifier, certification: Certification, split: Split, points: LabelledCells) -> None:
+    """Raise NotReadyError if a split cannot serve a certificate, however it turns out.
+
+    That takes two documents and, if true classes are asked for, points of each of them. A predicted class without
+    points is never admitted.
+    """
+    documents = len(set(points.keys))
+    if documents < 2:
+        raise _not_certifiable(
+            classifier, f"split {split} of {classifier.name!r} holds {documents} document: expected at least two"
+        )
+    lacking = np.flatnonzero(np.bincount(points.label, minlength=classifier.class_count) == 0)
+    if lacking.size and ClassKind.TRUE in certification.kinds:
+        names = ", ".join(repr(classifier.class_names[number]) for number in lacking[:_MOST_NAMED].tolist())
+        more = f" and {lacking.size - _MOST_NAMED} more" if lacking.size > _MOST_NAMED else ""
+        raise _not_certifiable(
+            classifier,
+            f"split {split} of {classifier.name!r} holds no exemplar of class {names}{more}: a certificate for true "
+            "classes needs some of each; certify predicted classes alone",
+        )
+
+
+_MOST_NAMED = 5
+
+
+def _not_certifiable(classifier: Classifier, what: str) -> NotReadyError:
+    return NotReadyError(f"{what}, or ingest more held-out data", code=Code.NOT_CERTIFIABLE, classifier=classifier.name)

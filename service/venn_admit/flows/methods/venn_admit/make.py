@@ -1,0 +1,136 @@
+"""A snapshot of Venn-ADMIT: the radius of the bands and the ADMIT sets of vp, both from mc (sections 3 to 5)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Connection
+
+from venn_admit.core.approximation.knn import calibration_points
+from venn_admit.core.calibrators.bands import BandRadius, band_radius, bin_of
+from venn_admit.core.calibrators.snapshot_rows import CalibrationRows, join_points, join_rows, rows_of_split
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex, smallest_class_count
+from venn_admit.core.types import CalibrationPoints, CalibratorSettings, IntArray, Split
+from venn_admit.errors import Code, NotReadyError
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.exemplars import approximations
+from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
+from venn_admit.store.exemplars.classifiers import Classifier
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MadeByAdmit:
+    """The points of a snapshot with the radius of its bands.
+
+    usable_count: points of vp whose band holds at least kappa points of every class. largest_kappa: the largest that
+    leaves any, 0 if every band of vp lacks at least one class.
+    """
+
+    rows: CalibrationRows
+    radius: BandRadius
+    singleton_count: int
+    usable_count: int
+    largest_kappa: int
+
+    def store(self, connection: Connection, calibration_id: int) -> None:
+        """Store the radius."""
+        calibrations.add_band_radius(connection, calibration_id, self.radius)
+
+
+def make(
+    connection: Connection,
+    classifier: Classifier,
+    parameters: StoredParameters,
+    settings: CalibratorSettings,
+    *,
+    memory_budget: int,
+    instead: Replacements | None = None,
+) -> MadeByAdmit:
+    """Compute a snapshot; arguments and errors are those of the protocol `Method`."""
+    mc_ids, mc = read_points(connection, classifier, Split.MC, parameters, memory_budget, instead)
+    radius = require_radius(mc, settings)
+    admit = AdmitIndex(mc, class_count=classifier.class_count, settings=settings, omega=radius.omega)
+    vp = _admit_sets_of_vp(connection, classifier, parameters, settings, admit, memory_budget, instead)
+    mc_bins = bin_of(mc.match_count, settings.bin_edges)
+    mc_rows = rows_of_split(mc_ids, mc, mc_bins, None, class_count=classifier.class_count)
+    smallest = np.concatenate([block.smallest_class_count for block in vp])
+    return MadeByAdmit(
+        rows=join_rows([mc_rows, *(block.rows for block in vp)]),
+        radius=radius,
+        singleton_count=sum(block.singleton_count for block in vp),
+        usable_count=int((smallest >= settings.kappa).sum()),
+        largest_kappa=int(smallest.max()),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SetBlock:
+    """A block of vp with its ADMIT sets, without the logits, which are large."""
+
+    rows: CalibrationRows
+    smallest_class_count: IntArray
+    singleton_count: int
+
+
+def _admit_sets_of_vp(
+    connection: Connection,
+    classifier: Classifier,
+    parameters: StoredParameters,
+    settings: CalibratorSettings,
+    admit: AdmitIndex,
+    memory_budget: int,
+    instead: Replacements | None,
+) -> list[_SetBlock]:
+    found = []
+    for block in approximations.split_blocks(connection, classifier, Split.VP, parameters.id, memory_budget, instead):
+        approximation = block.approximation
+        sets = admit.sets(
+            approximation.logits,
+            approximation.predicted,
+            approximation.match_count,
+            approximation.distance,
+            memory_budget=memory_budget,
+        )
+        bins = bin_of(approximation.match_count, settings.bin_edges)
+        found.append(
+            _SetBlock(
+                rows=rows_of_split(
+                    block.exemplar_ids,
+                    calibration_points(block.approximation, block.labels),
+                    bins,
+                    sets.included,
+                    class_count=classifier.class_count,
+                ),
+                smallest_class_count=smallest_class_count(sets.band_size),
+                singleton_count=int(sets.singleton.sum()),
+            )
+        )
+    return found
+
+
+def require_radius(mc: CalibrationPoints, settings: CalibratorSettings) -> BandRadius:
+    """Return the radius of the bands; NotReadyError if there is none, or if it is 0."""
+    radius = band_radius(mc, settings.delta)
+    if radius.omega == 0:
+        raise NotReadyError(
+            "s_hat is 0: all points of mc that have q > 0 and are predicted correctly lie at the same distance to "
+            "training, so a band would hold equal distances only; check whether the vectors are the right ones, or "
+            "calibrate by q alone, with an infinite delta",
+            code=Code.EQUAL_DISTANCES,
+        )
+    return radius
+
+
+def read_points(
+    connection: Connection,
+    classifier: Classifier,
+    split: Split,
+    parameters: StoredParameters,
+    memory_budget: int,
+    instead: Replacements | None = None,
+) -> tuple[IntArray, CalibrationPoints]:
+    """Return ids and points of a split, in order of ingestion, without their logits; instead: as in `split_blocks`."""
+    ids, points = [], []
+    for block in approximations.split_blocks(connection, classifier, split, parameters.id, memory_budget, instead):
+        ids.append(block.exemplar_ids)
+        points.append(calibration_points(block.approximation, block.labels))
+    return np.concatenate(ids), join_points(points)

@@ -1,0 +1,709 @@
+"""A classifier: its data, its calibrations, and the decisions on its predictions."""
+
+from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from venn_admit.core.calibrators.settings import parse_decimal
+from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.files.sources import ExemplarSource
+from venn_admit.flows.decisions.decide_row import decide_vector
+from venn_admit.flows.exemplars import label as labels_flow
+from venn_admit.flows.exemplars.catalogue import count_waiting, find
+from venn_admit.flows.exemplars.export import check_export
+from venn_admit.flows.exemplars.export import export as export_file
+from venn_admit.flows.exemplars.ingest import require_extractor
+from venn_admit.flows.reporting.report import report
+from venn_admit.interface.advice import advising, refusal
+from venn_admit.interface.hooks.outputs import HookedBatches
+from venn_admit.interface.inputs import exemplar_source, label_source, vector_of
+from venn_admit.interface.results import (
+    Calibration,
+    Comparison,
+    Decision,
+    Evaluation,
+    Fit,
+    Forgetting,
+    Ingestion,
+    Labelling,
+    Monitor,
+    Report,
+    SettingsWhatIf,
+    TrainingWhatIf,
+    calibration_of,
+    comparison_of,
+    decision_of,
+)
+from venn_admit.interface.shell import ProcessShell
+from venn_admit.runtime.workspace import Runtime
+from venn_admit.store.exemplars import classifiers
+
+
+class Classifier:
+    """A classifier that is stored. It is made by `Connection.create` or `Connection.classifier`.
+
+    Data are given in one of two forms. Either `data`, which is the path of an .npz or .parquet file, a pyarrow Table or
+    RecordBatchReader, or a pandas or polars DataFrame, with the columns that such a file has: `vector`, `logits`, and
+    optionally `label`, `external_id`, `document_id`, `attributes` and any others; or what a model makes of batches, as
+    `hook` returns it. Or arrays: `vectors` (n, D) and
+    `logits` (n, C), NumPy arrays or tensors, with `labels`, `ids`, `documents` and `attributes` (columns by name, or a
+    DataFrame) of n values each. Without ids, each exemplar gets one that follows from its content. A classifier with
+    logits only takes no vectors.
+
+    It stays with the generation that its name stood for when it was made, whichever is switched to; look the name up
+    again for the one that it stands for then. `extractor` states the version of what the vectors come from, if a file
+    or table does not do that in its metadata.
+    """
+
+    def __init__(self, runtime: Runtime, stored: classifiers.Classifier) -> None:
+        """Use a runtime that is open, and a classifier that is stored."""
+        self._runtime = runtime
+        self._stored = stored
+        self._shell = ProcessShell(runtime)
+
+    def __repr__(self) -> str:
+        knn = self._stored.knn
+        size = "logits only" if knn is None else f"D = {knn.dimension}, K = {knn.neighbour_count}"
+        return f"<Classifier {self.name!r}: {len(self.classes)} classes, {size}>"
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._stored.name
+
+    @property
+    def generation(self) -> int:
+        """Its number among the generations of the classifier."""
+        return self._stored.generation
+
+    @property
+    def extractor(self) -> str | None:
+        """The version of the extractor that its vectors come from; None if it was not stated when it was looked up."""
+        return self._stored.extractor
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of its C classes, in the order of the logits."""
+        return self._stored.class_names
+
+    @property
+    def dimension(self) -> int | None:
+        """D, the length of a vector; None if it has logits only."""
+        return None if self._stored.knn is None else self._stored.knn.dimension
+
+    @advising()
+    def training_waiting(self) -> int:
+        """Return how many training exemplars wait for jobs that are running, and train afterwards.
+
+        They wait for ten minutes at most. Until then, searches leave them out.
+        """
+        return count_waiting(self._runtime.engine, self._stored.address)
+
+    @advising()
+    def ingest(
+        self,
+        data: Any = None,
+        *,
+        split: str = "held-out",
+        vectors: Any = None,
+        logits: Any = None,
+        labels: Any = None,
+        ids: Any = None,
+        documents: Any = None,
+        attributes: Any = None,
+        source: str | None = None,
+        extractor: str | None = None,
+    ) -> Ingestion:
+        """Store labelled exemplars: all of them, or none if one is refused. Storing them again is a no-op.
+
+        Args:
+            data: A file, a table or hooked batches, as the class describes it.
+            split: `train` for what the network was trained on; `held-out` for labelled data that it has not seen,
+                a random sample of the traffic, which is divided by a hash; or `knn`, `mc`, `vp` for data that were
+                divided before.
+            vectors: (n, D) floats, the network's last hidden layer, r.
+            logits: (n, C) floats, f(x).
+            labels: n class numbers or class names.
+            ids: n texts or integers.
+            documents: n texts or integers, None for an exemplar of no document; exemplars of one document, such as the
+                tokens of a sentence, stay in one split.
+            attributes: Columns of n values each, kept with the exemplars and shown with decisions.
+            source: A name to be recorded with them; by default that of the file or of the hooked model.
+            extractor: The version of what the vectors come from, if the data do not state it.
+
+        Raises:
+            InvalidInputError: A row is not as it must be; the message names it.
+            ConflictError: A row contradicts what is stored, or the data come from another extractor.
+        """
+        from venn_admit.flows import awaited
+
+        given = self._source(data, source, vectors, logits, labels, ids, documents, attributes, extractor)
+        done = awaited.ingest(self._runtime.engine, self._stored.address, given, split, shell=self._shell)
+        per_split = {str(split): count for split, count in done.new_per_split.items()}
+        return Ingestion(done.rows, done.new, per_split, done.recalibrations, done.waiting)
+
+    @advising()
+    def label(
+        self,
+        labels: Any,
+        *,
+        selection: str = "random",
+        retract: bool = False,
+        join_train: bool = False,
+        source: str | None = None,
+    ) -> Labelling:
+        """Record labels that arrived for stored exemplars; `recalibrate` takes them up.
+
+        Args:
+            labels: A mapping of ids to class numbers or names; or a table with the columns `external_id`, `label` and
+                optionally `selection`, as the path of a .csv or .parquet file, a pyarrow Table or a DataFrame.
+            selection: How the rows were chosen: `random` ones calibrate, `selected` ones, chosen by somebody or by a
+                rule, never do.
+            retract: Whether a missing label takes the stored one back.
+            join_train: Whether the exemplars, whose labels are selected, train the KNN.
+            source: A name to be recorded with them; by default that of the file.
+
+        Raises:
+            InvalidInputError: A row is not as it must be.
+            NotFoundError: An id is not stored.
+            ConflictError: An exemplar calibrates and would train.
+        """
+        done = labels_flow.label(
+            self._runtime.engine,
+            self._stored.address,
+            label_source(labels, name=source, memory_budget=self._runtime.memory_budget),
+            selection=selection,
+            retract=retract,
+            join_train=join_train,
+        )
+        joined = {str(split): count for split, count in done.joined.items()}
+        return Labelling(
+            done.rows, done.new, done.corrected, done.retracted, done.unchanged, joined, done.recalibrations
+        )
+
+    @advising()
+    def forget(
+        self,
+        ids: Collection[str] = (),
+        *,
+        documents: Collection[str] = (),
+        missing_ok: bool = False,
+        dry_run: bool = False,
+        wait: bool = False,
+    ) -> Forgetting:
+        """Remove all that is stored of exemplars, in every generation, for good; again, it changes nothing.
+
+        A tombstone stays, by which an id that comes back is refused. `recalibrate` afterwards if the result says so.
+
+        Args:
+            ids: Ids of exemplars.
+            documents: Ids of documents, all of whose exemplars are meant.
+            missing_ok: Whether unknown ids are left out; otherwise nothing is removed if there is one.
+            dry_run: Whether to count only what would be removed.
+            wait: Whether to wait for jobs of the classifier that score or fit.
+
+        Raises:
+            InvalidInputError: No id is given, or too many.
+            NotFoundError: An id is unknown.
+            ConflictError: A job of the classifier that scores or fits is running, and is not awaited.
+        """
+        from venn_admit.flows import awaited
+
+        done = awaited.forget(
+            self._runtime.engine,
+            self._runtime.cache,
+            self._stored.address,
+            [str(one) for one in ids],
+            [str(one) for one in documents],
+            chunk_rows=self._runtime.settings.chunk_rows,
+            missing_ok=missing_ok,
+            dry_run=dry_run,
+            wait=wait,
+            shell=self._shell,
+            memory_budget=self._runtime.memory_budget,
+        )
+        if done.is_done:
+            self._runtime.remove_left_behind()
+        return Forgetting(
+            done.is_done,
+            done.ids,
+            done.exemplars,
+            done.already,
+            done.unknown,
+            done.rows,
+            done.renewed,
+            done.recalibrations,
+        )
+
+    @advising()
+    def fit(self) -> Fit:
+        """Fit the approximation of the network by its nearest training exemplars, and the localizer.
+
+        Raises:
+            NotReadyError: Data are missing.
+        """
+        from venn_admit.flows import awaited
+
+        done = awaited.fit(
+            self._runtime.engine,
+            self._runtime.cache,
+            self._stored.address,
+            chunk_rows=self._runtime.settings.chunk_rows,
+            shell=self._shell,
+            on_epoch=lambda _model, _line: None,
+            memory_budget=self._runtime.memory_budget,
+        )
+        record, parameters = done.record, done.parameters
+        return Fit(record.dev_discrepancies, record.dev_count, parameters.knn.eta, parameters.eta_loc)
+
+    @advising()
+    def calibrate(
+        self,
+        *,
+        method: str = "venn-admit",
+        alpha: Decimal | str | float = "0.1",
+        thresholds: Sequence[Decimal | str | float] | None = None,
+        q_bins: Sequence[int] | None = None,
+        delta: float | None = None,
+        kappa: int | None = None,
+        score: str | None = None,
+        certify: Sequence[str] | str | None = None,
+        confidence: Decimal | str | float | None = None,
+        test: str | None = None,
+    ) -> Calibration:
+        """Calibrate on the held-out data, and make the result what new decisions are made by.
+
+        kappa and q_bins may be chosen by the labels of split mc, but never by those of split vp.
+
+        Args:
+            method: `venn-admit`, which decides on the KNN's prediction in bands of q and d, or `venn-abers`, which
+                decides on the network's own prediction and admits more.
+            alpha: Error level in (0, 1). A float stands for the decimal that it prints as.
+            thresholds: Least lower probability for each predicted class, at least 1 - alpha, which is the default.
+            q_bins: Lower edges of the bins of q, the first of them 0. By default every q is a bin of its own for
+                Venn-ADMIT, and there is one bin for Venn-Abers.
+            delta: Venn-ADMIT only: the band radius in standard deviations of d, 1 by default; inf for bands of q alone.
+            kappa: Venn-ADMIT only: the least number of points of each class in a band; 1000 by default, unless that
+                leaves nearly nothing to admit.
+            score: Venn-Abers only: what ranks predictions, `network`, `reliability` or `auto`, which is the default.
+            certify: Venn-Abers only: `predicted`, `true` or both, the classes for which thresholds are to be certified
+                by a test on split vp. If none pass the test, everything will be rejected; the result says how many
+                labels are lacking.
+            confidence: Of a certificate, in (0, 1); 0.95 by default.
+            test: Of a certificate: how documents of several points are tested, `finite-sample`, the default, or
+                `asymptotic`, which passes with fewer documents and is valid for very many only.
+
+        Raises:
+            InvalidInputError: A setting is out of range, or the method has no such setting.
+            NotReadyError: Data or the fit are missing, as are two documents or a true class for a certificate; or the
+                default kappa leaves nearly nothing to admit: the message proposes others. Nothing is stored then.
+        """
+        from venn_admit.flows import awaited
+        from venn_admit.flows.calibration.asked import settings_asked_for
+
+        settings_of = settings_asked_for(
+            method,
+            alpha=parse_decimal("alpha", str(alpha)),
+            thresholds=None if thresholds is None else [parse_decimal("thresholds", str(one)) for one in thresholds],
+            q_bins=q_bins,
+            delta=delta,
+            kappa=kappa,
+            score=score,
+            certify=certify.split(",") if isinstance(certify, str) else certify,
+            confidence=None if confidence is None else parse_decimal("confidence", str(confidence)),
+            test=test,
+        )
+        done = awaited.calibrate(
+            self._runtime.engine,
+            self._stored.address,
+            settings_of,
+            chunk_rows=self._runtime.settings.chunk_rows,
+            shell=self._shell,
+            keep=self._runtime.settings.keep_calibrations,
+            reason="asked for in Python",
+            even_if_nearly_nothing_is_usable=kappa is not None,
+            memory_budget=self._runtime.memory_budget,
+        )
+        if isinstance(done, awaited.NearlyNothingUsable):
+            raise NotReadyError(refusal(done))
+        return calibration_of(done)
+
+    @advising()
+    def compare(self, *, alpha: Decimal | str | float = "0.1") -> Comparison:
+        """Show what settings of each method admit of split mc, to choose one before split vp is looked at.
+
+        Folds of whole documents are decided on by the other folds, weighted if that is the default of the method; the
+        labels of vp are not read, and no calibration is stored. `calibrate(**comparison.proposal.settings)` takes up
+        the proposal. With logits only there is one setting: Venn-Abers by the network's score.
+
+        Args:
+            alpha: Error level in (0, 1). A float stands for the decimal that it prints as.
+
+        Raises:
+            InvalidInputError: Alpha is out of range.
+            NotReadyError: Data or the fit are missing.
+        """
+        from venn_admit.flows import awaited
+
+        return comparison_of(
+            awaited.compare(
+                self._runtime.engine,
+                self._runtime.cache,
+                self._stored.address,
+                parse_decimal("alpha", str(alpha)),
+                chunk_rows=self._runtime.settings.chunk_rows,
+                shell=self._shell,
+                memory_budget=self._runtime.memory_budget,
+            )
+        )
+
+    @advising()
+    def recalibrate(self) -> list[int]:
+        """Recalibrate if labels or data have arrived since, under every setting in use; the new calibrations' ids.
+
+        Raises:
+            NotReadyError: A setting cannot be recalibrated; the message says why.
+        """
+        from venn_admit.flows import awaited
+
+        served = awaited.recalibrate(
+            self._runtime.engine,
+            self._stored.address,
+            chunk_rows=self._runtime.settings.chunk_rows,
+            shell=self._shell,
+            keep=self._runtime.settings.keep_calibrations,
+            memory_budget=self._runtime.memory_budget,
+        )
+        steps = [step for _, step in served if step is not None]
+        errors = [step.error for step in steps if step.error is not None]
+        if errors:
+            raise NotReadyError(f"{len(errors)} of {len(served)} recalibrations of {self.name!r} failed: {errors[0]}")
+        return [step.calibrated.calibration_id for step in steps if step.calibrated is not None]
+
+    @advising()
+    def score(
+        self,
+        data: Any = None,
+        *,
+        weighted: bool | None = None,
+        require_full_match: bool = False,
+        calibration: int | None = None,
+        vectors: Any = None,
+        logits: Any = None,
+        labels: Any = None,
+        ids: Any = None,
+        documents: Any = None,
+        attributes: Any = None,
+        source: str | None = None,
+        extractor: str | None = None,
+        out: str | PathLike[str] | None = None,
+    ) -> pa.Table:
+        """Decide on each of many predictions, and store the decisions.
+
+        Args:
+            data: A file, a table or hooked batches, as the class describes it.
+            weighted: Whether probabilities are weighted towards calibration points near to the point, which rejects
+                more of what is unlike the calibration data; by default they are for Venn-ADMIT, not for Venn-Abers.
+                A certified calibration decides without weights only.
+            require_full_match: Whether predictions with q < K are rejected.
+            calibration: The id of a calibration; by default the current one.
+            vectors: As for `ingest`.
+            logits: As for `ingest`.
+            labels: As for `ingest`; they serve evaluation alone.
+            ids: As for `ingest`.
+            documents: As for `ingest`.
+            attributes: As for `ingest`.
+            source: As for `ingest`.
+            extractor: As for `ingest`.
+            out: A .parquet or .csv file to write the decisions to as well.
+
+        Returns:
+            A row for each exemplar, in their order. `decided_class` is the admitted class, or null if the prediction
+            is rejected; `reason` says why. `lower` and `upper` bound the probability that `predicted_class` is right.
+
+        Raises:
+            InvalidInputError: A row is not as it must be.
+            NotReadyError: There is no calibration yet.
+        """
+        from venn_admit.flows import awaited
+        from venn_admit.flows.decisions.score import read_scores
+
+        if isinstance(data, HookedBatches):
+            data.check_order()
+        given = self._source(data, source, vectors, logits, labels, ids, documents, attributes, extractor)
+        scored = awaited.score(
+            self._runtime.engine,
+            self._stored.address,
+            given,
+            weighted=weighted,
+            require_full_match=require_full_match,
+            calibration_id=calibration,
+            chunk_rows=self._runtime.settings.chunk_rows,
+            shell=self._shell,
+            out=None if out is None else Path(out),
+        )
+        return read_scores(self._runtime.engine, scored.request.job_id)
+
+    @advising()
+    def decide(
+        self,
+        vector: Any = None,
+        *,
+        logits: Any = None,
+        weighted: bool | None = None,
+        require_full_match: bool = False,
+        extractor: str | None = None,
+    ) -> Decision:
+        """Decide on one prediction at once, by the current calibration; nothing is stored.
+
+        Args:
+            vector: (D,) floats; None if the classifier has logits only.
+            logits: (C,) floats, the network's; a calibration by Venn-Abers needs them.
+            weighted: As for `score`.
+            require_full_match: As for `score`.
+            extractor: The version of what the vector comes from; by default, that it is the classifier's own.
+
+        Raises:
+            InvalidInputError: The vector has another length, or holds what is not finite.
+            ConflictError: The vector comes from another extractor.
+            NotReadyError: There is no calibration yet.
+        """
+        if extractor is not None:
+            require_extractor(find(self._runtime.engine, self._stored.address), extractor, "the vector")
+        found = decide_vector(
+            self._runtime.point_scorer,
+            self._stored.address,
+            None if vector is None else vector_of(vector, self.dimension),
+            logits=None if logits is None else vector_of(logits, len(self.classes), "logits"),
+            weighted=weighted,
+            require_full_match=require_full_match,
+        )
+        return decision_of(found, self.classes)
+
+    @advising()
+    def evaluate(
+        self,
+        data: Any = None,
+        *,
+        calibration: int | None = None,
+        vectors: Any = None,
+        logits: Any = None,
+        labels: Any = None,
+        ids: Any = None,
+        documents: Any = None,
+        attributes: Any = None,
+        source: str | None = None,
+        extractor: str | None = None,
+    ) -> Evaluation:
+        """Compare what each method admits of labelled data, and how often it is right.
+
+        With logits only, the methods that need vectors are left out, which the evaluation says.
+
+        Args:
+            data: A file, a table or hooked batches, as the class describes it; without data or arrays, everything
+                labelled that the calibration has decided on.
+            calibration: As for `score`.
+            vectors: As for `ingest`.
+            logits: As for `ingest`.
+            labels: As for `ingest`.
+            ids: As for `ingest`.
+            documents: As for `ingest`.
+            attributes: As for `ingest`.
+            source: What the report calls the data; by default the file's name.
+            extractor: As for `ingest`.
+
+        Raises:
+            InvalidInputError: A row is not as it must be, or there is nothing labelled.
+            NotReadyError: There is no calibration yet.
+        """
+        from venn_admit.flows import awaited
+
+        everything = all(one is None for one in (data, vectors, logits, labels, ids, documents, attributes))
+        given = (
+            None
+            if everything
+            else self._source(data, source, vectors, logits, labels, ids, documents, attributes, extractor)
+        )
+        found = awaited.evaluate(
+            self._runtime.engine,
+            self._runtime.cache,
+            self._stored.address,
+            given,
+            title=source,
+            calibration_id=calibration,
+            chunk_rows=self._runtime.settings.chunk_rows,
+            shell=self._shell,
+            memory_budget=self._runtime.memory_budget,
+        )
+        return Evaluation(self.name, source or ("its decisions" if given is None else given.name), found)
+
+    @advising()
+    def report(self, *, calibration: int | None = None) -> Report:
+        """Show how a calibration stands: partitions, drift, discrepancies, the labels it lacks, and what to do next.
+
+        With logits only, it shows neither discrepancies nor anything by q or d.
+
+        Args:
+            calibration: The id of a calibration; by default the current one.
+
+        Raises:
+            NotReadyError: There is no calibration yet.
+        """
+        return Report(
+            report(
+                self._runtime.engine,
+                self._runtime.cache,
+                self._stored.address,
+                calibration_id=calibration,
+                memory_budget=self._runtime.memory_budget,
+            )
+        )
+
+    @advising()
+    def monitor(self, *, restart: bool = False) -> Monitor:
+        """Show whether the promise still holds, by the random labels that came for points that were decided on.
+
+        It may be looked at after every label: the chance of a false alarm is limited over all looks together. With
+        logits only, its partitions are predicted classes.
+
+        Args:
+            restart: Whether to end the alarms that stand and to start anew, with the labels that come from now on.
+
+        Raises:
+            NotReadyError: There is no calibration yet.
+        """
+        from venn_admit.flows.monitoring.monitor import update_monitor
+
+        return Monitor(update_monitor(self._runtime.engine, self._stored.address, restart=restart))
+
+    @advising()
+    def what_if_training(
+        self, *, relabel: Mapping[str, str | int] | None = None, leave_out: Collection[str] = ()
+    ) -> TrainingWhatIf:
+        """Show what would change if training exemplars had other labels or were left out; nothing is stored.
+
+        The parameters of the KNN, the localizer and the reliability score stay as they are fitted. What is found is
+        what `label` and `recalibrate` would make of it, bit for bit: the next calibration, and what it would decide on
+        each exemplar that the current one has decided on.
+
+        Args:
+            relabel: Class names or numbers, by the ids of training exemplars.
+            leave_out: Ids of training exemplars; together at most 1,000.
+
+        Raises:
+            InvalidInputError: An exemplar does not train, or there is no such class.
+            NotFoundError: An id is not stored.
+            NotReadyError: There is no calibration yet, labels or data have arrived since, or none could follow.
+        """
+        from venn_admit.flows.reporting.what_if_training import what_if_training
+
+        relabelled = {str(one): label for one, label in (relabel or {}).items()}
+        return TrainingWhatIf(
+            what_if_training(
+                self._runtime.engine,
+                self._runtime.cache,
+                self._stored.address,
+                relabel=relabelled,
+                leave_out=[str(one) for one in leave_out],
+                memory_budget=self._runtime.memory_budget,
+            )
+        )
+
+    @advising()
+    def what_if_settings(
+        self,
+        *,
+        alpha: Sequence[Decimal | str | float] = (),
+        kappa: Sequence[int] = (),
+        delta: Sequence[float] = (),
+        q_bins: Sequence[Sequence[int]] = (),
+        thresholds: Sequence[Decimal | str | float] = (),
+    ) -> SettingsWhatIf:
+        """Show what the setting in use would admit with one part of it varied; nothing is stored.
+
+        Each document of split mc is decided on by the other ones, weighted if that is the default of the method; split
+        vp stays unseen, so that a value may be chosen by this. Give values of one part; the value in use is added.
+
+        Args:
+            alpha: Error levels; a threshold that is 1 - alpha follows.
+            kappa: Venn-ADMIT only: least numbers of points of each class in a band.
+            delta: Venn-ADMIT only: band radii in standard deviations of d.
+            q_bins: Lower edges of the bins of q.
+            thresholds: Least lower probabilities, each for every predicted class.
+
+        Raises:
+            InvalidInputError: No part or several are varied, a value is out of range, or the method has no such part.
+            NotReadyError: There is no calibration yet, or points of split mc have no approximation yet.
+        """
+        from venn_admit.flows.reporting.what_if_settings import what_if_settings
+
+        asked: dict[str, list[Any]] = {
+            "alpha": [parse_decimal("alpha", str(one)) for one in alpha],
+            "kappa": list(kappa),
+            "delta": list(delta),
+            "q_bins": [tuple(one) for one in q_bins],
+            "thresholds": [parse_decimal("thresholds", str(one)) for one in thresholds],
+        }
+        given = [part for part, values in asked.items() if values]
+        if len(given) != 1:
+            raise InvalidInputError(
+                f"expected values of one of {', '.join(asked)}, got {' and '.join(given) if given else 'none'}"
+            )
+        return SettingsWhatIf(
+            what_if_settings(
+                self._runtime.engine,
+                self._runtime.cache,
+                self._stored.address,
+                given[0],
+                asked[given[0]],
+                memory_budget=self._runtime.memory_budget,
+            )
+        )
+
+    @advising()
+    def export(self, what: str, out: str | PathLike[str], *, calibration: int | None = None) -> int:
+        """Write what is stored to a file.
+
+        Args:
+            what: `exemplars`, `neighbours`, `approximations`, `calibration`, `parameters`, `policy`, which is the
+                certificate with all that was proposed, or `unlabelled`, which is recent traffic without labels in
+                random order.
+            out: The file: .json for parameters and policy, otherwise .parquet or .csv.
+            calibration: The id of a calibration; by default the current one.
+
+        Returns:
+            The number of rows. Points of a calibration that were forgotten since are not among them.
+
+        Raises:
+            InvalidInputError: There is no such thing, or the file cannot be written.
+            NotReadyError: It does not exist yet.
+        """
+        path = Path(out)
+        kind = check_export(what, path)
+        return export_file(self._runtime.engine, self._stored.address, kind, path, calibration_id=calibration).rows
+
+    def _source(
+        self,
+        data: Any,
+        name: str | None,
+        vectors: Any,
+        logits: Any,
+        labels: Any,
+        ids: Any,
+        documents: Any,
+        attributes: Any,
+        extractor: str | None,
+    ) -> ExemplarSource:
+        columns = {
+            "vectors": vectors,
+            "logits": logits,
+            "labels": labels,
+            "ids": ids,
+            "documents": documents,
+            "attributes": attributes,
+        }
+        return exemplar_source(data, columns, name=name, memory_budget=self._runtime.memory_budget, extractor=extractor)

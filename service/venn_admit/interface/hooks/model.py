@@ -1,0 +1,95 @@
+"""What a hook needs of a model, whatever its kind."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from venn_admit.files.records import input_error
+from venn_admit.interface.hooks.arguments import Arguments, Parameters
+
+Floats = npt.NDArray[Any]
+
+
+class Outputs(NamedTuple):
+    """Of a batch: vectors (n, D), r, or None if there are none, and logits (n, C), f(x)."""
+
+    vectors: Floats | None
+    logits: Floats
+
+
+class Model(Protocol):
+    """A model whose vectors and logits can be had."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        ...
+
+    @property
+    def vector_name(self) -> str:
+        """What messages call its vectors."""
+        ...
+
+    @property
+    def parameters(self) -> Parameters | None:
+        """The names of what it takes; None if it takes one thing only."""
+        ...
+
+    def are_rows(self, data: Any) -> bool:
+        """Whether data are rows, which are to be divided into batches, and not batches.
+
+        Raises:
+            InvalidInputError: They are neither.
+        """
+        ...
+
+    def outputs(self, arguments: Arguments, mask: Any) -> Outputs:
+        """Run it on a batch; mask: which positions of a sequence count, or None.
+
+        Raises:
+            InvalidInputError: What comes out are no vectors or no logits.
+        """
+        ...
+
+    def class_numbers(self, labels: Sequence[Any], first_row: int) -> Sequence[Any]:
+        """Return the labels of the rows from `first_row` on as a classifier knows them.
+
+        Raises:
+            InvalidInputError: The model knows no such class.
+        """
+        ...
+
+    def check_classes(self, class_names: Sequence[str]) -> None:
+        """Raise InvalidInputError if its classes cannot be those of a classifier, in the same order."""
+        ...
+
+
+def two_logits(margins: Floats) -> Floats:
+    """Return the logits (n, 2) of a binary model with one output z, (n,) or (n, 1): -z / 2 and z / 2.
+
+    >>> two_logits(np.array([3.0])).tolist()
+    [[-1.5, 1.5]]
+    """
+    halves = margins.reshape(-1) / 2
+    return np.stack([-halves, halves], axis=1)
+
+
+def check_outputs(name: str, vector_name: str, outputs: Outputs) -> None:
+    """Raise InvalidInputError unless vectors and logits have two dimensions, and as many rows."""
+    vectors, logits = outputs
+    if logits.ndim != 2:
+        raise input_error(name, "logits", "shape (n, C)", logits.shape, "choose them: logits=lambda output: ...")
+    if vectors is None:
+        return
+    if vectors.ndim != 2:
+        raise input_error(name, vector_name, "shape (n, D)", vectors.shape)
+    if len(vectors) != len(logits):
+        raise input_error(
+            name,
+            vector_name,
+            f"{len(logits)} rows, as many as the logits have",
+            f"shape {vectors.shape}",
+            "the first dimension must be that of the batch",
+        )

@@ -1,0 +1,104 @@
+"""Exemplars and labels in whatever form a caller has them, as the sources that flows take."""
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from venn_admit.errors import InvalidInputError
+from venn_admit.files.label_sources import LabelFile, LabelSource, LabelTable
+from venn_admit.files.sources import ArraySource, ArrowSource, ExemplarSource, FileSource
+from venn_admit.interface.arrays import array_of, arrow_of, attributes_of, column_of
+from venn_admit.interface.hooks.outputs import HookedBatches
+
+ARRAYS = "arrays"
+TABLE = "table"
+
+
+def exemplar_source(
+    data: Any, columns: Mapping[str, Any], *, name: str | None, memory_budget: int, extractor: str | None = None
+) -> ExemplarSource:
+    """Return exemplars as a source.
+
+    Args:
+        data: A path, a table of Arrow, a reader of record batches, a DataFrame, or what a hook returns; None if there
+            are arrays instead.
+        columns: `vectors`, `logits`, `labels`, `ids`, `documents` and `attributes`, each None if it was not given.
+        name: What the source is called; None: the name of the file or of the model, or `arrays` or `table`.
+        memory_budget: Bytes that reading may take.
+        extractor: The version of what the vectors come from, if it is stated apart from the data.
+
+    Raises:
+        InvalidInputError: Both or neither were given, or something of another type.
+    """
+    given = [column for column, values in columns.items() if values is not None]
+    if data is not None:
+        if given:
+            raise InvalidInputError(f"expected either data or arrays, got both: data and {', '.join(given)}")
+        if isinstance(data, (str, PathLike)):
+            return FileSource(Path(data), memory_budget, extractor)
+        if isinstance(data, HookedBatches):
+            return data.source(name, memory_budget=memory_budget, extractor=extractor)
+        return ArrowSource(name or TABLE, arrow_of(data), memory_budget, extractor)
+    if "logits" not in given:
+        raise InvalidInputError("expected data, or vectors and logits, or logits only; logits are missing")
+    labels = columns["labels"]
+    return ArraySource(
+        name or ARRAYS,
+        vectors=None if columns["vectors"] is None else array_of(columns["vectors"]),
+        logits=array_of(columns["logits"]),
+        labels=None if labels is None else column_of(labels),
+        ids=None if columns["ids"] is None else column_of(columns["ids"]),
+        documents=None if columns["documents"] is None else column_of(columns["documents"]),
+        attributes=None if columns["attributes"] is None else attributes_of(columns["attributes"]),
+        memory_budget=memory_budget,
+        extractor=extractor,
+    )
+
+
+def label_source(data: Any, *, name: str | None, memory_budget: int) -> LabelSource:
+    """Return labels as a source: a path, a table of Arrow, a DataFrame, or a mapping of ids to labels.
+
+    Raises:
+        InvalidInputError: It is of another type.
+    """
+    if isinstance(data, (str, PathLike)):
+        return LabelFile(Path(data), memory_budget)
+    if isinstance(data, Mapping):
+        ids, labels = list(map(str, data)), list(data.values())
+        table = pa.table({"external_id": pa.array(ids, pa.string()), "label": _label_column(labels)})
+        return LabelTable(name or "labels", table, memory_budget)
+    arrow = arrow_of(data)
+    return LabelTable(name or "labels", arrow if isinstance(arrow, pa.Table) else arrow.read_all(), memory_budget)
+
+
+def vector_of(values: Any, dimension: int | None, name: str = "vector") -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Return a vector r, (D,) float32, or logits f, (C,) float32; name: what messages call it.
+
+    dimension: the length that it must have; None if a flow refuses it whatever its length.
+
+    Raises:
+        InvalidInputError: It has another length, or holds what float32 cannot.
+    """
+    with np.errstate(over="ignore"):
+        vector = np.asarray(array_of(values), dtype=np.float32)
+    if dimension is not None and vector.shape != (dimension,):
+        raise InvalidInputError(f"{name}: expected shape ({dimension},), got {vector.shape}")
+    if not np.isfinite(vector).all():
+        position = int(np.isfinite(vector).argmin())
+        raise InvalidInputError(f"{name}[{position}]: expected a finite number that float32 can hold")
+    return vector
+
+
+def _label_column(labels: Iterable[Any]) -> pa.Array:
+    """Return labels as Arrow has them; class names and numbers mixed become text."""
+    plain = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    if any(isinstance(label, str) for label in plain):
+        return pa.array([None if label is None else str(label) for label in plain], pa.string())
+    try:
+        return pa.array(plain)
+    except pa.ArrowException as error:
+        raise InvalidInputError(f"labels: expected class numbers or class names: {error}") from error

@@ -1,0 +1,80 @@
+"""Runs the jobs of use cases: on workers if there are any, in this process otherwise."""
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from structlog.typing import EventDict
+
+from venn_admit.flows.jobs.control import await_job
+from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.flows.jobs.leases import LEAST_PART_LEFT
+from venn_admit.flows.jobs.listing import live_workers
+from venn_admit.runtime.workspace import Runtime
+
+log = logging.getLogger("venn_admit")
+
+
+class _WorkersGoneError(Exception):
+    """No worker takes messages any more."""
+
+
+class ProcessShell:
+    """The shell of a Python program. What is done is logged to the logger `venn_admit`, at level INFO."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def show(self, what: str, total: int | None = None) -> None:
+        """Log what is done from now on."""
+        log.info("%s%s", what, "" if total is None else f": {total:,} rows")
+
+    def advance(self, rows: int) -> None:
+        """Log nothing: what is done is logged as it begins."""
+
+    def run_job(self, job_id: int, what: str, then: Callable[[], None] | None = None) -> None:
+        """Have workers compute a job as long as there are any, otherwise compute it here; then do what remains."""
+        self.show(what)
+        self._compute(job_id)
+        if then is not None:
+            then()
+
+    def _compute(self, job_id: int) -> None:
+        if live_workers(self._runtime.engine):
+            try:
+                self._await(job_id)
+            except _WorkersGoneError:
+                log.warning("no worker takes messages any more: job %d is computed in this process", job_id)
+            else:
+                return
+        # The flows log by structlog, which prints to standard output unless a program configures it.
+        runner = self._runtime.chunk_runner(
+            f"{socket.gethostname()}:{os.getpid()}", log=structlog.wrap_logger(log, processors=[_as_message])
+        )
+        compute_job(self._runtime.engine, runner, job_id)
+
+    def _await(self, job_id: int) -> None:
+        runtime = self._runtime
+        runtime.send(job_id)
+        await_job(
+            runtime.engine,
+            runtime.broker,
+            job_id,
+            check_workers=self._require_workers,
+            on_progress=lambda _: None,
+            least_lease_seconds=runtime.settings.lease_seconds * LEAST_PART_LEFT,
+        )
+
+    def _require_workers(self) -> None:
+        if not live_workers(self._runtime.engine):
+            raise _WorkersGoneError
+
+
+def _as_message(_: object, __: str, event: EventDict) -> tuple[tuple[str], dict[str, Any]]:
+    """The arguments for the standard library's logging: the event with what belongs to it, and its traceback."""
+    shown, trace = event.pop("event"), event.pop("exc_info", None)
+    rest = ", ".join(f"{name} {value}" for name, value in event.items())
+    return (f"{shown} ({rest})",), {"exc_info": trace}

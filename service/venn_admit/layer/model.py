@@ -1,0 +1,264 @@
+"""A trained memory layer, and the folder that keeps it: weights, a description, and the log of its training.
+
+`weights.safetensors` holds the parameters, `log.json` the log, `model.json` all else, with the SHA-256 of both and a
+version of its own: nothing in a folder can change without being noticed, and nothing in it is code.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from venn_admit.core.types import Float32Array, FloatArray
+from venn_admit.errors import InvalidInputError
+from venn_admit.files.output.places import replacing, writing
+from venn_admit.files.records import check_is_file, input_error, reading
+from venn_admit.layer.settings import MemorySettings
+from venn_admit.layer.states.index import EncoderIdentity, Kind
+
+MODEL_NAME = "model.json"
+WEIGHTS_NAME = "weights.safetensors"
+LOG_NAME = "log.json"
+PARAMETER_NAMES = ("filter_weight", "filter_bias", "head_weight", "head_bias")
+_ADVICE = "train it again, or copy the folder again"
+_MODEL_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEpoch:
+    """One line of a training log; the losses are means over the labelled exemplars, weighted by class.
+
+    Attributes:
+        epoch: From 1.
+        loss: On what is trained on, while the parameters change.
+        dev_loss: On the dev split, after the epoch.
+        dev_accuracy: Share of the dev split whose prediction is right, in [0, 1].
+        dev_f_half: F0.5 on the dev split, the mean over the classes that occur, in [0, 1].
+    """
+
+    epoch: int
+    loss: float
+    dev_loss: float
+    dev_accuracy: float
+    dev_f_half: float
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryModel:
+    """A memory layer as it is stored and applied.
+
+    Attributes:
+        settings: Of the layer and its training.
+        class_names: The C names.
+        encoder: The network whose states it takes.
+        filter_weight: (M, H) float32, W.
+        filter_bias: (M,) float32, b.
+        head_weight: (C, M) float32, V.
+        head_bias: (C,) float32, v.
+        extractor_version: 16 hexadecimal digits, a digest of all of these. Exemplars of different versions must
+            not be mixed.
+    """
+
+    settings: MemorySettings
+    class_names: tuple[str, ...]
+    encoder: EncoderIdentity
+    filter_weight: Float32Array
+    filter_bias: Float32Array
+    head_weight: Float32Array
+    head_bias: Float32Array
+    extractor_version: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Compute the version. Weights count by their bits, the encoder by its whole identity."""
+        described = {
+            "settings": self.settings.as_json(),
+            "class_names": list(self.class_names),
+            "encoder": self.encoder.model_dump(mode="json"),
+            "weights": hashlib.sha256(_packed(self)).hexdigest(),
+        }
+        digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+        object.__setattr__(self, "extractor_version", digest[:16])
+
+    def version_at(self, level: Kind) -> str:
+        """Return the version that exemplars state: that of the layer, marked if they are not what it was trained for.
+
+        So the tokens of a layer for documents, which lie in a space of their own, never mix with its documents.
+
+        Args:
+            level: What the exemplars are.
+        """
+        return self.extractor_version + ("" if level == self.settings.form.kind else f":{level}")
+
+    def vector_length_at(self, level: Kind) -> int:
+        """Return D of exemplars, which is M for tokens.
+
+        Args:
+            level: What the exemplars are.
+        """
+        return self.vector_length if level == self.settings.form.kind else self.settings.filters
+
+    @property
+    def width(self) -> int:
+        """H, the length of a token state."""
+        return int(self.filter_weight.shape[1])
+
+    @property
+    def vector_length(self) -> int:
+        """D, the length of an exemplar vector."""
+        return self.settings.vector_length
+
+    @cached_property
+    def exact(self) -> tuple[FloatArray, FloatArray]:
+        """W transposed (H, M) and V transposed (M, C) in float64, in which exemplars are computed."""
+        return self.filter_weight.T.astype(np.float64, order="C"), self.head_weight.T.astype(np.float64, order="C")
+
+
+class _Description(BaseModel):
+    """The content of `model.json`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    format: str = Field(pattern="^venn-admit memory layer$")
+    version: int = Field(ge=1, le=1)
+    extractor_version: str
+    settings: dict[str, Any]
+    class_names: tuple[str, ...] = Field(strict=False)
+    encoder: EncoderIdentity
+    width: int
+    training: str
+    best_epoch: int
+    weights_sha256: str
+    log_sha256: str
+
+
+def save_model(folder: Path, model: MemoryModel, *, training: str, best_epoch: int, log: Sequence[MemoryEpoch]) -> None:
+    """Write a model to a folder; `model.json` comes last, so that the folder is complete once it is there.
+
+    Args:
+        folder: An existing folder.
+        model: What to write.
+        training: The digest of the settings and the data that it was trained with.
+        best_epoch: The epoch whose parameters it has.
+        log: Of all epochs.
+
+    Raises:
+        InvalidInputError: The folder cannot be written.
+    """
+    weights = _packed(model)
+    lines = json.dumps([asdict(epoch) for epoch in log], indent=2, allow_nan=False).encode() + b"\n"
+    described = _Description(
+        format="venn-admit memory layer",
+        version=1,
+        extractor_version=model.extractor_version,
+        settings=model.settings.as_json(),
+        class_names=model.class_names,
+        encoder=model.encoder,
+        width=model.width,
+        training=training,
+        best_epoch=best_epoch,
+        weights_sha256=hashlib.sha256(weights).hexdigest(),
+        log_sha256=hashlib.sha256(lines).hexdigest(),
+    )
+    text = described.model_dump_json(indent=2).encode() + b"\n"
+    for name, content in ((WEIGHTS_NAME, weights), (LOG_NAME, lines), (MODEL_NAME, text)):
+        with replacing(folder / name) as file, writing(folder / name):
+            file.write(content)
+
+
+def load_model(folder: Path) -> MemoryModel:
+    """Read a model from its folder.
+
+    Args:
+        folder: As training filled it.
+
+    Raises:
+        InvalidInputError: A file is missing, was changed, or is not as it must be.
+    """
+    return _load(folder)[0]
+
+
+def load_training(folder: Path) -> tuple[MemoryModel, str, int, tuple[MemoryEpoch, ...]]:
+    """Read a model, the digest of its settings and data, its best epoch, and the log of its training.
+
+    Args:
+        folder: As training filled it.
+
+    Raises:
+        InvalidInputError: A file is missing, was changed, or is not as it must be.
+    """
+    model, described = _load(folder)
+    lines = json.loads(_content(folder / LOG_NAME, described.log_sha256))
+    return model, described.training, described.best_epoch, tuple(MemoryEpoch(**line) for line in lines)
+
+
+def _load(folder: Path) -> tuple[MemoryModel, _Description]:
+    described = _description(folder / MODEL_NAME)
+    settings = MemorySettings.from_json(described.settings)
+    settings.check_classes(len(described.class_names))
+    path = folder / WEIGHTS_NAME
+    content = _content(path, described.weights_sha256)
+    with reading(path, "safetensors file", SafetensorError):
+        tensors = load(content)
+    filters, class_count = settings.filters, len(described.class_names)
+    shapes = {
+        "filter_weight": (filters, described.width),
+        "filter_bias": (filters,),
+        "head_weight": (class_count, filters),
+        "head_bias": (class_count,),
+    }
+    for name, shape in shapes.items():
+        found = tensors.get(name)
+        if found is None or found.shape != shape or found.dtype != np.float32 or not np.isfinite(found).all():
+            got = "none" if found is None else f"{found.dtype} of shape {found.shape}"
+            raise input_error(path, f"tensor {name!r}", f"finite float32 of shape {shape}", got, _ADVICE)
+    model = MemoryModel(
+        settings=settings,
+        class_names=described.class_names,
+        encoder=described.encoder,
+        **{name: tensors[name] for name in PARAMETER_NAMES},
+    )
+    if model.extractor_version != described.extractor_version:
+        raise input_error(
+            folder / MODEL_NAME, "extractor_version", model.extractor_version, described.extractor_version, _ADVICE
+        )
+    return model, described
+
+
+def _description(path: Path) -> _Description:
+    check_is_file(path)
+    with reading(path, "description of a memory layer"), path.open("rb") as file:
+        text = file.read(_MODEL_BYTES)
+    try:
+        return _Description.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "content"
+        raise InvalidInputError(
+            f"{path}: {where}: expected the description of a memory layer, got: {first['msg']}; {_ADVICE}"
+        ) from error
+
+
+def _content(path: Path, sha256: str) -> bytes:
+    check_is_file(path)
+    with reading(path, "file of a memory layer"):
+        content = path.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise InvalidInputError(
+            f"{path}: expected the content that {MODEL_NAME} names, SHA-256 {sha256[:16]}..., got {found[:16]}...; "
+            f"the file was changed: {_ADVICE}"
+        )
+    return content
+
+
+def _packed(model: MemoryModel) -> bytes:
+    """The parameters as a safetensors file."""
+    return save({name: np.ascontiguousarray(getattr(model, name)) for name in PARAMETER_NAMES})

@@ -1,0 +1,232 @@
+"""What a stored memory layer says of a document: exemplar vectors, logits, and what each token contributes.
+
+Sources: as `layer` and `losses`, which compute the same in torch for mini-batches. Here each document is computed
+alone, in float64, and rounded to float32 at the end, so that it has the same bits whatever else is computed with it: an
+exemplar that is extracted again equals the one that is stored.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from venn_admit.core.types import BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.errors import InvalidInputError
+from venn_admit.layer.contributions import Contributions
+from venn_admit.layer.model import MemoryModel
+from venn_admit.layer.settings import MemoryForm
+from venn_admit.layer.states.index import Kind
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenContributions:
+    """How the logits of a document come about, by token.
+
+    Attributes:
+        tokens: T texts, or none if they are unknown.
+        contributions: (T, C) float64. With the intercept they add up to the logits: contributions.sum(0) + intercept.
+        intercept: (C,) float64, the part of the logits that belongs to no token.
+        scores: (T, C) float64, the local score of each class at each token: v plus the part of V p that sits there,
+            less the same for the background class if there is one.
+        detected: (T, C) bool, whether the token is evidence for the class: its score exceeds 0; never the background.
+        representative: The token that stands for the document: the first with the largest score of the predicted class.
+        logits: (C,) float64, f.
+        predicted: argmax f; ties go to the lower class.
+    """
+
+    tokens: tuple[str, ...]
+    contributions: FloatArray
+    intercept: FloatArray
+    scores: FloatArray
+    detected: BoolArray
+    representative: int
+    logits: FloatArray
+    predicted: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exemplars:
+    """Exemplars of one document: its n tokens, or the document itself with n = 1.
+
+    Attributes:
+        vectors: (n, D) float32, r.
+        logits: (n, C) float32, f.
+    """
+
+    vectors: Float32Array
+    logits: Float32Array
+
+
+def exemplars_of(model: MemoryModel, states: npt.NDArray[np.floating], level: Kind | None = None) -> Exemplars:
+    """Return the exemplars of a document.
+
+    r is g_t for a token: its filter applications, before ReLU (Schmaltz 2021). For a document it is the maximum of ReLU
+    of these over the tokens, followed by g of the representative token if the settings say so. The logits of a token of
+    a layer for documents are its local scores, as in the source's network for grammar.
+
+    Args:
+        model: The layer.
+        states: (T, H), of its tokens, finite.
+        level: What an exemplar is; None: what it is for the layer. A layer for documents has tokens, too.
+
+    Raises:
+        InvalidInputError: The states have another width than the model's, or a layer for tokens was asked for
+            documents.
+    """
+    level = level_of(model, level)
+    applications = _applications(model, states)  # (T, M)
+    if model.settings.form is MemoryForm.LINEAR:
+        return _rounded(applications, applications @ model.exact[1] + model.head_bias)
+    parts = _decompose(model, applications)
+    if level == "token":
+        return _rounded(applications, parts.scores)
+    return _document_exemplar(model, applications, parts)
+
+
+def level_of(model: MemoryModel, level: Kind | None) -> Kind:
+    """Return what an exemplar is.
+
+    Args:
+        model: The layer.
+        level: What was asked for; None: what it is for the layer.
+
+    Raises:
+        InvalidInputError: The exemplars of the layer are tokens, and documents were asked for.
+    """
+    own = model.settings.form.kind
+    if level == "document" and own == "token":
+        raise InvalidInputError(
+            f"level: expected token, because the exemplars of a memory layer of form {model.settings.form} are tokens, "
+            "got document; train a memory layer for documents"
+        )
+    return level or own
+
+
+def exemplar_with_contributions(
+    model: MemoryModel, states: npt.NDArray[np.floating], tokens: Sequence[str] = ()
+) -> tuple[Exemplars, TokenContributions]:
+    """Return the exemplar of a document, and what each token contributes to its logits.
+
+    f = V p + v + max_t s_t (`losses.document_logits`). A filter belongs to the token where it is largest, so V p is a
+    sum over tokens; the largest local score of a class belongs to its token. What is left, 2 v, is the intercept.
+
+    Args:
+        model: A layer whose exemplars are documents.
+        states: (T, H), of the document's tokens, finite.
+        tokens: Their texts; none if they are unknown.
+
+    Raises:
+        InvalidInputError: The states have another width than the model's, or its exemplars are tokens.
+    """
+    require_documents(model)
+    applications = _applications(model, states)
+    parts = _decompose(model, applications)
+    return _document_exemplar(model, applications, parts), _contributions(model, parts, tokens)
+
+
+def contributions_to_margin(model: MemoryModel, found: TokenContributions) -> Contributions:
+    """Return what each token contributes to the margin of the predicted class over the runner-up.
+
+    Args:
+        model: The layer.
+        found: The contributions to the logits of a document.
+    """
+    ahead = found.predicted
+    behind = max((number for number in range(len(found.logits)) if number != ahead), key=found.logits.__getitem__)
+    return Contributions.of_tokens(
+        model.class_names[ahead],
+        model.class_names[behind],
+        float(found.intercept[ahead] - found.intercept[behind]),
+        found.contributions[:, ahead] - found.contributions[:, behind],
+        found.tokens,
+    )
+
+
+def require_documents(model: MemoryModel) -> None:
+    """Check that the exemplars of a layer are documents, whose logits its tokens carry.
+
+    Args:
+        model: The layer.
+
+    Raises:
+        InvalidInputError: They are tokens.
+    """
+    if model.settings.form is not MemoryForm.DOCUMENT:
+        raise InvalidInputError(
+            f"expected a memory layer whose exemplars are documents, got one of form {model.settings.form}; "
+            "the logits of a token are its own"
+        )
+
+
+def _document_exemplar(model: MemoryModel, applications: FloatArray, parts: "_Parts") -> Exemplars:
+    vector = parts.pooled
+    if model.settings.with_representative:
+        vector = np.concatenate([vector, applications[_representative(parts)]])
+    return _rounded(vector[np.newaxis], parts.logits[np.newaxis])
+
+
+def _contributions(model: MemoryModel, parts: "_Parts", tokens: Sequence[str]) -> TokenContributions:
+    by_token = parts.scores - model.head_bias  # (T, C)
+    contributions = by_token.copy()
+    classes = np.arange(len(model.head_bias))
+    contributions[parts.largest, classes] += by_token[parts.largest, classes]
+    scores = _scores(model, parts)
+    detected = scores > 0
+    if model.settings.background is not None:
+        detected[:, model.settings.background] = False
+    return TokenContributions(
+        tokens=tuple(tokens),
+        contributions=contributions,
+        intercept=2 * model.head_bias.astype(np.float64),
+        scores=scores,
+        detected=detected,
+        representative=_representative(parts),
+        logits=parts.logits,
+        predicted=int(parts.logits.argmax()),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """A document decomposed: p (M,), local scores (T, C), the token of each class's largest (C,), logits f (C,)."""
+
+    pooled: FloatArray
+    scores: FloatArray
+    largest: IntArray
+    logits: FloatArray
+
+
+def _applications(model: MemoryModel, states: npt.NDArray[np.floating]) -> FloatArray:
+    """The filter applications g, (T, M)."""
+    if states.ndim != 2 or states.shape[1] != model.width or not len(states):
+        raise InvalidInputError(
+            f"expected token states of shape (T >= 1, {model.width}), got {states.shape}; "
+            "use the encoder that the memory layer was trained with"
+        )
+    applications: FloatArray = states.astype(np.float64) @ model.exact[0] + model.filter_bias
+    return applications
+
+
+def _decompose(model: MemoryModel, applications: FloatArray) -> _Parts:
+    place = applications.argmax(axis=0)  # (M,), the first where several tokens share a maximum
+    pooled = np.maximum(applications[place, np.arange(len(place))], 0.0)
+    parts = pooled[:, np.newaxis] * model.exact[1]  # (M, C)
+    scores = np.tile(model.head_bias.astype(np.float64), (len(applications), 1))  # (T, C)
+    np.add.at(scores, place, parts)
+    largest = scores.argmax(axis=0)  # (C,)
+    total = parts.sum(axis=0) + model.head_bias
+    return _Parts(pooled, scores, largest, total + scores[largest, np.arange(len(largest))])
+
+
+def _scores(model: MemoryModel, parts: _Parts) -> FloatArray:
+    background = model.settings.background
+    return parts.scores if background is None else parts.scores - parts.scores[:, [background]]
+
+
+def _representative(parts: _Parts) -> int:
+    return int(parts.scores[:, parts.logits.argmax()].argmax())
+
+
+def _rounded(vectors: FloatArray, logits: FloatArray) -> Exemplars:
+    return Exemplars(vectors.astype(np.float32), logits.astype(np.float32))

@@ -1,0 +1,133 @@
+"""`index.json`: what a folder of shards holds, with the digest of every shard.
+
+The file appears when the last shard is written. Until then the same content is in `unfinished.json`, from which an
+interrupted writer goes on.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from venn_admit.errors import InvalidInputError
+from venn_admit.files.output.places import replacing, writing
+from venn_admit.files.records import check_is_file, reading
+
+INDEX_NAME = "index.json"
+UNFINISHED_NAME = "unfinished.json"
+
+Kind = Literal["document", "token"]
+"""What is labelled, and so what an exemplar will be: a whole document, or each of its tokens."""
+
+_INDEX_BYTES = 64 << 20
+_Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+_Count = Annotated[int, Field(ge=1, le=1 << 48)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class EncoderIdentity(_Record):
+    """The network that the states are of. States of encoders that are not equal must not be mixed.
+
+    Attributes:
+        name: What people call it.
+        digest: SHA-256 of its weights and tokenizer; empty for states that were computed elsewhere.
+        layers: The numbers of the layers whose states are concatenated, counted from 1; empty if unknown.
+        max_tokens: How many tokens of a text it reads; 0 if unknown.
+    """
+
+    name: str = Field(min_length=1, max_length=1000)
+    digest: str = ""
+    layers: tuple[int, ...] = Field(default=(), strict=False)
+    max_tokens: int = Field(default=0, ge=0)
+
+
+class ShardEntry(_Record):
+    """One shard: its file, SHA-256 and counts. cut: documents with tokens that the encoder could not read."""
+
+    file: str = Field(pattern=r"^shard-[0-9]{5,}\.safetensors$")
+    sha256: _Digest
+    documents: _Count
+    tokens: _Count
+    cut: int = Field(default=0, ge=0)
+
+
+class StatesIndex(_Record):
+    """The content of `index.json`.
+
+    Attributes:
+        format: Always `venn-admit states`.
+        version: Of the format.
+        kind: What is labelled.
+        width: H, the length of a state.
+        dtype: Of the states as they are stored.
+        class_names: The C names; a label is the position of one.
+        encoder: The network that the states are of.
+        source: A digest of what the states were computed from; empty if unknown.
+        shards: In the order of the documents.
+    """
+
+    format: Literal["venn-admit states"] = "venn-admit states"
+    version: Literal[1] = 1
+    kind: Kind
+    width: int = Field(ge=1, le=1 << 20)
+    dtype: Literal["float16", "float32"]
+    class_names: tuple[str, ...] = Field(min_length=1, strict=False)
+    encoder: EncoderIdentity
+    source: str = ""
+    documents: int = Field(default=0, ge=0)
+    tokens: int = Field(default=0, ge=0)
+    shards: tuple[ShardEntry, ...] = Field(default=(), strict=False)
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        for name in ("documents", "tokens"):
+            counted = sum(getattr(shard, name) for shard in self.shards)
+            if counted != getattr(self, name):
+                raise ValueError(f"{name}: it names {getattr(self, name):,}, its shards {counted:,}")
+        if len({shard.file for shard in self.shards}) < len(self.shards):
+            raise ValueError("shards: a file is named twice")
+        return self
+
+
+def read_index(path: Path) -> StatesIndex:
+    """Read and check an index.
+
+    Args:
+        path: `index.json` or `unfinished.json` of a folder.
+
+    Raises:
+        InvalidInputError: The file is missing or not as it must be.
+    """
+    check_is_file(path)
+    with reading(path, "index of shards"), path.open("rb") as file:
+        text = file.read(_INDEX_BYTES + 1)
+    if len(text) > _INDEX_BYTES:
+        raise InvalidInputError(
+            f"{path}: expected at most {_INDEX_BYTES:,} bytes, got more; write fewer documents to a folder"
+        )
+    try:
+        return StatesIndex.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "content"
+        raise InvalidInputError(
+            f"{path}: {where}: expected the index of a folder of states, got: {first['msg']}; "
+            "write the states again, or copy the folder again"
+        ) from error
+
+
+def write_index(path: Path, index: StatesIndex) -> None:
+    """Write an index, atomically.
+
+    Args:
+        path: Where to.
+        index: What to write.
+
+    Raises:
+        InvalidInputError: The path cannot be written.
+    """
+    with replacing(path) as file, writing(path):
+        file.write(index.model_dump_json(indent=2).encode() + b"\n")

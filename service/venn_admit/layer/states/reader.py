@@ -1,0 +1,130 @@
+"""Reading a folder of shards: documents in any order, each from a file that is mapped into memory."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from venn_admit.core.types import IntArray
+from venn_admit.errors import InvalidInputError
+from venn_admit.files.records import input_error
+from venn_admit.layer.states.document import StateDocument
+from venn_admit.layer.states.index import (
+    INDEX_NAME,
+    UNFINISHED_NAME,
+    EncoderIdentity,
+    Kind,
+    StatesIndex,
+    read_index,
+)
+from venn_admit.layer.states.shard import Shard
+
+
+class StateShards:
+    """The documents of a folder of shards, in n = `document_count` rows.
+
+    Memory: some tens of bytes a document, and the document that is read; the states stay in the files.
+
+    Attributes:
+        folder: The folder.
+        index: What `index.json` says.
+        lengths: (n,) int64, T >= 1 of each document.
+        labels: (n,) int64, of each document, -1 if unknown and where tokens are labelled.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Open a folder, and check that its shards are those that were written, by reading all of them once.
+
+        Args:
+            folder: As `ShardWriter` filled it.
+
+        Raises:
+            InvalidInputError: The folder is not complete, or a file is not as it must be.
+        """
+        self.folder = folder
+        if not (folder / INDEX_NAME).exists() and (folder / UNFINISHED_NAME).exists():
+            raise InvalidInputError(
+                f"{folder}: expected a complete folder of states, got one whose writing was interrupted; "
+                "run what wrote it again, which goes on from there"
+            )
+        self.index: StatesIndex = read_index(folder / INDEX_NAME)
+        self._shards = [Shard(folder / entry.file, entry, self.index) for entry in self.index.shards]
+        if not self._shards:
+            raise input_error(folder / INDEX_NAME, "shards", "at least one", 0)
+        self._first_rows = np.cumsum([0] + [entry.documents for entry in self.index.shards])
+        self.lengths: IntArray = np.concatenate([np.diff(shard.offsets) for shard in self._shards])
+        self.labels: IntArray = np.concatenate([shard.labels for shard in self._shards])
+
+    @property
+    def kind(self) -> Kind:
+        """What is labelled: documents or tokens."""
+        return self.index.kind
+
+    @property
+    def width(self) -> int:
+        """H, the length of a state."""
+        return self.index.width
+
+    @property
+    def document_count(self) -> int:
+        """The number of documents, n."""
+        return self.index.documents
+
+    @property
+    def token_count(self) -> int:
+        """The number of tokens of all documents."""
+        return self.index.tokens
+
+    @property
+    def cut_count(self) -> int:
+        """The number of documents with more tokens than the encoder reads."""
+        return sum(entry.cut for entry in self.index.shards)
+
+    @property
+    def encoder(self) -> EncoderIdentity:
+        """The network that the states are of."""
+        return self.index.encoder
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The C names of the classes."""
+        return self.index.class_names
+
+    @cached_property
+    def external_ids(self) -> list[str]:
+        """The n ids, in order. InvalidInputError if one occurs twice."""
+        ids = [external_id for shard in self._shards for external_id in shard.external_ids()]
+        if len(set(ids)) < len(ids):
+            raise input_error(self.folder, "ids", "every id once", "one twice", "write the states again")
+        return ids
+
+    def documents(self, order: IntArray | None = None) -> Iterator[StateDocument]:
+        """Yield documents.
+
+        Args:
+            order: (m,) int64, rows in [0, n), in the order in which they are wanted, and as often; None: all in order.
+
+        Raises:
+            InvalidInputError: A document is not as it must be; the message names file and place.
+        """
+        for shard, row in self._places(np.arange(self.document_count) if order is None else order):
+            yield shard.document(row)
+
+    def attributes(self, order: IntArray) -> Iterator[dict[str, object]]:
+        """Yield the attributes of documents, whose states are not read.
+
+        Args:
+            order: As for `documents`.
+
+        Raises:
+            InvalidInputError: A record is damaged; the message names file and place.
+        """
+        for shard, row in self._places(order):
+            yield shard.attributes(row)
+
+    def _places(self, rows: IntArray) -> Iterator[tuple[Shard, int]]:
+        """The shard of each row, and the position in it."""
+        shard_numbers = np.searchsorted(self._first_rows, rows, side="right") - 1
+        for row, number in zip(rows.tolist(), shard_numbers.tolist(), strict=True):
+            yield self._shards[number], row - int(self._first_rows[number])

@@ -1,0 +1,233 @@
+"""A file of texts: what it holds as a whole, and its documents one at a time."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.names import check_text
+from venn_admit.errors import InvalidInputError
+from venn_admit.files.records import check_id, input_error, plain_attributes
+from venn_admit.layer.states.document import TOKENS_CUT
+from venn_admit.layer.states.index import Kind
+from venn_admit.layer.texts.conll import CONLL_ENDINGS, read_conll
+from venn_admit.layer.texts.document import RawDocument, TextDocument
+from venn_admit.layer.texts.labels import ClassLabels, label_text
+from venn_admit.layer.texts.tables import TABLE_ENDINGS, read_rows
+
+ATTRIBUTE_CHARACTERS = 10_000
+"""How much of a text is kept as an attribute; the encoder reads all that it can."""
+
+_ID_COLUMNS = ("external_id", "id")
+_SHOWN_PLACES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumns:
+    """The names of the columns of a table. id: None for `external_id` or `id`, if there is one."""
+
+    text: str = "text"
+    label: str = "label"
+    id: str | None = None
+
+
+DEFAULT_COLUMNS = TextColumns()
+
+
+@dataclass(frozen=True, slots=True)
+class TextSummary:
+    """What a file of texts holds.
+
+    Attributes:
+        documents: Their number.
+        labels: How often each label occurs, of documents or of words.
+        unlabelled: Documents, or words, without label.
+        repeated: Documents whose text, or words, another document before them has.
+        left_out: Documents that are none of these, because their text is one of `TextFile.without`.
+        digest: SHA-256 of all that is read, which is the same for files of other formats with the same content.
+        text_digests: Of each text that occurs, of 16 bytes; of labelled words, one with their sentences, one without.
+    """
+
+    documents: int
+    labels: Counter[str]
+    unlabelled: int
+    repeated: int
+    left_out: int
+    digest: str
+    text_digests: frozenset[bytes] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A file of texts: a table (.csv, .jsonl, .parquet) of documents, or labelled words in the columns of CoNLL.
+
+    Attributes:
+        path: The file.
+        kind: What is labelled: documents, of a table, or the tokens of a CoNLL file.
+        columns: The names of the table's columns.
+        without: Digests of texts that are left out, as `TextSummary` has them.
+        memory_budget: Bytes that reading may take.
+    """
+
+    path: Path
+    kind: Kind = "document"
+    columns: TextColumns = DEFAULT_COLUMNS
+    without: frozenset[bytes] = frozenset()
+    memory_budget: int = DEFAULT_MEMORY_BUDGET
+
+    def summary(self) -> TextSummary:
+        """Read the whole file once, and check all of it except that labels are known.
+
+        Raises:
+            InvalidInputError: The file is not as it must be; the message names the row or line, what was expected and
+                what came.
+        """
+        labels: Counter[str] = Counter()
+        digest = hashlib.sha256()
+        ids: dict[str, str] = {}
+        digests: set[bytes] = set()
+        unlabelled = repeated = left_out = 0
+        for external_id, raw in self._checked():
+            text_digest = _text_digest(raw)
+            if self._is_left_out(raw):
+                left_out += 1
+                continue
+            if external_id in ids:
+                places = f"{ids[external_id]} and {raw.place}, id"
+                raise input_error(self.path, places, "every id once", f"{external_id!a} twice")
+            ids[external_id] = raw.place
+            labels.update(label for label in raw.labels if label is not None)
+            unlabelled += raw.labels.count(None)
+            repeated += text_digest in digests
+            digests.update((text_digest, _plain_digest(raw)))
+            digest.update(repr((external_id, raw.text, raw.labels, raw.sentences, raw.attributes)).encode())
+        if not ids:
+            raise input_error(self.path, "texts", "at least one", f"{left_out:,} that are left out")
+        return TextSummary(len(ids), labels, unlabelled, repeated, left_out, digest.hexdigest(), frozenset(digests))
+
+    def external_ids(self) -> list[str]:
+        """Return the ids of the documents, in the order of the file.
+
+        Raises:
+            InvalidInputError: As for `summary`.
+        """
+        return [external_id for external_id, raw in self._checked() if not self._is_left_out(raw)]
+
+    def documents(self, class_names: Sequence[str]) -> Iterator[TextDocument]:
+        """Yield the documents, in the order of the file.
+
+        Args:
+            class_names: The C names of the classes.
+
+        Raises:
+            InvalidInputError: As for `summary`, and for a label that names no class.
+        """
+        classes = ClassLabels(class_names)
+        for external_id, raw in self._checked():
+            if self._is_left_out(raw):
+                continue
+            try:
+                numbers = np.array([classes.number(label) for label in raw.labels], np.int64)
+            except ValueError as error:
+                raise input_error(self.path, f"{raw.place}, label", *error.args) from None
+            words = self.kind == "token"
+            yield TextDocument(
+                external_id=external_id,
+                text=raw.text,
+                label=-1 if words else int(numbers[0]),
+                sentences=raw.sentences,
+                word_labels=numbers if words else None,
+                attributes={"text": raw.text[:ATTRIBUTE_CHARACTERS]} | raw.attributes,
+            )
+
+    def _is_left_out(self, raw: RawDocument) -> bool:
+        return not self.without.isdisjoint((_text_digest(raw), _plain_digest(raw)))
+
+    def _checked(self) -> Iterator[tuple[str, RawDocument]]:
+        """The documents, each with its id. InvalidInputError, at the end, if some are blank."""
+        seen: Counter[str] = Counter()
+        blank: list[str] = []
+        for raw in self._raw():
+            if not raw.text.strip():
+                blank.append(raw.place)
+                continue
+            try:
+                check_text(raw.text)
+            except ValueError as error:
+                raise input_error(self.path, f"{raw.place}, text", *error.args) from None
+            if raw.external_id is not None:
+                yield check_id(self.path, f"{raw.place}, id", raw.external_id), raw
+                continue
+            content = _text_digest(raw).hex()
+            seen[content] += 1
+            count = seen[content]
+            yield f"text:{content}" + (f":{count}" if count > 1 else ""), raw
+        if blank:
+            places = ", ".join(blank[:_SHOWN_PLACES]) + ", ..." * (len(blank) > _SHOWN_PLACES)
+            said = f"{len(blank):,} blank ones"
+            raise input_error(self.path, f"texts ({places})", "no blank one", said, "leave these rows out")
+
+    def _raw(self) -> Iterator[RawDocument]:
+        ending = self.path.suffix.lower()
+        allowed = CONLL_ENDINGS if self.kind == "token" else TABLE_ENDINGS
+        if ending not in allowed:
+            what = "labelled words in columns" if self.kind == "token" else "texts"
+            raise InvalidInputError(
+                f"{self.path}: expected a file of {what}, with a name ending in {', '.join(allowed)}, got "
+                + (repr(ending) if ending else "no ending")
+                + "; convert the file, or choose another task"
+            )
+        if self.kind == "token":
+            yield from read_conll(self.path)
+            return
+        for place, row in read_rows(self.path, self.memory_budget):
+            yield self._document(place, row)
+
+    def _document(self, place: str, row: dict[str, Any]) -> RawDocument:
+        names = self.columns
+        if names.text not in row:
+            advice = f"name the column of texts; these are the columns: {', '.join(map(ascii, list(row)[:20]))}"
+            raise input_error(self.path, place, f"a column {names.text!a}", "none", advice)
+        text = row.pop(names.text)
+        if text is not None and not isinstance(text, str):
+            raise input_error(self.path, f"{place}, {names.text}", "text", f"a {type(text).__name__}")
+        try:
+            label = label_text(row.pop(names.label, None))
+        except ValueError as error:
+            raise input_error(self.path, f"{place}, {names.label}", *error.args) from None
+        if "text" in row:
+            advice = "the text is kept under this name: rename the other column"
+            raise input_error(self.path, place, "one column of texts", f"{names.text!a} and 'text'", advice)
+        if TOKENS_CUT in row:
+            what = "tells how many tokens of a text are not read"
+            raise input_error(self.path, place, f"no column {TOKENS_CUT!a}", "one", f"it {what}: rename the column")
+        external_id = self._take_id(place, row)
+        attributes = plain_attributes(self.path, int(place.removeprefix("row ")), row)
+        return RawDocument(place, external_id, text or "", (label,), (), attributes)
+
+    def _take_id(self, place: str, row: dict[str, Any]) -> str | None:
+        named = self.columns.id
+        if named is not None and named not in row:
+            raise input_error(self.path, place, f"a column {named!a}", "none", "name the column of ids")
+        column = named or next((name for name in _ID_COLUMNS if name in row), None)
+        if column is None:
+            return None
+        value = row.pop(column)
+        if value is None or isinstance(value, bool) or not isinstance(value, str | int):
+            got = "nothing" if value is None else f"a {type(value).__name__}"
+            raise input_error(self.path, f"{place}, {column}", "text or an integer", got, "give every row an id")
+        return str(value)
+
+
+def _plain_digest(raw: RawDocument) -> bytes:
+    """Of the text alone, which labelled words have in common with a table."""
+    return hashlib.sha256(repr(raw.text).encode()).digest()[:16]
+
+
+def _text_digest(raw: RawDocument) -> bytes:
+    return hashlib.sha256(repr(raw.sentences or raw.text).encode()).digest()[:16]

@@ -1,0 +1,309 @@
+"""Training a memory layer on token states: Adam, mini-batches by length, early stopping, and going on after a stop.
+
+Sources: Schmaltz (2021) and the appendix of Schmaltz & Rasooly (2022) for the losses. Settled here: one training with
+both losses, where the source trains by the cross-entropy first and by the min-max loss afterwards; Adam; the epoch with
+the lowest loss on a dev split that is cut from the training data by a hash of the document's text.
+
+The states are read from their shards as they are needed. A training that was stopped, killed even, goes on after its
+last complete epoch, and ends with the same bits as one that was not.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from venn_admit.core.types import IntArray
+from venn_admit.errors import ConflictError, InvalidInputError
+from venn_admit.files.budget import too_large
+from venn_admit.files.output.locks import locked
+from venn_admit.files.output.places import remove_partials, writing
+from venn_admit.layer.batches import MiniBatch, epoch_batches, read_batches, split_dev
+from venn_admit.layer.checkpoint import CHECKPOINT_NAME, TrainingState, restore_checkpoint, save_checkpoint
+from venn_admit.layer.layer import MemoryLayer
+from venn_admit.layer.model import (
+    MODEL_NAME,
+    PARAMETER_NAMES,
+    MemoryEpoch,
+    MemoryModel,
+    load_training,
+    save_model,
+)
+from venn_admit.layer.objective import LossTally, Objective
+from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.states.reader import StateShards
+
+_LOCK_NAME = "training.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingProgress:
+    """How far a training is.
+
+    Attributes:
+        epoch: The epoch under way, from 1.
+        max_epochs: The last epoch that there can be.
+        tokens: Tokens that this epoch has read, of the dev split too.
+        total_tokens: Tokens that an epoch reads.
+        finished: The line of the log for this epoch, once it is complete.
+    """
+
+    epoch: int
+    max_epochs: int
+    tokens: int
+    total_tokens: int
+    finished: MemoryEpoch | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trained:
+    """A finished training.
+
+    Attributes:
+        model: With the parameters of the best epoch.
+        log: One line for each epoch.
+        best_epoch: The earliest epoch with the lowest loss on the dev split.
+    """
+
+    model: MemoryModel
+    log: tuple[MemoryEpoch, ...]
+    best_epoch: int
+
+
+def train(
+    shards: StateShards,
+    settings: MemorySettings,
+    out: Path,
+    *,
+    progress: Callable[[TrainingProgress], None],
+    memory_budget: int,
+    threads: int = 1,
+) -> Trained:
+    """Train a memory layer and write it to a folder; go on with an unfinished training of the same settings and data.
+
+    If the folder holds this training and it is finished, the folder is read. The result does not depend on the memory
+    budget, and is the same bit for bit on one thread. One process at a time trains in a folder; the lock of one that
+    was killed is dropped with it.
+
+    Args:
+        shards: Labelled token states; documents without a label, and tokens without one, are left out.
+        settings: Of the layer.
+        out: The folder of the model, made if it is missing.
+        progress: Called after every mini-batch, and after every epoch.
+        memory_budget: Bytes that training may take.
+        threads: Of torch.
+
+    Raises:
+        InvalidInputError: The settings do not fit the data, a document is too long for the memory budget, or the folder
+            holds another model or training.
+        ConflictError: Another process trains in the folder.
+        NotReadyError: There are too few labelled documents, or labels of fewer than two classes.
+    """
+    settings.check_classes(len(shards.class_names))
+    if shards.kind != settings.form.kind:
+        raise InvalidInputError(
+            f"{shards.folder}: expected labels of each {settings.form.kind} for form {settings.form}, "
+            f"got labels of each {shards.kind}; choose another form or task"
+        )
+    training = _training_digest(shards, settings)
+    if (out / MODEL_NAME).exists() and not (out / CHECKPOINT_NAME).exists():
+        return _finished(out, training)
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+    with locked(out / _LOCK_NAME, lambda: _refuse(out)):
+        if (out / MODEL_NAME).exists():  # killed before its last step, or finished by another process in between
+            finished = _finished(out, training)
+            _remove_checkpoint(out)
+            return finished
+        _check_memory(shards, settings, memory_budget)
+        return _trained(shards, settings, out, training, progress, threads)
+
+
+def _trained(
+    shards: StateShards,
+    settings: MemorySettings,
+    out: Path,
+    training: str,
+    progress: Callable[[TrainingProgress], None],
+    threads: int,
+) -> Trained:
+    """Train, from the start or after the last complete epoch, and write the model; the folder's lock is held."""
+    remove_partials(out)
+    with torch_threads(threads):
+        run = _Run(shards, settings, progress)
+        state = run.start()
+        unfinished = _unfinished_digest(training)
+        restore_checkpoint(out, unfinished, state)
+        while not run.is_over(state):
+            run.epoch(state)
+            save_checkpoint(out, unfinished, state)
+    model = MemoryModel(
+        settings=settings,
+        class_names=shards.class_names,
+        encoder=shards.encoder,
+        **{name: state.best[name].numpy() for name in PARAMETER_NAMES},
+    )
+    save_model(out, model, training=training, best_epoch=state.best_epoch, log=state.log)
+    _remove_checkpoint(out)
+    return Trained(model, tuple(state.log), state.best_epoch)
+
+
+def _remove_checkpoint(out: Path) -> None:
+    with writing(out), suppress(FileNotFoundError):
+        (out / CHECKPOINT_NAME).unlink()
+
+
+class _Run:
+    """The epochs of one training."""
+
+    def __init__(
+        self, shards: StateShards, settings: MemorySettings, progress: Callable[[TrainingProgress], None]
+    ) -> None:
+        self._shards, self._settings, self._progress = shards, settings, progress
+        is_document = settings.form is MemoryForm.DOCUMENT
+        labelled = np.flatnonzero(shards.labels >= 0) if is_document else np.arange(shards.document_count)
+        self._train_rows, self._dev_rows = split_dev(shards, labelled, dev_share=settings.dev_share, seed=settings.seed)
+        self._objective = Objective(settings, self._label_counts())
+        self._total_tokens = int(shards.lengths[labelled].sum())
+        self._tokens = 0
+
+    def start(self) -> TrainingState:
+        layer = MemoryLayer(
+            self._shards.width, self._settings.filters, len(self._shards.class_names), seed=self._settings.seed
+        )
+        optimizer = torch.optim.Adam(layer.parameters(), lr=self._settings.learning_rate)
+        return TrainingState(layer, optimizer, best={}, log=[], best_epoch=0)
+
+    def is_over(self, state: TrainingState) -> bool:
+        epochs = len(state.log)
+        return epochs == self._settings.max_epochs or epochs - state.best_epoch == self._settings.patience
+
+    def epoch(self, state: TrainingState) -> None:
+        """Train for an epoch, and look at the dev split. What is random in it follows from the seed and its number."""
+        epoch, self._tokens = len(state.log) + 1, 0
+        generator = np.random.default_rng([self._settings.seed % 2**64, epoch])
+        batch_tokens = self._settings.batch_tokens
+        lengths = self._shards.lengths
+        tally = LossTally(len(self._shards.class_names))
+        parts = epoch_batches(lengths, self._train_rows, batch_tokens=batch_tokens, generator=generator)
+        for batch in self._read(epoch, parts):
+            loss = self._loss(state.layer, batch, tally)
+            if loss is not None:
+                state.optimizer.zero_grad()
+                torch.autograd.backward(loss)
+                state.optimizer.step()
+        dev_tally = LossTally(len(self._shards.class_names))
+        parts = epoch_batches(lengths, self._dev_rows, batch_tokens=batch_tokens, generator=None)
+        with torch.no_grad():
+            for batch in self._read(epoch, parts):
+                self._loss(state.layer, batch, dev_tally)
+        self._conclude(state, epoch, tally, dev_tally)
+
+    def _conclude(self, state: TrainingState, epoch: int, tally: LossTally, dev_tally: LossTally) -> None:
+        dev_loss = dev_tally.mean_loss()
+        if not np.isfinite(dev_loss):
+            raise InvalidInputError(
+                f"expected a finite loss on the dev split in epoch {epoch}, got {dev_loss}; "
+                "choose a smaller learning rate"
+            )
+        state.log.append(
+            MemoryEpoch(epoch, tally.mean_loss(), dev_loss, dev_tally.accuracy(), dev_tally.macro_f_half())
+        )
+        if state.best_epoch == 0 or dev_loss < state.log[state.best_epoch - 1].dev_loss:
+            state.best_epoch = epoch
+            state.best = {name: getattr(state.layer, name).detach().clone() for name in PARAMETER_NAMES}
+        self._report(epoch, state.log[-1])
+
+    def _read(self, epoch: int, parts: list[IntArray]) -> Iterator[MiniBatch]:
+        for batch in read_batches(self._shards, parts):
+            yield batch
+            self._tokens += len(batch.states)
+            self._report(epoch, None)
+
+    def _report(self, epoch: int, finished: MemoryEpoch | None) -> None:
+        self._progress(TrainingProgress(epoch, self._settings.max_epochs, self._tokens, self._total_tokens, finished))
+
+    def _loss(self, layer: MemoryLayer, batch: MiniBatch, tally: LossTally) -> torch.Tensor | None:
+        return self._objective.loss(layer, torch.from_numpy(batch.states), batch.lengths, batch.labels, tally)
+
+    def _label_counts(self) -> IntArray:
+        """How often each class occurs in what is trained on, (C,) int64."""
+        class_count = len(self._shards.class_names)
+        if self._settings.form is MemoryForm.DOCUMENT:
+            return np.bincount(self._shards.labels[self._train_rows], minlength=class_count)
+        counts = np.zeros(class_count, np.int64)
+        for document in self._shards.documents(self._train_rows):
+            assert document.token_labels is not None, "the tokens are labelled"
+            counts += np.bincount(document.token_labels[document.token_labels >= 0], minlength=class_count)
+        return counts
+
+
+def _training_digest(shards: StateShards, settings: MemorySettings) -> str:
+    """A digest of what decides a training's result: the settings, and the data by the digests of their shards."""
+    described = {"settings": settings.as_json(), "states": shards.index.model_dump(mode="json")}
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+
+
+def _unfinished_digest(training: str) -> str:
+    """The digest of an unfinished training, which cannot go on with another dev split than the one that it began with.
+
+    A finished training does not need its dev split any more, so that how that is cut is not part of its own digest.
+    """
+    return hashlib.sha256(f"{training}, dev split by text".encode()).hexdigest()
+
+
+def _refuse(out: Path) -> None:
+    raise ConflictError(
+        f"{out}: expected a folder that no other process trains in, got one that another trains in now; wait until "
+        "that one has ended, or choose another folder"
+    )
+
+
+def _finished(out: Path, training: str) -> Trained:
+    model, found, best_epoch, log = load_training(out)
+    if found != training:
+        raise InvalidInputError(
+            f"{out}: expected an empty folder for the memory layer, got one of other settings or data; "
+            "choose another folder"
+        )
+    return Trained(model, log, best_epoch)
+
+
+def _check_memory(shards: StateShards, settings: MemorySettings, memory_budget: int) -> None:
+    """Raise InvalidInputError if a mini-batch, with what torch keeps for its gradients, exceeds the memory budget."""
+    lengths, classes = shards.lengths, len(shards.class_names)
+    parts = epoch_batches(lengths, np.arange(len(lengths)), batch_tokens=settings.batch_tokens, generator=None)
+    documents = max(map(len, parts))
+    tokens = max(settings.batch_tokens, int(lengths.max()))
+    token_floats = 2 * shards.width + 4 * settings.filters + 4 * classes
+    document_floats = 3 * settings.filters * classes
+    parameters = settings.filters * (shards.width + classes)
+    needed = 4 * (tokens * token_floats + documents * document_floats + 8 * parameters)
+    if needed > memory_budget:
+        raise too_large(
+            shards.folder,
+            "a mini-batch",
+            memory_budget,
+            needed,
+            "use smaller mini-batches, fewer filters or shorter texts",
+        )
+
+
+@contextmanager
+def torch_threads(threads: int) -> Iterator[None]:
+    """Use so many threads of torch within the context.
+
+    Args:
+        threads: >= 1.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,174 @@
+"""What a report on a calibration advises: first about errors, then about rejections, then about upkeep."""
+
+from collections.abc import Iterable, Iterator
+
+from venn_admit.core.monitoring.traffic import Accuracy, Comparison, Traffic
+from venn_admit.core.types import Reason
+from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.sections import Finding
+from venn_admit.report.calibration.steps import NextSteps
+from venn_admit.report.evaluation.wording import share_text
+
+ENOUGH_REJECTED = 10
+"""From this many points on, it is a finding if all of them are rejected; with fewer, it may happen by chance."""
+HARDLY_ANY = 0.05
+"""It is a finding if less than this share of recent traffic is admitted, but at least twice as much of vp would be."""
+
+
+def advice(report: CalibrationReport, steps: NextSteps) -> list[str]:
+    """Return what to do next, a paragraph each, the most important first; nothing if all is as it should be.
+
+    Args:
+        report: The report.
+        steps: How users of the shell that shows it take the steps that are advised.
+    """
+    if not report.snapshot.is_current:
+        return [f"This calibration has been replaced: `{steps.report(report.classifier)}` shows the current one."]
+    findings = [*_errors(report, steps), *_rejections(report, steps), *_unlike(report)]
+    return [*_with_sample(findings, _label_sample(report, steps)), *_upkeep(report, steps)]
+
+
+def _with_sample(findings: Iterable[Finding], how: str) -> Iterator[str]:
+    """How to label a sample is said once, behind the first finding that needs one."""
+    is_said = False
+    for found in findings:
+        remedy = "" if not found.needs_sample else "; recalibrate with that sample." if is_said else f": {how}"
+        is_said = is_said or found.needs_sample
+        yield f"{found.text}{remedy}"
+
+
+def _errors(report: CalibrationReport, steps: NextSteps) -> Iterator[Finding]:
+    """Labels show that admitted predictions are wrong too often."""
+    if report.watch.said is not None and report.watch.said.harmful:
+        yield Finding(
+            "The monitor has raised an alarm, which does not depend on how often one looks: "
+            f"`{steps.monitor(report.classifier)}` says what is wrong. Do not act on what is admitted before you have "
+            "recalibrated with labels of recent traffic, or know why.",
+            needs_sample=False,
+        )
+    target = 1 - float(report.snapshot.alpha)
+    below = [found for found in report.traffic.accuracy if found.is_below(target)] if report.traffic else []
+    if below:
+        shares = "; ".join(f"{_whose(report, found)}, {accuracy_text(found)}" for found in below)
+        yield Finding(
+            f"Admitted predictions are wrong too often: a share of at least 1 - alpha = {target:g} should be right, "
+            f"but the known labels show less: {shares}. Do not act on them before you have recalibrated",
+            needs_sample=True,
+        )
+
+
+def _rejections(report: CalibrationReport, steps: NextSteps) -> Iterator[Finding]:
+    """All or nearly all points of the calibration data or of recent traffic are rejected."""
+    found = list(report.part.rejections(report, steps))
+    if found:
+        yield from found
+    elif report.traffic is not None and _nearly_all_rejected(report.traffic):
+        yield Finding(
+            f"{_how_many_rejected(report.traffic)} points of recent traffic that this calibration decided on were "
+            f"rejected, most of them as '{_main_reason(report.traffic)}', though {_admitted_of_reference(report)}",
+            needs_sample=True,
+        )
+
+
+def _admitted_of_reference(report: CalibrationReport) -> str:
+    plain, weighted = share_text(report.part.admitted_of_reference / report.reference_count), report.part.weighted
+    if weighted is None:
+        return f"{plain} of {report.part.reference} would be admitted"
+    by_weights = share_text(weighted.share)
+    return f"{by_weights} of {report.part.reference} would be admitted with weights and {plain} by plain probabilities"
+
+
+def _unlike(report: CalibrationReport) -> Iterator[Finding]:
+    comparison = report.traffic.comparison if report.traffic else None
+    if comparison is not None and comparison.is_unlike:
+        yield Finding(
+            f"Recent traffic is unlike {comparison.reference}: {'; '.join(_differences(comparison))}. Nothing is "
+            "promised for traffic that is unlike the calibration data",
+            needs_sample=True,
+        )
+
+
+def _differences(comparison: Comparison) -> Iterator[str]:
+    """The differences that are large enough to act on."""
+    for name, shift in comparison.shifts.items():
+        if shift.is_large:
+            statistic, least = share_text(shift.test.statistic), share_text(shift.test.least)
+            yield f"the distributions of {name} differ by {statistic} (at least {least} if chance is allowed for)"
+    for name, pair in comparison.shares.items():
+        if pair.is_lost:
+            of_reference = share_text(pair.calibrated.share)
+            yield (f"{share_text(pair.recent.share)} of it {_HAPPENS[name]}, of {comparison.reference} {of_reference}")
+
+
+_HAPPENS = {"usable": "lie in usable bands", "admitted": "would be admitted by plain probabilities"}
+
+
+def _upkeep(report: CalibrationReport, steps: NextSteps) -> Iterator[str]:
+    """Labels and parameters that are newer than the calibration, and discrepancies that have grown."""
+    name = report.classifier
+    again = f"`{report.part.again(report, steps)}`"
+    if report.changes.total:
+        yield f"{report.changes.total:,} labelled points arrived, changed or left: {again} uses them."
+    if report.agreement is None:
+        return
+    if not report.snapshot.parameters_are_current:
+        yield f"Newer KNN parameters are in use than this calibration's: {again} calibrates with them."
+    elif report.agreement.grown(report.agreement.held_out):
+        yield (
+            "KNN and network differ more often on mc and vp than at the fit, by more than chance: "
+            f"`{steps.fit(name)}` fits them again; calibrate afterwards."
+        )
+    elif report.agreement.grown(report.agreement.scored):
+        yield (
+            "KNN and network differ more often on scored exemplars than at the fit, by more than chance: label a "
+            f"random sample of them, which `{steps.fit(name)}` uses; calibrate afterwards."
+        )
+
+
+def _label_sample(report: CalibrationReport, steps: NextSteps) -> str:
+    """Return how to label recent traffic so that it calibrates."""
+    name = report.classifier
+    taken_up = f"`{steps.label(name)}` records the labels, and `{steps.recalibrate(name)}` uses them."
+    if report.traffic is not None and not report.traffic.unlabelled:
+        return (
+            "every point of recent traffic has a label already, so score newer traffic; or, if the labels came with "
+            f"the scored file and do not calibrate yet, take those of a random sample again: {taken_up}"
+        )
+    return (
+        "label a random sample of recent traffic "
+        f"(`{steps.list_unlabelled(name)}` lists it in random order: take the first rows); {taken_up}"
+    )
+
+
+def _whose(report: CalibrationReport, accuracy: Accuracy) -> str:
+    return "of all" if accuracy.predicted is None else f"of those predicted {report.class_names[accuracy.predicted]!r}"
+
+
+def accuracy_text(accuracy: Accuracy) -> str:
+    """Return the share, the number of points and the interval."""
+    return (
+        f"{share_text(accuracy.right / accuracy.points)} of {accuracy.points:,} (99 % interval "
+        f"{share_text(accuracy.low)} to {share_text(accuracy.high)})"
+    )
+
+
+def _nearly_all_rejected(traffic: Traffic) -> bool:
+    """Whether this calibration rejects nearly all; what another one rejected may have been why it was replaced."""
+    points = sum(found.points for found in traffic.own_outcomes)
+    if points < ENOUGH_REJECTED or _admitted(traffic) >= HARDLY_ANY * points:
+        return False
+    # If traffic is unlike vp, that is the reason, and another paragraph says so.
+    return not _admitted(traffic) or traffic.comparison is None or not traffic.comparison.is_unlike
+
+
+def _how_many_rejected(traffic: Traffic) -> str:
+    return "Nearly all" if _admitted(traffic) else "All"
+
+
+def _admitted(traffic: Traffic) -> int:
+    return sum(found.admitted for found in traffic.own_outcomes)
+
+
+def _main_reason(traffic: Traffic) -> str:
+    counts = [sum(found.rejected[i] for found in traffic.own_outcomes) for i in range(len(Reason))]
+    return list(Reason)[counts.index(max(counts))]

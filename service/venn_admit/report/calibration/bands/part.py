@@ -1,0 +1,127 @@
+"""The part of a report on a calibration by Venn-ADMIT; see the protocol `MethodPart`."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
+from venn_admit.core.types import Reason, Split
+from venn_admit.report.calibration.bands.contents import BandsContents
+from venn_admit.report.calibration.bands.payload import bands_payload, settings_payload
+from venn_admit.report.calibration.bands.wording import (
+    budget_section,
+    partitions_section,
+    unlocks,
+    weights_text,
+)
+from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
+from venn_admit.report.calibration.steps import NextSteps
+from venn_admit.report.evaluation.evaluated import thresholds_text
+from venn_admit.report.evaluation.wording import share_text
+
+CAPTION = (
+    "The points of vp by q: which of them the Venn predictor decides on, and why the others are rejected before. More "
+    "labels, coarser bins of q or a larger delta would raise bands that are below kappa."
+)
+
+
+KEPT_WITH_WEIGHTS = 0.5
+"""It is a finding if weighted probabilities admit less than this share of what plain ones admit."""
+
+
+class BandsPart(BandsContents):
+    """Bands as a report shows them."""
+
+    __slots__ = ()
+
+    reference = Split.VP
+    compared = ("q", "d", "usable", "admitted")
+    reasons = (
+        Reason.BAND_BELOW_KAPPA,
+        Reason.SET_NOT_SINGLETON,
+        Reason.PROBABILITY_BELOW_THRESHOLD,
+        Reason.MATCH_COUNT_BELOW_K,
+    )
+
+    @property
+    def admitted_of_reference(self) -> int:
+        return self.admitted_of_vp
+
+    def settings_text(self) -> str:
+        settings = self.settings
+        every = len(settings.bin_edges) == self.neighbour_count + 1
+        bins = "one bin for each q" if every else f"bins of q {', '.join(self.bin_names)}"
+        return (
+            f"alpha {settings.alpha}, thresholds {thresholds_text(settings.thresholds)}, kappa {settings.kappa:,}, "
+            f"delta {settings.delta:g}, {bins}; s_hat {self.radius.s_hat:.4g}, omega {self.radius.omega:.4g}"
+        )
+
+    def settings_payload(self) -> dict[str, Any]:
+        return settings_payload(self)
+
+    def sections(self, report: CalibrationReport) -> list[Section]:
+        return [partitions_section(report, self)]
+
+    def rejected_of_reference(self, report: CalibrationReport) -> Mapping[Reason, int]:
+        usable = int(self.partitions.usable.sum())
+        return {
+            Reason.BAND_BELOW_KAPPA: report.snapshot.vp_count - usable,
+            Reason.SET_NOT_SINGLETON: usable - int(self.partitions.singleton.sum()),
+        }
+
+    def traffic_tables(self, report: CalibrationReport) -> tuple[TextTable, ...]:  # noqa: ARG002 - bands have none
+        return ()
+
+    def traffic_notes(self) -> tuple[str, ...]:
+        return (
+            "would be admitted: by plain Venn-ADMIT under this calibration, whatever calibration and options decided; "
+            "each point of vp is left out of its category.",
+            "Shares admitted, and rejected by reason, as they were decided. There are no decisions on vp, only its "
+            "bands and sets.",
+        )
+
+    def budget(self, report: CalibrationReport) -> Section:
+        return budget_section(report, self)
+
+    def unlocks(self, report: CalibrationReport) -> list[Unlock]:
+        return unlocks(report, self)
+
+    def rejections(self, report: CalibrationReport, steps: NextSteps) -> Iterator[Finding]:
+        name, vp_count, usable = report.classifier, report.snapshot.vp_count, int(self.partitions.usable.sum())
+        if self.other_settings is not None:
+            proposed, share = self.other_settings.proposal()
+            yield Finding(
+                f"Nearly everything is rejected: {share_text(usable / vp_count)} of vp lie in usable bands, which hold "
+                f"at least kappa = {self.settings.kappa:,} points of each class in mc. "
+                f"`{steps.calibrate(name, proposed, self.neighbour_count)}` would leave {share_text(share)} of the "
+                "points usable; or ingest more held-out data.",
+                needs_sample=False,
+            )
+        elif self.admitted_of_vp < NEARLY_NOTHING * vp_count:
+            everything = "Nearly everything" if self.admitted_of_vp else "Everything"
+            yield Finding(
+                f"{everything} is rejected: {share_text(usable / vp_count)} of vp lie in usable bands, but only "
+                f"{share_text(self.admitted_of_vp / vp_count)} of its points would be admitted by plain probabilities "
+                f"and {share_text(self.weighted.share)} with weights, because sets hold "
+                "several classes or too few points of a category are right. A larger alpha, coarser bins of q, more "
+                "held-out data or a better network would admit more.",
+                needs_sample=False,
+            )
+        elif self.weighted.admitted < KEPT_WITH_WEIGHTS * self.weighted.plain:
+            yield Finding(weights_text(self.weighted), needs_sample=False)
+
+    def again(self, report: CalibrationReport, steps: NextSteps) -> str:
+        return steps.calibrate(report.classifier, self.settings, self.neighbour_count)
+
+    def payload(self, report: CalibrationReport) -> dict[str, Any]:
+        return bands_payload(report, self)
+
+    def drift_payload(self, report: CalibrationReport) -> dict[str, Any]:  # noqa: ARG002 - bands have none
+        return {}
+
+    def pictures(self, report: CalibrationReport) -> tuple[Picture, ...]:  # noqa: ARG002 - the picture names no class
+        from venn_admit.report.charts.drawn_bands import partitions_figure
+
+        figure = partial(partitions_figure, self.partitions, self.bin_names, self.neighbour_count)
+        return (Picture("partitions", CAPTION, figure),)

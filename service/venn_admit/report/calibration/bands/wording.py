@@ -1,0 +1,149 @@
+"""What a report says of bands, as sections of sentences and tables."""
+
+from collections.abc import Iterator
+from math import isfinite
+
+import numpy as np
+
+from venn_admit.core.monitoring.band_traffic import WeightedShare
+from venn_admit.core.monitoring.label_budget import Shortfall
+from venn_admit.core.types import IntArray
+from venn_admit.report.calibration.bands.contents import BandsContents
+from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.sections import (
+    NAME_WIDTH,
+    Section,
+    TextTable,
+    Unlock,
+    group_names,
+    labels_text,
+    ratio_text,
+)
+from venn_admit.report.evaluation.wording import SIDE_BY_SIDE, shorten
+
+SHOWN_CLASSES = 3
+"""At most this many classes have columns: those with the fewest points in mc."""
+
+
+def partitions_section(report: CalibrationReport, part: BandsContents) -> Section:
+    """Return the points by q, and by d."""
+    partitions, shown = part.partitions, _shown_classes(part)
+    names = [shorten(report.class_names[c], NAME_WIDTH) for c in shown]
+    vp_apart = len(report.class_names) <= SIDE_BY_SIDE
+    heads = (*(f"mc\n{name}" for name in names), *((f"vp\n{name}" for name in names) if vp_apart else ("vp",)))
+
+    def row(name: str, bins: slice, groups: slice) -> tuple[str, ...]:
+        def total(counts: IntArray) -> int:
+            return int(counts[bins, groups].sum())
+
+        vp, singletons = total(partitions.vp_count), total(partitions.singleton)
+        return (
+            name,
+            *(f"{total(partitions.mc_count[:, :, c]):,}" for c in shown),
+            *((f"{total(partitions.vp_count[:, :, c]):,}" for c in shown) if vp_apart else (f"{vp:,}",)),
+            ratio_text(total(partitions.usable), vp),
+            ratio_text(singletons, vp),
+            ratio_text(total(partitions.right), singletons),
+        )
+
+    def table(kind: str, rows: Iterator[tuple[str, ...]]) -> TextTable:
+        every = row("any", slice(None), slice(None))
+        return TextTable(
+            (kind, *heads, "usable\nbands", "single-\ntons", "right"),
+            (*rows, every),
+            last_is_total=True,
+            query=f"partitions_by_{kind}",
+        )
+
+    whole = slice(None)
+    by_q = (row(name, slice(i, i + 1), whole) for i, name in enumerate(part.bin_names))
+    by_d = (row(name, whole, slice(i, i + 1)) for i, name in enumerate(group_names(partitions.distance_edges.tolist())))
+    return Section(
+        "What the partitions hold",
+        (table("q", by_q), table("d", by_d)),
+        (
+            "Counts are points by label. usable bands: the share of vp in bands that hold at least kappa = "
+            f"{part.settings.kappa:,} points of each class in mc; singletons: the share of vp whose ADMIT "
+            "set has one class; right: the share of these whose label it is. d is cut at its quartiles over mc and vp.",
+            *_hidden(report, shown),
+        ),
+    )
+
+
+def budget_section(report: CalibrationReport, part: BandsContents) -> Section:
+    """Return the labels that bands below kappa lack."""
+    title, budget, shown = "Labels that small bands lack", part.lacking, _shown_classes(part)
+    if budget is None:
+        return Section(title, ("No point was rejected because its band is below kappa.",))
+    names = [shorten(report.class_names[c], NAME_WIDTH) for c in shown]
+
+    def row(name: str, shortfall: Shortfall) -> tuple[str, ...]:
+        lacking = (f"{int(shortfall.lacking[c]):,}" for c in shown)
+        return (name, f"{shortfall.points:,}", *lacking, labels_text(shortfall.labels))
+
+    bins = part.bin_names
+    rows = [row(bins[number], shortfall) for number, shortfall in budget.per_bin.items()]
+    columns = ("q", "points\nrejected", *(f"lacking\n{name}" for name in names), "random\nlabels")
+    return Section(
+        title,
+        (TextTable(columns, (*rows, row("any", budget.overall)), last_is_total=True, query="band_budget"),),
+        (
+            "Medians over the rejected points. lacking: how many more points of the class the band needs in mc to hold "
+            f"kappa = {budget.kappa:,}; random labels: how many it takes until this is so for every class, at the rate "
+            f"at which random labels have reached the band ({part.mc_share:%} of them go to mc). Coarser bins of q, "
+            "a larger delta or a smaller kappa need fewer.",
+            *(
+                ("unknown: at least half of the bands hold no point of some class, so there is no rate to use.",)
+                if any(not isfinite(part.labels) for part in (*budget.per_bin.values(), budget.overall))
+                else ()
+            ),
+            *_hidden(report, shown),
+        ),
+    )
+
+
+def weights_text(found: WeightedShare) -> str:
+    """Return that weights reject most of what plain probabilities would admit, and what to do."""
+    return (
+        f"Weights reject most of what plain probabilities would admit: of {found.points:,} points of vp, weighted "
+        f"probabilities, by which decisions are made by default, would admit {found.admitted:,} "
+        f"({found.share:.1%}), plain ones {found.plain:,} ({found.plain / found.points:.1%}). "
+        "Ask for unweighted decisions when you score, although they reject fewer inputs that are unlike the points of "
+        "their category; or calibrate with coarser bins of q or a larger delta, whose categories hold more points, or "
+        "by the method venn-abers, whose decisions are plain by default."
+    )
+
+
+def unlocks(report: CalibrationReport, part: BandsContents) -> list[Unlock]:
+    """Return the bins of q whose bands are below kappa, fewest random labels first."""
+    if part.lacking is None:
+        return []
+    edges = [*part.settings.bin_edges, part.neighbour_count + 1]
+
+    def lacking(shortfall: Shortfall) -> str:
+        most = np.argsort(-shortfall.lacking, kind="stable")[:SHOWN_CLASSES].tolist()
+        return ", ".join(f"{shortfall.lacking[c]:,} of {report.class_names[c]}" for c in most if shortfall.lacking[c])
+
+    found = [
+        Unlock(
+            where=f"q {part.bin_names[number]}",
+            match_counts=range(edges[number], edges[number + 1]),
+            predicted=None,
+            points=shortfall.points,
+            lacking=lacking(shortfall),
+            labels=shortfall.labels,
+        )
+        for number, shortfall in part.lacking.per_bin.items()
+    ]
+    return sorted(found, key=lambda unlock: (unlock.labels, -unlock.points))
+
+
+def _shown_classes(part: BandsContents) -> list[int]:
+    per_class = part.partitions.mc_count.sum(axis=(0, 1))
+    return sorted(np.argsort(per_class, kind="stable")[:SHOWN_CLASSES].tolist())
+
+
+def _hidden(report: CalibrationReport, shown: list[int]) -> tuple[str, ...]:
+    if len(shown) == len(report.class_names):
+        return ()
+    return (f"{len(shown)} of {len(report.class_names)} classes shown: those with the fewest points in mc.",)

@@ -1,0 +1,173 @@
+"""The part of a report on a calibration by Venn-Abers; see the protocol `MethodPart`."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from venn_admit.core.calibrators.usable_bands import NEARLY_NOTHING
+from venn_admit.core.monitoring.cells import CellState
+from venn_admit.core.types import Reason, Split
+from venn_admit.report.calibration.cells.certified import (
+    certificate_payload,
+    certificate_section,
+    outcome_text,
+    proposals_section,
+)
+from venn_admit.report.calibration.cells.contents import CellsContents
+from venn_admit.report.calibration.cells.wording import (
+    budget_section,
+    cells_section,
+    lacking_text,
+    score_section,
+    traffic_tables,
+    unlocks,
+)
+from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
+from venn_admit.report.calibration.steps import NextSteps
+from venn_admit.report.evaluation.evaluated import thresholds_text
+from venn_admit.report.evaluation.wording import share_text
+
+MOST_FINDINGS = 3
+"""Advice names at most this many cells that can admit nothing."""
+
+CAPTION = (
+    "The probability that a prediction is right by its score, for each predicted class: between the lower bound p0 and "
+    "the upper bound p1, which step up at the scores of mc. A prediction is admitted where p0 reaches the dotted "
+    "threshold; that range of scores is tinted. Below, how many points of mc have such a score."
+)
+
+
+class CellsPart(CellsContents):
+    """Cells as a report shows them."""
+
+    __slots__ = ()
+
+    reference = Split.MC
+    weighted = None
+    compared = ("score", "q", "d", "admitted")
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        return (
+            (self._usual_reason,) if self.neighbour_count is None else (self._usual_reason, Reason.MATCH_COUNT_BELOW_K)
+        )
+
+    @property
+    def _usual_reason(self) -> Reason:
+        return Reason.POLICY_NOT_CERTIFIED if self.is_uncertified else Reason.PROBABILITY_BELOW_THRESHOLD
+
+    @property
+    def admitted_of_reference(self) -> int:
+        return self.admitted
+
+    def settings_text(self) -> str:
+        settings, names = self.settings, self.bin_names
+        thresholds = "of the policy" if self.certificate is not None else thresholds_text(settings.thresholds)
+        if names is None:
+            bins = "logits only"
+        else:
+            bins = "one bin of q" if len(names) == 1 else f"bins of q {', '.join(names)}"
+        return f"alpha {settings.alpha}, thresholds {thresholds}, score {self.score}, {bins}"
+
+    def settings_payload(self) -> dict[str, Any]:
+        settings = self.settings
+        return {
+            "alpha": str(settings.alpha),
+            "thresholds": [str(threshold) for threshold in settings.thresholds],
+            "q_bins": list(settings.bin_edges),
+            "asked_score": self.asked,
+            "score": str(self.score),
+            "network_share": self.network_share,
+            "reliability_share": self.reliability_share,
+            "steps": len(self.steps.cell),
+        }
+
+    def sections(self, report: CalibrationReport) -> list[Section]:
+        found = self.certificate
+        certified = () if found is None else (certificate_section(found, report.class_names), proposals_section(found))
+        return [score_section(self), *certified, cells_section(report, self)]
+
+    def rejected_of_reference(self, report: CalibrationReport) -> Mapping[Reason, int]:
+        return {self._usual_reason: report.snapshot.mc_count - self.admitted}
+
+    def traffic_tables(self, report: CalibrationReport) -> tuple[TextTable, ...]:
+        return traffic_tables(report, self)
+
+    def traffic_notes(self) -> tuple[str, ...]:
+        by_distance = "" if self.neighbour_count is None else "; d is cut at its quartiles over mc"
+        return (
+            "would be admitted: by plain bounds under this calibration, whatever calibration and options decided; each "
+            "point of mc by bounds of the other folds, in which its document is not.",
+            "By score, the columns mc and recent are shares of the points of the predicted class, whose scores are cut "
+            f"at their quartiles over mc{by_distance}.",
+            "Shares admitted, and rejected by reason, as they were decided; of mc as plain bounds would decide.",
+        )
+
+    def budget(self, report: CalibrationReport) -> Section:
+        return budget_section(report, self)
+
+    def unlocks(self, report: CalibrationReport) -> list[Unlock]:
+        return unlocks(report, self)
+
+    def rejections(self, report: CalibrationReport, steps: NextSteps) -> Iterator[Finding]:  # noqa: ARG002 - no step
+        if self.certificate is not None and self.is_uncertified:
+            yield Finding(outcome_text(self.certificate), needs_sample=False)
+            return
+        admitted, mc_count = self.admitted, report.snapshot.mc_count
+        if admitted < NEARLY_NOTHING * mc_count:
+            everything = "Nearly everything" if admitted else "Everything"
+            other_score = "" if self.neighbour_count is None else "the other score, "
+            yield Finding(
+                f"{everything} is rejected: {share_text(admitted / mc_count)} of mc would be admitted, because too few "
+                f"predictions of any score are right. A larger alpha, {other_score}more held-out data or a better "
+                "network would admit more.",
+                needs_sample=False,
+            )
+        for state in [state for state in self.states if state.lacking and state.points][:MOST_FINDINGS]:
+            yield Finding(lacking_text(report, self, state), needs_sample=False)
+
+    def again(self, report: CalibrationReport, steps: NextSteps) -> str:
+        return steps.recalibrate(report.classifier)
+
+    def payload(self, report: CalibrationReport) -> dict[str, Any]:
+        names = self.bin_names
+
+        def cell(state: CellState) -> dict[str, Any]:
+            columns = asdict(state)
+            q_bin: int = columns.pop("q_bin")
+            return {
+                "predicted_class": report.class_names[columns.pop("predicted")],
+                "q": None if names is None else names[q_bin],
+                **columns,
+                "threshold": None if state.threshold is None else str(state.threshold),
+            }
+
+        cells = [cell(state) for state in self.states]
+        short = [found for found in cells if found["lacking"]]
+        found = self.certificate
+        return {
+            "cells": cells,
+            "mc_admitted": self.admitted,
+            "label_budget": short or None,
+            "certificate": None if found is None else certificate_payload(found, report.class_names),
+        }
+
+    def drift_payload(self, report: CalibrationReport) -> dict[str, Any]:
+        def named(predicted: int | None) -> str | None:
+            return None if predicted is None else report.class_names[predicted]
+
+        return {"parts": [{**asdict(found), "predicted": named(found.predicted)} for found in self.parts]}
+
+    def pictures(self, report: CalibrationReport) -> tuple[Picture, ...]:
+        from venn_admit.report.charts.drawn_cells import cells_figure
+
+        names = self.bin_names or []
+        return (
+            Picture(
+                "cells",
+                CAPTION,
+                partial(cells_figure, self.steps, self.mc, self.states, report.class_names, names, str(self.score)),
+            ),
+        )

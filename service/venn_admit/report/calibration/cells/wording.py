@@ -1,0 +1,221 @@
+"""What a report says of cells, as sections of sentences and tables."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from math import inf, isfinite
+
+from venn_admit.core.monitoring.cell_traffic import TrafficPart
+from venn_admit.core.monitoring.cells import CellState
+from venn_admit.report.calibration.cells.certified import outcome_text
+from venn_admit.report.calibration.cells.contents import CellsContents
+from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.sections import (
+    Section,
+    TextTable,
+    Unlock,
+    group_names,
+    labels_text,
+    ratio_text,
+)
+from venn_admit.report.evaluation.evaluated import edge_names
+from venn_admit.report.evaluation.wording import share_text, shorten
+
+SHOWN_CELLS = 12
+"""At most this many cells have rows: those of which the least is admitted."""
+
+SHOWN_CLASSES = 3
+"""Recent traffic is shown by score for at most this many predicted classes: those with the most points in mc."""
+
+CELL_WIDTH = 20
+"""Characters of the name of a cell."""
+
+
+def score_section(part: CellsContents) -> Section:
+    """Return which score ranks the predictions, and why."""
+    text = f"Score: {part.score} (asked for: {part.asked}); {len(part.steps.cell):,} steps."
+    if part.network_share is not None and part.reliability_share is not None:
+        text += (
+            f" By cross-fitting on mc, the network's score admits {part.network_share:.1%}, the reliability score "
+            f"{part.reliability_share:.1%}."
+        )
+    return Section("What ranks the predictions", (text,))
+
+
+def cells_section(report: CalibrationReport, part: CellsContents) -> Section:
+    """Return what each cell can admit."""
+    shown = _shown(part)
+
+    def row(state: CellState) -> tuple[str, ...]:
+        admits_from = "never" if state.admits_from is None else f"{state.admits_from:.4g}"
+        return (
+            _name(report, part, state),
+            f"{state.points:,}",
+            ratio_text(state.right, state.points),
+            threshold_text(state.threshold),
+            share_text(state.largest),
+            admits_from,
+            ratio_text(state.admitted, state.points),
+        )
+
+    points, right = sum(state.points for state in part.states), sum(state.right for state in part.states)
+    total = ("all", f"{points:,}", ratio_text(right, points), "", "", "", ratio_text(part.admitted, points))
+    heads = ("predicted as", "points\nin mc", "right", "threshold", "largest\np0", "admits\nfrom", "admitted")
+    return Section(
+        "Predicted classes, and what of them can be admitted",
+        (TextTable(heads, (*map(row, shown), total), last_is_total=True, query="cells"),),
+        (
+            "largest p0: the lower probability of the highest score; admits from: the score at which p0 reaches the "
+            "threshold; admitted: the share of mc that would be, each point by bounds of the other folds.",
+            *_hidden(part, shown),
+        ),
+    )
+
+
+def budget_section(report: CalibrationReport, part: CellsContents) -> Section:
+    """Return the right points that cells lack to admit anything."""
+    title = "Labels that predicted classes lack to be admitted at all"
+    if part.certificate is not None:
+        said = outcome_text(part.certificate) if part.is_uncertified else "None: a policy is certified."
+        return Section("Labels that the certificate lacks", (said,))
+    lacking = [state for state in part.states if state.lacking]
+    if not lacking:
+        return Section(title, ("Every predicted class is admitted from some score on.",))
+    rows = tuple(
+        (
+            _name(report, part, state),
+            f"{state.points:,}",
+            f"{state.right:,}",
+            share_text(state.largest),
+            threshold_text(state.threshold),
+            f"{state.lacking:,}" if isfinite(state.lacking) else "no number",
+            labels_text(state.labels),
+        )
+        for state in lacking[:SHOWN_CELLS]
+    )
+    heads = (
+        "predicted as",
+        "points\nin mc",
+        "right",
+        "largest\np0",
+        "threshold",
+        "right ones\nlacking",
+        "random\nlabels",
+    )
+    return Section(
+        title,
+        (TextTable(heads, rows, query="cell_budget"),),
+        (
+            "right ones lacking: the fewest further points, all right and with the highest scores, after which p0 "
+            "reaches the threshold; n right points of n give p0 = n / (n + 1). random labels: how many it takes at "
+            "least, at the rate at which right points have come so far, if all of them get the highest scores. Where a "
+            "class is wrong as often at high scores as at low ones, no number of labels helps: "
+            f"{'' if part.neighbour_count is None else 'another score or '}a better network does.",
+            *((f"{SHOWN_CELLS} of {len(lacking)} shown.",) if len(lacking) > SHOWN_CELLS else ()),
+        ),
+    )
+
+
+def unlocks(report: CalibrationReport, part: CellsContents) -> list[Unlock]:
+    """Return the cells that are never admitted, fewest random labels first."""
+    if part.certificate is not None:
+        return []
+    edges = None if part.neighbour_count is None else [*part.settings.bin_edges, part.neighbour_count + 1]
+    found = [
+        Unlock(
+            where=f"predicted as {_name(report, part, state)}",
+            match_counts=None if edges is None else range(edges[state.q_bin], edges[state.q_bin + 1]),
+            predicted=state.predicted,
+            points=state.points,
+            lacking=f"{state.lacking:,.0f} right ones" if isfinite(state.lacking) else "no number would do",
+            labels=state.labels,
+        )
+        for state in part.states
+        if state.lacking
+    ]
+    return sorted(found, key=lambda unlock: (unlock.labels, -unlock.points))
+
+
+def traffic_tables(report: CalibrationReport, part: CellsContents) -> tuple[TextTable, ...]:
+    """Return mc and recent traffic side by side, by score within each predicted class and, with vectors, by q and d."""
+    heads = ("mc", "recent", "right\nof mc", "admitted\nof mc", "admitted\nof recent")
+    by_score = [found for found in part.parts if found.kind == "score" and found.predicted in _largest(part)]
+    tables = [
+        TextTable(("score, if predicted as", *heads), tuple(_score_rows(report, by_score)), query="parts_by_score")
+    ]
+    if part.neighbour_count is not None:
+        by_q, by_d = ([found for found in part.parts if found.kind == kind] for kind in ("q", "d"))
+        bins = edge_names([*(int(found.low) for found in by_q), part.neighbour_count + 1])
+        tables.append(TextTable(("q", *heads), _part_rows(bins, by_q), query="parts_by_q"))
+        distances = group_names([found.low for found in by_d[1:]])
+        tables.append(TextTable(("d", *heads), _part_rows(distances, by_d), query="parts_by_d"))
+    return tuple(tables)
+
+
+def _score_rows(report: CalibrationReport, parts: list[TrafficPart]) -> Iterator[tuple[str, ...]]:
+    for c in dict.fromkeys(found.predicted for found in parts):
+        assert c is not None, "scores are cut within a predicted class"
+        mine = [found for found in parts if found.predicted == c]
+        name = shorten(report.class_names[c], CELL_WIDTH)
+        groups = group_names([found.low for found in mine[1:]])
+        yield from _part_rows([f"{name}: {group}" for group in groups], mine)
+
+
+def _part_rows(names: list[str], parts: list[TrafficPart]) -> tuple[tuple[str, ...], ...]:
+    """Shares of all points of these parts, and within each part."""
+    mc, recent = sum(found.calibrated for found in parts), sum(found.recent for found in parts)
+    return tuple(
+        (
+            name,
+            ratio_text(found.calibrated, mc),
+            ratio_text(found.recent, recent),
+            ratio_text(found.right, found.calibrated),
+            ratio_text(found.admitted, found.calibrated),
+            ratio_text(found.recent_admitted, found.recent),
+        )
+        for name, found in zip(names, parts, strict=True)
+    )
+
+
+def lacking_text(report: CalibrationReport, part: CellsContents, state: CellState) -> str:
+    """Return one sentence on a cell that can admit nothing."""
+    what = f"Nothing predicted as {part.cell_name(state, report.class_names)!r} can be admitted"
+    why = f"its p0 reaches {share_text(state.largest)} at most, below {threshold_text(state.threshold)}"
+    if state.lacking == inf:
+        return f"{what}: {why}, which no number of labels reaches."
+    more = f"{state.lacking:,.0f} more right point{'s' if state.lacking > 1 else ''} with the highest scores would do"
+    labels = f", about {labels_text(state.labels)} random labels at least" if isfinite(state.labels) else ""
+    return f"{what}: {why}; {more}{labels}."
+
+
+def threshold_text(threshold: Decimal | None) -> str:
+    """Return the least p0 that admits.
+
+    >>> [threshold_text(threshold) for threshold in (Decimal("0.9"), Decimal("0.8130081300813008"), None)]
+    ['0.9', '0.81301', 'never']
+    """
+    return "never" if threshold is None else f"{float(threshold):.5g}"
+
+
+def _name(report: CalibrationReport, part: CellsContents, state: CellState) -> str:
+    return shorten(part.cell_name(state, report.class_names), CELL_WIDTH)
+
+
+def _shown(part: CellsContents) -> list[CellState]:
+    if len(part.states) <= SHOWN_CELLS:
+        return list(part.states)
+    least = sorted(part.states, key=lambda state: state.admitted / max(1, state.points))[:SHOWN_CELLS]
+    return [state for state in part.states if state in least]
+
+
+def _hidden(part: CellsContents, shown: list[CellState]) -> tuple[str, ...]:
+    if len(shown) == len(part.states):
+        return ()
+    return (f"{len(shown)} of {len(part.states)} shown: those of which the least is admitted.",)
+
+
+def _largest(part: CellsContents) -> set[int]:
+    """The predicted classes with the most points in mc."""
+    counts: dict[int, int] = {}
+    for state in part.states:
+        counts[state.predicted] = counts.get(state.predicted, 0) + state.points
+    return set(sorted(counts, key=lambda c: (-counts[c], c))[:SHOWN_CLASSES])

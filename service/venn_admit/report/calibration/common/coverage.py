@@ -1,0 +1,164 @@
+"""What is right of what a calibration admits of its own data, class by class."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from venn_admit.core.evaluation.tallies import Tally, Verdict
+from venn_admit.core.types import Split
+from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed, ratio_text
+from venn_admit.report.evaluation.class_coverage import MOST_CLASSES
+from venn_admit.report.evaluation.wording import MARKS, interval_text, share_text, shorten
+
+QUERY = "class_coverage"
+NAME_WIDTH = 20
+"""Characters of the name of a class."""
+
+MOST_NAMED = 3
+"""At most this many classes are named in a sentence."""
+
+HOW_DECIDED = {
+    Split.VP: "each point of vp is left out of its own category",
+    Split.MC: "each point of mc is decided on by the bounds of the other folds",
+}
+
+
+def coverage_picture(report: CalibrationReport) -> Picture:
+    """Return the picture of coverage against the admitted share."""
+
+    def draw() -> Any:
+        from venn_admit.report.charts.charts import class_coverage_figure
+
+        return class_coverage_figure(report.coverage, report.class_names, report.snapshot.alpha)
+
+    return Picture("coverage", _caption(report), draw)
+
+
+def _caption(report: CalibrationReport) -> str:
+    target = 1 - report.snapshot.alpha
+    return (
+        f"Share right of what plain probabilities would admit of {report.part.reference}, as the least that admits "
+        f"falls, by true class and by predicted class, with 95 % intervals; the dotted line is 1 - alpha = {target}. A "
+        f"mark shows what this calibration admits ({HOW_DECIDED[report.part.reference]}): a disc if the interval lies "
+        "above the line, a cross if it lies below, a ring if this sample cannot tell."
+    )
+
+
+# Weights may reject more.
+_PLAINLY = " by plain probabilities"
+
+
+def verdict(report: CalibrationReport) -> tuple[Verdict, str]:
+    """Return whether what plain probabilities admit of its data meets the target in every predicted class."""
+    alpha, tallies = report.snapshot.alpha, report.coverage.admitted.per_predicted_class
+    judged = [(c, tally.verdict(alpha)) for c, tally in enumerate(tallies) if tally.count]
+    if not judged:
+        return Verdict.CANNOT_TELL, "Plain probabilities would admit nothing."
+    missed, unclear = ([c for c, found in judged if found is which] for which in (Verdict.MISSED, Verdict.CANNOT_TELL))
+    if missed:
+        return Verdict.MISSED, f"Predictions of {_named(report, missed)} miss the target of {1 - alpha}{_PLAINLY}."
+    if unclear:
+        return Verdict.CANNOT_TELL, f"This sample cannot judge predictions of {_named(report, unclear)}{_PLAINLY}."
+    return Verdict.MET, f"Every predicted class meets the target of {1 - alpha}{_PLAINLY}."
+
+
+def key_figures(report: CalibrationReport) -> list[tuple[str, str]]:
+    """Return the figures that stand with the verdict: each as text, and what it is."""
+    found, target = report.coverage, 1 - report.snapshot.alpha
+    overall, every = found.admitted.overall, sum(curve.total for curve in found.curves_by_true_class)
+    plainly = (_percent(overall.count, every), "of the calibration data admitted by plain probabilities")
+    right = f"of these right (target {float(target):.1%})"
+    if (weighted := report.part.weighted) is None:
+        figures = [plainly, (_percent(overall.correct, overall.count), right)]
+    else:
+        figures = [
+            (
+                _percent(weighted.admitted, weighted.points),
+                "of the calibration data admitted with weights, the default",
+            ),
+            (_percent(weighted.right, weighted.admitted), right),
+            plainly,
+        ]
+    if report.traffic is not None:
+        points = sum(outcome.points for outcome in report.traffic.outcomes)
+        admitted = sum(outcome.admitted for outcome in report.traffic.outcomes)
+        figures.append((_percent(admitted, points), "of traffic admitted"))
+    return figures
+
+
+def _percent(count: int, total: int) -> str:
+    return f"{count / total:.1%}" if total else "-"
+
+
+def _named(report: CalibrationReport, classes: list[int]) -> str:
+    names = [f"'{shorten(report.class_names[c], NAME_WIDTH)}'" for c in classes[:MOST_NAMED]]
+    more = len(classes) - len(names)
+    return listed([*names, *([f"{more} more"] if more else [])])
+
+
+def coverage_section(report: CalibrationReport) -> Section:
+    """Return what the marks of the picture say, as a table."""
+    target, found, split = 1 - report.snapshot.alpha, report.coverage, report.part.reference
+    heads = ("class", f"points\nof {split}", "admitted", "right", "95 % interval", f"at least\n{target}")
+    rows = tuple(_row(report, name, points, tally) for name, points, tally in _rows(report))
+    classes = len(report.class_names)
+    hidden = (
+        (f"{len(found.shown)} of {classes} classes shown: those of which the worst is admitted.",)
+        if classes > MOST_CLASSES
+        else ()
+    )
+    return Section(
+        "How much is right in each class by plain probabilities",
+        (TextTable(heads, rows, last_is_total=True, query=QUERY),),
+        (f"Plain probabilities; {HOW_DECIDED[split]}. right: the share of the admitted points.", *hidden),
+    )
+
+
+def coverage_payload(report: CalibrationReport) -> list[dict[str, Any]]:
+    """Return the figures of every class for programs."""
+    found = report.coverage
+    kinds = (
+        ("true", found.curves_by_true_class, found.admitted.per_true_class),
+        ("predicted", found.curves_by_predicted_class, found.admitted.per_predicted_class),
+    )
+    rows = [
+        (kind, report.class_names[c], curves[c].total, tallies[c])
+        for kind, curves, tallies in kinds
+        for c in range(len(report.class_names))
+    ]
+    return [
+        {
+            "per": kind,
+            "class": name,
+            "points": points,
+            "admitted": tally.count,
+            "right": tally.correct,
+            "interval": list(tally.interval),
+            "verdict": str(tally.verdict(report.snapshot.alpha)),
+        }
+        for kind, name, points, tally in [*rows, ("all", None, found.curve_overall.total, found.admitted.overall)]
+    ]
+
+
+def _rows(report: CalibrationReport) -> Iterator[tuple[str, int, Tally]]:
+    """Yield the name of each row, its points, and the share right of those that are admitted."""
+    found = report.coverage
+    for c in found.shown:
+        name = shorten(report.class_names[c], NAME_WIDTH)
+        yield f"predicted {name}", found.curves_by_predicted_class[c].total, found.admitted.per_predicted_class[c]
+    for c in found.shown:
+        name = shorten(report.class_names[c], NAME_WIDTH)
+        yield f"true {name}", found.curves_by_true_class[c].total, found.admitted.per_true_class[c]
+    yield "all", found.curve_overall.total, found.admitted.overall
+
+
+def _row(report: CalibrationReport, name: str, points: int, tally: Tally) -> tuple[str, ...]:
+    verdict = tally.verdict(report.snapshot.alpha)
+    return (
+        name,
+        f"{points:,}",
+        ratio_text(tally.count, points),
+        share_text(tally.share),
+        interval_text(tally.interval) if tally.count else "",
+        f"{MARKS[verdict]} {verdict.words}" if tally.count else "",
+    )

@@ -1,0 +1,97 @@
+"""The history of calibrations: when and why each was made, and what it changed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from venn_admit.core.monitoring.history import SnapshotChange
+from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.sections import Section, TextTable
+from venn_admit.report.evaluation.wording import share_text
+
+QUERY = "history"
+
+
+def history_section(report: CalibrationReport) -> Section:
+    """Return the newest calibrations up to the one reported on, the newest first."""
+    heads = ("calibration", "made (UTC)", "reason", "mc", "vp", "admitted", "changed against the one before")
+    rows = tuple(
+        (
+            f"{made.calibration}{'' if made.is_current else ', retired'}",
+            f"{made.created_at:%Y-%m-%d %H:%M}",
+            made.reason,
+            f"{made.mc_count:,}",
+            f"{made.vp_count:,}" if made.vp_count else "",
+            "" if made.admitted is None else share_text(made.admitted),
+            change_text(made),
+        )
+        for made in report.history
+    )
+    return Section(
+        "History of calibrations",
+        (TextTable(heads, rows, words=(2, 6), query=QUERY),),
+        (
+            "Calibrations of all settings that are still kept, up to this one. admitted: the share of vp that the "
+            "calibration would admit by plain probabilities, or of mc if the method is Venn-Abers, by the bounds of "
+            "the calibration itself; left empty if there are too many points to count them at once.",
+        ),
+    )
+
+
+def change_text(made: SnapshotChange) -> str:
+    """Return what a calibration changed.
+
+    >>> from datetime import datetime
+    >>> from venn_admit.core.monitoring.history import PointChanges
+    >>> points = PointChanges(arrived=1200, relabelled=1, gone=0, moved=7)
+    >>> made = (9, datetime(2026, 3, 1), "labels", "venn-admit", True, 10, 10, 8)
+    >>> change_text(SnapshotChange(*made, points, False, True, ("kappa",), None))
+    '1,200 points arrived, 1 label changed; training data; kappa'
+    >>> change_text(SnapshotChange(*made, PointChanges(0, 0, 0, 0), False, False, (), None))
+    'nothing'
+    """
+    return "; ".join(_changes(made)) or "nothing"
+
+
+def history_payload(report: CalibrationReport) -> list[dict[str, Any]]:
+    """Return the history for programs."""
+    return [
+        {
+            "number": made.calibration,
+            "created_at": made.created_at.isoformat(),
+            "reason": made.reason,
+            "method": made.method,
+            "state": "current" if made.is_current else "retired",
+            "mc": made.mc_count,
+            "vp": made.vp_count,
+            "admitted": made.admitted,
+            "previous": made.previous,
+            "arrived": None if made.points is None else made.points.arrived,
+            "relabelled": None if made.points is None else made.points.relabelled,
+            "left": None if made.points is None else made.points.gone,
+            "moved": None if made.points is None else made.points.moved,
+            "other_parameters": made.other_parameters,
+            "other_training": made.other_training,
+            "other_settings": list(made.other_settings),
+        }
+        for made in report.history
+    ]
+
+
+def _changes(made: SnapshotChange) -> Iterator[str]:
+    if made.points is None:
+        yield "the first that is kept"
+        return
+    counts = (
+        (made.points.arrived, "point{} arrived"),
+        (made.points.relabelled, "label{} changed"),
+        (made.points.gone, "point{} left"),
+    )
+    if counted := [f"{count:,} {what.format('' if count == 1 else 's')}" for count, what in counts if count]:
+        yield ", ".join(counted)
+    if made.other_parameters:
+        yield "KNN parameters"
+    if made.other_training:
+        yield "training data"
+    if made.other_settings:
+        named = (f"method, now {made.method}" if name == "method" else name for name in made.other_settings)
+        yield ", ".join(named)

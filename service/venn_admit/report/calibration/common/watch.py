@@ -1,0 +1,118 @@
+"""What the monitor of a calibration says, as a report shows it: its lamps, or how to start it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, Lamp
+from venn_admit.core.monitoring.anytime.readings import Reading
+from venn_admit.report.calibration.sections import Section, TextTable
+from venn_admit.report.calibration.steps import NextSteps
+from venn_admit.report.evaluation.wording import share_text, shorten
+from venn_admit.report.monitoring.contents import MonitorReport
+from venn_admit.report.monitoring.payload import monitor_payload
+from venn_admit.report.monitoring.tables import evidence_text, verdict_lines
+
+QUERY = "lamps"
+MOST_ROWS = 12
+"""At most this many lamps are shown: those that are lit, then those that are nearest to it."""
+
+NAME_WIDTH = 20
+"""Characters of the name of a class."""
+
+_WATCHED = {
+    Lamp.PROMISE: "predicted",
+    Lamp.TRUE_CLASSES: "true",
+    Lamp.PARTITIONS: "errors of",
+    Lamp.MIX: "mix of",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The monitor of a calibration.
+
+    is_in_use: whether the setting of the calibration is the one that decides, which alone is watched. said: what the
+    monitor said when it was last looked at; None if it was not started. is_behind: whether labels came since.
+    """
+
+    is_in_use: bool
+    said: MonitorReport | None
+    is_behind: bool
+
+
+def watch_section(watch: Watch, classifier: str, steps: NextSteps) -> Section:
+    """Return the lamps of the monitor."""
+    title, step = "Lamps of the monitor", steps.monitor(classifier)
+    said = watch.said
+    if not watch.is_in_use:
+        return Section(title, ("Not watched: a monitor watches the setting that decides, and another one does now.",))
+    if said is None:
+        return Section(
+            title,
+            (
+                "Not started: nothing watches whether what is admitted stays right. A monitor does, by random labels "
+                f"of points that were decided on: `{step}` starts it.",
+            ),
+        )
+    behind = (f"Labels came since it was last looked at: `{step}` counts them.",) if watch.is_behind else ()
+    rows = _nearest(said)
+    heads = ("lamp", "labels", "right", f"at least\n({CONFIDENCE:.0%})", "evidence", "needed", "state")
+    table = TextTable(heads, tuple(_row(said, row) for row in rows), query=QUERY, words=(6,))
+    such = "such predictions" if said.neighbour_count is None else "predictions with such a q"
+    hidden = (f"{len(rows)} of {len(said.readings)} lamps shown.",) if len(rows) < len(said.readings) else ()
+    return Section(
+        title,
+        (*verdict_lines(said), *behind, *((table,) if rows else ())),
+        (
+            "predicted, true: the share right of what is admitted of a class, at least 1 - alpha = "
+            f"{said.target}; errors of: whether {such} are wrong more often than on the calibration "
+            "data; mix of: whether they are more or less frequent. A lamp is lit when the evidence reaches what is "
+            "needed; it is harmful if the promise is about it.",
+            *hidden,
+        ),
+    )
+
+
+def watch_payload(watch: Watch) -> dict[str, Any]:
+    """Return what the monitor says for programs."""
+    return {
+        "in_use": watch.is_in_use,
+        "started": watch.said is not None,
+        "behind": watch.is_behind,
+        "said": None if watch.said is None else monitor_payload(watch.said),
+    }
+
+
+def lamp_name(said: MonitorReport, lamp: Lamp, number: int) -> str:
+    """Return what a lamp is about."""
+    name = said.name(lamp, number)
+    of_class = f"{_WATCHED[lamp]} {shorten(name.class_name, NAME_WIDTH)}"
+    return of_class if name.q is None else f"{of_class}, q {name.q}"
+
+
+def _nearest(said: MonitorReport) -> list[Reading]:
+    def rank(row: Reading) -> tuple[bool, bool, float]:
+        lit = row.lit_at is not None
+        return (not (lit and said.is_harmful(row.lamp)), not lit, -(row.most or 0.0) / row.needed)
+
+    return sorted(said.readings, key=rank)[:MOST_ROWS]
+
+
+def _row(said: MonitorReport, row: Reading) -> tuple[str, ...]:
+    return (
+        lamp_name(said, row.lamp, row.number),
+        f"{row.points:,}",
+        "" if row.share_right is None else share_text(row.share_right),
+        "" if row.lower_bound is None else share_text(row.lower_bound),
+        evidence_text(row.most),
+        f"{row.needed:,.0f}",
+        _state(said, row),
+    )
+
+
+def _state(said: MonitorReport, row: Reading) -> str:
+    if row.e_value is None:
+        return "not tested"
+    if row.lit_at is None:
+        return "not lit"
+    return "LIT, harmful" if said.is_harmful(row.lamp) else "lit, harmless"

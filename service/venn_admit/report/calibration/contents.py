@@ -1,0 +1,168 @@
+"""Everything that a report shows of a calibration and of what happened after it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Protocol
+
+from venn_admit.core.monitoring.band_traffic import WeightedShare
+from venn_admit.core.monitoring.days import Day
+from venn_admit.core.monitoring.discrepancies import Discrepancies, has_grown
+from venn_admit.core.monitoring.history import SnapshotChange
+from venn_admit.core.monitoring.inventory import Inventory, SnapshotChanges
+from venn_admit.core.monitoring.partition_map import PartitionMap
+from venn_admit.core.monitoring.traffic import Traffic
+from venn_admit.core.types import Reason, Split
+from venn_admit.report.calibration.common.watch import Watch
+from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
+from venn_admit.report.calibration.steps import NextSteps
+from venn_admit.report.evaluation.class_coverage import ClassCoverage
+
+
+class MethodPart(Protocol):
+    """What a method of calibration adds to the report on its calibrations; see `CalibrationReport` for the rest."""
+
+    @property
+    def reference(self) -> Split:
+        """The split of the calibration data that recent traffic is compared with."""
+        ...
+
+    @property
+    def admitted_of_reference(self) -> int:
+        """The number of its points that plain probabilities would admit, each decided on without itself."""
+        ...
+
+    @property
+    def weighted(self) -> WeightedShare | None:
+        """What would be admitted of a sample of its points with weights; None if decisions are plain by default."""
+        ...
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The names of the quantities and shares that recent traffic is compared by."""
+        ...
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Why a point may be rejected by this method, in the order shown."""
+        ...
+
+    def settings_text(self) -> str:
+        """Return how the calibration was made, as parts of a sentence."""
+        ...
+
+    def settings_payload(self) -> dict[str, Any]:
+        """Return the same for programs."""
+        ...
+
+    def sections(self, report: "CalibrationReport") -> list[Section]:
+        """Return what calibrates."""
+        ...
+
+    def rejected_of_reference(self, report: "CalibrationReport") -> Mapping[Reason, int]:
+        """Return how many points of the reference would be rejected, by the reasons for which that is known."""
+        ...
+
+    def traffic_tables(self, report: "CalibrationReport") -> tuple[TextTable, ...]:
+        """Return tables of recent traffic by parts, beside the comparison that all methods have."""
+        ...
+
+    def traffic_notes(self) -> tuple[str, ...]:
+        """Return notes on the comparison with the reference."""
+        ...
+
+    def budget(self, report: "CalibrationReport") -> Section:
+        """Return the labels that are lacking."""
+        ...
+
+    def unlocks(self, report: "CalibrationReport") -> list[Unlock]:
+        """Return what further labels would unlock, fewest labels first."""
+        ...
+
+    def rejections(self, report: "CalibrationReport", steps: NextSteps) -> Iterator[Finding]:
+        """Yield why too little can be admitted, if so."""
+        ...
+
+    def again(self, report: "CalibrationReport", steps: NextSteps) -> str:
+        """Return the step that calibrates once more under the same settings."""
+        ...
+
+    def payload(self, report: "CalibrationReport") -> dict[str, Any]:
+        """Return what the sections and the budget show, for programs."""
+        ...
+
+    def drift_payload(self, report: "CalibrationReport") -> dict[str, Any]:
+        """Return what the tables of recent traffic show, for programs."""
+        ...
+
+    def pictures(self, report: "CalibrationReport") -> tuple[Picture, ...]:
+        """Return the charts of the page, the most telling first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFacts:
+    """A snapshot: its number, when, why and how it was made, and whether it is current.
+
+    parameters_are_current: whether its KNN parameters are; None if the classifier has logits only. mc_count, vp_count:
+    the points that it was made of, of which some, forgotten, were forgotten since.
+    """
+
+    id: int
+    created_at: datetime
+    reason: str
+    is_current: bool
+    parameters_are_current: bool | None
+    method: str
+    alpha: Decimal
+    mc_count: int
+    vp_count: int
+    forgotten: int
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How often KNN and network differ. at_fit: on the dev half; None if the parameters were given."""
+
+    at_fit: Discrepancies | None
+    held_out: Discrepancies
+    scored: Discrepancies
+
+    def grown(self, since: Discrepancies) -> bool:
+        """Whether they differ more often than at the fit, by more than chance."""
+        return self.at_fit is not None and has_grown(self.at_fit, since)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibrationReport:
+    """One classifier's calibration.
+
+    agreement: None if it has logits only, and so no KNN. traffic: None if nothing was decided. seen_count: exemplars
+    that were decided on and are left out of traffic, because the snapshot that decided on them was made with them.
+    part: what the method of the calibration adds. map: None if the classifier has logits only. coverage: of the
+    reference, each point decided on without itself. history: the newest calibrations up to this one, the newest first.
+    days: the last ones, the oldest first; none if nothing happened on them.
+    watch: its monitor. queries: the SQL behind the tables, by name.
+    """
+
+    classifier: str
+    class_names: tuple[str, ...]
+    snapshot: SnapshotFacts
+    inventory: Inventory
+    changes: SnapshotChanges
+    agreement: Agreement | None
+    traffic: Traffic | None
+    seen_count: int
+    part: MethodPart
+    map: PartitionMap | None
+    coverage: ClassCoverage
+    history: tuple[SnapshotChange, ...]
+    days: tuple[Day, ...]
+    watch: Watch
+    queries: Mapping[str, str]
+
+    @property
+    def reference_count(self) -> int:
+        """The number of points that recent traffic is compared with."""
+        return self.snapshot.vp_count if self.part.reference is Split.VP else self.snapshot.mc_count

@@ -1,0 +1,157 @@
+"""What a report on a calibration says, as sections of sentences and tables, for the terminal and the page."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from venn_admit.core.monitoring.discrepancies import LEVEL, Discrepancies, growth_p_value
+from venn_admit.core.types import Split
+from venn_admit.report.calibration.advice import advice
+from venn_admit.report.calibration.common.coverage import coverage_picture, coverage_section
+from venn_admit.report.calibration.common.history import history_section
+from venn_admit.report.calibration.common.partition_map import map_section
+from venn_admit.report.calibration.common.watch import watch_section
+from venn_admit.report.calibration.contents import Agreement, CalibrationReport
+from venn_admit.report.calibration.sections import Picture, Section, TextTable, listed
+from venn_admit.report.calibration.steps import NextSteps
+from venn_admit.report.calibration.traffic_wording import traffic_section
+from venn_admit.report.evaluation.wording import share_text
+
+
+def heading(report: CalibrationReport) -> str:
+    snapshot = report.snapshot
+    state = "current" if snapshot.is_current else "replaced"
+    return f"{report.classifier}: calibration {snapshot.id}, {state}, of {time_text(snapshot.created_at)}"
+
+
+def settings_text(report: CalibrationReport) -> str:
+    """Return how the calibration was made."""
+    snapshot = report.snapshot
+    counts = ", ".join(
+        text
+        for text, count in (
+            (f"{snapshot.mc_count:,} points in mc", snapshot.mc_count),
+            (f"{snapshot.vp_count:,} in vp", snapshot.vp_count),
+        )
+        if count
+    )
+    made = f"method {snapshot.method}, {report.part.settings_text()}; {counts}; reason: {snapshot.reason}."
+    if not snapshot.forgotten:
+        return made
+    gone = f"{snapshot.forgotten:,} points of the calibration have since been forgotten"
+    return f"{made} {gone}; the figures below are of the others."
+
+
+def sections(report: CalibrationReport, steps: NextSteps) -> list[Section]:
+    """Return all of a report except its heading and its advice."""
+    return [
+        coverage_section(report),
+        *(() if report.map is None else (map_section(report, report.map),)),
+        *report.part.sections(report),
+        traffic_section(report),
+        watch_section(report.watch, report.classifier, steps),
+        history_section(report),
+        *(() if report.agreement is None else (_discrepancies(report.agreement),)),
+        _stored(report),
+        report.part.budget(report),
+    ]
+
+
+def pictures(report: CalibrationReport) -> list[Picture]:
+    """Return the charts of the page beside the map, the most telling first."""
+    return [
+        coverage_picture(report),
+        *report.part.pictures(report),
+    ]
+
+
+def offered(report: CalibrationReport, steps: NextSteps) -> Iterator[tuple[str, str]]:
+    """Yield the name and the SQL of the query behind each table that has one."""
+    for section in sections(report, steps):
+        for part in section.parts:
+            if isinstance(part, TextTable) and part.query is not None:
+                yield part.query, report.queries[part.query]
+
+
+def advice_text(report: CalibrationReport, steps: NextSteps) -> list[str]:
+    """Return what to do next, or that there is nothing to do."""
+    if found := advice(report, steps):
+        return found
+    checked = ["no labels wait to be used"]
+    if report.agreement is not None and report.agreement.at_fit is not None:
+        checked.append("discrepancies have not grown")
+    if report.traffic is not None and report.traffic.comparison is not None:
+        checked.append(f"recent traffic is like {report.part.reference}")
+    return [f"Nothing: {listed(checked)}."]
+
+
+def time_text(time: datetime) -> str:
+    """Return a time to the minute.
+
+    >>> time_text(datetime(2026, 3, 1, 9, 30, tzinfo=UTC))
+    '2026-03-01 09:30 UTC'
+    """
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def waiting_text(waiting: int) -> str:
+    """Return what is said of training exemplars that wait.
+
+    >>> waiting_text(1)
+    '1 training exemplar waits for jobs that are running, for ten minutes at most.'
+    """
+    they_wait = "1 training exemplar waits" if waiting == 1 else f"{waiting:,} training exemplars wait"
+    return f"{they_wait} for jobs that are running, for ten minutes at most."
+
+
+def _stored(report: CalibrationReport) -> Section:
+    inventory, changes = report.inventory, report.changes
+    rows = tuple(
+        (split.value, f"{inventory.exemplars[split]:,}", f"{inventory.labelled[split]:,}")
+        for split in Split
+        if inventory.exemplars[split]
+    )
+    chosen = tuple(
+        (label.selection, f"{label.exemplars:,}", time_text(label.first), time_text(label.newest))
+        for label in inventory.selections
+    )
+    where, hold = ("mc and vp", "hold") if report.snapshot.vp_count else ("mc", "holds")
+    since = (
+        f"Since the calibration, {changes.arrived:,} labelled points arrived in {where}, {changes.changed:,} changed "
+        f"and {changes.left:,} left."
+        if changes.total
+        else f"{where} {hold} exactly the points and labels of this calibration."
+    )
+    return Section(
+        "What is stored",
+        (
+            TextTable(("split", "exemplars", "with a label"), rows, query="stored"),
+            *([waiting_text(inventory.training_waiting)] if inventory.training_waiting else []),
+            TextTable(("labels outside train", "exemplars", "first", "newest"), chosen, query="labels"),
+            since,
+        ),
+    )
+
+
+def _discrepancies(agreement: Agreement) -> Section:
+    def row(name: str, counted: Discrepancies) -> tuple[str, ...]:
+        p_value = "" if agreement.at_fit is None else share_text(growth_p_value(agreement.at_fit, counted))
+        return (*plain(name, counted), p_value if counted.points else "-")
+
+    def plain(name: str, counted: Discrepancies) -> tuple[str, ...]:
+        return (name, f"{counted.points:,}", f"{counted.differing:,}", share_text(counted.share))
+
+    now = (row("mc and vp", agreement.held_out), row("scored", agreement.scored))
+    columns = ("", "points", "differ", "share", "p")
+    query = "discrepancies"
+    title = "Where neighbours and network differ"
+    if agreement.at_fit is None:
+        given = "The KNN's parameters were given, not fitted, so there is no fit to compare with."
+        return Section(title, (TextTable(columns[:-1], tuple(cells[:-1] for cells in now), query=query), given))
+    return Section(
+        title,
+        (TextTable(columns, ((*plain("at the fit (dev half)", agreement.at_fit), ""), *now), query=query),),
+        (
+            "p: the probability of such an increase since the fit by chance (one-sided two-proportion z-test); below "
+            f"{LEVEL} it counts as an increase.",
+        ),
+    )

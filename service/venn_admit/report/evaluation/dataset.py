@@ -1,0 +1,176 @@
+"""All that a report shows of one evaluation set, computed once for the terminal, the charts and the page."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from venn_admit.core.evaluation.curves import (
+    AccuracyGrid,
+    Reliability,
+    accuracy_grid,
+    default_match_bins,
+    reliability,
+)
+from venn_admit.core.evaluation.measures import (
+    ClassTallies,
+    MethodMeasures,
+    PointAccuracy,
+    measure_method,
+    point_accuracy,
+)
+from venn_admit.core.evaluation.points import (
+    KNN,
+    NETWORK,
+    WEIGHTED_ADMIT,
+    EvaluationPoints,
+    PartitionTable,
+    partition_table,
+    standard_methods,
+)
+from venn_admit.core.evaluation.risk import RiskCurve, risk_curve
+from venn_admit.errors import InvalidInputError
+from venn_admit.report.evaluation.class_coverage import (
+    MOST_CLASSES,
+    ClassCoverage,
+    class_coverage,
+    worst_classes,
+)
+from venn_admit.report.evaluation.evaluated import EvaluatedCalibration
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyRow:
+    """Accuracy of one point prediction: the network's, the KNN's or the localizer's."""
+
+    name: str
+    accuracy: PointAccuracy
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DatasetReport:
+    """One evaluation set, measured.
+
+    alpha: exact decimal; the target is 1 - alpha. document_count: documents that hold the points, where those of one
+    document are not independent; else None. neighbour_count: K; None if the classifier has logits only. own: the name
+    of the method that is judged, which decided; baseline: that of the row that admits all of its predictions. accuracy,
+    methods: rows in the order they are shown. partitions: None if the method that is judged has no bands.
+    reliability_lower, reliability_upper: of its plain and of its weighted probabilities, by name, if it has them.
+    set_methods: the names of the methods that give sets, or whose decisions the paper's tables show as sets.
+    risk_curves: of every method that ranks its predictions.
+    coverage: by the lower probability that it admits by. grid: of its predictions; None without q and d. parameters:
+    name and text of what the comparison methods were given or fitted. left_out: rows of the evaluation set that are
+    training or calibration data, and were not evaluated. calibration: what decided, if the points were scored by one
+    that is stored.
+    """
+
+    name: str
+    class_names: tuple[str, ...]
+    alpha: Decimal
+    neighbour_count: int | None
+    point_count: int
+    document_count: int | None
+    own: str
+    baseline: str
+    accuracy: tuple[AccuracyRow, ...]
+    partitions: PartitionTable | None
+    methods: tuple[MethodMeasures, ...]
+    reliability_lower: dict[str, Reliability]
+    reliability_upper: dict[str, Reliability]
+    coverage: ClassCoverage
+    grid: AccuracyGrid | None
+    set_methods: tuple[str, ...]
+    risk_curves: tuple[RiskCurve, ...]
+    parameters: tuple[tuple[str, str], ...] = ()
+    left_out: int = 0
+    calibration: EvaluatedCalibration | None = None
+
+    @property
+    def target(self) -> Decimal:
+        """1 - alpha."""
+        return 1 - self.alpha
+
+    def method(self, name: str) -> ClassTallies:
+        """Share right among the singletons of the method of this name, which are what it admits."""
+        return next(row.singletons for row in self.methods if row.name == name)
+
+    def shown_classes(self, most: int = MOST_CLASSES) -> tuple[int, ...]:
+        """All classes, ascending; of more than `most` only those doing worst under the method that is judged."""
+        return worst_classes(self.method(self.own), self.method(self.baseline), self.alpha, most)
+
+
+def build_dataset_report(
+    name: str,
+    class_names: tuple[str, ...],
+    points: EvaluationPoints,
+    neighbour_count: int | None,
+    alpha: Decimal,
+    match_bins: tuple[int, ...] | None = None,
+    parameters: tuple[tuple[str, str], ...] = (),
+    left_out: int = 0,
+    calibration: EvaluatedCalibration | None = None,
+) -> DatasetReport:
+    """Measure an evaluation set.
+
+    neighbour_count: K; None, as is the view of the points, if the classifier has logits only. match_bins: lower edges
+    of the bins of q in the heat map. parameters, left_out, calibration: as in `DatasetReport`.
+    """
+    if len(class_names) != points.class_count:
+        raise InvalidInputError(
+            f"expected {points.class_count} class names, one a column of the logits, got {len(class_names)}"
+        )
+    if (neighbour_count is None) != (points.view is None):
+        raise InvalidInputError("expected K and the KNN's view of the points, or neither; pass both or neither")
+    documents, own = points.documents, points.own
+    label, predicted, class_count = points.label, own.predicted, points.class_count
+    correct = predicted == label
+    predictions = {NETWORK: points.network_predicted}
+    if points.view is not None:
+        predictions[KNN] = points.view.predicted
+    if points.localizer_predicted is not None:
+        predictions["localizer"] = points.localizer_predicted
+    methods = tuple(measure_method(sets, label, documents) for sets in standard_methods(points, neighbour_count))
+    singletons = {row.name: row.singletons for row in methods}
+    shown = worst_classes(singletons[own.name], singletons[own.baseline], alpha)
+    return DatasetReport(
+        name=name,
+        class_names=class_names,
+        alpha=alpha,
+        neighbour_count=neighbour_count,
+        point_count=int(label.size),
+        document_count=None if documents is None else documents.count,
+        own=own.name,
+        baseline=own.baseline,
+        accuracy=tuple(
+            AccuracyRow(who, point_accuracy(label, said, class_count, documents)) for who, said in predictions.items()
+        ),
+        partitions=None
+        if neighbour_count is None or not own.has_bands
+        else partition_table(points, neighbour_count, alpha),
+        methods=methods,
+        reliability_lower={name: reliability(lower, correct, documents) for name, (lower, _) in own.bounds.items()},
+        reliability_upper={name: reliability(upper, correct, documents) for name, (_, upper) in own.bounds.items()},
+        coverage=class_coverage(
+            label, predicted, own.confidence, documents, admitted=singletons[own.name], shown=shown
+        ),
+        grid=None
+        if neighbour_count is None
+        else accuracy_grid(
+            points.knn.match_count,
+            points.knn.distance,
+            correct,
+            neighbour_count,
+            match_bins or default_match_bins(neighbour_count),
+        ),
+        set_methods=tuple(row.name for row in methods[: len(methods) - len(points.selective)]),
+        risk_curves=_risk_curves(points),
+        parameters=parameters,
+        left_out=left_out,
+        calibration=calibration,
+    )
+
+
+def _risk_curves(points: EvaluationPoints) -> tuple[RiskCurve, ...]:
+    """Of the selective methods that rank their predictions, then of weighted Venn-ADMIT."""
+    ranked = [(one.name, one.confidence, one.predicted) for one in points.selective if one.confidence is not None]
+    if points.admit is not None:
+        ranked.append((WEIGHTED_ADMIT, points.admit.lower_weighted, points.knn.predicted))
+    return tuple(risk_curve(name, confidence, said == points.label) for name, confidence, said in ranked)

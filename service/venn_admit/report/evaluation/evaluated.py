@@ -1,0 +1,158 @@
+"""The calibration that was evaluated, in words and for programs: its number, date and settings."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+from venn_admit.core.calibrators.certified.certification import Certification
+from venn_admit.core.calibrators.venn_abers.settings import AUTO, ScoreKind, VennAbersSettings
+from venn_admit.core.types import CalibratorSettings
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsShown:
+    """The settings of a calibration, as its method has them.
+
+    words: name and value, in the order shown. stored: for programs. note: what the verdicts judge.
+    """
+
+    words: Mapping[str, str]
+    stored: Mapping[str, Any]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedCalibration:
+    """The snapshot whose decisions were evaluated, by its number: when it was made, how, and with how many points.
+
+    weighted: whether the decisions that the verdicts judge are weighted.
+    """
+
+    id: int
+    created_at: datetime
+    method: str
+    settings: SettingsShown
+    weighted: bool
+    mc_count: int
+    vp_count: int
+
+
+def settings_of_bands(settings: CalibratorSettings, neighbour_count: int) -> SettingsShown:
+    """Return the settings of Venn-ADMIT."""
+    return SettingsShown(
+        {
+            "alpha": f"{settings.alpha}",
+            "thresholds": thresholds_text(settings.thresholds),
+            "kappa": f"{settings.kappa:,}",
+            "delta": f"{settings.delta:g}",
+            "bins of q": bins_text(settings.bin_edges, neighbour_count),
+        },
+        {
+            "alpha": str(settings.alpha),
+            "thresholds": [str(threshold) for threshold in settings.thresholds],
+            "kappa": settings.kappa,
+            "delta": settings.delta,
+            "bin_edges": list(settings.bin_edges),
+        },
+        "The verdicts judge its weighted decisions; plain ones are shown beside them.",
+    )
+
+
+def settings_of_cells(settings: VennAbersSettings, kind: ScoreKind, neighbour_count: int | None) -> SettingsShown:
+    """Return the settings of Venn-Abers and the score of the snapshot; neighbour_count: None with logits only."""
+    asked, certification = AUTO if settings.score is None else settings.score, settings.certification
+    certified = {} if certification is None else {"certified": certification_text(certification)}
+    thresholds = thresholds_text(settings.thresholds) if certification is None else "of the policy"
+    return SettingsShown(
+        {
+            "alpha": f"{settings.alpha}",
+            "thresholds": thresholds,
+            **certified,
+            "score": f"{kind}, chosen by {AUTO}" if settings.score is None else str(kind),
+            **(
+                {}
+                if neighbour_count is None or len(settings.bin_edges) == 1
+                else {"bins of q": bins_text(settings.bin_edges, neighbour_count)}
+            ),
+        },
+        {
+            "alpha": str(settings.alpha),
+            "thresholds": [str(threshold) for threshold in settings.thresholds],
+            "asked_score": str(asked),
+            "score": str(kind),
+            "bin_edges": list(settings.bin_edges),
+            "certified": None if certification is None else [str(kind) for kind in certification.kinds],
+            "confidence": None if certification is None else str(certification.confidence),
+            "test": None if certification is None else str(certification.test),
+        },
+        "The verdicts judge its decisions, which are on the network's prediction.",
+    )
+
+
+def calibration_text(calibration: EvaluatedCalibration) -> str:
+    """Two sentences, for the terminal."""
+    words = ", ".join(f"{name} {value}" for name, value in calibration.settings.words.items())
+    return (
+        f"Calibration {calibration.id} by the method {calibration.method}, made {_created(calibration)}: {words}. "
+        f"{calibration.settings.note}"
+    )
+
+
+def calibration_facts(calibration: EvaluatedCalibration) -> dict[str, str]:
+    """Name and value, for the head of the page."""
+    points = {"mc": calibration.mc_count, "vp": calibration.vp_count}
+    return {
+        "Calibration": f"{calibration.id}, made {_created(calibration)}",
+        "method": calibration.method,
+        **calibration.settings.words,
+        "points": ", ".join(f"{count:,} in {split}" for split, count in points.items() if count),
+        "verdicts on": f"{'weighted' if calibration.weighted else 'plain'} decisions",
+    }
+
+
+def calibration_payload(calibration: EvaluatedCalibration) -> dict[str, Any]:
+    """For programs; bin_edges are the lower edges of the bins of q."""
+    return {
+        "id": calibration.id,
+        "created_at": calibration.created_at.astimezone(UTC).isoformat(),
+        "method": calibration.method,
+        **calibration.settings.stored,
+        "mc_count": calibration.mc_count,
+        "vp_count": calibration.vp_count,
+        "weighted": calibration.weighted,
+    }
+
+
+def thresholds_text(thresholds: Sequence[Decimal]) -> str:
+    """Return the least and the greatest threshold, or the one that all are."""
+    least, most = min(thresholds), max(thresholds)
+    return f"{least}" if least == most else f"{least} to {most}"
+
+
+def certification_text(certification: Certification) -> str:
+    """Return what a certificate is asked for."""
+    kinds = " and ".join(certification.kinds)
+    return f"{kinds} classes, confidence {certification.confidence}, {certification.test} test"
+
+
+def bins_text(edges: Sequence[int], neighbour_count: int) -> str:
+    """Return the bins of q in words; edges: their lower edges."""
+    if len(edges) == neighbour_count + 1:
+        return f"0 to {neighbour_count}, each alone"
+    return ", ".join(edge_names([*edges, neighbour_count + 1]))
+
+
+def edge_names(edges: Iterable[int]) -> list[str]:
+    """Return the names of the bins of q, from their lower edges and, last, K + 1.
+
+    >>> edge_names([0, 1, 6, 25, 26])
+    ['0', '1-5', '6-24', '25']
+    """
+    return [str(low) if high == low + 1 else f"{low}-{high - 1}" for low, high in pairwise(edges)]
+
+
+def _created(calibration: EvaluatedCalibration) -> str:
+    return f"{calibration.created_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,220 @@
+"""The table of all methods at one glance: what each admits, how much of it is right, and whether every class holds."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from venn_admit.core.calibrators.certified.certification import DEFAULT_CONFIDENCE
+from venn_admit.core.calibrators.certified.tallies import ClassKind
+from venn_admit.core.calibrators.venn_abers.settings import ScoreKind
+from venn_admit.core.comparison.selective import CERTIFIED, GUARANTEED, SOFTMAX, VENN_ABERS, certified_for
+from venn_admit.core.evaluation.measures import ClassTallies, MethodMeasures
+from venn_admit.core.evaluation.points import KNN, NETWORK, WEIGHTED_ADMIT
+from venn_admit.core.evaluation.tallies import Tally, Verdict
+from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.table import NONE_MARK, Cell, Column, ColumnGroup, EvaluationTable, Note, Row
+from venn_admit.report.evaluation.wording import (
+    PREDICTED,
+    SIDE_BY_SIDE,
+    TRUE,
+    counts_text,
+    few_text,
+    interval_note,
+    kind_tallies,
+    share_text,
+    shorten,
+    target_text,
+)
+
+NAME_WIDTH = 8
+"""Columns of the name of a class, beside its share or over it."""
+
+EACH_CLASS = {TRUE: ColumnGroup("true", "per true class"), PREDICTED: ColumnGroup("as", "per predicted class")}
+"""Shorter than in other tables, so that a terminal holds the table in one part."""
+
+WORST_CLASS = {kind: ColumnGroup(kind, group.words) for kind, group in EACH_CLASS.items()}
+
+
+class Promised(StrEnum):
+    """What a method promises on points like the calibration data, the weakest first."""
+
+    NONE = "none"
+    SETS = "sets"
+    OVERALL = "overall"
+    PREDICTED = "predicted"
+    TRUE = "true"
+    BOTH = "both"
+
+
+_PROMISES = {
+    KNN: Promised.NONE,
+    NETWORK: Promised.NONE,
+    SOFTMAX: Promised.NONE,
+    GUARANTEED: Promised.OVERALL,
+    certified_for([ClassKind.PREDICTED]): Promised.PREDICTED,
+    certified_for([ClassKind.TRUE]): Promised.TRUE,
+    certified_for(tuple(ClassKind)): Promised.BOTH,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EveryClass:
+    """Whether every class holds.
+
+    Attributes:
+        met: How many classes meet the target, true and predicted ones counted apart.
+        admitted: How many classes have something admitted.
+        verdict: Missed if any class misses, met if all with admitted points meet, and otherwise cannot tell.
+    """
+
+    met: int
+    admitted: int
+    verdict: Verdict
+
+
+OTHERS_THAT_MATTER = frozenset({SOFTMAX, "APS", GUARANTEED, WEIGHTED_ADMIT, VENN_ABERS[ScoreKind.NETWORK], CERTIFIED})
+"""Beside the method of the calibration and what admits everything: for each kind of promise one that stands for it."""
+
+
+def matters(method: str) -> bool:
+    """Whether a rival of this name is shown first; the details show the others too."""
+    return method in OTHERS_THAT_MATTER
+
+
+def methods_that_matter(report: DatasetReport) -> list[MethodMeasures]:
+    """Return the method of the calibration, what admits everything, and the rivals that matter, in the order shown."""
+    return [row for row in _in_order(report) if row.name in (report.own, report.baseline) or matters(row.name)]
+
+
+def promise_of(method: str) -> Promised:
+    """Return what the method of this name promises; a method that is not known here gives sets."""
+    if method.startswith(("Venn-ADMIT", "Venn-Abers")):
+        return Promised.PREDICTED
+    return _PROMISES.get(method, Promised.SETS)
+
+
+def every_class(measured: ClassTallies, report: DatasetReport) -> EveryClass:
+    """Return whether every true and every predicted class holds among what a method admits."""
+    return _every((*measured.per_true_class, *measured.per_predicted_class), report)
+
+
+def glance_table(report: DatasetReport, *, every: bool) -> EvaluationTable:
+    """Return a row per method: first that of the calibration, then the others, those that promise least first.
+
+    every: whether all methods have a row, or only those that matter; the notes stand with these. Variants with q = K
+    have none.
+
+    Of two classes each has its columns. Of more, the worst of the true and of the predicted classes is shown: one that
+    misses the target if any does, otherwise one that cannot be told, and of these that with the lowest share.
+    """
+    methods = _in_order(report) if every else methods_that_matter(report)
+    each = len(report.class_names) <= SIDE_BY_SIDE
+
+    def columns(kind: str) -> list[Column]:
+        if not each:
+            return [Column("the worst", WORST_CLASS[kind])]
+        return [Column(name, EACH_CLASS[kind], NAME_WIDTH) for name in report.class_names]
+
+    def of_kind(measured: ClassTallies, kind: str) -> list[Cell]:
+        tallies = kind_tallies(measured, kind)
+        return [_share(tally, report) for tally in tallies] if each else [_worst(tallies, report)]
+
+    def cells(row: MethodMeasures) -> tuple[Cell, ...]:
+        measured = row.singletons
+        return (
+            Cell(str(promise_of(row.name))),
+            Cell(share_text(measured.overall.portion), hint=counts_text(measured.overall)),
+            _share(measured.overall, report),
+            *of_kind(measured, TRUE),
+            *of_kind(measured, PREDICTED),
+            _holds(every_class(measured, report)),
+        )
+
+    return EvaluationTable(
+        f"{'All' if every else 'The'} methods{'' if every else ' that matter'} at a glance: "
+        "how much is admitted, and how much of it is right",
+        ("method",),
+        (
+            Column("promise"),
+            Column("admitted"),
+            Column("right"),
+            *columns(TRUE),
+            *columns(PREDICTED),
+            Column("met"),
+        ),
+        tuple(Row((row.name,), cells(row), is_own=row.name == report.own) for row in methods),
+        () if every else _notes(report),
+    )
+
+
+def _in_order(report: DatasetReport) -> list[MethodMeasures]:
+    methods = [row for row in report.methods if not row.name.endswith(", q = K")]
+    return sorted(methods, key=lambda row: (row.name != report.own, tuple(Promised).index(promise_of(row.name))))
+
+
+def _notes(report: DatasetReport) -> tuple[Note, ...]:
+    target = target_text(report)
+    areas = ", ".join(f"{one.name} {share_text(one.area)}" for one in report.risk_curves)
+    return (
+        (f"First the method of the calibration, {report.own}; then the others, calibrated on the same data.",),
+        (
+            f"Verdicts rest on {interval_note(report)} of the share right. ",
+            Verdict.MET,
+            f": the whole interval lies at or above {target}; ",
+            Verdict.MISSED,
+            ": it lies below; ",
+            Verdict.CANNOT_TELL,
+            f": it contains {target}, or {few_text(report)}; {NONE_MARK}: nothing admitted. True: of a true class; "
+            "as: of the points predicted as a class; met: in how many of both.",
+        ),
+        (
+            "Promised, for points like the calibration data: sets, that they hold the label; overall, of all admitted "
+            "together; predicted, of each predicted class; true, of each true class; both, of each of either. What SGR "
+            f"and certified policies promise holds with confidence {DEFAULT_CONFIDENCE} over the calibration data, or "
+            "with the one that the calibration asked for.",
+        ),
+        (f"Area under the risk-coverage curve, where less is better: {areas}.",),
+    )
+
+
+def _every(tallies: tuple[Tally, ...], report: DatasetReport) -> EveryClass:
+    verdicts = [tally.verdict(report.alpha) for tally in tallies if tally.count]
+    met = verdicts.count(Verdict.MET)
+    if Verdict.MISSED in verdicts:
+        verdict = Verdict.MISSED
+    else:
+        verdict = Verdict.MET if verdicts and met == len(verdicts) else Verdict.CANNOT_TELL
+    return EveryClass(met, len(verdicts), verdict)
+
+
+def _holds(every: EveryClass) -> Cell:
+    if not every.admitted:
+        return Cell(verdict=every.verdict, few=True)
+    return Cell(f"{every.met}/{every.admitted}", verdict=every.verdict)
+
+
+def _share(tally: Tally, report: DatasetReport) -> Cell:
+    verdict = tally.verdict(report.alpha)
+    if not tally.count:
+        return Cell(verdict=verdict, few=True, hint=counts_text(tally))
+    return Cell(share_text(tally.share), verdict=verdict, few=tally.is_few, hint=counts_text(tally))
+
+
+def _worst(tallies: tuple[Tally, ...], report: DatasetReport) -> Cell:
+    """The share of the worst class, and its name."""
+    severity = {Verdict.MISSED: 0, Verdict.CANNOT_TELL: 1, Verdict.MET: 2}
+    admitted = [
+        (severity[tally.verdict(report.alpha)], tally.share, number)
+        for number, tally in enumerate(tallies)
+        if tally.count
+    ]
+    if not admitted:
+        return Cell(verdict=Verdict.CANNOT_TELL, few=True)
+    *_, number = min(admitted)
+    tally, name = tallies[number], report.class_names[number]
+    return Cell(
+        share_text(tally.share),
+        f"({shorten(name, NAME_WIDTH)})",
+        verdict=tally.verdict(report.alpha),
+        few=tally.is_few,
+        hint=f"{name}: {counts_text(tally)}",
+    )

@@ -1,0 +1,244 @@
+"""The tables of one evaluation set: what is admitted, what the sets cover, accuracy, partitions."""
+
+from dataclasses import dataclass
+from math import isnan
+
+from venn_admit.core.evaluation.measures import MethodMeasures, PointAccuracy
+from venn_admit.core.evaluation.points import PartitionCell, PartitionTable
+from venn_admit.core.evaluation.tallies import Tally, Verdict
+from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.glance import glance_table
+from venn_admit.report.evaluation.table import (
+    NONE_MARK,
+    Cell,
+    Column,
+    ColumnGroup,
+    EvaluationTable,
+    Note,
+    Row,
+)
+from venn_admit.report.evaluation.wording import (
+    FEW_MARK,
+    PREDICTED,
+    SIDE_BY_SIDE,
+    TRUE,
+    accuracy_note,
+    counts_text,
+    few_text,
+    hidden_classes,
+    interval_note,
+    interval_text,
+    kind_tallies,
+    parameters_text,
+    sets_note,
+    share_text,
+    size_name,
+    size_strata,
+    size_tally,
+    target_text,
+)
+
+GROUPS = {
+    TRUE: ColumnGroup(TRUE, "per true class"),
+    PREDICTED: ColumnGroup(PREDICTED, "per predicted class"),
+}
+SET_SIZE = ColumnGroup("sets", "per set size")
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationTables:
+    """All tables of one evaluation set. partitions: None if the method that is judged has no bands."""
+
+    glance: EvaluationTable
+    every_method: EvaluationTable
+    selective: EvaluationTable
+    covered: EvaluationTable
+    accuracy: EvaluationTable
+    partitions: EvaluationTable | None
+
+    @property
+    def details(self) -> tuple[EvaluationTable, ...]:
+        """All but the first, in the order shown."""
+        every = (self.every_method, self.selective, self.covered, self.accuracy, self.partitions)
+        return tuple(table for table in every if table is not None)
+
+
+def evaluation_tables(report: DatasetReport) -> EvaluationTables:
+    """Every table, whose classes are those that the report shows."""
+    return EvaluationTables(
+        glance_table(report, every=False),
+        glance_table(report, every=True),
+        _selective(report),
+        _covered(report),
+        _accuracy(report),
+        None if report.partitions is None else _partitions(report, report.partitions),
+    )
+
+
+def _selective(report: DatasetReport) -> EvaluationTable:
+    """Share right among singletons, methods as rows."""
+    shown, kinds = report.shown_classes(), (TRUE, PREDICTED)
+
+    def cells(row: MethodMeasures) -> tuple[Cell, ...]:
+        measured = row.singletons
+        tallies = [measured.overall, *(kind_tallies(measured, kind)[c] for kind in kinds for c in shown)]
+        return tuple(_judged(tally, report) for tally in tallies)
+
+    return EvaluationTable(
+        "Share right among singletons (admitted points)",
+        ("method",),
+        (Column("all"), *(column for kind in kinds for column in _classes(report, kind))),
+        tuple(_method_row(row, cells(row)) for row in report.methods),
+        _notes(
+            (f"Cells: share right, (n/N), below {interval_note(report)}.",),
+            _legend(report, "right"),
+            (parameters_text(report),),
+            (hidden_classes(report, shown),),
+        ),
+    )
+
+
+def _covered(report: DatasetReport) -> EvaluationTable:
+    """Share of sets that hold the label, over all, per class and by size, and their mean size; methods as rows.
+
+    Methods that only admit or reject are left out: what they admit is all that there is to say of them.
+    """
+    shown, strata = report.shown_classes(), size_strata(report)
+    kinds = (TRUE, PREDICTED) if len(shown) <= SIDE_BY_SIDE else (TRUE,)
+
+    def cells(row: MethodMeasures) -> tuple[Cell, ...]:
+        measured = row.coverage
+        tallies = [measured.overall, *(kind_tallies(measured, kind)[c] for kind in kinds for c in shown)]
+        return (
+            *(_judged(tally, report, portion=False) for tally in tallies),
+            Cell(f"{row.mean_size:.2f}"),
+            *(_judged(size_tally(row, stratum), report) for stratum in strata),
+        )
+
+    return EvaluationTable(
+        "What the sets cover",
+        ("method",),
+        (
+            Column("all"),
+            *(column for kind in kinds for column in _classes(report, kind)),
+            Column("mean size", SET_SIZE),
+            *(Column(size_name(stratum), SET_SIZE) for stratum in strata),
+        ),
+        tuple(_method_row(row, cells(row)) for row in report.methods if row.name in report.set_methods),
+        _notes(
+            (f"Cells: share of sets that hold the label, by size also (n/N), below {interval_note(report)}.",),
+            _legend(report, "covered"),
+            (sets_note(report),),
+            (hidden_classes(report, shown),),
+        ),
+    )
+
+
+def _accuracy(report: DatasetReport) -> EvaluationTable:
+    """Accuracy and F0.5 of the network, the KNN and the localizer, over all and per true class."""
+    shown = report.shown_classes()
+
+    def cells(measured: PointAccuracy) -> tuple[Cell, ...]:
+        overall, per_class = measured.tallies.overall, measured.tallies.per_true_class
+        return (
+            _plain(overall.share, overall.interval, overall.is_few),
+            _plain(measured.f_half_macro, measured.f_half_interval, overall.is_few),
+            *(_plain(per_class[c].share, per_class[c].interval, per_class[c].is_few) for c in shown),
+        )
+
+    return EvaluationTable(
+        "Accuracy of every prediction, none rejected",
+        ("prediction",),
+        (Column("accuracy"), Column("F0.5"), *_classes(report, TRUE)),
+        tuple(Row((row.name,), cells(row.accuracy)) for row in report.accuracy),
+        _notes(
+            (f"Cells: accuracy, below {accuracy_note(report)}.",),
+            (
+                "F0.5 weighs precision over recall and is the mean over the classes. "
+                f"{FEW_MARK}: {few_text(report)}; {NONE_MARK}: none.",
+            ),
+            (hidden_classes(report, shown),),
+        ),
+    )
+
+
+def _partitions(report: DatasetReport, partitions: PartitionTable) -> EvaluationTable:
+    """Accuracy, n/N and threshold of the KNN for every q by d partition, over all and per true class."""
+    shown = report.shown_classes()
+
+    def cell(measured: PartitionCell) -> Cell:
+        tally = measured.tally
+        if tally.count == 0:
+            return Cell(few=True)
+        portion = f"({share_text(tally.portion)})"
+        return Cell(
+            share_text(tally.share), portion, share_text(measured.threshold), few=tally.is_few, hint=counts_text(tally)
+        )
+
+    return EvaluationTable(
+        "Partitions of the KNN by q (matching neighbours) and d (distance to training)",
+        ("q", "d"),
+        (Column("all"), *_classes(report, TRUE)),
+        tuple(
+            Row(
+                (row.matches, row.distances.replace(">=", "≥")),
+                (cell(row.overall), *(cell(row.per_class[c]) for c in shown)),
+            )
+            for row in partitions.rows
+        ),
+        _notes(
+            (
+                f"Cells: accuracy, (n/N), below the threshold, which is the {float(report.alpha):g}-quantile of the "
+                "KNN's probability of the true class.",
+            ),
+            (
+                f"K = {report.neighbour_count}, median of d = {partitions.median:.4g}; {FEW_MARK}: {few_text(report)}; "
+                f"{NONE_MARK}: none.",
+            ),
+            (hidden_classes(report, shown),),
+        ),
+    )
+
+
+def _classes(report: DatasetReport, kind: str) -> list[Column]:
+    return [Column(report.class_names[c], GROUPS[kind]) for c in report.shown_classes()]
+
+
+def _method_row(measured: MethodMeasures, cells: tuple[Cell, ...]) -> Row:
+    """A "q = K" variant stands under its method, where it says only how it differs."""
+    return Row((measured.name,), cells, "and q = K" if measured.name.endswith(", q = K") else "")
+
+
+def _judged(tally: Tally, report: DatasetReport, *, portion: bool = True) -> Cell:
+    """Share, n/N if asked for, and interval."""
+    verdict = tally.verdict(report.alpha)
+    if tally.count == 0:
+        return Cell(verdict=verdict, few=True, hint=counts_text(tally))
+    beside = f"({share_text(tally.portion)})" if portion else ""
+    return Cell(
+        share_text(tally.share), beside, interval_text(tally.interval), verdict, tally.is_few, hint=counts_text(tally)
+    )
+
+
+def _plain(share: float, interval: tuple[float, float], few: bool) -> Cell:
+    """A figure that nothing is promised of, and its interval."""
+    if isnan(share):
+        return Cell(few=True)
+    return Cell(share_text(share), "", interval_text(interval), few=few)
+
+
+def _legend(report: DatasetReport, what: str) -> Note:
+    """What the marks of a judged cell mean; what: that the share is of, such as "right"."""
+    target = target_text(report)
+    return (
+        Verdict.MET,
+        f": the interval lies at or above {target} {what}; ",
+        Verdict.MISSED,
+        ": it lies below; ",
+        Verdict.CANNOT_TELL,
+        f": it contains {target}, or {few_text(report)}; {NONE_MARK}: none.",
+    )
+
+
+def _notes(*notes: Note) -> tuple[Note, ...]:
+    return tuple(note for note in notes if any(note))

@@ -1,0 +1,115 @@
+"""An evaluation for a terminal of 100 columns or more: the verdict, then the tables."""
+
+from itertools import count
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.table import Cell, ColumnGroup, EvaluationTable, Row
+from venn_admit.report.evaluation.tables import evaluation_tables
+from venn_admit.report.evaluation.verdict_view import STYLES, verdict_view
+from venn_admit.report.evaluation.wording import note_text, shorten
+
+SCREEN = 100
+"""Columns of a terminal that every table fits into; what is wider goes on in a further table."""
+
+
+def report_tables(report: DatasetReport, *, details: bool = False) -> RenderableType:
+    """Return the verdict on one evaluation set under its name, and all methods at a glance.
+
+    Args:
+        report: What was measured.
+        details: Whether tables of shares with intervals, coverage, accuracy and partitions follow.
+    """
+    tables = evaluation_tables(report)
+    shown = (tables.glance, *(tables.details if details else ()))
+    return Group(Padding(verdict_view(report), (0, 0, 1, 0)), *map(table_view, shown))
+
+
+def table_view(table: EvaluationTable) -> RenderableType:
+    """A table under its title, in as many parts as the screen takes, and its notes.
+
+    Words stand outside the table, so that they wrap at the terminal and not at a narrow table.
+    """
+    lines: list[RenderableType] = []
+    titles: set[str] = set()
+    for columns, drawn in _parts(table):
+        groups = _groups(table, columns)
+        title = f"{table.title}, {groups[0].words}" if len(groups) == 1 else table.title
+        lines += [Text(f"{title}, continued" if title in titles else title, style="bold"), drawn]
+        titles.add(title)
+    notes = (Text("".join(map(note_text, note)), style="dim") for note in table.notes)
+    return Padding(Group(*lines, *notes), (0, 0, 1, 0))
+
+
+def _parts(table: EvaluationTable) -> list[tuple[list[int], Table]]:
+    """The table in as few parts as possible, each with the numbers of its columns.
+
+    Figures of a cell stand side by side, unless there are fewer parts with them stacked.
+    """
+    separator, parts = min(
+        ((separator, _divided(table, separator)) for separator in (" ", "\n")), key=lambda way: len(way[1])
+    )
+    return [(part, _drawn(table, part, separator)) for part in parts]
+
+
+def _divided(table: EvaluationTable, separator: str) -> list[list[int]]:
+    """Numbers of columns that fit side by side; a group stays together, unless it is too wide alone."""
+    numbers = count()
+    groups = [[next(numbers) for _ in columns] for _, columns in table.grouped_columns()]
+    parts: list[list[int]] = [[]]
+    for group in groups:
+        for run in [group] if _fits(_drawn(table, group, separator)) else [[number] for number in group]:
+            longer = [*parts[-1], *run]
+            parts[-1:] = [longer] if _fits(_drawn(table, longer, separator)) else [parts[-1], run]
+    return parts
+
+
+def _fits(drawn: Table) -> bool:
+    return Console(width=10 * SCREEN).measure(drawn).maximum <= SCREEN
+
+
+def _groups(table: EvaluationTable, columns: list[int]) -> list[ColumnGroup]:
+    """The groups that some columns are of, each once."""
+    return list(dict.fromkeys(group for number in columns if (group := table.columns[number].group)))
+
+
+def _drawn(table: EvaluationTable, columns: list[int], separator: str) -> Table:
+    """Some columns of a table, side by side; of several groups, each column under the name of its own."""
+    drawn = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    for name in table.name_columns:
+        drawn.add_column(Text(name), no_wrap=True)
+    several = len(_groups(table, columns)) > 1
+    for number in columns:
+        column, cells = table.columns[number], [_cell(row.cells[number], separator) for row in table.rows]
+        widest = max(cell_len(line) for cell in cells for line in cell.plain.splitlines())
+        above = f"{column.group.name}\n" if several and column.group else ""
+        name = shorten(column.name, max(column.least, widest))
+        drawn.add_column(Text(f"{above}{name}"), justify="right", no_wrap=True)
+    for rows in table.grouped_rows():
+        for row in rows:
+            cells = [_cell(row.cells[number], separator) for number in columns]
+            names = _names(row, is_first=row is rows[0])
+            drawn.add_row(*(Text(name, style="bold" if row.is_own else "") for name in names), *cells)
+        drawn.add_section()
+    return drawn
+
+
+def _names(row: Row, *, is_first: bool) -> tuple[str, ...]:
+    """The names of a row; the first of several stands once for all rows that belong together."""
+    first, *others = row.names
+    if not others:
+        return (row.label,)
+    return (first if is_first else "", *others)
+
+
+def _cell(cell: Cell, separator: str) -> Text:
+    """Figures in the colour of the verdict, and below them what stands there."""
+    style = "dim" if cell.few or not cell.figure else STYLES[cell.verdict] if cell.verdict else ""
+    text = Text(cell.figures(separator), style=style)
+    return Text.assemble(text, (f"\n{cell.below}", "dim")) if cell.below else text

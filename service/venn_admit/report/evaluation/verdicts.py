@@ -1,0 +1,127 @@
+"""The verdict on an evaluation: whether the promise holds, how much is admitted, and what cannot be told yet."""
+
+from dataclasses import dataclass
+
+from venn_admit.core.evaluation.tallies import Tally, Verdict
+from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.wording import share_text, target_text
+
+CANNOT_TELL_NOTE = (
+    "“Cannot tell” means that the 95 % interval of the share contains the target, or that there are too few points "
+    "to judge. This is normal for small samples, and is neither good nor bad news. The number of further admitted "
+    "points that would settle it assumes that the share right stays the same."
+)
+
+NONE_ADMITTED = "nothing admitted"
+MOST_NAMED = 3
+"""A sentence names at most this many classes, and counts the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassVerdict:
+    """What the method that is judged admits as one class. more_to_settle: that of `Tally.more_to_settle`."""
+
+    name: str
+    tally: Tally
+    verdict: Verdict
+    more_to_settle: int | None
+
+
+def class_verdicts(report: DatasetReport) -> tuple[ClassVerdict, ...]:
+    """Return the verdict on every predicted class (C), for which the calibration makes its promise."""
+    tallies = report.method(report.own).per_predicted_class
+    return tuple(
+        ClassVerdict(name, tally, tally.verdict(report.alpha), tally.more_to_settle(report.alpha))
+        for name, tally in zip(report.class_names, tallies, strict=True)
+    )
+
+
+def overall_verdict(report: DatasetReport) -> Verdict:
+    """Return missed if any predicted class misses, met if all with admitted points meet, and otherwise cannot tell."""
+    found = {one.verdict for one in class_verdicts(report) if one.tally.count}
+    if Verdict.MISSED in found:
+        return Verdict.MISSED
+    return Verdict.MET if found == {Verdict.MET} else Verdict.CANNOT_TELL
+
+
+def answer(report: DatasetReport) -> str:
+    """Return one or two sentences that say whether the promise holds for every predicted class."""
+    every = class_verdicts(report)
+    admitted = [one for one in every if one.tally.count]
+    if not admitted:
+        return "Nothing is admitted, so there is nothing to judge."
+    target, overall = target_text(report), overall_verdict(report)
+    named = _listed([one.name for one in admitted if one.verdict is overall])
+    if overall is Verdict.MET:
+        first = f"Every predicted class meets the target of {target}."
+    elif overall is Verdict.MISSED:
+        first = f"Predictions of {named} miss the target of {target}."
+    else:
+        first = f"This sample cannot judge predictions of {named}."
+    empty = [one.name for one in every if not one.tally.count]
+    return f"{first} Nothing is admitted as {_listed(empty)}." if empty else first
+
+
+def settling(one: ClassVerdict, report: DatasetReport) -> str:
+    """Return what would settle an open verdict; empty if the verdict is not open."""
+    if one.verdict is not Verdict.CANNOT_TELL or one.tally.count == 0:
+        return ""
+    if one.more_to_settle is None:
+        return "too close to the target to settle"
+    unit = "point" if report.document_count is None else "document"
+    plural = "" if one.more_to_settle == 1 else "s"
+    return f"about {_rounded_up(one.more_to_settle):,} more {unit}{plural} would settle it"
+
+
+def headline(report: DatasetReport) -> str:
+    """Return one sentence: what the method that is judged admits, and how much of it is right."""
+    admitted = report.method(report.own).overall
+    if admitted.count == 0:
+        return f"{report.own} admits none of {report.point_count:,} points."
+    return (
+        f"{report.own} admits {admitted.count:,} of {report.point_count:,} points ({admitted.portion:.1%}); "
+        f"{admitted.share:.1%} of these are correct, against a target of {float(report.target * 100):g}% "
+        f"and {report.method(report.baseline).overall.share:.1%} when every point is admitted."
+    )
+
+
+def class_gap(report: DatasetReport) -> str:
+    """Name a true class that misses the target although no predicted class does; empty if there is none."""
+    if overall_verdict(report) is Verdict.MISSED:
+        return ""
+    measured = zip(report.class_names, report.method(report.own).per_true_class, strict=True)
+    short = [
+        (tally.share, f"{name} ({share_text(tally.share)} of {tally.count:,})")
+        for name, tally in measured
+        if tally.verdict(report.alpha) is Verdict.MISSED
+    ]
+    if not short:
+        return ""
+    _, worst = min(short)
+    others = f" and {len(short) - 1} more" if len(short) > 1 else ""
+    lead = (
+        "Every predicted class meets the target"
+        if overall_verdict(report) is Verdict.MET
+        else "No predicted class misses the target for certain"
+    )
+    return (
+        f"{lead}, but the points of true class {worst}{others} miss it. The promise is about points of the same "
+        "predicted class, and a rare true class can fall short of it; higher thresholds for the classes that it is "
+        "mistaken for help."
+    )
+
+
+def _rounded_up(count: int) -> int:
+    """To two significant digits, because it is an estimate.
+
+    >>> [_rounded_up(7), _rounded_up(101), _rounded_up(15_205)]
+    [7, 110, 16000]
+    """
+    unit = int(10 ** max(0, len(str(count)) - 2))
+    return -(-count // unit) * unit
+
+
+def _listed(names: list[str]) -> str:
+    """Return the first names, and how many others there are."""
+    others = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {others} more" if others > 0 else "")

@@ -1,0 +1,200 @@
+"""The words and figures that the terminal, the charts and the page share."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from itertools import accumulate
+from math import isnan
+from unicodedata import east_asian_width
+
+from venn_admit.core.evaluation.curves import AccuracyGrid
+from venn_admit.core.evaluation.measures import ClassTallies, MethodMeasures
+from venn_admit.core.evaluation.tallies import MINIMUM_TO_JUDGE, Tally, Verdict
+from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.evaluated import edge_names
+
+TRUE, PREDICTED = "true class", "predicted as"
+"""Headings for the two kinds of class that shares are shown for."""
+
+SIDE_BY_SIDE = 2
+"""Up to this many classes, both kinds share one table."""
+
+
+MARKS = {Verdict.MET: "✓", Verdict.MISSED: "✗", Verdict.CANNOT_TELL: "?"}
+FEW_MARK = MARKS[Verdict.CANNOT_TELL]
+"""Marks figures of too few points in tables without verdicts."""
+
+
+def share_text(share: float) -> str:
+    """Return a share with three digits and no leading zero; it is never rounded to 0 or 1, and NaN is a dash.
+
+    >>> [share_text(share) for share in (0.9734, 1.0, 0.99996, 0.0001, 0.0, float("nan"))]
+    ['.973', '1.00', '>.999', '<.001', '.000', '-']
+    """
+    if isnan(share):
+        return "-"
+    if 0.9995 <= share <= 1:
+        return "1.00" if share == 1 else ">.999"
+    if 0 < share < 0.0005:
+        return "<.001"
+    return f"{share:.3f}".removeprefix("0")
+
+
+def interval_text(interval: tuple[float, float]) -> str:
+    """Return the ends of an interval, rounded to three digits, without leading zeros.
+
+    >>> [interval_text((0.9074, 0.9931)), interval_text((0.99, 1.0)), interval_text((float("nan"), float("nan")))]
+    ['.907-.993', '.990-1.00', '-']
+    """
+    if isnan(interval[0]):
+        return "-"
+    return "-".join("1.00" if end >= 0.9995 else f"{end:.3f}".removeprefix("0") for end in interval)
+
+
+def counts_text(tally: Tally) -> str:
+    """The counts behind a share, such as `190 of 200 points; N = 488`."""
+    documents = "" if tally.documents is None else f" of {tally.documents} documents"
+    return f"{tally.correct} of {tally.count} points{documents}; N = {tally.total}"
+
+
+def note_text(part: str | Verdict) -> str:
+    """A part of a note as text: of a verdict, its mark and its words."""
+    return f"{MARKS[part]} {part.words}" if isinstance(part, Verdict) else part
+
+
+def kind_tallies(measured: ClassTallies, kind: str) -> tuple[Tally, ...]:
+    """Return the tallies (C,) of `TRUE` or of `PREDICTED` classes."""
+    return measured.per_true_class if kind == TRUE else measured.per_predicted_class
+
+
+def size_strata(report: DatasetReport) -> list[tuple[int, int]]:
+    """Return the strata of set sizes, least and most, that some method which gives sets has sets in, ascending."""
+    rows = (row for row in report.methods if row.name in report.set_methods)
+    return sorted({(stratum.least, stratum.most) for row in rows for stratum in row.by_size})
+
+
+def size_tally(measures: MethodMeasures, stratum: tuple[int, int]) -> Tally:
+    """Return the coverage of the sets of one method in a stratum."""
+    of_stratum = {(size.least, size.most): size.covered for size in measures.by_size}
+    return of_stratum.get(stratum, Tally(0, 0, measures.coverage.overall.total))
+
+
+def size_name(stratum: tuple[int, int]) -> str:
+    """Return a stratum as a heading.
+
+    >>> [size_name((1, 1)), size_name((2, 3))]
+    ['size 1', 'sizes 2-3']
+    """
+    least, most = stratum
+    return f"size {least}" if least == most else f"sizes {least}-{most}"
+
+
+def shorten(name: str, width: int) -> str:
+    """Return the name, cut with an ellipsis to `width` columns; a wide character, as in Chinese, takes two.
+
+    >>> shorten("mitochondrion", 8)
+    'mitocho…'
+    >>> shorten("线粒体基质", 8)
+    '线粒体…'
+    """
+    if sum(map(_columns, name)) <= width:
+        return name
+    ends = list(accumulate(map(_columns, name)))
+    return name[: sum(end <= width - 1 for end in ends)].rstrip() + "…"
+
+
+def _columns(character: str) -> int:
+    return 2 if east_asian_width(character) in "WF" else 1
+
+
+def target_text(report: DatasetReport) -> str:
+    """Return 1 - alpha without trailing zeros."""
+    return f"{report.target.normalize():f}"
+
+
+def few_text(report: DatasetReport) -> str:
+    """Say what is too few to judge."""
+    return f"under {MINIMUM_TO_JUDGE} {'points' if report.document_count is None else 'documents'}"
+
+
+def interval_note(report: DatasetReport) -> str:
+    """Say which intervals of shares are shown."""
+    if report.document_count is None:
+        return "95 % Wilson intervals"
+    return f"95 % intervals from {report.document_count:,} resampled documents"
+
+
+def accuracy_note(report: DatasetReport) -> str:
+    """Say which intervals of accuracies and of F0.5 are shown."""
+    note = interval_note(report)
+    return f"{note}; of F0.5, from resampled points" if report.document_count is None else note
+
+
+def extent(report: DatasetReport) -> str:
+    """Say how many points were evaluated, and in how many documents if points of one are not independent."""
+    points = f"{report.point_count:,} labelled point{'' if report.point_count == 1 else 's'}"
+    if report.document_count is None:
+        return points
+    return f"{points} of {report.document_count:,} document{'' if report.document_count == 1 else 's'}"
+
+
+def left_out(report: DatasetReport) -> str:
+    """Return one sentence if rows of the evaluation set were not evaluated; otherwise nothing."""
+    if report.left_out == 0:
+        return ""
+    subject = "1 row is left out: it is" if report.left_out == 1 else f"{report.left_out:,} rows are left out: they are"
+    return f"{subject} training or calibration data of this calibration."
+
+
+def without_vectors(report: DatasetReport) -> str:
+    """Return one sentence if the classifier has logits only, which leaves methods out; otherwise nothing."""
+    if report.neighbour_count is not None:
+        return ""
+    return (
+        "The classifier has logits only, so what needs its vectors is left out: KNN, Conf_BASE, LocalConf_BASE, ADMIT, "
+        "Venn-ADMIT, Venn-Abers with the reliability score, and whatever is shown by q and d."
+    )
+
+
+def sets_note(report: DatasetReport) -> str:
+    """Return what the sets are of methods that do not give sets."""
+    if report.neighbour_count is None:
+        return "A set of the network holds only its prediction."
+    return (
+        "A set of the KNN holds only its prediction. Venn-ADMIT says nothing about a point that it rejects, so such a "
+        "point counts as a set of all classes."
+    )
+
+
+def parameters_text(report: DatasetReport) -> str:
+    """Return the parameters of the comparison methods, or nothing."""
+    named = "; ".join(f"{name} {text}" for name, text in report.parameters)
+    return f"Parameters of the comparison methods: {named}." if named else ""
+
+
+def hidden_classes(report: DatasetReport, shown: tuple[int, ...]) -> str:
+    """Say which classes a table leaves out, or nothing."""
+    if len(shown) == len(report.class_names):
+        return ""
+    return (
+        f"{len(shown)} of {len(report.class_names)} classes shown: those that miss the target, then those with the "
+        f"lowest share right under {report.own}."
+    )
+
+
+def match_bin_names(grid: AccuracyGrid) -> list[str]:
+    """Return the names of the bins of q in a grid."""
+    return edge_names(int(edge) for edge in grid.match_edges)
+
+
+def thresholds_text(thresholds: Sequence[Decimal | None]) -> str:
+    """Return the least and the most of the thresholds of predicted classes, and `never` if a class has none.
+
+    >>> thresholds_text([Decimal("0.61234"), None, Decimal("0.9")])
+    '0.6123 to 0.9, never'
+    """
+    used = [one for one in thresholds if one is not None]
+    never = ["never"] if len(used) < len(thresholds) else []
+    if not used:
+        return "never"
+    least, most = (f"{one:.4g}" for one in (min(used), max(used)))
+    return ", ".join([least if least == most else f"{least} to {most}", *never])

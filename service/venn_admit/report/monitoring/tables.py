@@ -1,0 +1,144 @@
+"""What a monitor says, for a terminal of 80 columns or more."""
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from venn_admit.core.monitoring.anytime.plan import CONFIDENCE, LEVEL, Lamp
+from venn_admit.core.monitoring.anytime.readings import Reading
+from venn_admit.report.monitoring.contents import MonitorReport, RowName
+
+_SHARES = {
+    Lamp.PROMISE: "share right of the admitted, by predicted class",
+    Lamp.TRUE_CLASSES: "share right of the admitted, by true class",
+}
+_QUESTIONS = {
+    Lamp.PARTITIONS: "Inside {partitions}: are predictions wrong more often than on the calibration data?",
+    Lamp.MIX: "The mix of {partitions}: is the traffic made up differently from the calibration data?",
+}
+
+
+def monitor_tables(report: MonitorReport) -> RenderableType:
+    """Return everything that a monitor says; whether an alarm stands comes last, next to the prompt."""
+    heading = Group(
+        Text(f"{report.classifier}: setting {report.setting} by {report.method}, watched", style="bold"),
+        Text(
+            f"Random labels that came after the decision: {report.points:,}, of {report.documents:,} "
+            f"document{'' if report.documents == 1 else 's'}. At least {report.target} of the admitted should be right."
+        ),
+    )
+    parts = [heading]
+    for lamp in Lamp:
+        rows = [reading for reading in report.readings if reading.lamp is lamp]
+        if rows:
+            parts.append(Group(Text(_title(report, lamp), style="bold"), _table(report, lamp, rows)))
+    return Group(*(Padding(part, (0, 0, 1, 0)) for part in (*parts, _verdict(report))))
+
+
+def _title(report: MonitorReport, lamp: Lamp) -> str:
+    if lamp in _QUESTIONS:
+        partitions = "predicted classes" if report.neighbour_count is None else "partitions"
+        return _QUESTIONS[lamp].format(partitions=partitions)
+    return f"{'The promise' if report.is_harmful(lamp) else 'Not promised'}: {_SHARES[lamp]}"
+
+
+def verdict_lines(report: MonitorReport) -> list[str]:
+    """Return a sentence for each alarm and notice that stands, or one that says that there is none."""
+    if not report.documents:
+        return ["No label counts yet: label a random sample of the points that were decided on."]
+    alarms = [f"ALARM: {_sentence(report, alarm.lamp, alarm.number)}" for alarm in report.harmful]
+    if not alarms:
+        alarms = [
+            f"No alarm stands. If nothing is amiss, each lamp is ever lit with a chance of {LEVEL:.0%} at most, "
+            "however often one looks."
+        ]
+    shares = [alarm for alarm in report.notices if alarm.lamp is not Lamp.MIX]
+    mix = [report.name(alarm.lamp, alarm.number) for alarm in report.notices if alarm.lamp is Lamp.MIX]
+    notices = [f"Notice: {_sentence(report, alarm.lamp, alarm.number)}" for alarm in shares]
+    if mix:
+        listed = ", ".join(map(_partition, mix))
+        notices.append(
+            "Notice: some predictions are more or less frequent than on the calibration data, which alone does no "
+            f"harm: {listed}."
+        )
+    return alarms + notices
+
+
+def _sentence(report: MonitorReport, lamp: Lamp, number: int) -> str:
+    name = report.name(lamp, number)
+    match lamp:  # the mix has one sentence for all its partitions
+        case Lamp.PROMISE:
+            said = f"of what is admitted as {name.class_name!r}, fewer than {report.target} are right"
+            return f"{said}{_promised(report, lamp, 'predicted')}."
+        case Lamp.TRUE_CLASSES:
+            said = f"of the admitted points whose class is {name.class_name!r}, fewer than {report.target} are right"
+            return f"{said}{_promised(report, lamp, 'true')}."
+        case _:
+            return f"predictions of {_partition(name)} are wrong more often than on the calibration data."
+
+
+def _partition(name: RowName) -> str:
+    return repr(name.class_name) if name.q is None else f"{name.class_name!r} with q {name.q}"
+
+
+def _promised(report: MonitorReport, lamp: Lamp, kind: str) -> str:
+    return "" if report.is_harmful(lamp) else f"; nothing is promised about {kind} classes"
+
+
+def _verdict(report: MonitorReport) -> Group:
+    style = "red" if report.harmful else "yellow" if report.notices else "green" if report.documents else ""
+    return Group(*(Text(line, style=style) for line in verdict_lines(report)))
+
+
+def _table(report: MonitorReport, lamp: Lamp, rows: list[Reading]) -> Table:
+    by_q, of_shares = lamp in _QUESTIONS and report.neighbour_count is not None, lamp is not Lamp.MIX
+    drawn = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    drawn.add_column(Text("class" if lamp is Lamp.TRUE_CLASSES else "predicted"), overflow="fold", min_width=9)
+    heads = [
+        *(["q"] if by_q else []),
+        "labels" if of_shares else "documents",
+        *(["right", f"at least ({CONFIDENCE:.0%})"] if of_shares else []),
+        "evidence",
+        "needed",
+    ]
+    for head in heads:
+        drawn.add_column(Text(head), justify="right", no_wrap=True)
+    drawn.add_column(Text("lamp"), no_wrap=True)
+    for row in rows:
+        name = report.name(lamp, row.number)
+        figures = [
+            *([name.q or ""] if by_q else []),
+            f"{row.points:,}",
+            *([_share(row.share_right), _share(row.lower_bound)] if of_shares else []),
+            evidence_text(row.most),
+            f"{row.needed:,.0f}",
+        ]
+        drawn.add_row(Text(name.class_name), *map(Text, figures), _lamp(report, row))
+    return drawn
+
+
+def _lamp(report: MonitorReport, row: Reading) -> Text:
+    if row.e_value is None:
+        return Text("not tested", style="dim")
+    if row.lit_at is None:
+        return Text("")
+    return Text("ALARM", style="bold red") if report.is_harmful(row.lamp) else Text("notice", style="yellow")
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else f"{share:.3f}"
+
+
+def evidence_text(value: float | None) -> str:
+    """Return an e-value in few characters: it may be 10 to the power of 300, or infinite.
+
+    >>> [evidence_text(value) for value in (None, 0.034, 2.5, 1234.0, 1e9, float("inf"))]
+    ['', '0.03', '2.50', '1,234', '1e+09', 'inf']
+    """
+    if value is None:
+        return ""
+    if value < 100:
+        return f"{value:.2f}"
+    return f"{value:,.0f}" if value < 1e6 else f"{value:.0e}"

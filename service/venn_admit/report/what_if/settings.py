@@ -1,0 +1,96 @@
+"""What the current setting would admit with one part of it varied: a table, and JSON."""
+
+from typing import Any
+
+from venn_admit.core.types import CalibratorSettings
+from venn_admit.report.evaluation.admission import (
+    admission_cells,
+    admission_columns,
+    class_payload,
+    intervals_text,
+)
+from venn_admit.report.evaluation.table import EvaluationTable, Row
+from venn_admit.report.what_if.contents import SettingsTried, SettingTried
+
+NAMES = {
+    "alpha": "alpha",
+    "kappa": "kappa",
+    "delta": "delta",
+    "q_bins": "bins of q",
+    "thresholds": "thresholds",
+}
+"""What is varied, in words."""
+
+
+def settings_title(found: SettingsTried) -> str:
+    """Return what the table and the picture show, in a line."""
+    return (
+        f"{found.classifier}, calibration {found.calibration} by the method {found.method}: what other values of "
+        f"{NAMES[found.varied]} would admit"
+    )
+
+
+def settings_table(found: SettingsTried) -> EvaluationTable:
+    """Return a row for each value, with the share admitted and the share right by class."""
+    return EvaluationTable(
+        settings_title(found),
+        (NAMES[found.varied],),
+        admission_columns(found.class_names),
+        tuple(
+            Row(
+                (f"{one.value} (in use)" if one.is_current else one.value,),
+                admission_cells(one.admission, found.class_names, one.settings.alpha),
+                is_own=one.is_current,
+            )
+            for one in found.tried
+        ),
+        (
+            (
+                f"{intervals_text(found.point_count, found.judged_count, found.document_count)}. Shares right are "
+                "judged by 1 - alpha of their row. Each document is decided on by the other ones (cross-fitting), with "
+                f"{'weighted' if found.is_weighted else 'plain'} probabilities, as the method decides by default; "
+                "everything else is as in the setting in use. Nothing of vp was read, and nothing is stored: choose by "
+                "this table, and then judge the choice by data that had no part in it.",
+            ),
+        ),
+    )
+
+
+def settings_payload(found: SettingsTried) -> dict[str, Any]:
+    """Return the same as JSON has it, with every class."""
+    return {
+        "classifier": found.classifier,
+        "calibration": found.calibration,
+        "varied": found.varied,
+        "mc": found.point_count,
+        "judged": found.judged_count,
+        "weighted": found.is_weighted,
+        "documents": found.document_count,
+        "settings": [
+            {
+                "method": found.method,
+                **_setting(one),
+                "in_use": one.is_current,
+                "admitted": one.admission.admitted.correct,
+                "admitted_share": one.admission.admitted.share,
+                "admitted_interval": list(one.admission.admitted.interval),
+                "per_true_class": class_payload(one.admission.right.per_true_class, found.class_names),
+                "per_predicted_class": class_payload(one.admission.right.per_predicted_class, found.class_names),
+                "every_class_reaches": one.every_class_reaches,
+            }
+            for one in found.tried
+        ],
+    }
+
+
+def _setting(one: SettingTried) -> dict[str, Any]:
+    settings = one.settings
+    bands = settings if isinstance(settings, CalibratorSettings) else None
+    return {
+        "alpha": str(settings.alpha),
+        "delta": None if bands is None else bands.delta,
+        "kappa": None if bands is None else bands.kappa,
+        "score": None if isinstance(settings, CalibratorSettings) else str(settings.score),
+        "q_bins": list(settings.bin_edges),
+        "thresholds": [str(threshold) for threshold in settings.thresholds],
+    }

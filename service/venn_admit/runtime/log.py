@@ -1,0 +1,45 @@
+"""How processes that serve others log: a JSON object a line, for this program and its libraries, without secrets."""
+
+import logging
+import os
+
+import structlog
+from structlog.typing import EventDict, Processor
+
+from venn_admit.runtime.settings import secret_addresses
+from venn_admit.secrets import mask
+
+
+def log_as_json(loglevel: int = logging.INFO, **_: object) -> None:
+    """Set up logging. Celery calls this with its options, which mean nothing here except the level."""
+    shared: list[Processor] = [
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    handler = logging.StreamHandler()
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                _mask_secrets,
+                structlog.processors.JSONRenderer(),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(loglevel)
+    logging.captureWarnings(capture=True)
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+
+
+def _mask_secrets(_logger: object, _method: str, entry: EventDict) -> EventDict:
+    """Mask the addresses of broker and database, which a library may log, for example in an exception."""
+    addresses = secret_addresses(os.environ)
+    return {key: mask(value, *addresses) if isinstance(value, str) else value for key, value in entry.items()}

@@ -1,0 +1,114 @@
+"""The keys for the HTTP service. A secret is stored nowhere: only its digest is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from venn_admit.store.database.statements import statement
+from venn_admit.store.exemplars.classifiers import Classifier
+
+
+class Scope(StrEnum):
+    """What a key may be used for; each scope includes those before it."""
+
+    READ = "read"
+    SCORE = "score"
+    WRITE = "write"
+    ADMIN = "admin"
+
+    def includes(self, other: "Scope") -> bool:
+        """Whether a key of this scope may do what needs the other one.
+
+        >>> [Scope.SCORE.includes(other) for other in Scope]
+        [True, True, False, False]
+        """
+        order = list(Scope)
+        return order.index(self) >= order.index(other)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    """A key as it is stored. digest: 32 bytes. classifier: the name of the one that it is for; None if it is for all.
+
+    is_use_due: whether its last use was not noted within the last minute.
+    """
+
+    id: int
+    name: str
+    digest: bytes
+    scope: Scope
+    classifier: str | None
+    is_expired: bool
+    is_revoked: bool
+    is_use_due: bool
+
+
+def add(
+    connection: Connection,
+    *,
+    name: str,
+    digest: bytes,
+    scope: Scope,
+    classifier: Classifier | None,
+    lifetime: timedelta | None,
+) -> int:
+    """Store a key, and return its number. lifetime: after which it is refused; None if it does not expire."""
+    key_id: int = connection.execute(
+        statement("keys.add_key"),
+        {
+            "name": name,
+            "digest": digest,
+            "scope": scope,
+            "classifier_id": None if classifier is None else classifier.id,
+            "lifetime": lifetime,
+        },
+    ).scalar_one()
+    return key_id
+
+
+def find(connection: Connection, key_id: int) -> StoredKey | None:
+    """Return the key of this number, or None."""
+    row = connection.execute(statement("keys.key_by_id"), {"key_id": key_id}).one_or_none()
+    if row is None:
+        return None
+    return StoredKey(
+        id=row.id,
+        name=row.name,
+        digest=bytes(row.digest),
+        scope=Scope(row.scope),
+        classifier=row.classifier,
+        is_expired=row.is_expired,
+        is_revoked=row.revoked_at is not None,
+        is_use_due=row.is_use_due,
+    )
+
+
+def every(connection: Connection) -> Sequence[Row[Any]]:
+    """Return all keys, the newest first, without their digests."""
+    return connection.execute(statement("keys.keys")).all()
+
+
+def any_is_valid(connection: Connection) -> bool:
+    """Return whether any key would be accepted now."""
+    found: int = connection.execute(statement("keys.valid_keys")).scalar_one()
+    return found > 0
+
+
+def revoke(connection: Connection, key_id: int) -> bool:
+    """Refuse a key from now on; return False if there is no such key."""
+    return connection.execute(statement("keys.revoke_key"), {"key_id": key_id}).one_or_none() is not None
+
+
+def move(connection: Connection, before: Classifier, after: Classifier) -> None:
+    """Have the keys for a classifier go with its name, from one generation to another."""
+    parameters = {"before_id": before.id, "after_id": after.id}
+    connection.execute(statement("keys.move_keys"), parameters)
+
+
+def note_use(connection: Connection, key_id: int) -> None:
+    """Note that a key is used; this writes at most once a minute."""
+    connection.execute(statement("keys.note_use"), {"key_id": key_id})

@@ -1,0 +1,396 @@
+"""Calibrators, their numbered snapshots, and the row-versioned points that a snapshot consists of."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection, Row
+
+from venn_admit.core.calibrators.bands import BandRadius
+from venn_admit.core.calibrators.certified.tallies import ClassKind
+from venn_admit.core.calibrators.snapshot_rows import CalibrationRows
+from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings
+from venn_admit.core.types import BoolArray, CalibrationPoints, CalibratorSettings, IntArray, Split
+from venn_admit.errors import Code, NotFoundError, NotReadyError, OutdatedError
+from venn_admit.store.calibrations.calibration_points import ChangedRows, delete_unheld, write_changes
+from venn_admit.store.calibrations.setting_forms import (
+    MethodSettings,
+    setting_columns,
+    settings_digest,
+    settings_of,
+)
+from venn_admit.store.database.binary_copy import (
+    BOOL,
+    FLOAT8,
+    INT4,
+    INT8,
+    FixedColumn,
+    copy_out_whole,
+    driver_cursor,
+)
+from venn_admit.store.database.statements import copy_query, statement, stream
+from venn_admit.store.exemplars import forgotten
+from venn_admit.store.exemplars.classifiers import Classifier, addressed, having
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A snapshot, to which decisions are pinned. `number` counts within the calibrator, `id` overall.
+
+    knn_parameters_id: None if the classifier has logits only. method: by which it was made. band_radius: None if the
+    method has no bands.
+    """
+
+    id: int
+    calibrator_id: int
+    classifier_id: int
+    number: int
+    revision: UUID
+    knn_parameters_id: int | None
+    method: str
+    method_settings: MethodSettings
+    band_radius: BandRadius | None
+    mc_count: int
+    vp_count: int
+
+    @property
+    def parameters_id(self) -> int:
+        """Key of its KNN parameters, for whoever knows that the classifier has vectors."""
+        assert self.knn_parameters_id is not None, f"calibration {self.id} is of a classifier with logits only"
+        return self.knn_parameters_id
+
+    @property
+    def settings(self) -> CalibratorSettings:
+        """Those of Venn-ADMIT, for whoever knows that this is the method."""
+        assert isinstance(self.method_settings, CalibratorSettings), f"calibration {self.id} is by {self.method}"
+        return self.method_settings
+
+    @property
+    def abers_settings(self) -> VennAbersSettings:
+        """Those of Venn-Abers, for whoever knows that this is the method."""
+        assert isinstance(self.method_settings, VennAbersSettings), f"calibration {self.id} is by {self.method}"
+        return self.method_settings
+
+    @property
+    def is_asked_for_certificate(self) -> bool:
+        """Whether it has a certificate, in which a policy passed or none did."""
+        settings = self.method_settings
+        return isinstance(settings, VennAbersSettings) and settings.certification is not None
+
+    @property
+    def promised_kinds(self) -> tuple[ClassKind, ...]:
+        """The kinds of classes that it promises something about: those of its certificate, or predicted ones."""
+        settings = self.method_settings
+        certification = settings.certification if isinstance(settings, VennAbersSettings) else None
+        return (ClassKind.PREDICTED,) if certification is None else certification.kinds
+
+    @property
+    def radius(self) -> BandRadius:
+        """Of its bands, for whoever knows that the method has bands."""
+        assert self.band_radius is not None, f"calibration {self.id}, made by {self.method}, has no bands"
+        return self.band_radius
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SnapshotPoints:
+    """One split of a snapshot: ids (n,) int64, the points, and whether each ADMIT set is a singleton (n,)."""
+
+    exemplar_ids: IntArray
+    points: CalibrationPoints
+    singleton: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BandEvidence:
+    """The evidence for the decision on one point, per class; see the statement `bands.band_evidence`.
+
+    band_size: (C,) int64, n_c. threshold_score: (C,) float64, rank-th smallest score, inf if there is none. threshold:
+    (C,) float64, tau_c. category_count: (C,) int64, points of each label in the category.
+    """
+
+    band_size: IntArray
+    threshold_score: npt.NDArray[np.float64]
+    threshold: npt.NDArray[np.float64]
+    category_count: IntArray
+
+
+def choose_calibrator(connection: Connection, classifier: Classifier, settings: MethodSettings) -> int:
+    """Return the key of the calibrator with these settings, created if new, which is the one in use from now on."""
+    calibrator_id: int = connection.execute(
+        statement("calibrations.choose_calibrator"),
+        {"classifier_id": classifier.id, **setting_columns(settings)},
+    ).scalar_one()
+    return calibrator_id
+
+
+def lock_calibrator(connection: Connection, classifier: Classifier, settings: MethodSettings) -> None:
+    """Wait until nobody else calibrates under these settings; the lock is held to the end of the transaction."""
+    connection.execute(statement("calibrations.lock_calibrator"), {"lock_key": _lock_key(classifier, settings)})
+
+
+def try_lock_calibrator(connection: Connection, classifier: Classifier, settings: MethodSettings) -> bool:
+    """Take the same lock without waiting; return False if somebody else holds it."""
+    parameters = {"lock_key": _lock_key(classifier, settings)}
+    locked: bool = connection.execute(statement("calibrations.try_lock_calibrator"), parameters).scalar_one()
+    return locked
+
+
+def _lock_key(classifier: Classifier, settings: MethodSettings) -> int:
+    """The key of the lock, 32 bits, from the settings, as the calibrator may not exist yet. Two may share a key."""
+    identity = classifier.id.to_bytes(4, "big") + settings_digest(settings)
+    return int.from_bytes(blake2b(identity, digest_size=4).digest(), "big", signed=True)
+
+
+def publish(
+    connection: Connection,
+    calibrator_id: int,
+    rows: CalibrationRows,
+    *,
+    knn_parameters_id: int | None,
+    reason: str,
+) -> tuple[int, ChangedRows]:
+    """Make these rows the current snapshot, writing only those that changed; return the new key and the counts."""
+    newest = connection.execute(statement("calibrations.latest_number"), {"calibrator_id": calibrator_id}).one()
+    number = newest.number + 1
+    changed = write_changes(connection, calibrator_id, newest.method, number, rows)
+    connection.execute(statement("calibrations.retire_calibration"), {"calibrator_id": calibrator_id})
+    vp_count = int(rows.in_vp.sum())
+    calibration_id: int = connection.execute(
+        statement("calibrations.add_calibration"),
+        {
+            "calibrator_id": calibrator_id,
+            "number": number,
+            "knn_parameters_id": knn_parameters_id,
+            "mc_count": len(rows.in_vp) - vp_count,
+            "vp_count": vp_count,
+            "reason": reason,
+        },
+    ).scalar_one()
+    connection.execute(
+        statement("calibrations.add_quartiles"), {"calibration_id": calibration_id, "calibrator_id": calibrator_id}
+    )
+    return calibration_id, changed
+
+
+def add_band_radius(connection: Connection, calibration_id: int, radius: BandRadius) -> None:
+    """Store the radius of the bands of a new snapshot, whose method has bands."""
+    connection.execute(
+        statement("calibrations.add_band_radius"),
+        {"calibration_id": calibration_id, "s_hat": radius.s_hat, "omega": radius.omega},
+    )
+
+
+def delete_old(connection: Connection, calibrator_id: int, keep: int) -> None:
+    """Delete snapshots before the last `keep`, and the rows that no other snapshot holds.
+
+    Snapshots that decisions or jobs refer to are kept. The transaction must see what others have committed, statement
+    by statement.
+    """
+    parameters = {"calibrator_id": calibrator_id, "keep": keep}
+    old = list(connection.execute(statement("calibrations.lock_old_calibrations"), parameters).scalars())
+    if old and connection.execute(statement("calibrations.delete_calibrations"), {"calibration_ids": old}).rowcount:
+        delete_unheld(connection, calibrator_id)
+        connection.execute(statement("steps.delete_unheld_steps"), {"calibrator_id": calibrator_id})
+
+
+def _calibration(row: Row[Any]) -> Calibration:
+    return Calibration(
+        id=row.id,
+        calibrator_id=row.calibrator_id,
+        classifier_id=row.classifier_id,
+        number=row.number,
+        revision=row.revision,
+        knn_parameters_id=row.knn_parameters_id,
+        method=row.method,
+        method_settings=settings_of(row),
+        band_radius=None if row.omega is None else BandRadius(s_hat=row.s_hat, omega=row.omega),
+        mc_count=row.mc_count,
+        vp_count=row.vp_count,
+    )
+
+
+def latest(connection: Connection, classifier: Classifier) -> Calibration:
+    """Return the current snapshot of the calibrator that was chosen last; NotReadyError before the first."""
+    of_classifier = {"classifier_id": classifier.id}
+    while True:
+        latest_id = connection.execute(statement("calibrations.latest_calibration"), of_classifier).scalar_one_or_none()
+        if latest_id is None:
+            raise NotReadyError(
+                f"classifier {classifier.name!r} has no calibration yet: calibrate it first",
+                code=Code.NOT_CALIBRATED,
+                classifier=classifier.name,
+            )
+        found = _read(connection, latest_id)
+        if found is not None:
+            return found
+        # It was retired and deleted in between, so there is a newer one.
+
+
+def latest_key(connection: Connection, name: str) -> tuple[int, UUID, str, str | None, UUID] | None:
+    """Return id and revision of the snapshot that `latest` returns for the classifier of this name; None without one.
+
+    With them comes what may change of the classifier after the snapshot was made: its name, by a switch of generations,
+    its extractor, and the revision of its training exemplars. A snapshot itself never changes, so that what was read of
+    it before can be used by these.
+    """
+    if not name.isprintable():  # as for `classifiers.by_name`
+        return None
+    row = connection.execute(statement("calibrations.latest_key"), addressed(name)).one_or_none()
+    return None if row is None else (row.id, row.revision, row.name, row.extractor, row.support_revision)
+
+
+def by_id(connection: Connection, classifier: Classifier, calibration_id: int) -> Calibration:
+    """Return a snapshot of a classifier; NotFoundError if it has none with this id."""
+    found = _read(connection, calibration_id)
+    if found is None or found.classifier_id != classifier.id:
+        raise _unknown(classifier, calibration_id)
+    return found
+
+
+def of_any_generation(connection: Connection, classifier: Classifier, calibration_id: int) -> Calibration:
+    """Return a snapshot of a classifier or of another generation of it; NotFoundError if none has this id."""
+    found = _read(connection, calibration_id)
+    if found is None or having(connection, classifier.address, found.classifier_id) is None:
+        raise _unknown(classifier, calibration_id)
+    return found
+
+
+def _unknown(classifier: Classifier, calibration_id: int) -> NotFoundError:
+    return NotFoundError(
+        f"classifier {classifier.name!r} has no calibration {calibration_id}",
+        code=Code.UNKNOWN_CALIBRATION,
+        classifier=classifier.name,
+        calibration=calibration_id,
+    )
+
+
+def summaries(
+    connection: Connection,
+    classifier: Classifier,
+    *,
+    limit: int,
+    before: int | None = None,
+    calibration_id: int | None = None,
+) -> Sequence[Row[Any]]:
+    """Return the newest snapshots of a classifier, newest first: setting, time, reason and number of points.
+
+    before: a snapshot; only older ones are wanted. calibration_id: the only one that is wanted.
+    """
+    parameters = {
+        "classifier_id": classifier.id,
+        "row_limit": limit,
+        "before": before,
+        "calibration_id": calibration_id,
+    }
+    return connection.execute(statement("calibrations.calibrations"), parameters).all()
+
+
+def _read(connection: Connection, calibration_id: int) -> Calibration | None:
+    parameters = {"calibration_id": calibration_id}
+    row = connection.execute(statement("calibrations.calibration_by_id"), parameters).one_or_none()
+    return None if row is None else _calibration(row)
+
+
+def read_points(connection: Connection, calibration: Calibration, split: Split) -> SnapshotPoints:
+    """Return one split of a snapshot as it was when it was made, ordered by band."""
+    columns: dict[str, FixedColumn] = {
+        "exemplar_id": INT8,
+        "label": INT4,
+        "predicted": INT4,
+        "match_count": INT4,
+        "distance": FLOAT8,
+        "score": FLOAT8,
+        "is_singleton": BOOL,
+    }
+    parameters = {"calibrator_id": calibration.calibrator_id, "split": split, "number": calibration.number}
+    query = copy_query("calibrations.snapshot_points")
+    rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
+    return SnapshotPoints(
+        exemplar_ids=rows["exemplar_id"],
+        points=CalibrationPoints(
+            label=rows["label"].astype(np.int64),
+            predicted=rows["predicted"].astype(np.int64),
+            match_count=rows["match_count"].astype(np.int64),
+            distance=rows["distance"],
+            score=rows["score"],
+        ),
+        singleton=rows["is_singleton"],
+    )
+
+
+def band_evidence(
+    connection: Connection,
+    calibration: Calibration,
+    class_count: int,
+    *,
+    predicted: int,
+    q_bin: int,
+    distance: float,
+) -> BandEvidence:
+    """Return the evidence for one point from the current snapshot, by one index-only statement."""
+    rows = connection.execute(
+        statement("bands.band_evidence"),
+        {
+            "calibrator_id": calibration.calibrator_id,
+            "class_count": class_count,
+            "alpha": calibration.settings.alpha,
+            "omega": calibration.radius.omega,
+            "predicted": predicted,
+            "bin": q_bin,
+            "distance": distance,
+        },
+    ).all()
+    return BandEvidence(
+        band_size=np.array([row.band_size for row in rows], dtype=np.int64),
+        threshold_score=np.array(
+            [np.inf if row.threshold_score is None else row.threshold_score for row in rows], dtype=np.float64
+        ),
+        threshold=np.array([row.threshold for row in rows], dtype=np.float64),
+        category_count=np.array([row.category_count for row in rows], dtype=np.int64),
+    )
+
+
+def latest_or_by_id(connection: Connection, classifier: Classifier, calibration_id: int | None) -> Calibration:
+    """Return the given snapshot, or the current one if none is given."""
+    return latest(connection, classifier) if calibration_id is None else by_id(connection, classifier, calibration_id)
+
+
+def held(connection: Connection, classifier: Classifier, calibration_id: int | None) -> Calibration:
+    """Return the given snapshot, or the current one, and keep it from being deleted before the transaction ends.
+
+    This is for transactions that store a reference to it. A transaction that only reads takes a consistent view of the
+    database.
+    """
+    while True:
+        found = latest_or_by_id(connection, classifier, calibration_id)
+        kept = connection.execute(statement("calibrations.hold_calibration"), {"calibration_id": found.id})
+        if kept.one_or_none() is not None:
+            return found
+        # It was retired and deleted meanwhile, so there is a newer one, or the next attempt raises NotFoundError.
+
+
+def require_whole(connection: Connection, classifier: Classifier, calibration: Calibration) -> None:
+    """Raise OutdatedError if points of a snapshot were forgotten, so that what it decides would be something else."""
+    lost = forgotten.lost_points(connection, calibration.id).total
+    if lost:
+        raise OutdatedError(
+            f"{lost} of the {calibration.mc_count + calibration.vp_count:,} points of calibration {calibration.id} of "
+            f"{classifier.name!r} have since been forgotten, so nothing is decided by it any more: recalibrate, or use "
+            "a newer one",
+            code=Code.POINTS_FORGOTTEN,
+            classifier=classifier.name,
+            calibration=calibration.id,
+        )
+
+
+def export_rows(connection: Connection, calibration: Calibration) -> Iterator[Sequence[Row[Any]]]:
+    """Yield the points of a snapshot with their external ids, in order of ingestion, in blocks."""
+    return stream(
+        connection,
+        "calibrations.export_calibration",
+        {"calibrator_id": calibration.calibrator_id, "number": calibration.number},
+    )

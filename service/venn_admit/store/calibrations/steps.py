@@ -1,0 +1,88 @@
+"""The steps of Venn-Abers, row-versioned: the plain bounds of each cell of a calibrator, as functions of the score."""
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection
+
+from venn_admit.core.calibrators.venn_abers.steps import Steps
+from venn_admit.store.database.binary_copy import (
+    FLOAT8,
+    INT4,
+    Column,
+    FixedColumn,
+    copy_in,
+    copy_out_whole,
+    driver_cursor,
+)
+from venn_admit.store.database.statements import copy_query, statement
+
+_COLUMNS: dict[str, FixedColumn] = {
+    "cell": INT4,
+    "score": FLOAT8,
+    "lower": FLOAT8,
+    "upper_at": FLOAT8,
+    "upper_above": FLOAT8,
+}
+
+
+def write_changes(connection: Connection, calibration_id: int, steps: Steps) -> None:
+    """Make these the open steps from a new snapshot on, writing only the rows that differ."""
+    place = connection.execute(statement("steps.place_of_calibration"), {"calibration_id": calibration_id}).one()
+    stored = open_steps(connection, place.calibrator_id)
+    closed, opened = changed_steps(stored, steps)
+    if len(closed.cell):
+        parameters = {
+            "calibrator_id": place.calibrator_id,
+            "number": place.number,
+            "cells": closed.cell.tolist(),
+            "scores": closed.score.tolist(),
+        }
+        connection.execute(statement("steps.close_steps"), parameters)
+    if len(opened.cell):
+        n = len(opened.cell)
+        columns: dict[str, Column] = {"calibrator_id": INT4, "valid_from": INT4, **_COLUMNS}
+        values = {
+            "calibrator_id": np.full(n, place.calibrator_id),
+            "valid_from": np.full(n, place.number),
+            **{name: getattr(opened, name) for name in _COLUMNS},
+        }
+        copy_in(driver_cursor(connection), "venn_abers_step", columns, values)
+
+
+def changed_steps(stored: Steps, incoming: Steps) -> tuple[Steps, Steps]:
+    """Return the stored steps that no longer hold, and the incoming ones that are new; steps are equal bit for bit."""
+    before, after = _by_bits(stored), _by_bits(incoming)
+    return stored.take(np.flatnonzero(~np.isin(before, after))), incoming.take(np.flatnonzero(~np.isin(after, before)))
+
+
+def step_at(connection: Connection, calibrator_id: int, cell: int, score: float) -> Steps:
+    """Return the step of one score in the current snapshot, by one look-up: a row, or none if the cell is empty."""
+    parameters = {"calibrator_id": calibrator_id, "cell": cell, "score": score}
+    rows = connection.execute(statement("steps.step_at"), parameters).all()
+    return Steps(
+        cell=np.full(len(rows), cell),
+        score=np.array([row.score for row in rows], dtype=np.float64),
+        lower=np.array([row.lower for row in rows], dtype=np.float64),
+        upper_at=np.array([row.upper_at for row in rows], dtype=np.float64),
+        upper_above=np.array([row.upper_above for row in rows], dtype=np.float64),
+    )
+
+
+def open_steps(connection: Connection, calibrator_id: int) -> Steps:
+    """Return the steps of a calibrator's current snapshot, by cell and score."""
+    query = copy_query("steps.open_steps")
+    found = copy_out_whole(driver_cursor(connection), query, {"calibrator_id": calibrator_id}, _COLUMNS)
+    return Steps(
+        cell=found["cell"].astype(np.int64),
+        score=found["score"],
+        lower=found["lower"],
+        upper_at=found["upper_at"],
+        upper_above=found["upper_above"],
+    )
+
+
+def _by_bits(steps: Steps) -> npt.NDArray[np.bytes_]:
+    """Each step as a string of all its bits, (S,)."""
+    floats = (steps.score, steps.lower, steps.upper_at, steps.upper_above)
+    packed = np.stack([steps.cell, *(np.ascontiguousarray(values).view(np.int64) for values in floats)], axis=1)
+    return np.array([row.tobytes().hex() for row in packed], dtype=np.bytes_)

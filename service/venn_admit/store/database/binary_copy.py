@@ -1,0 +1,301 @@
+"""Binary COPY of whole arrays, in both directions.
+
+Each column knows its wire format (PostgreSQL documentation, COPY, "Binary Format", and the send functions of the types;
+pgvector's `vector_send`). Rows of columns of fixed size are one array, encoded without a Python loop; rows with nulls
+or texts are joined from their fields.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+from sqlalchemy import Connection
+
+from venn_admit.core.content import bytes_of_rows
+from venn_admit.errors import DatabaseError
+
+Cursor = psycopg.Cursor[tuple[Any, ...]]
+
+_HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
+_TRAILER = b"\xff\xff"
+_NULL = b"\xff\xff\xff\xff"
+# The rows that are encoded at a time, while the server processes those before; it waits for the first of them.
+_SENT_ROWS = 1024
+_READ_ROWS = 8192
+# The bytes of columns of fixed size that are encoded or decoded at a time.
+_BLOCK_BYTES = 1 << 20
+_OID = {np.dtype(">i4"): 23, np.dtype(">i8"): 20, np.dtype(">f4"): 700, np.dtype(">f8"): 701}
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """int4, int8, float8 or bool; if given, `nulls` (n,) bool marks nulls."""
+
+    dtype: str
+
+    @property
+    def wire(self) -> np.dtype[np.void]:
+        return np.dtype([("value", self.dtype)])
+
+    def fill(self, wire: npt.NDArray[np.void], values: npt.NDArray[np.generic]) -> None:
+        wire["value"] = values
+
+    def take(self, wire: npt.NDArray[np.void]) -> npt.NDArray[np.generic]:
+        return wire["value"].astype(np.dtype(self.dtype).newbyteorder("="))
+
+
+INT4 = Scalar(">i4")
+INT8 = Scalar(">i8")
+FLOAT8 = Scalar(">f8")
+BOOL = Scalar("?")
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A one-dimensional array of fixed length, without nulls, converted from and to (n, length)."""
+
+    dtype: str
+    length: int
+
+    @property
+    def wire(self) -> np.dtype[np.void]:
+        element = np.dtype([("size", ">i4"), ("value", self.dtype)])
+        head = [(name, ">i4") for name in ("dimensions", "has_null", "oid", "length", "lower_bound")]
+        return np.dtype([*head, ("elements", element, (self.length,))])
+
+    def fill(self, wire: npt.NDArray[np.void], values: npt.NDArray[np.generic]) -> None:
+        dtype = np.dtype(self.dtype)
+        wire["dimensions"], wire["has_null"], wire["oid"] = 1, 0, _OID[dtype]
+        wire["length"], wire["lower_bound"] = self.length, 1
+        wire["elements"]["size"], wire["elements"]["value"] = dtype.itemsize, values
+
+    def take(self, wire: npt.NDArray[np.void]) -> npt.NDArray[np.generic]:
+        return wire["elements"]["value"].astype(np.dtype(self.dtype).newbyteorder("="))
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """pgvector's `vector` of a fixed dimension, converted from and to (n, dimension) float32."""
+
+    dimension: int
+
+    @property
+    def wire(self) -> np.dtype[np.void]:
+        return np.dtype([("dimension", ">i2"), ("unused", ">i2"), ("value", ">f4", (self.dimension,))])
+
+    def fill(self, wire: npt.NDArray[np.void], values: npt.NDArray[np.generic]) -> None:
+        wire["dimension"], wire["unused"], wire["value"] = self.dimension, 0, values
+
+    def take(self, wire: npt.NDArray[np.void]) -> npt.NDArray[np.generic]:
+        return wire["value"].astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """`bit varying` of a fixed length, converted from and to (n, length) bool."""
+
+    length: int
+
+    @property
+    def wire(self) -> np.dtype[np.void]:
+        return np.dtype([("length", ">i4"), ("value", "u1", ((self.length + 7) // 8,))])
+
+    def fill(self, wire: npt.NDArray[np.void], values: npt.NDArray[np.generic]) -> None:
+        wire["length"], wire["value"] = self.length, np.packbits(values.astype(np.bool_), axis=1)
+
+    def take(self, wire: npt.NDArray[np.void]) -> npt.NDArray[np.generic]:
+        return np.unpackbits(wire["value"], axis=1, count=self.length).astype(np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBits:
+    """`bit varying` of a fixed length, converted from and to (n, ceil(length / 8)) uint8 as `np.packbits` packs it."""
+
+    length: int
+
+    @property
+    def wire(self) -> np.dtype[np.void]:
+        return Bits(self.length).wire
+
+    def fill(self, wire: npt.NDArray[np.void], values: npt.NDArray[np.generic]) -> None:
+        wire["length"], wire["value"] = self.length, values
+
+    def take(self, wire: npt.NDArray[np.void]) -> npt.NDArray[np.generic]:
+        return wire["value"].copy()
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """text, jsonb or bytea, from a sequence of n bytes or None, each as its type is sent. Write only."""
+
+
+TEXT = Bytes()
+BYTEA = Bytes()
+JSONB = Bytes()  # each value starts with the version byte 1
+
+
+FixedColumn = Scalar | Array | Vector | Bits | PackedBits
+Column = FixedColumn | Bytes
+Values = npt.NDArray[np.generic] | Sequence[bytes | None]
+
+
+def _encode_fixed(columns: Mapping[str, FixedColumn], values: Mapping[str, Values]) -> bytes:
+    """Encode rows of columns of fixed size without nulls, filled in place."""
+    rows = np.empty(len(next(iter(values.values()))), dtype=_row_type(columns))
+    rows["fields"] = len(columns)
+    for name, column in columns.items():
+        rows[f"{name} size"] = column.wire.itemsize
+        column.fill(rows[name], np.asarray(values[name]))
+    return rows.tobytes()
+
+
+def _fields(column: Column, values: Values, nulls: npt.NDArray[np.bool_] | None) -> list[bytes]:
+    """Return each value of a column behind its size, or the size alone that stands for a null."""
+    if isinstance(column, Bytes):
+        return [_NULL if value is None else len(value).to_bytes(4, "big") + value for value in values]
+    rows = np.empty(len(values), dtype=[("size", ">i4"), ("value", column.wire)])
+    rows["size"] = column.wire.itemsize
+    column.fill(rows["value"], np.asarray(values))
+    fields = bytes_of_rows(rows)
+    return fields if nulls is None else [_NULL if null else field for field, null in zip(fields, nulls, strict=True)]
+
+
+def _row_type(columns: Mapping[str, FixedColumn]) -> np.dtype[np.void]:
+    """The type of a row of a COPY: the number of its fields, and each field behind its size."""
+    fields: list[tuple[str, Any]] = [("fields", ">i2")]
+    for name, column in columns.items():
+        fields += [(f"{name} size", ">i4"), (name, column.wire)]
+    return np.dtype(fields)
+
+
+def _record_type(columns: Mapping[str, FixedColumn]) -> np.dtype[np.void]:
+    """The type of a row by `record_send`: the number of its fields, and each field behind its type and size."""
+    fields: list[tuple[str, Any]] = [("fields", ">i4")]
+    for name, column in columns.items():
+        fields += [(f"{name} type", ">i4"), (f"{name} size", ">i4"), (name, column.wire)]
+    return np.dtype(fields)
+
+
+def encode_rows(
+    columns: Mapping[str, Column], values: Mapping[str, Values], nulls: Mapping[str, npt.NDArray[np.bool_]]
+) -> bytes:
+    """Return the rows in the binary COPY format, without header and trailer."""
+    fixed = {name: column for name, column in columns.items() if not isinstance(column, Bytes)}
+    if len(fixed) == len(columns) and not any(mask.any() for mask in nulls.values()):
+        return _encode_fixed(fixed, values)
+    count = itertools.repeat(len(columns).to_bytes(2, "big"), len(next(iter(values.values()))))
+    fields = [_fields(column, values[name], nulls.get(name)) for name, column in columns.items()]
+    return b"".join(itertools.chain.from_iterable(zip(count, *fields, strict=True)))
+
+
+def driver_cursor(connection: Connection) -> Cursor:
+    """Return a cursor of the driver in the connection's transaction, because SQLAlchemy has no COPY."""
+    driver_connection = connection.connection.driver_connection
+    assert isinstance(driver_connection, psycopg.Connection)
+    return driver_connection.cursor()
+
+
+def copy_in(
+    cursor: Cursor,
+    table: str,
+    columns: Mapping[str, Column],
+    values: Mapping[str, Values],
+    nulls: Mapping[str, npt.NDArray[np.bool_]] | None = None,
+    block_rows: int = _SENT_ROWS,
+) -> None:
+    """Append rows to `table`.
+
+    Args:
+        cursor: A cursor of the driver.
+        table: The name of the table.
+        columns: The format of each column by name, in the order in which they are sent.
+        values: n values by column name, an array (n, ...) or, for `Bytes`, a sequence.
+        nulls: (n,) bool by column name, true if a column of fixed size is null.
+        block_rows: The most rows to encode at a time.
+    """
+    n = len(next(iter(values.values())))
+    width = sum(column.wire.itemsize for column in columns.values() if not isinstance(column, Bytes))
+    block_rows = min(block_rows, max(1, _BLOCK_BYTES // max(1, width)))
+    with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT binary)".encode()) as copy:
+        copy.write(_HEADER)
+        for start in range(0, n, block_rows):
+            rows = slice(start, start + block_rows)
+            block = {name: values[name][rows] for name in columns}
+            copy.write(encode_rows(columns, block, {name: mask[rows] for name, mask in (nulls or {}).items()}))
+        copy.write(_TRAILER)
+
+
+def copy_out(
+    cursor: Cursor,
+    query: str,
+    parameters: Mapping[str, object],
+    columns: Mapping[str, FixedColumn],
+    block_rows: int,
+) -> Iterator[dict[str, npt.NDArray[Any]]]:
+    """Yield the rows of `query`, which must return `columns` without nulls, in blocks of at most `block_rows`."""
+    row = _row_type(columns)
+    pending = bytearray()
+    skip = len(_HEADER)
+    with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)".encode(), dict(parameters)) as copy:
+        for data in copy:
+            pending += data[skip:]
+            skip = 0
+            if len(pending) >= block_rows * row.itemsize + len(_TRAILER):
+                yield _decode(pending[: block_rows * row.itemsize], row, columns)
+                del pending[: block_rows * row.itemsize]
+    del pending[-len(_TRAILER) :]
+    while pending:
+        yield _decode(pending[: block_rows * row.itemsize], row, columns)
+        del pending[: block_rows * row.itemsize]
+
+
+def copy_out_packed(
+    cursor: Cursor, query: str, parameters: Mapping[str, object], columns: Mapping[str, FixedColumn]
+) -> Iterator[dict[str, npt.NDArray[Any]]]:
+    """Yield the rows of `query` as blocks: each is `string_agg(record_send(row), '')` of rows of `columns`.
+
+    The driver hands over single rows, which costs more than reading them; packed, hundreds cost as little as one.
+    """
+    row = _record_type(columns)
+    with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)".encode(), dict(parameters)) as copy:
+        copy.set_types(["bytea"])
+        for (packed,) in copy.rows():
+            yield _decode(packed, row, columns)
+
+
+def copy_out_whole(
+    cursor: Cursor, query: str, parameters: Mapping[str, object], columns: Mapping[str, FixedColumn]
+) -> dict[str, npt.NDArray[Any]]:
+    """Return all rows of `query` as one block, which may be empty; otherwise as `copy_out`."""
+    none = {name: column.take(np.zeros(0, dtype=column.wire)) for name, column in columns.items()}
+    block_rows = max(1, min(_READ_ROWS, _BLOCK_BYTES // _row_type(columns).itemsize))
+    blocks = [none, *copy_out(cursor, query, parameters, columns, block_rows)]
+    return {name: np.concatenate([block[name] for block in blocks]) for name in columns}
+
+
+def unpacked_ids(packed: bytes | None) -> npt.NDArray[np.int64]:
+    """Return the ids, (n,), that a statement packed into one value with int8send; none for None."""
+    return np.frombuffer(packed or b"", dtype=">i8").astype(np.int64)
+
+
+def _decode(
+    data: bytes | bytearray, row: np.dtype[np.void], columns: Mapping[str, FixedColumn]
+) -> dict[str, npt.NDArray[Any]]:
+    if len(data) % row.itemsize:
+        raise DatabaseError(_unexpected(columns))
+    table = np.frombuffer(data, dtype=row)
+    sizes_right = all((table[f"{name} size"] == row[name].itemsize).all() for name in columns)
+    if not sizes_right or (table["fields"] != len(columns)).any():
+        raise DatabaseError(_unexpected(columns))
+    return {name: column.take(table[name]) for name, column in columns.items()}
+
+
+def _unexpected(columns: Mapping[str, FixedColumn]) -> str:
+    return (
+        f"the database sent rows of an unexpected shape for columns {', '.join(columns)}: "
+        "a null or an array of another length is stored; the schema and this program do not match"
+    )

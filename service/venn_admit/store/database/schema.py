@@ -1,0 +1,136 @@
+"""Migrating a database to the schema that this version of the program needs."""
+
+from typing import Any
+
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine
+
+from venn_admit.errors import Code, NotReadyError
+from venn_admit.resources import bundled_folder
+from venn_admit.store.database.engine import connect, create_engine, wrap_driver_errors
+from venn_admit.store.database.statements import statement
+from venn_admit.store.database.tables import SCHEMA, metadata
+
+
+def alembic_config() -> Config:
+    config = Config()
+    # Alembic reads this through configparser, in which a bare % starts an interpolation.
+    config.set_main_option("script_location", str(bundled_folder("migrations")).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def head_revision() -> str:
+    head = ScriptDirectory.from_config(alembic_config()).get_current_head()
+    assert head is not None, "the migrations folder is empty"
+    return head
+
+
+def current_revision(engine: Engine) -> str | None:
+    """Return the revision of the database; None if it was never migrated."""
+    with wrap_driver_errors(engine), engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table_schema": SCHEMA})
+        return context.get_current_revision()
+
+
+def upgrade_engine(engine: Engine) -> None:
+    """Migrate to the head revision; several callers at once wait for each other.
+
+    A schema that a newer program has migrated further stays as it is; NotReadyError is raised unless it serves, and for
+    one that is older than the baseline, from which migrations begin.
+    """
+    current = current_revision(engine)
+    if _is_newer(current):
+        require_usable(engine)
+        return
+    config = alembic_config()
+    base = ScriptDirectory.from_config(config).get_base()
+    if current is not None and base is not None and current < base:
+        raise NotReadyError(
+            f"expected a database schema of revision {base} or newer, received {current}, which no released program "
+            "has made: create the database again, and ingest the data"
+        )
+    with wrap_driver_errors(engine), engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def upgrade(url: str) -> None:
+    """Migrate the database at `url` (a SQLAlchemy or libpq URL) to the head revision."""
+    engine = create_engine(url)
+    try:
+        upgrade_engine(engine)
+    finally:
+        engine.dispose()
+
+
+def require_usable(engine: Engine) -> None:
+    """Raise NotReadyError unless the schema serves this program.
+
+    It does at the program's own head revision, and at a newer one that says that older programs still work on it.
+    """
+    current, head = current_revision(engine), head_revision()
+    if current == head:
+        return
+    if not _is_newer(current):
+        raise NotReadyError(
+            f"the database schema is at revision {current or 'none'}, this program needs {head}: upgrade the schema",
+            code=Code.SCHEMA_OUTDATED,
+        )
+    with connect(engine) as connection:
+        oldest: str = connection.execute(statement("server.oldest_program")).scalar_one()
+    if oldest > head:
+        raise NotReadyError(
+            f"the database schema is at revision {current}, which needs a program of revision {oldest} or newer; this "
+            f"one is of revision {head}: install the newer version",
+            code=Code.PROGRAM_OUTDATED,
+        )
+
+
+def is_own_object(_object: object, name: str | None, type_: str, reflected: bool, _compare_to: object) -> bool:
+    """Leave out what is made at run time: the partitions of exemplar_vector, two a classifier."""
+    made_at_run_time = type_ == "table" and reflected and (name or "").startswith("exemplar_vector_")
+    return not made_at_run_time
+
+
+def is_own_schema(name: str | None, type_: str, _parents: object) -> bool:
+    """Leave out what other programs keep in the same database."""
+    return name == SCHEMA if type_ == "schema" else True
+
+
+def differences(engine: Engine) -> list[str]:
+    """Return what tables, columns, keys and indexes the database lacks or has besides those that this program needs."""
+    own = create_engine(engine.url.render_as_string(hide_password=False))
+    try:
+        with connect(own) as connection:
+            # Our search path makes our schema the default one, which Alembic would reflect without a name.
+            connection.dialect.default_schema_name = "public"
+            options = {
+                "version_table_schema": SCHEMA,
+                "include_schemas": True,
+                "include_name": is_own_schema,
+                "include_object": is_own_object,
+            }
+            context = MigrationContext.configure(connection, opts=options)
+            return [_described(one) for one in compare_metadata(context, metadata)]
+    finally:
+        own.dispose()
+
+
+def _described(difference: Any) -> str:
+    """A difference as Alembic tells it: what to do to the database, and to what."""
+    verb, *what = difference[0] if isinstance(difference, list) else difference
+    action, _, kind = verb.partition("_")
+    said = {"add": "lacks", "remove": "has besides"}.get(action, f"differs in {action}")
+    named = [str(getattr(part, "name", part)) for part in what if part is not None]
+    return f"{said} {kind.replace('_', ' ')} {'.'.join(named)}"
+
+
+def _is_newer(revision: str | None) -> bool:
+    """Whether a newer program made this revision, so that this one does not know it."""
+    # Revisions are numbered with leading zeros, so that text has the order of numbers.
+    return revision is not None and revision > head_revision()

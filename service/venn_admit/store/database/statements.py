@@ -1,0 +1,72 @@
+"""Named SQL statements: each lives in a .sql file under `-- name: ...` and is called by `file.name`."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from sqlalchemy import Connection, Row, TextClause, text
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+
+_STREAM_ROWS = 4096
+_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_PARAMETER = re.compile(r"(?<!:):(\w+)( ?)")
+
+
+@cache
+def _file(name: str) -> dict[str, str]:
+    source = resources.files("venn_admit.store").joinpath("sql", f"{name}.sql").read_text("utf-8")
+    _, *parts = _NAME.split(source)
+    return {statement: body.strip().removesuffix(";") for statement, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+@cache
+def statement(name: str) -> TextClause:
+    """Return the statement `file.name`, for `Connection.execute`; parameters are written `:name`."""
+    file, _, key = name.partition(".")
+    return text(_file(file)[key])
+
+
+@cache
+def copy_query(name: str) -> str:
+    """Return the statement `file.name` with psycopg's placeholders, as the query of a COPY."""
+    return str(statement(name).compile(dialect=PGDialect_psycopg()))
+
+
+def statement_names(file: str) -> list[str]:
+    """Return the names of the statements of a file, in its order."""
+    return list(_file(file))
+
+
+def filled(name: str, values: Mapping[str, int | str | Sequence[int]]) -> str:
+    """Return the statement `file.name` as a reader can run it, with its parameters written out as literals."""
+    file, _, key = name.partition(".")
+
+    def literal(found: re.Match[str]) -> str:
+        return _literal(values[found[1]]) + ("" if found.string.startswith("::", found.end()) else found[2])
+
+    return f"{_PARAMETER.sub(literal, _file(file)[key])};"
+
+
+def _literal(value: int | str | Sequence[int]) -> str:
+    """A value as SQL has it.
+
+    >>> _literal(3), _literal("film's"), _literal((0, 1, 25))
+    ('3', "'film''s'", "'{0,1,25}'")
+    """
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str):
+        quoted = value.replace("'", "''")
+        # A backslash means itself only in a literal of this kind, whatever the server is set to.
+        return f" E'{quoted.replace(chr(92), chr(92) * 2)}'" if chr(92) in value else f"'{quoted}'"
+    return f"'{{{','.join(map(str, value))}}}'"
+
+
+def stream(connection: Connection, name: str, parameters: Mapping[str, Any]) -> Iterator[Sequence[Row[Any]]]:
+    """Yield the rows of the statement `file.name` in blocks, through a cursor on the server."""
+    # Not `yield_per`, which SQLAlchemy honours only in statements that it builds itself.
+    options = {"stream_results": True, "max_row_buffer": _STREAM_ROWS}
+    with connection.execute(statement(name), parameters, execution_options=options) as result:
+        yield from result.partitions(_STREAM_ROWS)

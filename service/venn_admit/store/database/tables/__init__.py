@@ -1,0 +1,34 @@
+"""The tables, as SQLAlchemy metadata: the model that migrations are checked against.
+
+Statements live in `sql/*.sql`; nothing here is used to assemble queries. Tables are private to this package: reports
+and other programs read the views in schema `report`.
+"""
+
+from venn_admit.store.database.tables import (
+    access,
+    approximations,
+    calibrations,
+    decisions,
+    exemplars,
+    forgotten,
+    monitors,
+    requests,
+    venn_abers,
+    work,
+)
+from venn_admit.store.database.tables.base import SCHEMA, metadata
+
+__all__ = [
+    "SCHEMA",
+    "access",
+    "approximations",
+    "calibrations",
+    "decisions",
+    "exemplars",
+    "forgotten",
+    "metadata",
+    "monitors",
+    "requests",
+    "venn_abers",
+    "work",
+]

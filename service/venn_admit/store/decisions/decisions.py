@@ -1,0 +1,267 @@
+"""Decisions: written by binary COPY, read in the order of a job's request."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row
+
+from venn_admit.core.types import Approximation, FloatArray, IntArray, Reason, Selection, Split
+from venn_admit.errors import Code, NotFoundError
+from venn_admit.store.database.binary_copy import (
+    BOOL,
+    FLOAT8,
+    INT4,
+    INT8,
+    TEXT,
+    Array,
+    Column,
+    copy_in,
+    driver_cursor,
+    unpacked_ids,
+)
+from venn_admit.store.database.statements import statement, stream
+from venn_admit.store.decisions import removal
+from venn_admit.store.decisions.removal import Why
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.work.jobs import Job
+
+# A key that no decision has.
+_AFTER_ALL = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionCount:
+    """The number of rows whose exemplars have the same split, predicted class, and decision or reason."""
+
+    split: Split
+    predicted: int
+    decision: int | None
+    reason: Reason | None
+    rows: int
+
+
+def undecided(
+    connection: Connection,
+    exemplar_ids: IntArray,
+    *,
+    calibration_id: int | None,
+    weighted: bool | None,
+    require_full_match: bool | None,
+) -> IntArray:
+    """Return the exemplars without a decision under a snapshot and options, each once, in the given order."""
+    ids = (
+        connection.execute(
+            statement("decisions.undecided"),
+            {
+                "exemplar_ids": exemplar_ids.tolist(),
+                "calibration_id": calibration_id,
+                "weighted": weighted,
+                "require_full_match": require_full_match,
+            },
+        )
+        .scalars()
+        .all()
+    )
+    return np.array(list(dict.fromkeys(ids)), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdicts:
+    """What every decision has, by whatever method.
+
+    predicted: (n,) int64, the prediction that was decided on. upweight, lower, upper: (n,) float64, NaN where there is
+    none.
+    """
+
+    predicted: IntArray
+    upweight: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    selection: Selection
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EvidenceRows:
+    """The evidence that one method alone keeps of n decisions.
+
+    table: whose key is `decision_id`. columns, values: its other columns, and n values of each.
+    """
+
+    table: str
+    columns: Mapping[str, Column]
+    values: Mapping[str, Any]
+
+
+def write(
+    connection: Connection,
+    job: Job,
+    exemplar_ids: IntArray,
+    support_version: int,
+    approximation: Approximation | None,
+    verdicts: Verdicts,
+    evidence: EvidenceRows,
+) -> None:
+    """Append the decisions on n exemplars with their evidence, except on exemplars that were decided on meanwhile.
+
+    approximation: the KNN's view of them; None if the classifier has logits only. The caller must keep other results
+    out: see `support.lock_for_results`.
+    """
+    wanted = undecided(
+        connection,
+        exemplar_ids,
+        calibration_id=job.calibration_id,
+        weighted=job.weighted,
+        require_full_match=job.require_full_match,
+    )
+    rows = np.isin(exemplar_ids, wanted)
+    n = int(rows.sum())
+    reasons = [reason.encode() for reason in Reason]
+    decided, reason = verdicts.selection.decision[rows], verdicts.selection.reason[rows]
+    probabilities = {"upweight": verdicts.upweight[rows], "lower": verdicts.lower[rows], "upper": verdicts.upper[rows]}
+    ids = _allocate_ids(connection, n)
+    view_columns: dict[str, Column] = {}
+    view_values: dict[str, Any] = {}
+    if approximation is not None:
+        view_columns = {
+            "match_count": INT4,
+            "distance": FLOAT8,
+            "logits": Array(">f8", approximation.logits.shape[1]),
+        }
+        view_values = {
+            "match_count": approximation.match_count[rows],
+            "distance": approximation.distance[rows],
+            "logits": approximation.logits[rows],
+        }
+    copy_in(
+        driver_cursor(connection),
+        "decision",
+        {
+            "id": INT8,
+            "calibration_id": INT8,
+            "exemplar_id": INT8,
+            "weighted": BOOL,
+            "require_full_match": BOOL,
+            "support_version": INT8,
+            "predicted": INT4,
+            **view_columns,
+            "upweight": FLOAT8,
+            "lower": FLOAT8,
+            "upper": FLOAT8,
+            "decision": INT4,
+            "reason": TEXT,
+        },
+        {
+            "id": ids,
+            "calibration_id": np.full(n, job.calibration_id),
+            "exemplar_id": exemplar_ids[rows],
+            "weighted": np.full(n, job.weighted),
+            "require_full_match": np.full(n, job.require_full_match),
+            "support_version": np.full(n, support_version),
+            "predicted": verdicts.predicted[rows],
+            **view_values,
+            **probabilities,
+            "decision": decided,
+            "reason": [None if code < 0 else reasons[code] for code in reason.tolist()],
+        },
+        nulls={name: np.isnan(values) for name, values in probabilities.items()} | {"decision": decided < 0},
+    )
+    copy_in(
+        driver_cursor(connection),
+        evidence.table,
+        {"decision_id": INT8, **evidence.columns},
+        {"decision_id": ids, **{name: values[rows] for name, values in evidence.values.items()}},
+    )
+
+
+def _allocate_ids(connection: Connection, count: int) -> IntArray:
+    packed = connection.execute(statement("decisions.allocate_decision_ids"), {"count": count}).scalar_one()
+    return unpacked_ids(packed)
+
+
+def job_rows(connection: Connection, job_id: int) -> Iterator[Sequence[Row[Any]]]:
+    """Yield the decisions of a job, one for each row of its request and in that order, in blocks."""
+    return stream(connection, "decisions.job_decisions", {"job_id": job_id})
+
+
+def counts(connection: Connection, job_id: int) -> list[DecisionCount]:
+    """Return the rows of a job, counted by decision."""
+    rows = connection.execute(statement("decisions.decision_counts"), {"job_id": job_id})
+    return [
+        DecisionCount(
+            Split(row.split), row.predicted, row.decision, None if row.reason is None else Reason(row.reason), row.rows
+        )
+        for row in rows
+    ]
+
+
+def by_id(connection: Connection, decision_id: int) -> Row[Any]:
+    """Return a decision as it is stored, with its classifier's name; NotFoundError if it does not exist."""
+    row = connection.execute(statement("decisions.decision_by_id"), {"decision_id": decision_id}).one_or_none()
+    if row is None:
+        _check_removal(connection, decision_id)
+        raise NotFoundError(
+            f"there is no decision {decision_id}; name the classifier and the row's id instead",
+            code=Code.UNKNOWN_DECISION,
+            decision=decision_id,
+        )
+    return row
+
+
+def _check_removal(connection: Connection, decision_id: int) -> None:
+    """Raise NotFoundError, with the reason, if a decision was removed."""
+    found = removal.removal(connection, decision_id)
+    if found is None:
+        return
+    because = {
+        Why.AGE: "because its job had been over for longer than decisions are kept (VENN_ADMIT_KEEP_DECISIONS)",
+        Why.REQUEST: "because somebody asked for that",
+    }
+    raise NotFoundError(
+        f"decision {decision_id} was removed on {found.removed_at:%Y-%m-%d at %H:%M %Z}, {because[found.reason]}; "
+        "score the exemplar again for a new one",
+        code=Code.REMOVED_DECISION,
+        decision=decision_id,
+    )
+
+
+def newest(connection: Connection, classifier: Classifier, external_id: str) -> int:
+    """The key of the newest decision on an exemplar; NotFoundError if nothing was decided on it."""
+    parameters = {"classifier_id": classifier.id, "external_id": external_id}
+    decision_id: int | None = connection.execute(
+        statement("decisions.newest_decision"), parameters
+    ).scalar_one_or_none()
+    if decision_id is None:
+        raise NotFoundError(
+            f"classifier {classifier.name!r} has decided on no exemplar with the id {external_id!r}",
+            code=Code.UNKNOWN_EXEMPLAR,
+            classifier=classifier.name,
+            exemplar=external_id,
+        )
+    return decision_id
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which decisions are wanted; None: any. before: a decision; only older ones are wanted."""
+
+    calibration_id: int | None = None
+    external_id: str | None = None
+    admitted: bool | None = None
+    before: int | None = None
+
+
+def page(connection: Connection, classifier: Classifier, wanted: Wanted, *, limit: int) -> Sequence[Row[Any]]:
+    """Return the newest decisions of a classifier that are wanted, newest first."""
+    parameters: dict[str, Any] = {
+        "classifier_id": classifier.id,
+        "calibration_id": wanted.calibration_id,
+        "outcomes": [True, False] if wanted.admitted is None else [wanted.admitted],
+        "before": _AFTER_ALL if wanted.before is None else wanted.before,
+        "row_limit": limit,
+    }
+    if wanted.external_id is None:
+        return connection.execute(statement("decisions.page_of_decisions"), parameters).all()
+    parameters["external_id"] = wanted.external_id
+    return connection.execute(statement("decisions.page_of_exemplar"), parameters).all()

@@ -1,0 +1,111 @@
+"""The data that an evaluation reads: labelled exemplars, and the decisions on them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Connection
+
+from venn_admit.core.types import Approximation, BoolArray, Float32Array, FloatArray, IntArray
+from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.database.binary_copy import (
+    BOOL,
+    FLOAT8,
+    INT4,
+    Array,
+    FixedColumn,
+    copy_out_whole,
+    driver_cursor,
+)
+from venn_admit.store.database.statements import copy_query, statement
+from venn_admit.store.exemplars.classifiers import Classifier
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledExemplars:
+    """Labelled exemplars: ids (n,) int64 of those that can be evaluated, each once, and the number of others.
+
+    seen_count: the number of those that the snapshot was made with, as training or calibration data, which therefore
+    say nothing about it.
+    """
+
+    ids: IntArray
+    seen_count: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EvaluatedRows:
+    """n labelled exemplars and the decisions on them.
+
+    label, network_predicted: (n,) int64. network_logits: (n, C) float32. approximation: the KNN's view; None if the
+    classifier has logits only. predicted: (n,) int64, what was decided on. lower, upper: (n,) float64, NaN if it was
+    rejected before. admitted: (n,) bool, whatever q is.
+    """
+
+    label: IntArray
+    network_predicted: IntArray
+    network_logits: Float32Array
+    approximation: Approximation | None
+    predicted: IntArray
+    lower: FloatArray
+    upper: FloatArray
+    admitted: BoolArray
+
+
+def labelled(connection: Connection, calibration: Calibration, exemplar_ids: IntArray) -> LabelledExemplars:
+    """Return the labelled ones of the given exemplars, in the given order."""
+    parameters = {
+        "exemplar_ids": list(dict.fromkeys(exemplar_ids.tolist())),
+        "calibration_id": calibration.id,
+        "calibrator_id": calibration.calibrator_id,
+        "number": calibration.number,
+        "vp_count": calibration.vp_count,
+    }
+    rows = connection.execute(statement("evaluations.labelled"), parameters).all()
+    unseen = [row.exemplar_id for row in rows if not row.is_seen]
+    return LabelledExemplars(np.array(unseen, dtype=np.int64), len(rows) - len(unseen))
+
+
+def decided(connection: Connection, calibration: Calibration) -> IntArray:
+    """Return the labelled exemplars that a calibration has decided on, in order of ingestion, (n,) int64."""
+    ids = connection.execute(statement("evaluations.decided"), {"calibration_id": calibration.id}).scalars().all()
+    return np.array(ids, dtype=np.int64)
+
+
+def evaluated_rows(
+    connection: Connection, classifier: Classifier, calibration_id: int, exemplar_ids: IntArray, *, weighted: bool
+) -> EvaluatedRows:
+    """Return the labels of some exemplars and the decisions on them, which must exist, in the given order."""
+    class_count = classifier.class_count
+    columns: dict[str, FixedColumn] = {
+        "label": INT4,
+        "network_predicted": INT4,
+        "network_logits": Array(">f4", class_count),
+        "predicted": INT4,
+        "match_count": INT4,
+        "distance": FLOAT8,
+        "logits": Array(">f8", class_count),
+        "lower": FLOAT8,
+        "upper": FLOAT8,
+        "is_admitted": BOOL,
+    }
+    parameters = {"calibration_id": calibration_id, "exemplar_ids": exemplar_ids.tolist(), "weighted": weighted}
+    query = copy_query("evaluations.decisions")
+    rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
+    assert len(rows["label"]) == len(exemplar_ids), "an exemplar without a label or a decision"
+    view = Approximation(
+        logits=rows["logits"],
+        # The KNN's, whose ties go to the lower class; a decision may be on the network's.
+        predicted=rows["logits"].argmax(axis=1),
+        match_count=rows["match_count"].astype(np.int64),
+        distance=rows["distance"],
+    )
+    return EvaluatedRows(
+        label=rows["label"].astype(np.int64),
+        network_predicted=rows["network_predicted"].astype(np.int64),
+        network_logits=rows["network_logits"],
+        approximation=None if classifier.knn is None else view,
+        predicted=rows["predicted"].astype(np.int64),
+        lower=rows["lower"],
+        upper=rows["upper"],
+        admitted=rows["is_admitted"],
+    )

@@ -1,0 +1,332 @@
+"""Monitors of the promise: the labelled decisions that they count, their states, what these say, and alarms."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection
+
+from venn_admit.core.monitoring.anytime.documents import MATCH_GROUPS, LabelledPoints, labelled_points
+from venn_admit.core.monitoring.anytime.plan import Lamp, MonitorPlan, plan_of
+from venn_admit.core.monitoring.anytime.readings import Reading
+from venn_admit.core.monitoring.anytime.state import MonitorState
+from venn_admit.core.monitoring.anytime.stored import (
+    plan_document,
+    plan_of_document,
+    state_document,
+    state_of_document,
+)
+from venn_admit.core.types import IntArray
+from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.database.statements import statement
+from venn_admit.store.exemplars.classifiers import Classifier
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The newest label event of all classifiers at some time, and the other transactions that were under way after it.
+
+    Once these are over, no transaction can add a label before the event, or a decision that precedes a label before it.
+    """
+
+    event: int
+    awaited: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredMonitor:
+    """A monitor.
+
+    knn_parameters_id: None if the classifier has logits only. calibration_number: of the snapshot that its plan rests
+    on. after_event: the last label event that does not count. settled_event: the last one that need not be read again.
+    seen: what is settled next.
+    """
+
+    id: int
+    calibrator_id: int
+    knn_parameters_id: int | None
+    calibration_number: int
+    after_event: int
+    settled_event: int
+    seen: Seen
+    plan: MonitorPlan
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """Which documents a stored state has seen: their number, the event by which the last counts, and their digest."""
+
+    documents: int
+    event: int
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedLabels:
+    """The labelled points that count. events: (documents,) int64, the label event by which each document counts."""
+
+    points: LabelledPoints
+    events: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class StandingAlarm:
+    """An alarm, or a notice, that stands. notified: whether a webhook took it."""
+
+    id: int
+    lamp: Lamp
+    number: int
+    created_at: datetime
+    notified: bool
+
+
+def lock(connection: Connection, calibrator_id: int) -> None:
+    """Wait until nobody else updates the monitors of a calibrator; held to the end of the transaction."""
+    connection.execute(statement("monitors.lock_monitors"), {"calibrator_id": calibrator_id})
+
+
+def newest_event(connection: Connection) -> Seen:
+    """Return the newest label event of all classifiers, with the transactions that are under way."""
+    event: int = connection.execute(statement("monitors.newest_event")).scalar_one()
+    return Seen(event, frozenset(connection.execute(statement("monitors.under_way")).scalars()))
+
+
+def newest(connection: Connection, calibration: Calibration) -> StoredMonitor | None:
+    """Return the newest monitor of a snapshot's calibrator, or None if its KNN parameters are others or it has none."""
+    parameters = {"calibrator_id": calibration.calibrator_id}
+    row = connection.execute(statement("monitors.newest_monitor"), parameters).one_or_none()
+    if row is None or row.knn_parameters_id != calibration.knn_parameters_id:
+        return None
+    return StoredMonitor(
+        id=row.id,
+        calibrator_id=calibration.calibrator_id,
+        knn_parameters_id=row.knn_parameters_id,
+        calibration_number=row.calibration_number,
+        after_event=row.after_event,
+        settled_event=row.settled_event,
+        seen=Seen(row.seen_event, frozenset(row.awaited)),
+        plan=plan_of_document(row.plan),
+        created_at=row.created_at,
+    )
+
+
+def start(connection: Connection, classifier: Classifier, calibration: Calibration, *, anew: bool) -> StoredMonitor:
+    """Start a monitor of a snapshot's calibrator.
+
+    anew: whether it counts the labels that come from now on, against this snapshot; otherwise it counts all since the
+    oldest snapshot with the same KNN parameters, against that one.
+    """
+    of_calibrator = {"calibrator_id": calibration.calibrator_id, "knn_parameters_id": calibration.knn_parameters_id}
+    number, event = calibration.number, newest_event(connection).event
+    if not anew:
+        first = connection.execute(statement("monitors.first_snapshot"), of_calibrator).one()
+        number, event = first.number, first.event
+    plan = plan_of(
+        _calibration_documents(connection, classifier, calibration.calibrator_id, number),
+        class_count=classifier.class_count,
+        alpha=calibration.method_settings.alpha,
+        match_groups=1 if classifier.knn is None else MATCH_GROUPS,
+    )
+    connection.execute(statement("monitors.end_earlier_alarms"), of_calibrator)
+    row = connection.execute(
+        statement("monitors.start_monitor"),
+        of_calibrator | {"calibration_number": number, "after_event": event, "plan": json.dumps(plan_document(plan))},
+    ).one()
+    return StoredMonitor(
+        id=row.id,
+        calibrator_id=calibration.calibrator_id,
+        knn_parameters_id=calibration.knn_parameters_id,
+        calibration_number=number,
+        after_event=event,
+        settled_event=event,
+        seen=Seen(event),
+        plan=plan,
+        created_at=row.created_at,
+    )
+
+
+def _calibration_documents(
+    connection: Connection, classifier: Classifier, calibrator_id: int, number: int
+) -> LabelledPoints:
+    parameters = {"calibrator_id": calibrator_id, "number": number}
+    rows = connection.execute(statement("monitors.calibration_documents"), parameters).all()
+    order = {key: place for place, key in enumerate(dict.fromkeys(row.document_key for row in rows))}
+    return _points(classifier, rows, [order[row.document_key] for row in rows], [False] * len(rows))
+
+
+def first_change(connection: Connection, classifier: Classifier, monitor: StoredMonitor) -> int | None:
+    """Return the label event before which everything counts as it did when labels were settled; None if all does."""
+    parameters = {
+        "classifier_id": classifier.id,
+        "settled_event": monitor.settled_event,
+        "after_event": monitor.after_event,
+    }
+    event: int | None = connection.execute(statement("monitors.first_change"), parameters).scalar_one()
+    return event
+
+
+def counted_labels(
+    connection: Connection, classifier: Classifier, monitor: StoredMonitor, *, from_event: int
+) -> CountedLabels:
+    """Return the labelled points that a monitor counts, in the order in which their documents do.
+
+    from_event: only documents that count by a later event are returned; at least the last event that does not count.
+    """
+    parameters = {
+        "classifier_id": classifier.id,
+        "calibrator_id": monitor.calibrator_id,
+        "knn_parameters_id": monitor.knn_parameters_id,
+        "after_event": monitor.after_event,
+        "from_event": from_event,
+    }
+    found = connection.execute(statement("monitors.labelled_decisions"), parameters)
+    rows = [row for row in found if row.came_together]
+    events, document = np.unique(np.array([row.event_id for row in rows], dtype=np.int64), return_inverse=True)
+    return CountedLabels(_points(classifier, rows, document.tolist(), [row.is_admitted for row in rows]), events)
+
+
+def _points(
+    classifier: Classifier, rows: Sequence[Any], document: Sequence[int], admitted: Sequence[bool]
+) -> LabelledPoints:
+    def column(name: str) -> IntArray:
+        return np.array([getattr(row, name) for row in rows], dtype=np.int64)
+
+    return labelled_points(
+        [row.external_id for row in rows],
+        np.array(document, dtype=np.int64),
+        predicted=column("predicted"),
+        label=column("label"),
+        match_count=None if classifier.knn is None else column("match_count"),
+        admitted=np.array(admitted, dtype=np.bool_),
+        class_count=classifier.class_count,
+        neighbour_count=None if classifier.knn is None else classifier.knn.neighbour_count,
+        seed=classifier.seed,
+    )
+
+
+def states(connection: Connection, monitor: StoredMonitor) -> list[StoredState]:
+    """Return which documents each stored state has seen, in ascending order."""
+    rows = connection.execute(statement("monitors.states"), {"monitor_id": monitor.id})
+    return [StoredState(row.documents, row.event, bytes(row.digest)) for row in rows]
+
+
+def read_state(connection: Connection, monitor: StoredMonitor, documents: int) -> MonitorState:
+    """Return the stored state after a number of documents."""
+    parameters = {"monitor_id": monitor.id, "documents": documents}
+    return state_of_document(connection.execute(statement("monitors.state"), parameters).scalar_one(), monitor.plan)
+
+
+def delete_states(connection: Connection, monitor: StoredMonitor, documents: Sequence[int]) -> None:
+    """Delete the states after these numbers of documents."""
+    parameters = {"monitor_id": monitor.id, "documents": list(documents)}
+    connection.execute(statement("monitors.delete_states"), parameters)
+
+
+def add_state(connection: Connection, monitor: StoredMonitor, state: MonitorState, seen: StoredState) -> None:
+    """Store a state, with what says which documents it has seen."""
+    connection.execute(
+        statement("monitors.add_state"),
+        {
+            "monitor_id": monitor.id,
+            "documents": seen.documents,
+            "event": seen.event,
+            "digest": seen.digest,
+            "state": json.dumps(state_document(state)),
+        },
+    )
+
+
+def settle(connection: Connection, monitor: StoredMonitor, settled_event: int, seen: Seen) -> None:
+    """Record the last label event that need not be read again, and which is settled next."""
+    connection.execute(
+        statement("monitors.settle"),
+        {
+            "monitor_id": monitor.id,
+            "settled_event": settled_event,
+            "seen_event": seen.event,
+            "awaited": sorted(seen.awaited),
+        },
+    )
+
+
+def replace_readings(connection: Connection, monitor: StoredMonitor, readings: Sequence[Reading]) -> None:
+    """Store what the newest state says, instead of what an older one said."""
+    connection.execute(statement("monitors.delete_readings"), {"monitor_id": monitor.id})
+    if readings:
+        connection.execute(
+            statement("monitors.add_reading"),
+            [
+                {
+                    "monitor_id": monitor.id,
+                    "lamp": reading.lamp,
+                    "number": reading.number,
+                    "documents": reading.documents,
+                    "points": reading.points,
+                    "correct": reading.right,
+                    "lower_bound": reading.lower_bound,
+                    "e_value": reading.e_value,
+                    "most": reading.most,
+                    "needed": reading.needed,
+                    "lit_at": reading.lit_at,
+                }
+                for reading in readings
+            ],
+        )
+
+
+def update_alarms(
+    connection: Connection, monitor: StoredMonitor, readings: Sequence[Reading], events: IntArray, *, after: int
+) -> list[StandingAlarm]:
+    """End the alarms that no longer stand, raise the new ones, and return all that stand.
+
+    events: (documents,) int64, the label event by which each document counts, from that number `after` on: the alarms
+    of lamps that were lit before stand already.
+    """
+    lit = [(reading, reading.lit_at) for reading in readings if reading.lit_at is not None]
+    newly = [(reading, lit_at) for reading, lit_at in lit if lit_at > after]
+    of_monitor = {"monitor_id": monitor.id}
+    connection.execute(
+        statement("monitors.end_alarms"),
+        of_monitor
+        | {"lamps": [str(reading.lamp) for reading, _ in lit], "numbers": [reading.number for reading, _ in lit]},
+    )
+    connection.execute(
+        statement("monitors.raise_alarms"),
+        of_monitor
+        | {
+            "lamps": [str(reading.lamp) for reading, _ in newly],
+            "numbers": [reading.number for reading, _ in newly],
+            "events": [int(events[lit_at - after - 1]) for _, lit_at in newly],
+        },
+    )
+    return standing_alarms(connection, monitor)
+
+
+def standing_alarms(connection: Connection, monitor: StoredMonitor) -> list[StandingAlarm]:
+    """Return the alarms and notices that stand."""
+    rows = connection.execute(statement("monitors.standing_alarms"), {"monitor_id": monitor.id})
+    return [
+        StandingAlarm(row.id, Lamp(row.lamp), row.number, row.created_at, row.notified_at is not None) for row in rows
+    ]
+
+
+def lock_unsent(connection: Connection, monitor_id: int) -> list[int]:
+    """Return the standing alarms that no webhook took, locked to the end of the transaction."""
+    return list(connection.execute(statement("monitors.lock_unsent"), {"monitor_id": monitor_id}).scalars())
+
+
+def set_notified(connection: Connection, alarm_id: int) -> None:
+    """Record that a webhook took an alarm."""
+    connection.execute(statement("monitors.set_notified"), {"alarm_id": alarm_id})
+
+
+def behind(connection: Connection, *, unsent: bool) -> list[str]:
+    """Return the names of the classifiers whose calibrator in use has labels that its monitor has not settled.
+
+    unsent: whether to return those with alarms that no webhook took, too.
+    """
+    return list(connection.execute(statement("monitors.behind"), {"unsent": unsent}).scalars())

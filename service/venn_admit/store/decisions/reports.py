@@ -1,0 +1,271 @@
+"""The data that a report on a calibration reads besides its points: counts, origins, and decisions made with it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy import Connection, Row
+
+from venn_admit.core.monitoring.days import Day
+from venn_admit.core.monitoring.discrepancies import Discrepancies, discrepancies_of_documents
+from venn_admit.core.monitoring.drift import DecidedPoints
+from venn_admit.core.monitoring.history import PointChanges, SnapshotChange
+from venn_admit.core.monitoring.inventory import Inventory, LabelSelection, SnapshotChanges
+from venn_admit.core.monitoring.traffic import RECENT
+from venn_admit.core.types import Approximation, FloatArray, IntArray, Reason, Split
+from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.database.binary_copy import (
+    BOOL,
+    FLOAT8,
+    INT4,
+    INT8,
+    Array,
+    FixedColumn,
+    copy_out_whole,
+    driver_cursor,
+)
+from venn_admit.store.database.statements import copy_query, statement, stream
+from venn_admit.store.exemplars import support
+from venn_admit.store.exemplars.classifiers import Classifier
+
+HISTORY = 6
+"""The number of calibrations that a report looks back on."""
+
+COUNTABLE = 50_000
+"""With more calibration points than these, what an older snapshot would admit of them is left out: it takes seconds."""
+
+
+DAYS = 30
+"""The number of days that a report looks back on."""
+
+SAMPLED = 400
+"""About this many decisions of each day are looked up: their share is accurate to a twentieth."""
+
+MOST_LABELS = 20_000
+"""Labels by day are counted among this many, the newest of all classifiers."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotOrigin:
+    """When and why a snapshot was made, and its KNN parameters.
+
+    is_current: whether it is the calibrator's current snapshot. dev_count, dev_discrepancies: of the fit; None if the
+    parameters were given. parameters_are_current: whether new work uses the same parameters; None if the classifier has
+    logits only, and so none.
+    """
+
+    created_at: datetime
+    reason: str
+    is_current: bool
+    dev_count: int | None
+    dev_discrepancies: int | None
+    parameters_are_current: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportStanding:
+    """What tells whether a report on a snapshot would be another one now: equal if only traffic may have come since.
+
+    calibration, revision, state: of the snapshot, which has another revision once points of it are forgotten. in_use:
+    the snapshot that new decisions are made by. knn_parameters: those in use. support_version: of the training
+    exemplars. label_event: the newest. monitor, seen_event, alarm: the newest monitor of the setting, the label it has
+    come to, and the newest alarm of all. newest_request: the newest job that scores, which comes with traffic and makes
+    no difference here. Each is None if there is none.
+    """
+
+    calibration: int
+    revision: UUID
+    state: str
+    in_use: int | None
+    knn_parameters: int | None
+    support_version: int
+    label_event: int | None
+    monitor: int | None
+    seen_event: int | None
+    alarm: int | None
+    newest_request: int | None = field(compare=False)
+
+
+def standing(connection: Connection, calibration: Calibration) -> ReportStanding:
+    """Return what tells whether a report on a snapshot would be another one now."""
+    row = connection.execute(statement("reports.standing"), {"calibration_id": calibration.id}).one()
+    return ReportStanding(**row._mapping)
+
+
+def inventory(connection: Connection, classifier: Classifier) -> Inventory:
+    """Return the number of exemplars and labels as they are stored now."""
+    parameters = {"classifier_id": classifier.id}
+    counts = connection.execute(statement("reports.labelled_counts"), parameters).all()
+    selections = connection.execute(statement("reports.label_selections"), parameters).all()
+    none = dict.fromkeys(Split, 0)
+    return Inventory(
+        exemplars=none | {Split(row.split): row.exemplars for row in counts},
+        labelled=none | {Split(row.split): row.labelled for row in counts},
+        selections=tuple(LabelSelection(row.selection, row.exemplars, row.first, row.newest) for row in selections),
+        training_waiting=support.waiting(connection, classifier),
+    )
+
+
+def snapshot_origin(connection: Connection, calibration: Calibration) -> SnapshotOrigin:
+    row = connection.execute(statement("reports.snapshot_origin"), {"calibration_id": calibration.id}).one()
+    return SnapshotOrigin(
+        created_at=row.created_at,
+        reason=row.reason,
+        is_current=row.state == "current",
+        dev_count=row.dev_count,
+        dev_discrepancies=row.dev_discrepancies,
+        parameters_are_current=row.parameters_are_current,
+    )
+
+
+def quartiles(connection: Connection, calibration: Calibration) -> FloatArray | None:
+    """Return the quartiles of d over all points of a snapshot, (3,); None if the classifier has logits only."""
+    parameters = {"calibration_id": calibration.id}
+    found = connection.execute(statement("reports.snapshot_quartiles"), parameters).scalar_one()
+    return None if found is None else np.array(found, dtype=np.float64)
+
+
+def snapshot_changes(connection: Connection, calibration: Calibration) -> SnapshotChanges:
+    """Return the changes that another snapshot would include now."""
+    parameters = {
+        "classifier_id": calibration.classifier_id,
+        "calibrator_id": calibration.calibrator_id,
+        "number": calibration.number,
+        "splits": [Split.MC, Split.VP] if calibration.vp_count else [Split.MC],
+    }
+    row = connection.execute(statement("reports.snapshot_changes"), parameters).one()
+    return SnapshotChanges(arrived=row.arrived, changed=row.changed, left=row.gone)
+
+
+def days(connection: Connection, classifier: Classifier, until: datetime) -> tuple[Day, ...]:
+    """Return the `DAYS` days up to that of a time, the oldest first; none if nothing happened."""
+    last = until.astimezone(UTC).date()
+    first = last - timedelta(days=DAYS - 1)
+    parameters = {"classifier_id": classifier.id, "since": datetime(first.year, first.month, first.day, tzinfo=UTC)}
+    found: dict[date, Day] = {
+        first + timedelta(days=number): Day(first + timedelta(days=number)) for number in range(DAYS)
+    }
+    decisions = connection.execute(statement("reports.daily_decisions"), parameters | {"sampled": SAMPLED}).all()
+    labels = connection.execute(statement("reports.daily_labels"), parameters | {"most": MOST_LABELS}).all()
+    for row in (*decisions, *labels):
+        if row.day in found:
+            found[row.day] = replace(found[row.day], **row._mapping)
+    return tuple(found.values()) if decisions or labels else ()
+
+
+def history(connection: Connection, calibration: Calibration) -> tuple[SnapshotChange, ...]:
+    """Return what the newest snapshots of the classifier changed, up to this one, the newest first."""
+    parameters = {
+        "classifier_id": calibration.classifier_id,
+        "calibration_id": calibration.id,
+        "most": HISTORY,
+        "countable": COUNTABLE,
+    }
+    return tuple(
+        SnapshotChange(
+            calibration=row.calibration,
+            created_at=row.created_at.astimezone(UTC),
+            reason=row.reason,
+            method=row.method,
+            is_current=row.state == "current",
+            mc_count=row.mc_count,
+            vp_count=row.vp_count,
+            previous=row.previous,
+            points=None
+            if row.previous is None
+            else PointChanges(arrived=row.arrived, relabelled=row.relabelled, gone=row.gone, moved=row.moved),
+            other_parameters=row.other_parameters,
+            other_training=row.other_training,
+            other_settings=tuple(row.other_settings),
+            admitted=row.admitted,
+        )
+        for row in connection.execute(statement("reports.history"), parameters)
+    )
+
+
+def discrepancies(connection: Connection, calibration: Calibration) -> tuple[Discrepancies, Discrepancies]:
+    """Return discrepancies under the snapshot's parameters: on mc and vp as they are now, and on scored exemplars."""
+    parameters = {"classifier_id": calibration.classifier_id, "knn_parameters_id": calibration.knn_parameters_id}
+    rows = connection.execute(statement("reports.discrepancies"), parameters).all()
+
+    def of(is_scored: bool) -> Discrepancies:
+        counted = [(row.points, row.differing, row.documents) for row in rows if row.is_scored == is_scored]
+        points, differing, documents = np.array(counted, dtype=np.int64).reshape(-1, 3).T
+        return discrepancies_of_documents(points, differing, documents)
+
+    return of(is_scored=False), of(is_scored=True)
+
+
+def recent_points(connection: Connection, classifier: Classifier, calibration: Calibration) -> DecidedPoints:
+    """Return the newest decision on each of at most `RECENT` exemplars of the newest requests, in order of ingestion.
+
+    Any snapshot may have made it. Comparable are the decisions by `calibration`, or by a snapshot with the same KNN
+    parameters since the training exemplars last changed. Without vectors, the KNN's logits and d are NaN, and its
+    prediction and q are -1.
+    """
+    columns: dict[str, FixedColumn] = {
+        "exemplar_id": INT8,
+        "calibration_id": INT8,
+        "weighted": BOOL,
+        "require_full_match": BOOL,
+        "logits": Array(">f8", classifier.class_count),
+        "predicted": INT4,
+        "match_count": INT4,
+        "distance": FLOAT8,
+        "reason": INT4,
+        "label": INT4,
+        "is_random": BOOL,
+        "is_comparable": BOOL,
+        "is_seen": BOOL,
+    }
+    parameters = {
+        "classifier_id": classifier.id,
+        "calibration_id": calibration.id,
+        "knn_parameters_id": calibration.knn_parameters_id,
+        "support_version": classifier.support_version,
+        "class_count": classifier.class_count,
+        "row_limit": RECENT,
+        "reasons": list(Reason),
+    }
+    rows = copy_out_whole(driver_cursor(connection), copy_query("reports.recent_rows"), parameters, columns)
+    seen = rows["is_seen"]
+    kept = {name: values[~seen] for name, values in rows.items()}
+    return DecidedPoints(
+        exemplar_ids=kept["exemplar_id"],
+        calibration_ids=kept["calibration_id"],
+        weighted=kept["weighted"],
+        require_full_match=kept["require_full_match"],
+        predicted=kept["predicted"].astype(np.int64),
+        approximation=Approximation(
+            logits=kept["logits"],
+            # The KNN's, whose ties go to the lower class; a decision may be on the network's.
+            predicted=kept["logits"].argmax(axis=1) if classifier.knn is not None else np.full(len(kept["logits"]), -1),
+            match_count=kept["match_count"].astype(np.int64),
+            distance=kept["distance"],
+        ),
+        reason=kept["reason"].astype(np.int64) - 1,
+        comparable=kept["is_comparable"],
+        label=kept["label"].astype(np.int64),
+        is_random=kept["is_random"],
+        seen_count=int(seen.sum()),
+    )
+
+
+def unlabelled_rows(
+    connection: Connection, classifier: Classifier, calibration: Calibration
+) -> Iterator[Sequence[Row[Any]]]:
+    """Yield recent traffic without a label, in random order, in blocks."""
+    recent = recent_points(connection, classifier, calibration)
+    return stream(connection, "reports.unlabelled_rows", {"exemplar_ids": recent.exemplar_ids.tolist()})
+
+
+def work_rows(connection: Connection, exemplar_ids: IntArray, *, with_labelled: bool, limit: int) -> Sequence[Row[Any]]:
+    """Return those of some exemplars that neither calibrate nor train, in random order, each with how many there are.
+
+    with_labelled: whether those that have a label are wanted too.
+    """
+    parameters = {"exemplar_ids": exemplar_ids.tolist(), "with_labelled": with_labelled, "row_limit": limit}
+    return connection.execute(statement("reports.work_rows"), parameters).all()

@@ -1,0 +1,396 @@
+"""Neighbours, KNN parameters and approximations of stored exemplars."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row
+
+from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
+from venn_admit.core.memory import block_rows
+from venn_admit.core.types import (
+    Approximation,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    KnnParameters,
+    Split,
+    TrainingEpoch,
+)
+from venn_admit.store.database.binary_copy import (
+    FLOAT8,
+    INT4,
+    INT8,
+    Array,
+    FixedColumn,
+    copy_in,
+    copy_out,
+    copy_out_whole,
+    driver_cursor,
+)
+from venn_admit.store.database.statements import copy_query, statement, stream
+from venn_admit.store.exemplars import support
+from venn_admit.store.exemplars.classifiers import Classifier
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredNeighbours:
+    """Neighbour lists of n points.
+
+    exemplar_ids: (n,) int64. neighbour_ids: (n, K) int64, distances: (n, K) float64, nearest first.
+    support_version: (n,) int64, the version that each list is complete to.
+    """
+
+    exemplar_ids: IntArray
+    neighbour_ids: IntArray
+    distances: FloatArray
+    support_version: IntArray
+
+    def take(self, rows: IntArray) -> "StoredNeighbours":
+        """Return the lists in these rows, in this order; rows: (m,) int64."""
+        return StoredNeighbours(
+            exemplar_ids=self.exemplar_ids[rows],
+            neighbour_ids=self.neighbour_ids[rows],
+            distances=self.distances[rows],
+            support_version=self.support_version[rows],
+        )
+
+    def followed_by(self, other: "StoredNeighbours") -> "StoredNeighbours":
+        """Return these lists, followed by those of `other`."""
+        return StoredNeighbours(
+            exemplar_ids=np.concatenate([self.exemplar_ids, other.exemplar_ids]),
+            neighbour_ids=np.concatenate([self.neighbour_ids, other.neighbour_ids]),
+            distances=np.concatenate([self.distances, other.distances]),
+            support_version=np.concatenate([self.support_version, other.support_version]),
+        )
+
+    def holding(self, neighbour_ids: IntArray) -> BoolArray:
+        """Return whether each list holds any of some training exemplars, (n,) bool."""
+        return np.asarray(np.isin(self.neighbour_ids, neighbour_ids).any(axis=1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredParameters:
+    """The parameters of the KNN and the localizer, and their key.
+
+    reliability: the model of that score, fitted on the same data; None if they were given without one.
+    """
+
+    id: int
+    knn: KnnParameters
+    eta_loc: float
+    reliability: ReliabilityModel | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitRecord:
+    """The record of a fit: sizes of the halves, remaining discrepancies, and the log of each model."""
+
+    fit_count: int
+    dev_count: int
+    dev_discrepancies: int
+    knn_log: tuple[TrainingEpoch, ...]
+    localizer_log: tuple[TrainingEpoch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FitFigures:
+    """The parameters that were made, and how well the KNN agrees with the network."""
+
+    knn_parameters: int
+    fit_count: int
+    dev_count: int
+    dev_discrepancies: int
+    eta: float
+    eta_loc: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledApproximations:
+    """A block of a split: ids and labels (n,) int64 with the approximations of the points."""
+
+    exemplar_ids: IntArray
+    labels: IntArray
+    approximation: Approximation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replacements:
+    """Approximations to be used in place of the stored ones: exemplar_ids (m,) int64, ascending, and m points."""
+
+    exemplar_ids: IntArray
+    approximation: Approximation
+
+    def rows_of(self, exemplar_ids: IntArray) -> tuple[IntArray, IntArray]:
+        """Return which of n exemplars are replaced, and the row of each here; (r,) int64 each."""
+        wanted = np.flatnonzero(np.isin(exemplar_ids, self.exemplar_ids))
+        return wanted, np.searchsorted(self.exemplar_ids, exemplar_ids[wanted])
+
+    def replaced(self, exemplar_ids: IntArray, stored: Approximation) -> Approximation:
+        """Return the approximations of n exemplars, of which `stored` has those that are stored."""
+        wanted, rows = self.rows_of(exemplar_ids)
+        arrays = {}
+        for name in ("logits", "predicted", "match_count", "distance"):
+            arrays[name] = getattr(stored, name).copy()
+            arrays[name][wanted] = getattr(self.approximation, name)[rows]
+        return Approximation(**arrays)
+
+
+def without_neighbours(connection: Connection, classifier: Classifier, splits: list[Split]) -> IntArray:
+    """Return the ids of the points of some splits that have no neighbours yet."""
+    parameters = {"classifier_id": classifier.id, "splits": splits}
+    return _ids(connection, "approximations.without_neighbours", parameters)
+
+
+def without_approximation(
+    connection: Connection, classifier: Classifier, splits: list[Split], knn_parameters_id: int
+) -> IntArray:
+    """Return the ids of the points of some splits that have no approximation under the given parameters yet."""
+    parameters = {"classifier_id": classifier.id, "splits": splits, "knn_parameters_id": knn_parameters_id}
+    return _ids(connection, "approximations.without_approximation", parameters)
+
+
+def outdated_neighbours(connection: Connection, classifier: Classifier) -> IntArray:
+    """Return the ids of points, of any split, whose neighbours or their labels may have changed.
+
+    If training exemplars only left or were relabelled, these are the points that have them among their neighbours.
+    """
+    searched, version = classifier.neighbours_support_version, classifier.support_version
+    if searched == version:
+        return np.empty(0, dtype=np.int64)
+    if support.grew_after(connection, classifier, searched):
+        parameters = {"classifier_id": classifier.id, "support_version": version}
+        return _ids(connection, "approximations.outdated_neighbours", parameters)
+    changed = support.changes_after(connection, classifier, searched).exemplar_ids
+    return _ids(
+        connection,
+        "approximations.outdated_neighbours_holding",
+        {"neighbour_ids": changed.tolist(), "support_version": version},
+    )
+
+
+def _ids(connection: Connection, query: str, parameters: dict[str, Any]) -> IntArray:
+    return np.array(connection.execute(statement(query), parameters).scalars().all(), dtype=np.int64)
+
+
+def read_neighbours(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> StoredNeighbours:
+    """Return the stored neighbour lists of some exemplars, in no particular order."""
+    k = classifier.neighbour_count
+    columns: dict[str, FixedColumn] = {
+        "exemplar_id": INT8,
+        "neighbour_ids": Array(">i8", k),
+        "distances": Array(">f8", k),
+        "support_version": INT8,
+    }
+    parameters = {"exemplar_ids": exemplar_ids.tolist(), "classifier_id": classifier.id}
+    query = copy_query("approximations.neighbours")
+    rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
+    return StoredNeighbours(rows["exemplar_id"], rows["neighbour_ids"], rows["distances"], rows["support_version"])
+
+
+def write_neighbours(connection: Connection, classifier: Classifier, found: StoredNeighbours) -> None:
+    """Store neighbour lists in place of older ones."""
+    k = classifier.neighbour_count
+    connection.execute(statement("approximations.delete_neighbours"), {"exemplar_ids": found.exemplar_ids.tolist()})
+    copy_in(
+        driver_cursor(connection),
+        "neighbours",
+        {"exemplar_id": INT8, "support_version": INT8, "neighbour_ids": Array(">i8", k), "distances": Array(">f8", k)},
+        {
+            "exemplar_id": found.exemplar_ids,
+            "support_version": found.support_version,
+            "neighbour_ids": found.neighbour_ids,
+            "distances": found.distances,
+        },
+    )
+
+
+def _approximation_columns(classifier: Classifier) -> dict[str, Any]:
+    return {
+        "predicted": INT4,
+        "match_count": INT4,
+        "distance": FLOAT8,
+        "logits": Array(">f8", classifier.class_count),
+    }
+
+
+def _approximation(block: dict[str, Any]) -> Approximation:
+    return Approximation(
+        logits=block["logits"],
+        predicted=block["predicted"].astype(np.int64),
+        match_count=block["match_count"].astype(np.int64),
+        distance=block["distance"],
+    )
+
+
+def read_approximations(
+    connection: Connection,
+    classifier: Classifier,
+    exemplar_ids: IntArray,
+    knn_parameters_id: int,
+) -> tuple[IntArray, Approximation]:
+    """Return the stored approximations of some exemplars: ids and values, in no particular order."""
+    parameters = {"exemplar_ids": exemplar_ids.tolist(), "knn_parameters_id": knn_parameters_id}
+    columns: dict[str, FixedColumn] = {"exemplar_id": INT8, **_approximation_columns(classifier)}
+    query = copy_query("approximations.approximations")
+    rows = copy_out_whole(driver_cursor(connection), query, parameters, columns)
+    return rows["exemplar_id"], _approximation(rows)
+
+
+def write_approximations(
+    connection: Connection,
+    classifier: Classifier,
+    exemplar_ids: IntArray,
+    approximation: Approximation,
+    knn_parameters_id: int,
+) -> None:
+    """Store approximations in place of older ones under the same parameters."""
+    n = len(exemplar_ids)
+    connection.execute(
+        statement("approximations.delete_approximations"),
+        {"exemplar_ids": exemplar_ids.tolist(), "knn_parameters_id": knn_parameters_id},
+    )
+    copy_in(
+        driver_cursor(connection),
+        "approximation",
+        {
+            "knn_parameters_id": INT4,
+            "exemplar_id": INT8,
+            "support_version": INT8,
+            **_approximation_columns(classifier),
+        },
+        {
+            "knn_parameters_id": np.full(n, knn_parameters_id),
+            "exemplar_id": exemplar_ids,
+            "support_version": np.full(n, classifier.support_version),
+            "predicted": approximation.predicted,
+            "match_count": approximation.match_count,
+            "distance": approximation.distance,
+            "logits": approximation.logits,
+        },
+    )
+
+
+def delete_outdated_approximations(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> None:
+    """Delete, under any parameters, what was computed from older training exemplars for some points."""
+    connection.execute(
+        statement("approximations.delete_outdated_approximations"),
+        {"exemplar_ids": exemplar_ids.tolist(), "support_version": classifier.support_version},
+    )
+
+
+def split_blocks(
+    connection: Connection,
+    classifier: Classifier,
+    split: Split,
+    knn_parameters_id: int,
+    memory_budget: int,
+    instead: Replacements | None = None,
+) -> Iterator[LabelledApproximations]:
+    """Yield a labelled split in order of ingestion, in blocks.
+
+    memory_budget: bytes for the whole computation. instead: what replaces stored approximations.
+    """
+    columns: dict[str, FixedColumn] = {"id": INT8, "label": INT4, **_approximation_columns(classifier)}
+    parameters = {"classifier_id": classifier.id, "split": split, "knn_parameters_id": knn_parameters_id}
+    query = copy_query("approximations.split_approximations")
+    rows = block_rows(memory_budget, 8 * (classifier.class_count + 8))
+    for block in copy_out(driver_cursor(connection), query, parameters, columns, rows):
+        stored = _approximation(block)
+        yield LabelledApproximations(
+            block["id"],
+            block["label"].astype(np.int64),
+            stored if instead is None else instead.replaced(block["id"], stored),
+        )
+
+
+def add_parameters(
+    connection: Connection,
+    classifier: Classifier,
+    knn: KnnParameters,
+    eta_loc: float,
+    record: FitRecord | None,
+    reliability: ReliabilityModel | None = None,
+) -> StoredParameters:
+    """Store parameters and make them current; `record` is None if they were given rather than fitted."""
+    connection.execute(statement("approximations.retire_parameters"), {"classifier_id": classifier.id})
+    parameters_id = connection.execute(
+        statement("approximations.add_parameters"),
+        {
+            "classifier_id": classifier.id,
+            "origin": "given" if record is None else "fitted",
+            "beta": knn.beta.tolist(),
+            "gamma": knn.gamma.tolist(),
+            "eta": knn.eta,
+            "eta_loc": eta_loc,
+            "fit_count": None if record is None else record.fit_count,
+            "dev_count": None if record is None else record.dev_count,
+            "dev_discrepancies": None if record is None else record.dev_discrepancies,
+            "reliability": None if reliability is None else json.dumps(reliability.document(), allow_nan=False),
+        },
+    ).scalar_one()
+    if record is not None:
+        for model, log in (("knn", record.knn_log), ("localizer", record.localizer_log)):
+            lines = [
+                {
+                    "knn_parameters_id": parameters_id,
+                    "model": model,
+                    "epoch": line.epoch,
+                    "loss": None if np.isnan(line.loss) else line.loss,
+                    "masked": line.masked,
+                    "discrepancies": line.discrepancies,
+                    "parameters": line.parameters.tolist(),
+                }
+                for line in log
+            ]
+            connection.execute(statement("approximations.add_training_epoch"), lines)
+    return StoredParameters(parameters_id, knn, eta_loc, reliability)
+
+
+def _parameters(row: Row[Any] | None) -> StoredParameters | None:
+    if row is None:
+        return None
+    knn = KnnParameters(np.array(row.beta, dtype=np.float64), np.array(row.gamma, dtype=np.float64), row.eta)
+    model = None if row.reliability is None else ReliabilityModel.of_document(row.reliability)
+    return StoredParameters(row.id, knn, row.eta_loc, model)
+
+
+def current_parameters(connection: Connection, classifier: Classifier) -> StoredParameters | None:
+    """Return the parameters that new work uses; None before the first fit."""
+    row = connection.execute(
+        statement("approximations.current_parameters"), {"classifier_id": classifier.id}
+    ).one_or_none()
+    return _parameters(row)
+
+
+def parameters_by_id(connection: Connection, knn_parameters_id: int) -> StoredParameters:
+    """Return the parameters with this key, whose existence a foreign key guarantees."""
+    row = connection.execute(
+        statement("approximations.parameters_by_id"), {"knn_parameters_id": knn_parameters_id}
+    ).one()
+    stored = _parameters(row)
+    assert stored is not None
+    return stored
+
+
+def parameters_of(connection: Connection, knn_parameters_id: int | None) -> StoredParameters | None:
+    """Return the parameters with a key; None for None, which a classifier with logits only has in its place."""
+    return None if knn_parameters_id is None else parameters_by_id(connection, knn_parameters_id)
+
+
+def export_neighbour_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequence[Row[Any]]]:
+    """Yield neighbour lists by external ids, in order of ingestion, in blocks."""
+    return stream(connection, "approximations.export_neighbours", {"classifier_id": classifier.id})
+
+
+def export_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequence[Row[Any]]]:
+    """Yield approximations under the current parameters, in order of ingestion, in blocks."""
+    return stream(connection, "approximations.export_approximations", {"classifier_id": classifier.id})
+
+
+def fit_of_job(connection: Connection, job_id: int) -> FitFigures | None:
+    """Return what a job has fitted; None if it is no fit, or is not done."""
+    row = connection.execute(statement("approximations.fit_of_job"), {"job_id": job_id}).one_or_none()
+    return None if row is None else FitFigures(**row._mapping)

@@ -1,0 +1,170 @@
+"""Deleting a generation of a classifier with all that hangs on it, some rows at a time."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    any_,
+    bindparam,
+    delete,
+    func,
+    literal_column,
+    select,
+    tuple_,
+)
+from sqlalchemy.exc import IntegrityError
+
+from venn_admit.core.types import IntArray
+from venn_admit.store.database.statements import statement
+from venn_admit.store.database.tables import SCHEMA, metadata
+from venn_admit.store.exemplars.classifiers import Classifier
+
+Key = Mapping[str, object]
+"""The columns of a key, by their names."""
+
+FIRST_EXEMPLAR: Key = {"split": "", "id": 0}
+"""A key before that of any exemplar."""
+
+TABLES: Mapping[str, Key] = {
+    "recalibration_request": {"calibrator_id": 0},
+    "monitor_state": {"monitor_id": 0, "documents": 0},
+    "monitor_reading": {"monitor_id": 0, "lamp": "", "number": 0},
+    "monitor_alarm": {"id": 0},
+    "monitor": {"id": 0},
+    "job_chunk": {"job_id": 0, "ordinal": 0},
+    "job": {"id": 0},
+    "venn_abers_step": {"calibrator_id": 0, "cell": 0, "score": 0.0, "valid_from": 0},
+    "forgotten_point": {"id": 0},
+    "band_radius": {"calibration_id": 0},
+    "snapshot_quartiles": {"calibration_id": 0},
+    "score_choice": {"calibration_id": 0},
+    "certificate": {"calibration_id": 0},
+    "calibration": {"id": 0},
+    "calibrator": {"id": 0},
+    "training_epoch": {"knn_parameters_id": 0, "model": "", "epoch": 0},
+    "knn_parameters": {"id": 0},
+    "forgotten_training": {"id": 0},
+}
+"""What refers to no exemplar, in the order in which it can be deleted; of each, a key before that of any row."""
+
+_PARENTS = {
+    "recalibration_request": "calibrator",
+    "monitor_state": "monitor",
+    "monitor_reading": "monitor",
+    "monitor_alarm": "monitor",
+    "monitor": "calibrator",
+    "job_chunk": "job",
+    "venn_abers_step": "calibrator",
+    "forgotten_point": "calibrator",
+    "band_radius": "calibration",
+    "snapshot_quartiles": "calibration",
+    "score_choice": "calibration",
+    "certificate": "calibration",
+    "calibration": "calibrator",
+    "training_epoch": "knn_parameters",
+}
+"""By what a table that does not name its classifier belongs to one."""
+
+
+def begin(
+    connection: Connection, generations: Sequence[Classifier], *, every: bool, asked: Mapping[str, object]
+) -> None:
+    """Let generations count as being deleted, and add that to the audit ledger.
+
+    every: whether these are all, so that keys for the classifier go too. asked: the columns `origin`, `key_id` and
+    `subject` of the event.
+    """
+    parameters = {"classifier_ids": [one.id for one in generations]}
+    connection.execute(statement("deletion.begin"), {**parameters, **asked})
+    if every:
+        connection.execute(statement("deletion.revoke_keys"), parameters)
+        connection.execute(statement("deletion.end_sessions"), parameters)
+
+
+def cancel_jobs(connection: Connection, classifier: Classifier) -> None:
+    """Cancel jobs that were recorded while the deletion began."""
+    connection.execute(statement("deletion.cancel_jobs"), {"classifier_id": classifier.id})
+
+
+def drop_vectors(connection: Connection, classifier: Classifier) -> bool:
+    """Drop the partitions of the vectors; return False if others kept the table in use, so that nothing was done."""
+    parameters = {"classifier_id": classifier.id}
+    dropped: bool = connection.execute(statement("deletion.drop_vector_partitions"), parameters).scalar_one()
+    return dropped
+
+
+def some_exemplars(connection: Connection, classifier: Classifier, after: Key, batch: int) -> tuple[IntArray, Key]:
+    """Return at most so many of the exemplars that are left, the first ones after a key, and the key of the last."""
+    parameters = {"classifier_id": classifier.id, "batch": batch, **after}
+    rows = connection.execute(statement("deletion.some_exemplars"), parameters).mappings().all()
+    return np.array([row["id"] for row in rows], dtype=np.int64), dict(rows[-1]) if rows else after
+
+
+def delete_some(connection: Connection, classifier: Classifier, table: str, after: Key, batch: int) -> tuple[int, Key]:
+    """Delete at most so many rows of a table, the first ones after a key; return how many, and the key of the last."""
+    parameters = {"classifier_id": classifier.id, "batch": batch, **after}
+    rows = connection.execute(part_of(table), parameters).mappings().all()
+    return len(rows), dict(rows[-1]) if rows else after
+
+
+@cache
+def part_of(name: str) -> Select[Any]:
+    """Return the statement that deletes some rows of a table of `TABLES`, and returns their keys in order.
+
+    Its parameters are `classifier_id`, `batch`, and the columns of the key after which it begins: rows that are deleted
+    stay in the index while anybody may still see them. It is assembled because it is the same for all tables.
+    """
+    table = metadata.tables[f"{SCHEMA}.{name}"]
+    place: ColumnElement[Any] = literal_column(f"{table.fullname}.ctid")
+    keys = [table.c[column] for column in TABLES[name]]
+    owner = table
+    joined: FromClause = table
+    while owner.name in _PARENTS:
+        owner = metadata.tables[f"{SCHEMA}.{_PARENTS[owner.name]}"]
+        joined = joined.join(owner)
+    part = (
+        select(place.label("place"), *keys)
+        .select_from(joined)
+        .where(
+            owner.c.classifier_id == bindparam("classifier_id"),
+            tuple_(*keys) > tuple_(*(bindparam(key.name, type_=key.type) for key in keys)),
+        )
+        .order_by(*keys)
+        .limit(bindparam("batch"))
+        .cte("part")
+        .prefix_with("MATERIALIZED")
+    )
+    gone = delete(table).where(place == any_(func.array(select(part.c.place).scalar_subquery()))).cte("gone")
+    found = [part.c[key.name] for key in keys]
+    return select(*found).order_by(*found).add_cte(gone)
+
+
+def delete_row(connection: Connection, classifier: Classifier) -> bool:
+    """Delete the generation itself; return False if something refers to it again.
+
+    The generations that are left get another first one. What was rolled back in that case is to be done again.
+    """
+    parameters = {"classifier_id": classifier.id}
+    savepoint = connection.begin_nested()
+    try:
+        connection.execute(statement("deletion.release_keys"), parameters)
+        connection.execute(statement("deletion.hand_on"), parameters)
+        connection.execute(statement("deletion.delete_classifier"), parameters)
+    except IntegrityError:
+        savepoint.rollback()
+        return False
+    savepoint.commit()
+    return True
+
+
+def counts(connection: Connection, classifier: Classifier) -> Counter[str]:
+    """Return how many rows of each table belong to a generation."""
+    rows = connection.execute(statement("deletion.count_rows"), {"classifier_id": classifier.id})
+    return Counter({row.name: row.rows for row in rows})

@@ -1,0 +1,450 @@
+"""Exemplars, their vectors and labels, written and read by binary COPY."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from sqlalchemy import Connection, Row
+
+from venn_admit.core.types import Float32Array, IntArray, Split
+from venn_admit.errors import Code, ConflictError, InvalidInputError
+from venn_admit.store.database.binary_copy import (
+    BOOL,
+    BYTEA,
+    INT4,
+    INT8,
+    JSONB,
+    TEXT,
+    Array,
+    FixedColumn,
+    Vector,
+    copy_in,
+    copy_out,
+    copy_out_packed,
+    copy_out_whole,
+    driver_cursor,
+    unpacked_ids,
+)
+from venn_admit.store.database.statements import copy_query, statement, stream
+from venn_admit.store.exemplars import forgotten
+from venn_admit.store.exemplars.classifiers import Classifier, generations, left_of
+from venn_admit.store.exemplars.labels import LabelEvent, append_events, carry_events, record
+
+# What `described` returns of an exemplar: external_id, network_predicted, attributes.
+DescribedExemplar = Row[Any]
+
+_Value = TypeVar("_Value")
+
+_SPLITS = {split: split.encode() for split in Split}
+
+# Postgres accepts up to 256 MB of JSON, in another form; that much is not an attribute of an exemplar.
+ATTRIBUTES_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IncomingExemplars:
+    """Validated rows to be stored; each field has length n.
+
+    first_row: position of the first row in its source, for messages. vectors: (n, D) float32, r; None if the
+    classifier has logits only. logits: (n, C) float32, f. predicted: (n,) int64, argmax f. labels: (n,) int64, -1 if
+    unknown. digests: of the content, as `content_digests` makes them. ledgers: of new exemplars that another generation
+    knows, by external id, its exemplar there, whose label events they take over; their labels are those that follow
+    from these.
+    """
+
+    first_row: int
+    external_ids: Sequence[str]
+    document_ids: Sequence[str | None]
+    splits: Sequence[Split]
+    vectors: Float32Array | None
+    logits: Float32Array
+    predicted: IntArray
+    labels: IntArray
+    attributes: Sequence[Mapping[str, Any]]
+    digests: Sequence[bytes]
+    ledgers: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredExemplars:
+    """The result of storing n rows: ids (n,) int64, in their order, and the positions of new rows, int64."""
+
+    ids: IntArray
+    new_rows: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledLogits:
+    """n labelled exemplars: ids (n,) int64, labels (n,) int64, and the network's logits (n, C) float32."""
+
+    ids: IntArray
+    labels: IntArray
+    logits: Float32Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExemplarKeys:
+    """The names of n exemplars: ids (n,) int64, and for each its document, or else external id, and its external id."""
+
+    ids: IntArray
+    document_keys: list[str]
+    row_keys: list[str]
+
+
+def store(
+    connection: Connection,
+    classifier: Classifier,
+    incoming: IncomingExemplars,
+    *,
+    selection: str,
+    source: str,
+) -> StoredExemplars:
+    """Append the rows that are new; a known id must come with the content that is stored under it.
+
+    The caller holds the ingestion lock, so that no other row of this classifier appears in between. A label that
+    arrives for a scored exemplar stored without one becomes its first label event. Raises ConflictError naming the row,
+    and what differs.
+    """
+    digests = incoming.digests
+    known = _known(connection, classifier, incoming.external_ids)
+    n = len(incoming.external_ids)
+    if not known and len(set(incoming.external_ids)) == n:
+        every = np.arange(n)
+        return StoredExemplars(
+            ids=_append(connection, classifier, incoming, every, selection=selection, source=source), new_rows=every
+        )
+    first_at: dict[str, int] = {}
+    first_label_at: dict[str, int] = {}
+    for position, external_id in enumerate(incoming.external_ids):
+        stored = known.get(external_id)
+        if stored is None:
+            first = first_at.setdefault(external_id, position)
+        else:
+            _check_same(stored, incoming, digests, position, source)
+            if incoming.labels[position] < 0 or stored.label is not None:
+                continue
+            first = first_label_at.setdefault(external_id, position)
+        if digests[first] != digests[position] or incoming.labels[first] != incoming.labels[position]:
+            raise ConflictError(
+                f"{source}: rows {incoming.first_row + first} and {incoming.first_row + position} both have id "
+                f"{external_id!r}, with different content; an id names one exemplar"
+            )
+    new = np.fromiter(first_at.values(), dtype=np.int64, count=len(first_at))
+    new_ids = _append(connection, classifier, incoming, new, selection=selection, source=source)
+    id_of = {external_id: row.id for external_id, row in known.items()}
+    id_of |= dict(zip(first_at, new_ids.tolist(), strict=True))
+    ids = np.array([id_of[external_id] for external_id in incoming.external_ids], dtype=np.int64)
+    if first_label_at:
+        first_labels = [
+            LabelEvent(int(ids[row]), int(incoming.labels[row]), selection, Split.SCORED)
+            for row in first_label_at.values()
+        ]
+        record(connection, first_labels, source=source)
+    return StoredExemplars(ids=ids, new_rows=new)
+
+
+def _known(connection: Connection, classifier: Classifier, external_ids: Sequence[str]) -> dict[str, Row[Any]]:
+    """Return what is stored under some ids, by id."""
+    parameters = {"classifier_id": classifier.id, "external_ids": json.dumps(list(external_ids))}
+    rows = connection.execute(statement("exemplars.known_exemplars"), parameters)
+    return {row.external_id: row for row in rows}
+
+
+# A row that trains must not calibrate too, so another id is the remedy only for another exemplar.
+_WRONG_FILE = "see whether this is the file you meant; give the row an id of its own only if it is another exemplar"
+
+
+def _check_same(
+    stored: Row[Any], incoming: IncomingExemplars, digests: Sequence[bytes], position: int, source: str
+) -> None:
+    """Raise ConflictError unless an incoming row matches the exemplar that is stored under its id."""
+    split, label = incoming.splits[position], int(incoming.labels[position])
+    if bytes(stored.content_digest) != digests[position]:
+        problem = "already stored with another vector, logits or document; use another id, or correct the file"
+    elif label >= 0 and stored.label is not None and stored.label != label:
+        problem = f"already stored with label {stored.label}, got {label}; a stored label is not changed by a file"
+    elif split == Split.SCORED:  # anything stored can be scored
+        return
+    elif stored.split == Split.SCORED:
+        problem = f"already stored to be scored, expected a new exemplar for split {split}; {_WRONG_FILE}"
+    elif (stored.split == Split.TRAIN) != (split == Split.TRAIN):
+        problem = f"already stored in split {stored.split}, expected a new exemplar for split {split}; {_WRONG_FILE}"
+    else:
+        return
+    where = f"{source}: row {incoming.first_row + position}, id {incoming.external_ids[position]!r}"
+    raise ConflictError(f"{where}: {problem}")
+
+
+def _require_unforgotten(
+    connection: Connection, classifier: Classifier, incoming: IncomingExemplars, rows: Sequence[int], source: str
+) -> None:
+    """Raise ConflictError if a new row, by its id or its document, is one that was forgotten."""
+    marks = forgotten.tombstones_of(connection, classifier)
+    if marks.are_none:
+        return
+    places = {marks.of_exemplar(incoming.external_ids[row]): (row, "it") for row in rows}
+    for row in rows:
+        document_id = incoming.document_ids[row]
+        if document_id is not None:
+            places.setdefault(marks.of_document(document_id), (row, f"its document {document_id!r}"))
+    for digest, since in forgotten.forgotten_since(connection, places).items():
+        row, what = places[digest]
+        external_id = incoming.external_ids[row]
+        raise ConflictError(
+            f"{source}: row {incoming.first_row + row}, id {external_id!r}: {what} was forgotten on "
+            f"{since:%Y-%m-%d} and is not stored again; leave the row out",
+            code=Code.FORGOTTEN,
+            classifier=classifier.name,
+            exemplar=external_id,
+        )
+
+
+def _append(
+    connection: Connection,
+    classifier: Classifier,
+    incoming: IncomingExemplars,
+    rows: IntArray,
+    *,
+    selection: str,
+    source: str,
+) -> IntArray:
+    """Store the chosen rows; return their new ids, ascending."""
+    _require_unforgotten(connection, classifier, incoming, rows.tolist(), source)
+    packed = connection.execute(statement("exemplars.allocate_exemplar_ids"), {"count": len(rows)}).scalar_one()
+    ids = unpacked_ids(packed)
+    if not len(rows):
+        return ids
+    n, chosen = len(rows), rows.tolist()
+    cursor = driver_cursor(connection)
+    kept = slice(None) if n == len(incoming.labels) else rows  # a view of all
+    labels, splits = incoming.labels[kept], _at(incoming.splits, rows)
+    copy_in(
+        cursor,
+        "exemplar",
+        {
+            "id": INT8,
+            "classifier_id": INT4,
+            "external_id": TEXT,
+            "document_id": TEXT,
+            "split": TEXT,
+            "network_logits": Array(">f4", classifier.class_count),
+            "network_predicted": INT4,
+            "label": INT4,
+            "attributes": JSONB,
+            "content_digest": BYTEA,
+        },
+        {
+            "id": ids,
+            "classifier_id": np.full(n, classifier.id),
+            "external_id": [one.encode() for one in _at(incoming.external_ids, rows)],
+            "document_id": [None if one is None else one.encode() for one in _at(incoming.document_ids, rows)],
+            "split": [_SPLITS[split] for split in splits],
+            "network_logits": incoming.logits[kept],
+            "network_predicted": incoming.predicted[kept],
+            "label": labels,
+            "attributes": [_json(incoming, row, source) for row in chosen],
+            "content_digest": _at(incoming.digests, rows),
+        },
+        nulls={"label": labels < 0},
+    )
+    if incoming.vectors is not None:
+        copy_in(
+            cursor,
+            "exemplar_vector",
+            {"classifier_id": INT4, "support": BOOL, "exemplar_id": INT8, "vector": Vector(classifier.dimension)},
+            {
+                "classifier_id": np.full(n, classifier.id),
+                "support": np.array([split == Split.TRAIN for split in splits]),
+                "exemplar_id": ids,
+                "vector": incoming.vectors[kept],
+            },
+        )
+    labelled = labels >= 0
+    taken: dict[int, int] = {}
+    if incoming.ledgers:
+        ledgers = [incoming.ledgers.get(external_id) for external_id in _at(incoming.external_ids, rows)]
+        labelled &= np.array([ledger is None for ledger in ledgers])
+        taken = {key: ledger for key, ledger in zip(ids.tolist(), ledgers, strict=True) if ledger is not None}
+    given = labels[labelled]
+    append_events(connection, ids[labelled], given, [selection] * len(given), source=source)
+    carry_events(connection, list(taken), list(taken.values()))
+    return ids
+
+
+def _at(values: Sequence[_Value], rows: IntArray) -> Sequence[_Value]:
+    """The values of some rows, in ascending order; mostly these are all, which need not be copied."""
+    return values if len(rows) == len(values) else [values[row] for row in rows.tolist()]
+
+
+def _json(incoming: IncomingExemplars, row: int, source: str) -> bytes:
+    if not incoming.attributes[row]:
+        return b"\x01{}"
+    encoded = b"\x01" + json.dumps(incoming.attributes[row]).encode()
+    if len(encoded) > ATTRIBUTES_BYTES:
+        raise InvalidInputError(
+            f"{source}: row {incoming.first_row + row}, attributes: expected at most {ATTRIBUTES_BYTES:,} bytes of "
+            f"JSON, got {len(encoded):,}; shorten them or leave some out"
+        )
+    return encoded
+
+
+def lock_ingestion(connection: Connection, classifier: Classifier) -> None:
+    """Wait until nobody else stores exemplars or labels of a generation; keep others out until this transaction ends.
+
+    Whoever locks the classifier as well, by `classifiers.lock`, does so after this, as ingestion does.
+    """
+    connection.execute(statement("classifiers.lock_ingestion"), {"classifier_id": classifier.id})
+
+
+def lock_ingestion_of_all(connection: Connection, classifier: Classifier) -> list[Classifier]:
+    """Do what `lock_ingestion` does for each generation of a classifier; return them in the order of their numbers.
+
+    They are as they were once all were locked. Raises NotFoundError if the classifier was deleted meanwhile.
+    """
+    locked: set[int] = set()
+    while True:
+        found = generations(connection, classifier)
+        if not found:
+            classifier = left_of(connection, classifier, locked | {classifier.id})
+        others = [one for one in found if one.id not in locked]
+        if found and not others:
+            return found
+        # Once more afterwards: one may be added, or deleted, while we wait.
+        for one in others:
+            lock_ingestion(connection, one)
+            locked.add(one.id)
+
+
+def split_counts(connection: Connection, classifier: Classifier) -> dict[Split, int]:
+    """Return the number of exemplars in each split, including empty splits."""
+    rows = connection.execute(statement("exemplars.split_counts"), {"classifier_id": classifier.id})
+    stored = {row.split: row.exemplars for row in rows}
+    return {split: stored.get(split, 0) for split in Split}
+
+
+def split_classes(connection: Connection, classifier: Classifier, split: Split) -> list[int]:
+    """Return the labels that occur in a split, ascending, without those of training exemplars that wait."""
+    parameters = {"classifier_id": classifier.id, "split": split, "support_version": classifier.support_version}
+    return list(connection.execute(statement("exemplars.split_classes"), parameters).scalars())
+
+
+def split_keys(connection: Connection, classifier: Classifier, split: Split) -> ExemplarKeys:
+    """Return a split's exemplars in the order of their external ids, which does not depend on the order of arrival."""
+    rows = connection.execute(statement("exemplars.split_keys"), {"classifier_id": classifier.id, "split": split}).all()
+    return ExemplarKeys(
+        ids=np.array([row.id for row in rows], dtype=np.int64),
+        document_keys=[row.document_key for row in rows],
+        row_keys=[row.external_id for row in rows],
+    )
+
+
+def keys(connection: Connection, exemplar_ids: IntArray) -> ExemplarKeys:
+    """Return the names of some exemplars, in the given order."""
+    rows = connection.execute(statement("exemplars.keys"), {"exemplar_ids": exemplar_ids.tolist()}).all()
+    return ExemplarKeys(exemplar_ids, [row.document_key for row in rows], [row.external_id for row in rows])
+
+
+def count_stored(connection: Connection, exemplar_ids: IntArray) -> int:
+    """Return how many of some exemplars, which are distinct, are stored."""
+    parameters = {"exemplar_ids": exemplar_ids.tolist()}
+    count: int = connection.execute(statement("exemplars.count_stored"), parameters).scalar_one()
+    return count
+
+
+def support_ids(connection: Connection, classifier: Classifier, *, after: int = 0) -> IntArray:
+    """Return the training exemplars after an id in order of ingestion, without those that wait, (N,) int64."""
+    parameters = {"classifier_id": classifier.id, "after": after, "support_version": classifier.support_version}
+    packed = connection.execute(statement("exemplars.support_ids"), parameters).scalar_one()
+    return unpacked_ids(packed)
+
+
+def support_fingerprint(connection: Connection, classifier: Classifier, *, up_to: int) -> bytes:
+    """Return what tells apart which exemplars train up to an id, their labels and their contents, 32 bytes."""
+    parameters = {"classifier_id": classifier.id, "up_to": up_to}
+    return bytes(connection.execute(statement("exemplars.support_fingerprint"), parameters).scalar_one())
+
+
+def support_blocks(
+    connection: Connection, classifier: Classifier, ids: IntArray, block_rows: int
+) -> Iterator[tuple[IntArray, Float32Array]]:
+    """Yield labels and network logits of the training exemplars of all ascending `ids` in a range, in their order."""
+    columns: dict[str, FixedColumn] = {
+        "id": INT8,
+        "label": INT4,
+        "network_logits": Array(">f4", classifier.class_count),
+    }
+    query, parts = copy_query("exemplars.support"), _parts(classifier, ids, block_rows)
+    for block in copy_out_packed(driver_cursor(connection), query, parts, columns):
+        yield block["label"].astype(np.int64), block["network_logits"]
+
+
+def support_vector_blocks(
+    connection: Connection, classifier: Classifier, ids: IntArray, block_rows: int
+) -> Iterator[Float32Array]:
+    """Yield vectors of the training exemplars of all ascending `ids` in a range, in their order."""
+    columns: dict[str, FixedColumn] = {"exemplar_id": INT8, "vector": Vector(classifier.dimension)}
+    query, parts = copy_query("exemplars.support_vectors"), _parts(classifier, ids, block_rows)
+    for block in copy_out_packed(driver_cursor(connection), query, parts, columns):
+        yield block["vector"]
+
+
+def _parts(classifier: Classifier, ids: IntArray, block_rows: int) -> dict[str, object]:
+    """The parameters of a statement that reads ascending ids in blocks."""
+    last = np.append(ids[block_rows - 1 :: block_rows], ids[-1:] if len(ids) % block_rows else ids[:0])
+    return {"classifier_id": classifier.id, "first_ids": ids[::block_rows].tolist(), "last_ids": last.tolist()}
+
+
+def vectors(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
+    """Return the vectors of some exemplars, in the given order, (n, D) float32."""
+    columns: dict[str, FixedColumn] = {"exemplar_id": INT8, "vector": Vector(classifier.dimension)}
+    parameters = {"classifier_id": classifier.id, "exemplar_ids": exemplar_ids.tolist()}
+    found = np.empty((len(exemplar_ids), classifier.dimension), dtype=np.float32)
+    start = 0
+    for block in copy_out(
+        driver_cursor(connection), copy_query("exemplars.vectors"), parameters, columns, block_rows=1024
+    ):
+        found[start : start + len(block["vector"])] = block["vector"]
+        start += len(block["vector"])
+    assert start == len(exemplar_ids), "an exemplar without a vector"
+    return found
+
+
+def network_logits(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Float32Array:
+    """Return the network's logits of some exemplars, in the given order, (n, C) float32."""
+    columns: dict[str, FixedColumn] = {"network_logits": Array(">f4", classifier.class_count)}
+    query = copy_query("exemplars.network_logits")
+    parameters = {"exemplar_ids": exemplar_ids.tolist()}
+    logits: Float32Array = copy_out_whole(driver_cursor(connection), query, parameters, columns)["network_logits"]
+    return logits
+
+
+def split_logits(connection: Connection, classifier: Classifier, split: Split) -> LabelledLogits:
+    """Return a labelled split in order of ingestion."""
+    columns: dict[str, FixedColumn] = {
+        "id": INT8,
+        "label": INT4,
+        "network_logits": Array(">f4", classifier.class_count),
+    }
+    parameters = {"classifier_id": classifier.id, "split": split}
+    rows = copy_out_whole(driver_cursor(connection), copy_query("exemplars.split_logits"), parameters, columns)
+    return LabelledLogits(rows["id"], rows["label"].astype(np.int64), rows["network_logits"])
+
+
+def labels(connection: Connection, exemplar_ids: IntArray) -> IntArray:
+    """Return the labels of some labelled exemplars, in the given order, (n,) int64."""
+    columns: dict[str, FixedColumn] = {"label": INT4}
+    parameters = {"exemplar_ids": exemplar_ids.tolist()}
+    found = copy_out_whole(driver_cursor(connection), copy_query("exemplars.labels"), parameters, columns)
+    return np.asarray(found["label"].astype(np.int64))
+
+
+def described(connection: Connection, exemplar_ids: IntArray) -> Sequence[DescribedExemplar]:
+    """Return external id, network's prediction and attributes of some exemplars, in the given order."""
+    return connection.execute(statement("exemplars.described"), {"exemplar_ids": exemplar_ids.tolist()}).all()
+
+
+def export_rows(connection: Connection, classifier: Classifier) -> Iterator[Sequence[Row[Any]]]:
+    """Yield all exemplars in order of ingestion, in blocks."""
+    return stream(connection, "exemplars.export_exemplars", {"classifier_id": classifier.id})

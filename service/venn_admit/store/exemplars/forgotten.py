@@ -1,0 +1,241 @@
+"""Exemplars that are forgotten: removing all that is stored of them, and what is left of them.
+
+What is left is a tombstone, by which an id that comes back is noticed; when a training exemplar trained; and which
+snapshots count a calibration point. None of these says what the exemplar was.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy import Connection, Row
+
+from venn_admit.core.types import IntArray
+from venn_admit.store.database.statements import statement
+from venn_admit.store.exemplars.classifiers import Classifier
+
+# The tables that refer to exemplars, in the order in which their rows can be deleted, and that of exemplars itself.
+_TABLES = (
+    "admit_evidence",
+    "abers_evidence",
+    "decision",
+    "calibration_point",
+    "approximation",
+    "neighbours",
+    "job_row",
+    "support_change",
+    "label_event",
+    "exemplar_vector",
+    "exemplar",
+)
+# No id of an exemplar holds NUL, so that none has the tombstone of a document.
+_DOCUMENT = b"document\x00"
+INSTEAD = "(forgotten)"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedFor:
+    """A stored exemplar that is asked for, by its id or by its document."""
+
+    id: int
+    external_id: str
+    document_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """A job that is not over."""
+
+    id: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class TouchedSnapshot:
+    """A snapshot that counts a point that is forgotten."""
+
+    calibrator_id: int
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LostPoints:
+    """How many points of a snapshot were forgotten, in each split."""
+
+    mc: int
+    vp: int
+
+    @property
+    def total(self) -> int:
+        return self.mc + self.vp
+
+
+class Tombstones:
+    """The digests of ids of one generation of a classifier.
+
+    Attributes:
+        are_none: Whether there can be no tombstone.
+    """
+
+    def __init__(self, salt: bytes | None) -> None:
+        """salt: None if nothing was ever forgotten, so that no digest is that of a tombstone."""
+        self._salt = salt or b""
+        self.are_none = salt is None
+
+    def of_exemplar(self, external_id: str) -> bytes:
+        """Return the tombstone of an exemplar, 32 bytes."""
+        return hashlib.sha256(self._salt + external_id.encode()).digest()
+
+    def of_document(self, document_id: str) -> bytes:
+        """Return the tombstone of a document, 32 bytes."""
+        return hashlib.sha256(self._salt + _DOCUMENT + document_id.encode()).digest()
+
+
+def make_salt(connection: Connection, generations: Sequence[Classifier]) -> None:
+    """See that all generations of a classifier have the same salt, before its first tombstone."""
+    connection.execute(statement("forgotten.make_salt"), {"classifier_ids": _ids(generations)})
+
+
+def tombstones_of(connection: Connection, classifier: Classifier) -> Tombstones:
+    """Return what tells the tombstones of a classifier's exemplars."""
+    salt = connection.execute(statement("forgotten.salt"), {"classifier_id": classifier.id}).scalar_one()
+    return Tombstones(None if salt is None else bytes(salt))
+
+
+def forgotten_since(connection: Connection, digests: Iterable[bytes]) -> dict[bytes, datetime]:
+    """Return those of the digests that are tombstones, and since when."""
+    rows = connection.execute(statement("forgotten.tombstones"), {"digests": list(digests)})
+    return {bytes(row.digest): row.created_at for row in rows}
+
+
+def add_tombstones(connection: Connection, digests: Iterable[bytes]) -> None:
+    """Record tombstones, of which some may be there already."""
+    connection.execute(statement("forgotten.add_tombstones"), {"digests": sorted(digests)})
+
+
+def asked_for(
+    connection: Connection, classifier: Classifier, external_ids: Sequence[str], document_ids: Sequence[str]
+) -> list[AskedFor]:
+    """Return the exemplars of a generation with one of these ids, or of one of these documents, in order of ids."""
+    parameters = {
+        "classifier_id": classifier.id,
+        "external_ids": list(external_ids),
+        "document_ids": list(document_ids),
+    }
+    return [AskedFor(**row._mapping) for row in connection.execute(statement("forgotten.asked_for"), parameters)]
+
+
+def lock(connection: Connection, generations: Sequence[Classifier]) -> None:
+    """Keep others from recording jobs or results of these generations until this transaction ends."""
+    connection.execute(statement("forgotten.lock_classifiers"), {"classifier_ids": _ids(generations)}).all()
+
+
+def running_jobs(connection: Connection, generations: Sequence[Classifier], kinds: Sequence[str]) -> list[RunningJob]:
+    """Return the jobs of these generations that are not over, of some kinds."""
+    parameters = {"classifier_ids": _ids(generations), "kinds": list(kinds)}
+    return [RunningJob(**row._mapping) for row in connection.execute(statement("forgotten.running_jobs"), parameters)]
+
+
+def training_now(connection: Connection, exemplar_ids: IntArray) -> IntArray:
+    """Return those of some exemplars that train."""
+    return _column(connection, "forgotten.training_now", exemplar_ids)
+
+
+def lists_of_training(connection: Connection, classifier: Classifier, external_ids: Sequence[str]) -> dict[str, int]:
+    """Return those of some exemplars of a generation that train, and how many neighbour lists name each."""
+    parameters = {"classifier_id": classifier.id, "external_ids": list(external_ids)}
+    rows = connection.execute(statement("forgotten.lists_of_training"), parameters)
+    return {row.external_id: row.lists for row in rows}
+
+
+def lists_naming(connection: Connection, exemplar_ids: IntArray) -> IntArray:
+    """Return the other points whose neighbour lists name one of some exemplars."""
+    return _column(connection, "forgotten.lists_naming", exemplar_ids)
+
+
+def add_trainings(connection: Connection, exemplar_ids: IntArray, next_version: int) -> None:
+    """Record when these exemplars trained, those that ever did; next_version: the first without them."""
+    parameters = {"exemplar_ids": exemplar_ids.tolist(), "next_version": next_version}
+    connection.execute(statement("forgotten.add_trainings"), parameters)
+
+
+def add_points(connection: Connection, exemplar_ids: IntArray) -> list[TouchedSnapshot]:
+    """Record which snapshots count points of these exemplars, and give these a new revision.
+
+    The caller holds the locks of their calibrators. Nobody reads such a snapshot as it was cached.
+    """
+    parameters = {"exemplar_ids": exemplar_ids.tolist()}
+    connection.execute(statement("forgotten.add_points"), parameters)
+    rows = connection.execute(statement("forgotten.renew_snapshots"), parameters)
+    return [TouchedSnapshot(**row._mapping) for row in rows]
+
+
+def delete_lists(connection: Connection, exemplar_ids: IntArray) -> Counter[str]:
+    """Delete the neighbour lists of some points, which name what is forgotten, and what was computed from them.
+
+    Return the rows by table.
+    """
+    parameters = {"exemplar_ids": exemplar_ids.tolist()}
+    rows: Counter[str] = Counter()
+    for table in ("approximation", "neighbours"):
+        rows[table] = connection.execute(statement(f"forgotten.delete_{table}"), parameters).rowcount
+    return rows
+
+
+def delete(connection: Connection, classifier: Classifier, exemplar_ids: IntArray) -> Counter[str]:
+    """Delete all that is stored of some exemplars, which have tombstones; return the rows by table."""
+    parameters = {"classifier_id": classifier.id, "exemplar_ids": exemplar_ids.tolist()}
+    rows: Counter[str] = Counter()
+    for table in _TABLES:
+        done = connection.execute(statement(f"forgotten.delete_{table}"), parameters)
+        rows[table] = done.scalar_one() if table == "label_event" else done.rowcount
+    return rows
+
+
+def forget_errors(connection: Connection, generations: Sequence[Classifier], ids: Sequence[str]) -> int:
+    """Take ids out of the messages of errors that jobs of these generations have kept; return how many named any."""
+    changed = 0
+    for row in connection.execute(statement("forgotten.errors"), {"classifier_ids": _ids(generations)}).all():
+        error = row.error
+        for one in ids:
+            error = error.replace(repr(one), INSTEAD)
+        if error != row.error:
+            parameters = {"id": row.id, "ordinal": row.ordinal, "error": error}
+            connection.execute(statement(f"forgotten.set_error_of_{row.origin}"), parameters)
+            changed += 1
+    return changed
+
+
+def trained_then(
+    connection: Connection, classifier: Classifier, support_version: int, *, after: datetime | None = None
+) -> int:
+    """Return how many training exemplars of a version were forgotten; after: since then only."""
+    parameters = {"classifier_id": classifier.id, "support_version": support_version, "after": after}
+    found: int = connection.execute(statement("forgotten.trained_then"), parameters).scalar_one()
+    return found
+
+
+def lost_points(connection: Connection, calibration_id: int, *, after: datetime | None = None) -> LostPoints:
+    """Return how many points of a snapshot were forgotten; after: since then only."""
+    parameters = {"calibration_id": calibration_id, "after": after}
+    row: Row[Any] = connection.execute(statement("forgotten.lost_points"), parameters).one()
+    return LostPoints(row.mc, row.vp)
+
+
+def kept_revisions(connection: Connection) -> frozenset[UUID]:
+    """Return the revisions of all that may be cached."""
+    return frozenset(connection.execute(statement("forgotten.kept_revisions")).scalars())
+
+
+def _ids(generations: Sequence[Classifier]) -> list[int]:
+    return [one.id for one in generations]
+
+
+def _column(connection: Connection, name: str, exemplar_ids: IntArray) -> IntArray:
+    parameters: Mapping[str, object] = {"exemplar_ids": exemplar_ids.tolist()}
+    return np.array(connection.execute(statement(name), parameters).scalars().all(), dtype=np.int64)

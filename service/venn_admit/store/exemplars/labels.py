@@ -1,0 +1,138 @@
+"""Labels of stored exemplars: the current ones, and the ledger of all label events."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row
+
+from venn_admit.core.types import IntArray, Split
+from venn_admit.store.database.binary_copy import INT4, INT8, TEXT, copy_in, driver_cursor
+from venn_admit.store.database.statements import statement
+from venn_admit.store.exemplars.classifiers import Classifier
+
+LOOKED_AT = 10_000
+"""Whoever asks for the newest labels of a classifier looks at so many events of all classifiers at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledExemplar:
+    """A stored exemplar: its current label, None while unknown, and what its split is a hash of."""
+
+    id: int
+    split: Split
+    label: int | None
+    document_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelEvent:
+    """An event in the ledger: the label, None to retract it, how it was chosen, and the split that results."""
+
+    exemplar_id: int
+    label: int | None
+    selection: str
+    split: Split
+
+
+def by_external_id(
+    connection: Connection, classifier: Classifier, external_ids: Sequence[str]
+) -> dict[str, LabelledExemplar]:
+    """Return those of the exemplars that are stored."""
+    parameters = {"classifier_id": classifier.id, "external_ids": list(external_ids)}
+    rows = connection.execute(statement("labels.labelled_exemplars"), parameters)
+    return {row.external_id: LabelledExemplar(row.id, Split(row.split), row.label, row.document_key) for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedLabel:
+    """What another generation of a classifier knows of an exemplar by its ledger.
+
+    label: the current one; None if it was taken back. labels: all that it ever had. is_random: whether one that counts
+    was random. generation: the name of the generation.
+    """
+
+    exemplar_id: int
+    label: int | None
+    labels: frozenset[int]
+    is_random: bool
+    generation: str
+
+
+def of_other_generations(
+    connection: Connection, classifier: Classifier, external_ids: Sequence[str]
+) -> dict[str, CarriedLabel]:
+    """Return, of exemplars that a classifier does not have, what its other generations know, by external id.
+
+    If several know an exemplar, the one that a label came for last counts.
+    """
+    parameters = {
+        "classifier_id": classifier.id,
+        "first_id": classifier.first_id,
+        "external_ids": list(external_ids),
+    }
+    rows = connection.execute(statement("labels.labels_of_other_generations"), parameters)
+    return {
+        row.external_id: CarriedLabel(
+            row.exemplar_id, row.label, frozenset(row.labels or ()), row.is_random, row.generation
+        )
+        for row in rows
+    }
+
+
+def carry_events(connection: Connection, exemplar_ids: Sequence[int], of_ids: Sequence[int]) -> None:
+    """Append the ledgers of the exemplars `of_ids` to those of others, which are as many and new."""
+    if exemplar_ids:
+        parameters = {"exemplar_ids": list(exemplar_ids), "of_ids": list(of_ids)}
+        connection.execute(statement("labels.carry_events"), parameters)
+
+
+def newest(connection: Connection, classifier: Classifier, *, limit: int) -> Sequence[Row[Any]]:
+    """Return the labels of a classifier that came last and still hold, among the newest `LOOKED_AT` events of all."""
+    parameters = {"classifier_id": classifier.id, "row_limit": limit, "looked_at": LOOKED_AT}
+    return connection.execute(statement("labels.newest_labels"), parameters).all()
+
+
+def newest_event(connection: Connection, exemplar: LabelledExemplar) -> Row[Any]:
+    """Return the event that gave an exemplar its label."""
+    return connection.execute(statement("labels.newest_event_of_exemplar"), {"exemplar_id": exemplar.id}).one()
+
+
+def record(connection: Connection, events: Sequence[LabelEvent], *, source: str) -> None:
+    """Append events to the ledger, and set labels and splits as they say; each exemplar occurs once."""
+    connection.execute(
+        statement("labels.set_labels"),
+        {
+            "exemplar_ids": [event.exemplar_id for event in events],
+            "labels": [event.label for event in events],
+            "splits": [event.split for event in events],
+        },
+    )
+    append_events(
+        connection,
+        np.array([event.exemplar_id for event in events], dtype=np.int64),
+        np.array([-1 if event.label is None else event.label for event in events], dtype=np.int64),
+        [event.selection for event in events],
+        source=source,
+    )
+
+
+def append_events(
+    connection: Connection, exemplar_ids: IntArray, labels: IntArray, selections: Sequence[str], *, source: str
+) -> None:
+    """Append n events to the ledger; labels: (n,) int64, -1 for a retraction."""
+    n = len(exemplar_ids)
+    if n:
+        copy_in(
+            driver_cursor(connection),
+            "label_event",
+            {"exemplar_id": INT8, "label": INT4, "selection": TEXT, "source": TEXT},
+            {
+                "exemplar_id": exemplar_ids,
+                "label": labels,
+                "selection": [selection.encode() for selection in selections],
+                "source": [source.encode()] * n,
+            },
+            nulls={"label": labels < 0},
+        )

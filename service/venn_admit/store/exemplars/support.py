@@ -1,0 +1,190 @@
+"""Versions of the training exemplars: how they changed, and which version a result was computed from.
+
+A version is a number from the sequence of exemplar ids, so that after an ingestion of training exemplars it is the id
+of the newest; other changes are kept in `support_change`. Exemplars of split train with an id above the version wait:
+they arrived while a job that computes from those before them was under way, and train from the next version on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection
+
+from venn_admit.core.types import IntArray
+from venn_admit.errors import ConflictError
+from venn_admit.store.database.statements import statement
+from venn_admit.store.database.tables import SCHEMA
+from venn_admit.store.exemplars.classifiers import Classifier
+
+# How long training exemplars wait for jobs at most.
+_MOST_WAIT = timedelta(minutes=10)
+# Autovacuum's own thresholds.
+_ANALYZED_ROWS, _ANALYZED_SHARE = 50, 0.1
+
+
+class SupportChangedError(ConflictError):
+    """The training exemplars changed while something was computed from them; compute it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupportChange:
+    """A training exemplar that was added, removed or relabelled; label_before is None if it was added."""
+
+    exemplar_id: int
+    kind: str
+    label_before: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SupportChanges:
+    """m changes, except ingestion, newest first: versions, exemplar_ids, labels_before (m,) int64, -1 for None.
+
+    kinds: (m,) str.
+    """
+
+    versions: IntArray
+    exemplar_ids: IntArray
+    kinds: npt.NDArray[np.str_]
+    labels_before: IntArray
+
+    def ids(self, kind: str, *, after: int) -> IntArray:
+        """Return the exemplars with a change of some kind after a version, (any,) int64."""
+        ids: IntArray = self.exemplar_ids[(self.kinds == kind) & (self.versions > after)]
+        return ids
+
+
+def next_version(connection: Connection) -> int:
+    """Return a version above all versions and all exemplar ids before it."""
+    version: int = connection.execute(statement("support.next_version")).scalar_one()
+    return version
+
+
+def renew(connection: Connection, classifier: Classifier, version: int) -> None:
+    """Give the training exemplars, which changed in this transaction, a new version."""
+    connection.execute(statement("support.renew"), {"classifier_id": classifier.id, "version": version})
+
+
+def join_waiting(connection: Connection, classifier: Classifier | None, *, wait: bool = False) -> list[int]:
+    """Let training exemplars that wait train from now on, and return the ids of the classifiers that have such.
+
+    They wait on while a job that computes from them is under way, ten minutes at most. No lock of ingestion is needed:
+    what it has not committed is invisible here, and has higher ids than all that is visible. A job that is being
+    recorded, under `lock`, is seen once the lock is free, because the transaction is READ COMMITTED.
+
+    classifier: None for all. wait: whether to wait for the lock, for as long as it takes; otherwise a classifier that
+    somebody else has locked is left to whoever looks next.
+    """
+    asked = {"classifier_id": None if classifier is None else classifier.id}
+    having = list(connection.execute(statement("support.having_waiting"), asked).scalars())
+    if not having:
+        return []
+    if wait:
+        connection.execute(statement("support.await_locks"))
+    lock_them = statement("support.lock_waiting" if wait else "support.lock_waiting_if_free")
+    locked = list(connection.execute(lock_them, {"classifier_ids": having}).scalars())
+    parameters = {"classifier_ids": locked, "most_wait": _MOST_WAIT}
+    return list(connection.execute(statement("support.join_waiting"), parameters).scalars())
+
+
+def waiting(connection: Connection, classifier: Classifier) -> int:
+    """Return how many training exemplars wait."""
+    count: int = connection.execute(statement("support.waiting"), _of(classifier)).scalar_one()
+    return count
+
+
+def size(connection: Connection, classifier: Classifier) -> int:
+    """Return how many training exemplars there are, without those that wait."""
+    count: int = connection.execute(statement("support.size"), _of(classifier)).scalar_one()
+    return count
+
+
+def analyze(connection: Connection, classifier: Classifier, added: int) -> None:
+    """Count the vectors for the planner, if those that were added in this transaction change the picture.
+
+    Autovacuum does the same later, but an embedded server seldom runs that long. Without statistics, the exact search
+    for one point reads the vectors by their key, which takes twice as long. Skipped if somebody does it already. A
+    tenth of the usual sample counts well enough.
+    """
+    partition = f"{SCHEMA}.exemplar_vector_{classifier.id}_support"
+    known = connection.execute(statement("support.estimated_rows"), {"partition": partition}).scalar_one()
+    if added > _ANALYZED_ROWS + _ANALYZED_SHARE * max(known, 0):
+        connection.execute(statement("support.sample_a_tenth"))
+        connection.exec_driver_sql(f"ANALYZE (SKIP_LOCKED) {partition} (classifier_id, support, exemplar_id)")
+
+
+def change(connection: Connection, classifier: Classifier, changes: Sequence[SupportChange]) -> None:
+    """Record changes of training exemplars, each of a different one, as a new version, and move their vectors.
+
+    The caller holds the ingestion lock, and changes splits and labels.
+    """
+    version = next_version(connection)
+    ids = {kind: [one.exemplar_id for one in changes if one.kind == kind] for kind in ("added", "removed")}
+    connection.execute(
+        statement("support.record_changes"),
+        {
+            "classifier_id": classifier.id,
+            "version": version,
+            "exemplar_ids": [one.exemplar_id for one in changes],
+            "kinds": [one.kind for one in changes],
+            "labels_before": [one.label_before for one in changes],
+        },
+    )
+    for kind, exemplar_ids in ids.items():
+        connection.execute(
+            statement("support.move_vectors"),
+            {"classifier_id": classifier.id, "support": kind == "added", "exemplar_ids": exemplar_ids},
+        )
+    renew(connection, classifier, version)
+
+
+def changes_after(connection: Connection, classifier: Classifier, version: int) -> SupportChanges:
+    """Return the changes after a version, except ingestion."""
+    rows = connection.execute(statement("support.changes"), {"classifier_id": classifier.id, "version": version}).all()
+    return SupportChanges(
+        versions=np.array([row.version for row in rows], dtype=np.int64),
+        exemplar_ids=np.array([row.exemplar_id for row in rows], dtype=np.int64),
+        kinds=np.array([row.kind for row in rows], dtype=np.str_),
+        labels_before=np.array([-1 if row.label_before is None else row.label_before for row in rows], dtype=np.int64),
+    )
+
+
+def grew_after(connection: Connection, classifier: Classifier, version: int) -> bool:
+    """Return whether any training exemplars arrived after a version, without those that wait."""
+    parameters = _of(classifier) | {"version": version, "support_version": classifier.support_version}
+    grew: bool = connection.execute(statement("support.grew"), parameters).scalar_one()
+    return grew
+
+
+def require_version(connection: Connection, classifier: Classifier) -> None:
+    """Raise SupportChangedError if the training exemplars changed since `classifier` was read."""
+    _check_version(classifier, connection.execute(statement("support.version"), _of(classifier)).scalar_one())
+
+
+def lock_for_results(connection: Connection, classifier: Classifier) -> None:
+    """Do what `require_version` does, and keep other results and changes out until this transaction ends."""
+    _check_version(classifier, connection.execute(statement("support.lock"), _of(classifier)).scalar_one())
+
+
+def lock(connection: Connection, classifier: Classifier) -> None:
+    """Keep other results, changes and arrivals out until this transaction ends, whatever changed before."""
+    connection.execute(statement("support.lock"), _of(classifier))
+
+
+def _of(classifier: Classifier) -> dict[str, int]:
+    return {"classifier_id": classifier.id}
+
+
+def _check_version(classifier: Classifier, version: int) -> None:
+    if version != classifier.support_version:
+        raise SupportChangedError(
+            f"training exemplars of {classifier.name!r} changed meanwhile: expected version "
+            f"{classifier.support_version}, got {version}; compute again"
+        )
+
+
+def complete_neighbours(connection: Connection, job_id: int) -> None:
+    """If a job that brings all neighbour lists up to date has done so, record what they are complete to."""
+    connection.execute(statement("support.complete_neighbours"), {"job_id": job_id})

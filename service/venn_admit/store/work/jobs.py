@@ -1,0 +1,442 @@
+"""Jobs and their chunks, which are the record of work to do. A message to a worker only wakes it up."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy import Connection, Row
+
+from venn_admit.core.types import IntArray
+from venn_admit.errors import Code, NotFoundError
+from venn_admit.store.database.binary_copy import INT4, INT8, copy_in, driver_cursor
+from venn_admit.store.database.statements import statement
+from venn_admit.store.exemplars import support
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.work import notices
+
+# The longest time that a chunk waits after it fails, before it is tried again.
+MAX_RETRY_SECONDS = 60.0
+# A claim is late if it has lasted this many times the median of the job's chunks that are done, and so many seconds.
+_LATE_TIMES, _LATE_SECONDS = 3.0, 5.0
+# The kind of job that the others overtake; `jobs_in_turn` names it too.
+BULK = "score"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The request of a job, and what became of it.
+
+    knn_parameters_id: None means neighbours only. calibration_id, weighted, require_full_match: for `score` only.
+    removed_at: None while its rows and results are kept.
+    """
+
+    id: int
+    classifier_id: int
+    kind: str
+    state: str
+    knn_parameters_id: int | None
+    calibration_id: int | None
+    weighted: bool | None
+    require_full_match: bool | None
+    row_count: int
+    error: str | None
+    removed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A lease on a chunk of a classifier's job; only a result that comes with its token counts.
+
+    kind: of the job. is_last: whether all other chunks of the job are done, for which this one has waited. is_unsent:
+    whether no message of its own was under way, so that the message that led to it was sent for another chunk.
+    taken_from: the token of the claim of a slower worker, which this one ends; None if there was none. was_late:
+    whether a claim before this one was late, so that it may have been taken over.
+    """
+
+    job_id: int
+    ordinal: int
+    kind: str
+    classifier: str
+    lease_token: UUID
+    attempts: int
+    first_row: int
+    end_row: int
+    is_last: bool
+    is_unsent: bool
+    taken_from: UUID | None
+    was_late: bool
+
+    @property
+    def is_bulk(self) -> bool:
+        """Whether the chunk is of a job that others overtake."""
+        return self.kind == BULK
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The progress of a job: rows of finished chunks, all rows, and chunks whose worker lives or seems to be dead."""
+
+    state: str
+    error: str | None
+    row_count: int
+    rows_done: int
+    chunks_alive: int
+    chunks_orphaned: int
+
+
+def add_job(
+    connection: Connection,
+    classifier: Classifier,
+    *,
+    kind: str,
+    exemplar_ids: IntArray,
+    chunk_rows: int,
+    knn_parameters_id: int | None,
+    completes_neighbours: bool = False,
+    calibration_id: int | None = None,
+    weighted: bool | None = None,
+    require_full_match: bool | None = None,
+    last_ids: IntArray | None = None,
+    requested_by: str | None = None,
+) -> int:
+    """Record a job with its rows, in the given order, and its chunks; a job without rows is done at once.
+
+    completes_neighbours: whether its rows are all those whose neighbours are out of date, so that none are once it is
+    done, as of the support version that `classifier` was read with. last_ids: further rows, for a chunk that waits
+    until all others are done; None: there is no such chunk. requested_by: the key or token, if that was over HTTP.
+    """
+    before_last = len(exemplar_ids)
+    rows = exemplar_ids if last_ids is None else np.concatenate([exemplar_ids, last_ids])
+    n = len(rows)
+    job_id: int = connection.execute(
+        statement("jobs.add_job"),
+        {
+            "classifier_id": classifier.id,
+            "kind": kind,
+            "knn_parameters_id": knn_parameters_id,
+            "calibration_id": calibration_id,
+            "weighted": weighted,
+            "require_full_match": require_full_match,
+            "support_version": classifier.support_version if completes_neighbours else None,
+            "row_count": n,
+            "requested_by": requested_by,
+        },
+    ).scalar_one()
+    if n:
+        copy_in(
+            driver_cursor(connection),
+            "job_row",
+            {"job_id": INT8, "row_number": INT4, "exemplar_id": INT8},
+            {"job_id": np.full(n, job_id), "row_number": np.arange(n), "exemplar_id": rows},
+        )
+        connection.execute(
+            statement("job_chunks.add_chunks"), {"job_id": job_id, "chunk_rows": chunk_rows, "row_count": before_last}
+        )
+    if last_ids is not None:
+        connection.execute(
+            statement("job_chunks.add_last_chunk"), {"job_id": job_id, "first_row": before_last, "end_row": n}
+        )
+    if not before_last:
+        support.complete_neighbours(connection, job_id)
+    return job_id
+
+
+def mark_late(connection: Connection, job_id: int | None) -> None:
+    """Let others take over chunks, of one job or of all, that were claimed much longer ago than others took.
+
+    This happens once to a chunk, and not while another of its job waits. Until somebody takes it over, the worker that
+    has it may finish it.
+    """
+    parameters = {"job_id": job_id, "times": _LATE_TIMES, "least_seconds": _LATE_SECONDS}
+    connection.execute(statement("job_chunks.mark_late"), parameters)
+
+
+def take_unsent(connection: Connection, job_id: int | None) -> list[tuple[int, int]]:
+    """Return open chunks (job, ordinal) that need a message, of one job or of all, and mark them as sent.
+
+    A session that still writes for a claim that has expired is ended, whatever keeps its process. Chunks that are late
+    need a message too.
+    """
+    mark_late(connection, job_id)
+    connection.execute(statement("job_chunks.end_lost_writers"))
+    return _sent(connection.execute(statement("job_chunks.take_unsent"), {"job_id": job_id}).all())
+
+
+def overdue(connection: Connection, resend_seconds: float) -> int:
+    """Return how many chunks of all jobs wait for a worker although a message was sent this long ago, or longer."""
+    count: int = connection.execute(
+        statement("job_chunks.overdue_chunks"), {"resend_seconds": resend_seconds}
+    ).scalar_one()
+    return count
+
+
+def take_overdue(connection: Connection, resend_seconds: float) -> list[tuple[int, int]]:
+    """Return these chunks (job, ordinal), and mark them as sent again."""
+    return _sent(connection.execute(statement("job_chunks.take_overdue"), {"resend_seconds": resend_seconds}).all())
+
+
+def _sent(rows: Sequence[Row[Any]]) -> list[tuple[int, int]]:
+    return sorted((row.job_id, row.ordinal) for row in rows)
+
+
+def unsend(connection: Connection, chunks: list[tuple[int, int]]) -> None:
+    """Mark chunks (job, ordinal) as never sent, because their messages could not be."""
+    job_ids, ordinals = zip(*chunks, strict=True)
+    connection.execute(statement("job_chunks.unsend"), {"job_ids": list(job_ids), "ordinals": list(ordinals)})
+
+
+def cancel_unsent(connection: Connection, job_id: int, *, error: str) -> bool:
+    """Cancel a job that no worker can know about, and say why; return False if one may, or if the job is over."""
+    connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
+    parameters = {"job_id": job_id, "error": error}
+    if connection.execute(statement("jobs.cancel_unsent"), parameters).one_or_none() is None:
+        return False
+    notices.announce(connection, job_id)
+    return True
+
+
+def claim(
+    connection: Connection, job_id: int, ordinal: int | None, *, worker: str, lease_seconds: float
+) -> Claim | None:
+    """Lease a chunk, or with None the first of a job that is free or late.
+
+    The result is None if it is finished, cancelled, held by another worker or must be tried later. It takes several
+    statements if the chunk is late, so `connection` must commit each.
+    """
+    row = connection.execute(
+        statement("job_chunks.claim_chunk"),
+        {"job_id": job_id, "ordinal": ordinal, "worker": worker, "lease_seconds": lease_seconds},
+    ).one_or_none()
+    if row is None:
+        return None
+    claimed = Claim(job_id, **row._mapping)
+    if claimed.taken_from is not None:
+        connection.execute(statement("job_chunks.end_writer"), {"lease_token": str(claimed.taken_from)})
+    return claimed
+
+
+def claim_next(connection: Connection, *, bulk_first: bool, worker: str, lease_seconds: float) -> Claim | None:
+    """Lease the chunk that is next in turn among all jobs; None if none is free.
+
+    It takes several statements, so `connection` must commit each.
+
+    Args:
+        connection: The database.
+        bulk_first: Whether scoring comes before the jobs that usually overtake it.
+        worker: Who claims it.
+        lease_seconds: As for `renew`.
+    """
+    for job_id in connection.execute(statement("jobs.jobs_in_turn"), {"bulk_first": bulk_first}).scalars().all():
+        claimed = claim(connection, job_id, None, worker=worker, lease_seconds=lease_seconds)
+        if claimed is not None:
+            return claimed
+    return None
+
+
+def is_last_free(connection: Connection, job_id: int) -> bool:
+    """Return whether what is left of a job is a last chunk that no message was sent for."""
+    free: bool = connection.execute(statement("job_chunks.is_last_chunk_free"), {"job_id": job_id}).scalar_one()
+    return free
+
+
+def name_parameters(connection: Connection, job_id: int, knn_parameters_id: int) -> None:
+    """Record the parameters that a fit made."""
+    parameters = {"job_id": job_id, "knn_parameters_id": knn_parameters_id}
+    connection.execute(statement("jobs.name_parameters"), parameters)
+
+
+def by_id(connection: Connection, job_id: int) -> Job:
+    row = connection.execute(statement("jobs.job"), {"job_id": job_id}).one_or_none()
+    if row is None:
+        raise NotFoundError(f"there is no job {job_id}", code=Code.UNKNOWN_JOB, job=job_id)
+    return Job(**row._mapping)
+
+
+def kept(connection: Connection, job_id: int) -> Job:
+    """Return a job whose rows and results are kept; NotFoundError if there is none, or they were removed."""
+    job = by_id(connection, job_id)
+    if job.removed_at is not None:
+        raise NotFoundError(
+            f"the rows and decisions of job {job_id} were removed on {job.removed_at:%Y-%m-%d at %H:%M %Z}; score the "
+            "exemplars again for new ones",
+            code=Code.REMOVED_JOB,
+            job=job_id,
+        )
+    return job
+
+
+def chunk_exemplars(connection: Connection, claimed: Claim) -> IntArray:
+    """Return the exemplars of a chunk, in the order of the request, (n,) int64."""
+    parameters = {"job_id": claimed.job_id, "first_row": claimed.first_row, "end_row": claimed.end_row}
+    ids = connection.execute(statement("job_chunks.chunk_exemplars"), parameters).scalars().all()
+    return np.array(ids, dtype=np.int64)
+
+
+def _of_claim(claimed: Claim) -> dict[str, Any]:
+    return {"job_id": claimed.job_id, "ordinal": claimed.ordinal, "lease_token": claimed.lease_token}
+
+
+def renew(connection: Connection, claimed: Claim, *, lease_seconds: float) -> bool:
+    """Extend a claim to this many seconds from now; return False if it is lost, or the chunk is done."""
+    parameters = {**_of_claim(claimed), "lease_seconds": lease_seconds}
+    return connection.execute(statement("job_chunks.renew_lease"), parameters).one_or_none() is not None
+
+
+def release(connection: Connection, worker: str) -> int:
+    """End the claims of a process that is dead; return their number."""
+    return connection.execute(statement("job_chunks.release_chunks"), {"worker": worker}).rowcount
+
+
+def begin_writing(connection: Connection, claimed: Claim, *, lease_seconds: int) -> None:
+    """Mark the transaction as the one that writes the result of a chunk.
+
+    It is ended if the claim expires, or if its process stands still for as long as a claim lasts.
+    """
+    parameters = {"lease_token": str(claimed.lease_token), "lease_seconds": lease_seconds}
+    connection.execute(statement("job_chunks.begin_writing"), parameters)
+
+
+def finish(connection: Connection, claimed: Claim) -> bool:
+    """Mark a chunk as done, and its job if it was the last.
+
+    The result is False if the lease was lost, or the job was cancelled; then roll back.
+    """
+    connection.execute(statement("jobs.lock_job"), {"job_id": claimed.job_id})
+    finished = connection.execute(statement("job_chunks.finish_chunk"), _of_claim(claimed)).one_or_none()
+    if finished is None:
+        return False
+    connection.execute(statement("jobs.settle_job"), {"job_id": claimed.job_id})
+    support.complete_neighbours(connection, claimed.job_id)
+    notices.announce(connection, claimed.job_id)
+    return True
+
+
+def fail(connection: Connection, claimed: Claim, *, error: str, max_attempts: int, retry_seconds: float) -> str | None:
+    """Give a chunk back after an error; return its new state, `pending` or `failed`, or None if the lease was lost.
+
+    retry_seconds: how long it waits after the first attempt; it waits twice as long after each further one, but no more
+    than a minute.
+    """
+    connection.execute(statement("jobs.lock_job"), {"job_id": claimed.job_id})
+    parameters = {
+        **_of_claim(claimed),
+        "error": error,
+        "max_attempts": max_attempts,
+        "retry_seconds": retry_seconds,
+        "most_seconds": MAX_RETRY_SECONDS,
+    }
+    state: str | None = connection.execute(statement("job_chunks.fail_chunk"), parameters).scalar_one_or_none()
+    connection.execute(statement("jobs.settle_job"), {"job_id": claimed.job_id})
+    notices.announce(connection, claimed.job_id)
+    return state
+
+
+def postpone(connection: Connection, claimed: Claim, *, error: str, retry_seconds: float) -> str | None:
+    """Give a chunk back after an error that is not its own; return its new state, or None if the lease was lost.
+
+    error: why. retry_seconds: how long it waits; it does not count as an attempt.
+    """
+    parameters = {**_of_claim(claimed), "error": error, "retry_seconds": retry_seconds}
+    state: str | None = connection.execute(statement("job_chunks.postpone_chunk"), parameters).scalar_one_or_none()
+    notices.announce(connection, claimed.job_id)
+    return state
+
+
+def progress(connection: Connection, job_id: int, *, least_lease_seconds: float = 0.0) -> Progress:
+    """Return the progress of a job. A worker seems dead if its claim ends in less than `least_lease_seconds`."""
+    parameters = {"job_id": job_id, "least_seconds": least_lease_seconds}
+    row = connection.execute(statement("jobs.job_progress"), parameters).one()
+    return Progress(row.state, row.error, row.row_count, int(row.rows_done), row.chunks_alive, row.chunks_orphaned)
+
+
+def lock_requester(connection: Connection, requested_by: str) -> None:
+    """Keep others from recording a job for the same requester until this transaction ends."""
+    connection.execute(statement("jobs.lock_requester"), {"requested_by": requested_by})
+
+
+def running_of(connection: Connection, requested_by: str) -> int:
+    """Return how many running jobs a requester has."""
+    running: int = connection.execute(statement("jobs.running_jobs_of"), {"requested_by": requested_by}).scalar_one()
+    return running
+
+
+def summaries(
+    connection: Connection,
+    *,
+    limit: int,
+    classifier: str | None = None,
+    job_id: int | None = None,
+    before: int | None = None,
+) -> Sequence[Row[Any]]:
+    """Return the newest jobs, newest first, or a given one: its request, state, progress and times.
+
+    before: a job; only older ones are wanted.
+    """
+    parameters = {"row_limit": limit, "classifier": classifier, "job_id": job_id, "before": before}
+    return connection.execute(statement("jobs.jobs"), parameters).all()
+
+
+def chunk_states(connection: Connection, job_id: int) -> Sequence[Row[Any]]:
+    """Return the chunks of a job by state: their number, rows and attempts, and the first error."""
+    return connection.execute(statement("job_chunks.chunk_states"), {"job_id": job_id}).all()
+
+
+def chunks(connection: Connection, job_id: int) -> Sequence[Row[Any]]:
+    """Return the chunks of a job in order: state, attempts, worker and last error of each."""
+    return connection.execute(statement("job_chunks.job_chunks"), {"job_id": job_id}).all()
+
+
+def cancel(connection: Connection, job_id: int) -> bool:
+    """Cancel a running job; return False if it is not running.
+
+    No further chunk of it is claimed, and what is still computed of it does not count.
+    """
+    connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
+    if connection.execute(statement("jobs.cancel_job"), {"job_id": job_id}).one_or_none() is None:
+        return False
+    connection.execute(statement("job_chunks.take_leases"), {"job_id": job_id})
+    notices.announce(connection, job_id)
+    return True
+
+
+def reopen(connection: Connection, job_id: int) -> bool:
+    """Run a failed or cancelled job again, from the chunks that are not done.
+
+    The result is False if it is neither, or was removed.
+    """
+    connection.execute(statement("jobs.lock_job"), {"job_id": job_id})
+    if connection.execute(statement("jobs.reopen_job"), {"job_id": job_id}).one_or_none() is None:
+        return False
+    connection.execute(
+        statement("job_chunks.take_leases"), {"job_id": job_id}
+    )  # of whoever claimed as it was cancelled
+    connection.execute(statement("job_chunks.reopen_chunks"), {"job_id": job_id})
+    connection.execute(statement("jobs.settle_job"), {"job_id": job_id})
+    notices.announce(connection, job_id)
+    return True
+
+
+def database_identity(connection: Connection) -> str:
+    """Return an identity that tells this database from all others that may share a broker with it."""
+    identity: str = connection.execute(statement("jobs.database_identity")).scalar_one()
+    return identity
+
+
+def announce_worker(connection: Connection) -> None:
+    """Count this connection as a live worker until it closes."""
+    connection.execute(statement("jobs.announce_worker"))
+
+
+def live_workers(connection: Connection) -> int:
+    """Return the number of workers connected to this database."""
+    workers: int = connection.execute(statement("jobs.live_workers")).scalar_one()
+    return workers
+
+
+def has_worker_here(connection: Connection) -> bool:
+    """Return whether a worker is connected to this database from the machine, or container, of this process."""
+    here: bool = connection.execute(statement("jobs.has_worker_here")).scalar_one()
+    return here

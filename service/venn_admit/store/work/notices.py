@@ -1,0 +1,46 @@
+"""What the database tells of jobs without being asked: that one has advanced or ended."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from sqlalchemy import Connection, Engine
+
+from venn_admit.store.database.binary_copy import driver_cursor
+from venn_admit.store.database.engine import connect
+from venn_admit.store.database.statements import statement
+
+
+def announce(connection: Connection, job_id: int) -> None:
+    """Tell whoever listens, once the transaction is committed, that a job has advanced or ended."""
+    connection.execute(statement("jobs.announce_change"), {"job_id": job_id})
+
+
+@contextmanager
+def listening(engine: Engine, *, poll_seconds: float) -> Iterator[Iterator[int | None]]:
+    """Listen on a connection of its own, and yield the jobs that advance or end; it never ends by itself.
+
+    Args:
+        engine: The database.
+        poll_seconds: After which None is yielded if there was no job, once the connection was found to last.
+
+    Raises:
+        DatabaseError: The connection cannot be made, or is lost.
+    """
+    with connect(engine) as connection:
+        connection.execution_options(isolation_level="AUTOCOMMIT")
+        driver = driver_cursor(connection).connection
+        connection.detach()  # the pool is for those that come and go
+        connection.execute(statement("jobs.listen"))
+        yield _changes(connection, driver, poll_seconds)
+
+
+def _changes(connection: Connection, driver: psycopg.Connection[Any], poll_seconds: float) -> Iterator[int | None]:
+    while True:
+        for notice in driver.notifies(timeout=poll_seconds, stop_after=1):
+            yield int(notice.payload)
+            break
+        else:
+            connection.execute(statement("jobs.check_session"))
+            yield None

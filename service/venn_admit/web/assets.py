@@ -1,0 +1,83 @@
+"""The style sheet and the script of the page, which browsers may keep: their address changes with their content."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from math import inf
+from urllib.parse import unquote, urlencode
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader
+
+from venn_admit.layer.contributions import contributions_in, sum_rows, without_contributions
+from venn_admit.report.calibration.sections import labels_text
+from venn_admit.report.calibration.wording import time_text
+from venn_admit.report.evaluation.wording import interval_text, share_text
+from venn_admit.report.pages.environment import page_environment
+from venn_admit.store.calibrations.setting_forms import method_of
+from venn_admit.web.images import image_source
+
+PACKAGE = "venn_admit.web"
+
+# The pages of a classifier: the parts of the address that follow its name, and what the link says.
+TABS = (
+    ((), "Overview"),
+    (("report",), "Report"),
+    (("methods",), "Methods"),
+    (("decisions",), "Decisions"),
+    (("labels",), "Labels"),
+    (("jobs",), "Jobs"),
+    (("try",), "Try a point"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file of the page. tag: of its content."""
+
+    name: str
+    content: bytes
+    media_type: str
+
+    @property
+    def address(self) -> str:
+        """Where it is served, with a tag of its content."""
+        return f"/static/{self.name}?v={hashlib.sha256(self.content).hexdigest()[:16]}"
+
+
+@cache
+def environment() -> Environment:
+    """Return what renders the templates: those of this room, and those of the reports behind them."""
+    made = page_environment()
+    assert made.loader is not None, "the reports have templates"
+    made.loader = ChoiceLoader([PackageLoader(PACKAGE), made.loader])
+    made.globals |= {"assets": assets, "tabs": TABS, "inf": inf}
+    made.filters |= {
+        "carried": contributions_in,
+        "image": image_source,
+        "interval": interval_text,
+        "labels": labels_text,
+        "method": method_of,
+        "minute": time_text,
+        "path": unquote,
+        "query": urlencode,
+        "plain_attributes": without_contributions,
+        "sum_rows": sum_rows,
+        "share": lambda share: "" if share is None else share_text(share),
+    }
+    return made
+
+
+@cache
+def assets() -> dict[str, Asset]:
+    """Return every asset by its name: the style of the reports comes first, and ours adds to it."""
+    style = "\n".join(environment().get_template(name).render() for name in ("style.css.j2", "site.css.j2"))
+    icon = files(PACKAGE).joinpath("static/icon.svg").read_bytes()
+    script = files(PACKAGE).joinpath("static/htmx.min.js").read_bytes()
+    found = (
+        Asset("style.css", style.encode(), "text/css"),
+        Asset("htmx.min.js", script, "text/javascript"),
+        Asset("jobs.js", files(PACKAGE).joinpath("static/jobs.js").read_bytes(), "text/javascript"),
+        Asset("icon.svg", icon, "image/svg+xml"),
+    )
+    return {one.name: one for one in found}

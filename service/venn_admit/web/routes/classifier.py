@@ -1,0 +1,32 @@
+"""A classifier's page: what it is, the report on its calibration, and its settings."""
+
+from fastapi import Request, Response
+
+from venn_admit.api.routes.parts import ClassifierName
+from venn_admit.api.security.guard import needs
+from venn_admit.flows.exemplars.glance import glance_at
+from venn_admit.flows.monitoring.lamps import lit_lamps_of
+from venn_admit.report.calibration.wording import waiting_text
+from venn_admit.store.access.keys import Scope
+from venn_admit.web.access import router
+from venn_admit.web.rendering import page, runtime_of
+
+routes = router()
+
+
+@routes.get("/classifiers/{classifier}", dependencies=[needs(Scope.READ)])
+def get_classifier(request: Request, classifier: ClassifierName) -> Response:
+    """Show a classifier."""
+    engine = runtime_of(request).engine
+    found = glance_at(engine, classifier)
+    return page(
+        request,
+        "classifier",
+        title=classifier,
+        classifier=classifier,
+        kind=found.classifier,
+        lit=lit_lamps_of(engine, classifier),
+        settings=found.settings,
+        in_use=next((setting for setting in found.settings if setting.is_in_use), None),
+        waiting=waiting_text(found.waiting) if found.waiting else None,
+    )

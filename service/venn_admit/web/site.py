@@ -1,0 +1,56 @@
+"""The whole service: what programs ask for, and the page."""
+
+from functools import partial
+
+from fastapi import FastAPI
+
+from venn_admit.api.application import create_application, methods_at
+from venn_admit.runtime.workspace import Runtime
+from venn_admit.web.failures import register_failures
+from venn_admit.web.kept_comparisons import KeptComparisons
+from venn_admit.web.kept_reports import KeptReports
+from venn_admit.web.routes import (
+    assets,
+    cells,
+    classifier,
+    decisions,
+    interface,
+    jobs,
+    keys,
+    labels,
+    methods,
+    overview,
+    report,
+    retracting,
+    sign_in,
+    trying,
+)
+
+PAGES = (
+    assets,
+    sign_in,
+    overview,
+    classifier,
+    report,
+    methods,
+    cells,
+    decisions,
+    labels,
+    retracting,
+    jobs,
+    trying,
+    keys,
+    interface,
+)
+ROUTERS = tuple(part.routes for part in PAGES)
+
+
+def create_site(runtime: Runtime) -> FastAPI:
+    """Return an application that serves programs and people; whoever makes it disposes of the runtime's engine."""
+    app = create_application(runtime)
+    app.state.kept_reports = KeptReports(runtime)
+    app.state.kept_comparisons = KeptComparisons(runtime)
+    for router in ROUTERS:
+        app.include_router(router)
+    register_failures(app, partial(methods_at, routers=ROUTERS))
+    return app

@@ -1,0 +1,27 @@
+"""`python -m tests.layer.peak_of_training STATES OUT MEMORY_BUDGET`: trains, and prints what memory that took.
+
+Two numbers of bytes: the most that the process had at once, with all that it has loaded, and by how much it grew.
+Run as a program of its own: what others hold in memory, or have held, does not count.
+"""
+
+import sys
+from pathlib import Path
+
+from tests.files.read_hostile import forget_peak, memory
+from venn_admit.layer.settings import MemoryForm, MemorySettings
+from venn_admit.layer.states.reader import StateShards
+from venn_admit.layer.training import train
+
+
+def main() -> None:
+    states, out, memory_budget = sys.argv[1:]
+    settings = MemorySettings(MemoryForm.DOCUMENT, filters=64, max_epochs=1)
+    forget_peak()
+    before = memory("VmRSS")
+    train(StateShards(Path(states)), settings, Path(out), progress=lambda _: None, memory_budget=int(memory_budget))
+    peak = memory("VmHWM")
+    sys.stdout.write(f"{peak} {peak - before}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""The Celery application of workers and of beat. Importing this does nothing; `make_app` makes one."""
+
+from celery import Celery
+
+from venn_admit.runtime.settings import Settings
+from venn_admit.runtime.workspace import Runtime
+from venn_admit_workers.life import Life
+from venn_admit_workers.log import log_as_json_from_the_start
+from venn_admit_workers.schedule import add_schedule
+from venn_admit_workers.tasks import add_tasks
+
+
+def make_app(settings: Settings) -> Celery:
+    """Make an application with its tasks, its schedule, and what happens at the start and the end of a worker.
+
+    Its attribute `life` holds what lives as long as the process. The children of a worker inherit all this when they
+    are forked.
+
+    Raises:
+        DatabaseError: The database, which names the queues, cannot be reached.
+    """
+    runtime = Runtime.start(
+        settings, application_name="venn-admit-worker", idle_in_transaction_seconds=settings.chunk_seconds
+    )
+    app = runtime.make_celery()
+    app.life = Life(app, runtime)
+    app.life.follow_signals()
+    log_as_json_from_the_start()
+    add_tasks(app, runtime)
+    add_schedule(app)
+    return app

@@ -1,0 +1,69 @@
+"""What `venn-admit beat` starts, and when.
+
+The sweeper bounds how long a lost message or a dead worker can delay a job. Jobs and recalibrations are checked often,
+which costs a few statements if nothing is due, and so are monitors, if no label has come. Old jobs are removed for a
+minute at a time.
+"""
+
+from typing import Any
+
+import structlog
+from celery import Celery
+from celery.beat import PersistentScheduler
+
+from venn_admit import broker
+from venn_admit.cli.worker_process import note_tick
+from venn_admit.errors import DatabaseError
+from venn_admit.store.database.engine import connect
+from venn_admit.store.work import jobs
+
+SWEEP_SECONDS = 5.0
+RECALIBRATE_SECONDS = 5.0
+MONITOR_SECONDS = 60.0
+PRUNE_SECONDS = 300.0
+
+log = structlog.get_logger()
+
+
+class LiveScheduler(PersistentScheduler):  # type: ignore[misc] # Celery has no types
+    """Sends nothing while no worker is up, because messages would pile up in the broker.
+
+    It leaves a sign of life each time it has looked at what is due, for `db status --beat-here`.
+    """
+
+    def tick(self, *arguments: Any, **options: Any) -> float:
+        """Send what is due, and return the seconds until more is."""
+        seconds: float = super().tick(*arguments, **options)
+        home = self.app.life.runtime.settings.home
+        try:
+            note_tick(home)
+        except OSError as error:
+            log.warning("the sign of life cannot be written", reason=str(error))
+        return seconds
+
+    def apply_entry(self, entry: Any, producer: Any = None) -> None:
+        """Send one task that is due."""
+        try:
+            with connect(self.app.life.runtime.engine) as connection:
+                live = jobs.live_workers(connection)
+        except DatabaseError as error:
+            log.warning("cannot tell whether workers are up", task=entry.task, error=str(error))
+            return
+        if live:
+            super().apply_entry(entry, producer=producer)
+
+
+def add_schedule(app: Celery) -> None:
+    """Give an application the schedule of beat."""
+    app.conf.beat_scheduler = f"{__name__}:{LiveScheduler.__qualname__}"
+    app.conf.beat_schedule = {
+        "sweep": _every(SWEEP_SECONDS, broker.SWEEP),
+        "recalibrate": _every(RECALIBRATE_SECONDS, broker.RECALIBRATE),
+        "monitor": _every(MONITOR_SECONDS, broker.MONITOR),
+        "prune": _every(PRUNE_SECONDS, broker.PRUNE),
+    }
+
+
+def _every(seconds: float, task: str) -> dict[str, Any]:
+    """Return a task that no worker starts once the next is due."""
+    return {"task": task, "schedule": seconds, "options": {"expires": seconds}}
