@@ -1,7 +1,7 @@
 """Verbs that use a calibration: score, evaluate, replay."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,10 +29,14 @@ Unweighted = Annotated[
 RequireFullMatch = Annotated[bool, typer.Option("--require-full-match", help="Reject every prediction with q < K.")]
 Calibration = Annotated[int | None, typer.Option(help="Id of a calibration; default: the current one.")]
 
+# The names that scripts were promised; help shows those of today.
+_PROMISED_NAMES = {"no-weights": "unweighted", "q-equals-k": "require-full-match"}
+MODE_OPTIONS: dict[str, Any] = {"token_normalize_func": lambda name: _PROMISED_NAMES.get(name, name)}
+
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
-    app.command(rich_help_panel=panels.DECIDING)(score)
+    app.command(rich_help_panel=panels.DECIDING, context_settings=MODE_OPTIONS)(score)
     app.command(rich_help_panel=panels.DECIDING)(evaluate)
     app.command(rich_help_panel=panels.DECIDING)(replay)
 
