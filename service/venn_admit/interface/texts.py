@@ -11,7 +11,8 @@ from venn_admit.report.evaluation.admission import MOST_SINGLE_CLASSES
 from venn_admit.report.evaluation.glance import EACH_CLASS, NAME_WIDTH, WORST_CLASS
 from venn_admit.report.evaluation.table import Cell, Column, EvaluationTable, Row
 from venn_admit.report.evaluation.terminal import table_view
-from venn_admit.report.evaluation.wording import PREDICTED, TRUE, interval_text, share_text, thresholds_text
+from venn_admit.report.evaluation.wording import PREDICTED, TRUE, interval_text, share_text
+from venn_admit.report.wording import thresholds_text
 
 if TYPE_CHECKING:
     from venn_admit.interface.results import Calibration, ClassShare, Comparison, Decision, SettingOutcome

@@ -9,8 +9,7 @@ from venn_admit.cli.shown.rows import cell, table
 from venn_admit.core.calibrators.venn_abers.settings import AUTO
 from venn_admit.core.types import HELD_OUT_SPLITS, CalibratorSettings, Split
 from venn_admit.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
-from venn_admit.report.calibration.wording import waiting_text
-from venn_admit.report.evaluation.wording import thresholds_text
+from venn_admit.report.wording import thresholds_text, waiting_text
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.calibrations.setting_forms import MethodSettings, method_of
 from venn_admit.store.exemplars.classifiers import Classifier

@@ -15,6 +15,7 @@ from venn_admit.report.calibration.sections import Picture, Section, TextTable, 
 from venn_admit.report.calibration.steps import NextSteps
 from venn_admit.report.calibration.traffic_wording import traffic_section
 from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.wording import waiting_text
 
 
 def heading(report: CalibrationReport) -> str:
@@ -91,16 +92,6 @@ def time_text(time: datetime) -> str:
     '2026-03-01 09:30 UTC'
     """
     return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def waiting_text(waiting: int) -> str:
-    """Return what is said of training exemplars that wait.
-
-    >>> waiting_text(1)
-    '1 training exemplar waits for jobs that are running, for ten minutes at most.'
-    """
-    they_wait = "1 training exemplar waits" if waiting == 1 else f"{waiting:,} training exemplars wait"
-    return f"{they_wait} for jobs that are running, for ten minutes at most."
 
 
 def _stored(report: CalibrationReport) -> Section:

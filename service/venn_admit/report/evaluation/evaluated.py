@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
 from venn_admit.core.calibrators.certified.certification import Certification
 from venn_admit.core.calibrators.venn_abers.settings import AUTO, ScoreKind, VennAbersSettings
 from venn_admit.core.types import CalibratorSettings
+from venn_admit.report.wording import thresholds_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +124,6 @@ def calibration_payload(calibration: EvaluatedCalibration) -> dict[str, Any]:
         "vp_count": calibration.vp_count,
         "weighted": calibration.weighted,
     }
-
-
-def thresholds_text(thresholds: Sequence[Decimal]) -> str:
-    """Return the least and the greatest threshold, or the one that all are."""
-    least, most = min(thresholds), max(thresholds)
-    return f"{least}" if least == most else f"{least} to {most}"
 
 
 def certification_text(certification: Certification) -> str:

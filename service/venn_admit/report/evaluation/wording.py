@@ -1,7 +1,5 @@
 """The words and figures that the terminal, the charts and the page share."""
 
-from collections.abc import Sequence
-from decimal import Decimal
 from itertools import accumulate
 from math import isnan
 from unicodedata import east_asian_width
@@ -184,17 +182,3 @@ def hidden_classes(report: DatasetReport, shown: tuple[int, ...]) -> str:
 def match_bin_names(grid: AccuracyGrid) -> list[str]:
     """Return the names of the bins of q in a grid."""
     return edge_names(int(edge) for edge in grid.match_edges)
-
-
-def thresholds_text(thresholds: Sequence[Decimal | None]) -> str:
-    """Return the least and the most of the thresholds of predicted classes, and `never` if a class has none.
-
-    >>> thresholds_text([Decimal("0.61234"), None, Decimal("0.9")])
-    '0.6123 to 0.9, never'
-    """
-    used = [one for one in thresholds if one is not None]
-    never = ["never"] if len(used) < len(thresholds) else []
-    if not used:
-        return "never"
-    least, most = (f"{one:.4g}" for one in (min(used), max(used)))
-    return ", ".join([least if least == most else f"{least} to {most}", *never])

@@ -1,12 +1,7 @@
 """Migrating a database to the schema that this version of the program needs."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from alembic import command
-from alembic.autogenerate import compare_metadata
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
 from venn_admit.errors import Code, NotReadyError
@@ -15,8 +10,13 @@ from venn_admit.store.database.engine import connect, create_engine, wrap_driver
 from venn_admit.store.database.statements import statement
 from venn_admit.store.database.tables import SCHEMA, metadata
 
+if TYPE_CHECKING:  # Alembic takes long to import, and is needed only to migrate and to compare
+    from alembic.config import Config
 
-def alembic_config() -> Config:
+
+def alembic_config() -> "Config":
+    from alembic.config import Config
+
     config = Config()
     # Alembic reads this through configparser, in which a bare % starts an interpolation.
     config.set_main_option("script_location", str(bundled_folder("migrations")).replace("%", "%%"))
@@ -25,16 +25,21 @@ def alembic_config() -> Config:
 
 
 def head_revision() -> str:
-    head = ScriptDirectory.from_config(alembic_config()).get_current_head()
-    assert head is not None, "the migrations folder is empty"
-    return head
+    """Return the highest number of a migration; they stand in one line, each in a file that begins with its number."""
+    return max(_revisions())
+
+
+def _revisions() -> list[str]:
+    return [file.name.partition("_")[0] for file in (bundled_folder("migrations") / "versions").glob("[0-9]*.py")]
 
 
 def current_revision(engine: Engine) -> str | None:
     """Return the revision of the database; None if it was never migrated."""
     with wrap_driver_errors(engine), engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"version_table_schema": SCHEMA})
-        return context.get_current_revision()
+        if not connection.execute(statement("server.is_migrated")).scalar_one():
+            return None
+        revision: str | None = connection.execute(statement("server.revision")).scalar_one_or_none()
+        return revision
 
 
 def upgrade_engine(engine: Engine) -> None:
@@ -47,13 +52,15 @@ def upgrade_engine(engine: Engine) -> None:
     if _is_newer(current):
         require_usable(engine)
         return
-    config = alembic_config()
-    base = ScriptDirectory.from_config(config).get_base()
-    if current is not None and base is not None and current < base:
+    base = min(_revisions())
+    if current is not None and current < base:
         raise NotReadyError(
             f"expected a database schema of revision {base} or newer, received {current}, which no released program "
             "has made: create the database again, and ingest the data"
         )
+    from alembic import command
+
+    config = alembic_config()
     with wrap_driver_errors(engine), engine.connect() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
@@ -104,6 +111,9 @@ def is_own_schema(name: str | None, type_: str, _parents: object) -> bool:
 
 def differences(engine: Engine) -> list[str]:
     """Return what tables, columns, keys and indexes the database lacks or has besides those that this program needs."""
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
     own = create_engine(engine.url.render_as_string(hide_password=False))
     try:
         with connect(own) as connection:

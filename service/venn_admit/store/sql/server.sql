@@ -7,6 +7,15 @@ SELECT
 FROM pg_available_extensions
 WHERE name = 'vector';
 
+-- name: is_migrated
+-- Whether migrations have noted a revision here.
+SELECT to_regclass('venn_admit.alembic_version') IS NOT NULL AS is_migrated;
+
+-- name: revision
+-- The revision of the schema; none between a downgrade of everything and an upgrade.
+SELECT version_num
+FROM venn_admit.alembic_version;
+
 -- name: oldest_program
 -- The head revision of the oldest program that works on this schema.
 SELECT venn_admit.oldest_program() AS revision;

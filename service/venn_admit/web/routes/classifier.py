@@ -6,7 +6,7 @@ from venn_admit.api.routes.parts import ClassifierName
 from venn_admit.api.security.guard import needs
 from venn_admit.flows.exemplars.glance import glance_at
 from venn_admit.flows.monitoring.lamps import lit_lamps_of
-from venn_admit.report.calibration.wording import waiting_text
+from venn_admit.report.wording import waiting_text
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
 from venn_admit.web.rendering import page, runtime_of

@@ -95,7 +95,7 @@ def ingest(
     from venn_admit.cli.session import open_session
     from venn_admit.flows.awaited import ingest as flow
     from venn_admit.payloads.exemplars import ingested_payload
-    from venn_admit.report.calibration.wording import waiting_text
+    from venn_admit.report.wording import waiting_text
 
     session = open_session()
     with Waiting(session) as shell:

@@ -17,8 +17,8 @@ from venn_admit.report.calibration.bands.wording import (
 from venn_admit.report.calibration.contents import CalibrationReport
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.report.calibration.steps import NextSteps
-from venn_admit.report.evaluation.evaluated import thresholds_text
 from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.wording import thresholds_text
 
 CAPTION = (
     "The points of vp by q: which of them the Venn predictor decides on, and why the others are rejected before. More "

@@ -26,8 +26,8 @@ from venn_admit.report.calibration.cells.wording import (
 from venn_admit.report.calibration.contents import CalibrationReport
 from venn_admit.report.calibration.sections import Finding, Picture, Section, TextTable, Unlock
 from venn_admit.report.calibration.steps import NextSteps
-from venn_admit.report.evaluation.evaluated import thresholds_text
 from venn_admit.report.evaluation.wording import share_text
+from venn_admit.report.wording import thresholds_text
 
 MOST_FINDINGS = 3
 """Advice names at most this many cells that can admit nothing."""
