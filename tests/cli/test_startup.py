@@ -10,9 +10,9 @@ from tests.cli.program import ROOT, Program
 from tests.cli.samples import NAME
 
 # Whatever these would bring takes longer than all that such a command does.
-HEAVY = {"altair", "celery", "fastapi", "kombu", "matplotlib", "pyarrow", "scipy", "structlog", "torch"}
+HEAVY = {"alembic", "altair", "celery", "fastapi", "kombu", "matplotlib", "pyarrow", "scipy", "structlog", "torch"}
 # These serve the database.
-OF_DATABASE = {"alembic", "numpy", "psycopg", "sqlalchemy"}
+OF_DATABASE = {"numpy", "psycopg", "sqlalchemy"}
 RUN = """
 import sys
 from venn_admit.cli.main import main
