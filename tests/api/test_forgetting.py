@@ -24,7 +24,7 @@ def test_exemplars_are_forgotten(service: Service) -> None:
     assert (first.json()["is_done"], first.json()["exemplars"]) == (True, 2)
     assert service.post(path, body).json()["forgotten_before"] == 2
     events = service.get("/v1/audit", key=Scope.ADMIN)
-    assert {"post_forget", "forget_exemplars"} <= {one["action"] for one in events.json()["events"]}
+    assert "forget_exemplars" in {one["action"] for one in events.json()["events"]}
     assert "held-out-3" not in events.text
 
 

@@ -209,7 +209,7 @@ class TestGenerations:
         to(two, 2)
         events = two.get("/v1/audit", key=Scope.ADMIN).json()["events"][:2]
         assert [(one["action"], one["target"], one["origin"]) for one in events] == [
-            ("put_current_generation", NAME, "http"),
+            ("switch_generation", NAME, "http"),
             ("switch_generation", f"{NAME}@2", "http"),
         ]
         assert events[0]["key"] == events[1]["key"]

@@ -208,7 +208,9 @@ def test_attributes_are_kept_row_by_row(service: Service) -> None:
     first, second = rows(samples.take(samples.exemplars("near", 2, seed=3), [0, 1]))
     first["attributes"], second["attributes"] = {"text": "\u00fc \U0001f600", "stars": 4.5}, {"ok": True, "none": None}
     assert service.post(f"{OWN}/exemplars", {"split": "train", "exemplars": [first, second]}).status_code == 200
-    decided = service.post(f"{OWN}/decide", {"points": [{"vector": first["vector"]}, {"vector": second["vector"]}]})
+    decided = service.post(
+        f"{OWN}/decide", {"neighbours": 1, "points": [{"vector": first["vector"]}, {"vector": second["vector"]}]}
+    )
     nearest = [one["neighbours"][0] for one in decided.json()["decisions"]]
     assert [(one["external_id"], one["attributes"]) for one in nearest] == [
         ("near-0", first["attributes"]),

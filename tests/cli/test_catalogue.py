@@ -18,6 +18,7 @@ from tests.cli.samples import CLASS_NAMES, DIMENSION, HELD_OUT_ROWS, NAME, SCORE
 from tests.cli.test_jobs import interrupted
 from venn_admit.cli.shown.catalogue_tables import classifiers_table
 from venn_admit.core.calibrators.settings import make_settings
+from venn_admit.core.names import check_stored_id
 from venn_admit.core.types import Split
 from venn_admit.flows.exemplars.catalogue import Listed
 from venn_admit.store.calibrations.calibrators import Calibrator
@@ -147,7 +148,11 @@ class TestShow:
         assert f"Of the last 200 rows decided, {admitted} were admitted; rejected: " in told
         assert f"{reason} {shown['outcomes'][reason]}" in told
 
-    def test_what_would_steer_the_terminal_is_escaped(self, own_calibrated: Program, tmp_path: Path) -> None:
+    def test_what_would_steer_the_terminal_is_escaped(
+        self, own_calibrated: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # As earlier versions took it.
+        monkeypatch.setattr("venn_admit.files.records.check_new_id", check_stored_id)
         columns = samples.take(samples.scored(), slice(1))
         columns["external_id"] = ["\x1b[31mred"]
         path = samples.save(tmp_path, "escape.parquet", columns)

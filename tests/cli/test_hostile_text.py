@@ -11,6 +11,7 @@ from tests.cli import samples
 from tests.cli.program import Outcome, Program
 from tests.cli.samples import NAME, K
 from tests.files.samples import Columns
+from venn_admit.core.names import check_stored_id
 
 # A title, a colour, C1's way to begin one, text turned around, DEL, and a line that poses as one of the program's.
 HOSTILE = "id\x1b]0;owned\x07\x1b[31m\x9b32m\u202eback\u2066\x7f\r\nerror: gone"
@@ -37,6 +38,13 @@ def hostile(columns: Columns) -> Columns:
     return {**columns, "external_id": ids, "note": np.array([HOSTILE] * rows)}
 
 
+@pytest.fixture
+def old_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids may hold what those that earlier versions stored do."""
+    monkeypatch.setattr("venn_admit.files.records.check_new_id", check_stored_id)
+
+
+@pytest.mark.usefixtures("old_ids")
 def test_ids_and_attributes(own_ingested: Program, tmp_path: Path) -> None:
     """Of what is decided on, and of the training exemplars beside it."""
     decided = own_ingested
@@ -62,6 +70,7 @@ def test_ids_and_attributes(own_ingested: Program, tmp_path: Path) -> None:
         assert HOSTILE in {near["attributes"].get("note") for near in found["neighbours"]}
 
 
+@pytest.mark.usefixtures("old_ids")
 def test_errors_that_name_ids(own_calibrated: Program, tmp_path: Path) -> None:
     labels = tmp_path / "labels.csv"
     labels.write_text('external_id,label\n"nobody\x1b[31m\u202e",1\n', encoding="utf-8")

@@ -40,7 +40,13 @@ def setting(number: int, settings: MethodSettings, **more: Any) -> Calibrator:
 
 
 SETTINGS = [
-    setting(1, make_venn_abers_settings(2, 25, certify=["predicted", "true"]), is_in_use=True, is_certified=True),
+    setting(
+        1,
+        make_venn_abers_settings(2, 25, certify=["predicted", "true"]),
+        is_in_use=True,
+        is_certified=True,
+        policy=(0.61, None),
+    ),
     setting(2, make_venn_abers_settings(2, 25, score="network"), due_for="held-out data"),
     setting(3, make_venn_abers_settings(2, 25, score="reliability"), retired_at=NOW),
     setting(4, make_settings(2, 25, alpha=Decimal("0.025"))),
@@ -101,7 +107,8 @@ class TestNarrow:
             for start, end in zip(starts, [*starts[1:], None], strict=True)
         ]
         assert told == [
-            "venn-abers, alpha 0.1, score auto, certify predicted, true with confidence 0.95: certified; bins of q 0",
+            "venn-abers, alpha 0.1, score auto, certify predicted, true with confidence 0.95: certified; bins of q 0; "
+            "thresholds 0.61, never",
             "venn-abers, alpha 0.1, score network, pointwise; bins of q 0; due for held-out data",
             "venn-abers, alpha 0.1, score reliability, pointwise; bins of q 0",
             "venn-admit, alpha 0.025, delta 1, kappa 1000; bins of q 0,1,...,25",

@@ -260,7 +260,7 @@ def test_evaluate(own_calibrated: Program, scored_file: Path) -> None:
     assert re.search(
         r"Calibration 1 by the method venn-admit, made 20\d\d-.* UTC: alpha 0.2, thresholds 0.8, kappa 10, ", first
     )
-    assert "predicted class" in first
+    assert "predicted as" in first
     assert "Accuracy of every prediction" not in told.stdout
     assert told.stdout.endswith("More tables: add --details; with charts, as a page: add --out FOLDER.\n")
     detailed = own_calibrated("evaluate", NAME, scored_file, "--details").stdout

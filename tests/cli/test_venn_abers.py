@@ -98,7 +98,12 @@ def test_report_says_method_score_and_counts(by_abers: Program, tmp_path: Path) 
     assert sum(cell["points"] for cell in result["cells"]) == result["calibration"]["mc"] > 0
     said = by_abers("report", NAME, "--out", tmp_path / "report").stdout
     assert "method venn-abers, alpha 0.2" in " ".join(said.split())
-    for title in ("What is stored", "What ranks the predictions", "Predicted classes, and", "Where the predictions"):
+    for title in (
+        "What is stored",
+        "What ranks the predictions",
+        "Predicted classes, and",
+        "How much is right in each partition",
+    ):
         assert f"\n{title}" in said
     assert json.loads((tmp_path / "report" / "report.json").read_text()) == result
     assert "<svg" in (tmp_path / "report" / "index.html").read_text()

@@ -39,7 +39,6 @@ def classifier() -> Classifier:
             lambda made: made.ingest(logits=np.zeros((1, 2)), labels=[0], attributes={"x": [float("nan")]}),
             r"exemplars\[0\]: expected what JSON can hold",
         ),
-        (lambda made: made.calibrate(alpha="much"), "expected a decimal such as 0.1, got 'much'"),
     ],
 )
 def test_it_says_what_was_expected(classifier: Classifier, call: Callable[[Classifier], Any], saying: str) -> None:

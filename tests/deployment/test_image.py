@@ -24,7 +24,7 @@ def test_the_linter_finds_nothing(tmp_path: Path) -> None:
 
 def test_the_image_is_made_in_two_stages_and_has_what_the_program_needs() -> None:
     build, image = RECIPE.split("\nFROM ")[1:]
-    for folder in ("venn_admit", "service", "workers", "client", "migrations", "examples"):
+    for folder in ("service", "workers", "client", "migrations", "examples"):
         assert f"COPY {folder} {folder}\n" in build
         assert (ROOT / folder).is_dir()
     assert build.count("--constraint constraints.txt") == 2

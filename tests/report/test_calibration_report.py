@@ -353,9 +353,9 @@ def test_where_weights_reject_what_plain_probabilities_admit(two_classes: Calibr
     assert "Ask for unweighted decisions when you score" in found
     assert "venn-abers" in found
     figures = [f"{figure} {what}" for figure, what in key_figures(rejecting)]
-    assert figures[0] == "0.5% of vp admitted with weights, the default"
+    assert figures[0] == "0.5% of the calibration data admitted with weights, the default"
     assert figures[1] == "100.0% of these right (target 90.0%)"
-    assert figures[2].endswith("of vp admitted by plain probabilities")
+    assert figures[2].endswith("of the calibration data admitted by plain probabilities")
     weights = calibration_payload(rejecting, COMMANDS)["weights"]
     assert weights == {"points": 800, "admitted_plain": 137, "admitted_weighted": 4, "right_weighted": 4}
     none = (OutcomeCounts(True, False, 30_000, 0, (10_000, 15_000, 0, 5000, 0)),)

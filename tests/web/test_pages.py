@@ -89,11 +89,11 @@ def test_assets_are_kept_until_they_change(shared: Visitor) -> None:
 
 def test_the_first_page_lists_what_the_key_is_for(shared: Visitor) -> None:
     engine = shared.runtime.engine
-    create_classifier(engine, "<b>other</b>", ("a", "b"), seed=0, dimension=2)
+    create_classifier(engine, "<b>other", ("a", "b"), seed=0, dimension=2)
     shared.sign_in(Scope.READ)
     page = shared.open("/")
     assert f'<a href="{OWN}">{NAME}</a>' in page
-    assert "&lt;b&gt;other&lt;/b&gt;" in page
+    assert "&lt;b&gt;other" in page
     assert "not calibrated yet" in page
     own = create(engine, "own", scope=Scope.READ, classifier=NAME).text
     shared.sign_in(key=own)

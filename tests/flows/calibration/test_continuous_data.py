@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,6 @@ from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier
-from venn_admit.store.search import array_cache
 from venn_admit.store.search.array_cache import ArrayCache
 from venn_admit.store.work import recalibrations
 
@@ -380,25 +378,6 @@ class TestOlderPrograms:
         training(edge, "waiting")
         with pytest.raises(DatabaseError, match="neighbours_version_check"), transaction(edge.engine) as connection:
             connection.exec_driver_sql(f"UPDATE neighbours SET neighbour_ids[1] = ({NEWEST})")
-
-    def test_their_cached_copies_are_read_without_those_that_wait(self, edge: Bench, due: Due) -> None:
-        begin(edge, due)
-        training(edge, "waiting")
-        classifier, cache = classifier_of(edge), ArrayCache(edge.folder / "shared")
-        theirs = edge.folder / "shared" / f"support-{classifier.id}-{classifier.support_revision}"
-        theirs.mkdir(parents=True)
-        with connect(edge.engine) as connection:
-            newest = replace(classifier, support_version=edge.value(NEWEST))
-            array_cache._write_support(connection, newest, theirs, ())
-        found, own = cache.support(edge.engine, classifier), edge.cache.support(edge.engine, classifier)
-        assert len(np.load(theirs / "ids.npy")) == len(own.ids) + 3
-        for one, other in (
-            (found.ids, own.ids),
-            (found.vectors, own.vectors),
-            (found.support.logits, own.support.logits),
-            (found.support.labels, own.support.labels),
-        ):
-            np.testing.assert_array_equal(one, other)
 
 
 def test_a_fit_asks_for_a_recalibration(reviews: Bench) -> None:

@@ -108,7 +108,7 @@ def test_by_venn_abers_the_score_is_chosen_for_each_value(reviews: Bench) -> Non
         ("alpha", [], "alpha: expected 1 to 50 values to try, got 0"),
         ("kappa", list(range(1, MOST_VALUES + 2)), "kappa: expected 1 to 50 values to try, got 51"),
         ("alpha", [Decimal(1)], "alpha must lie strictly between 0 and 1; got 1"),
-        ("kappa", [0], "kappa must be at least 1; got 0"),
+        ("kappa", [0], "kappa must be at least 1 and at most 2,147,483,647; got 0"),
         ("delta", [-1.0], "delta must be greater than 0"),
         ("delta", [float("nan")], "delta must be greater than 0"),
         ("q_bins", [(1, 2)], "the bins of q must be given by ascending lower edges"),

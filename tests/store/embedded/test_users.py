@@ -213,6 +213,7 @@ def test_a_server_that_died_is_started_again_for_its_users_only(
     home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     url = start_embedded(home)
+    caplog.clear()  # the first start says where data are kept
     start_embedded_again(home)
     assert caplog.messages == []
     crash(home)

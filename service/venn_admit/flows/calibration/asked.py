@@ -104,7 +104,7 @@ def arguments_for(settings: MethodSettings, neighbour_count: int | None) -> dict
     if isinstance(settings, VennAbersSettings):
         default = make_venn_abers_settings(class_count, neighbour_count, alpha=alpha)
     else:
-        assert neighbour_count is not None, "venn-admit decides by the KNN"
+        assert neighbour_count is not None, "Venn-ADMIT decides by the KNN"
         default = make_settings(class_count, neighbour_count, alpha=alpha)
     left_out = {**_arguments(default), "method": VENN_ADMIT, "alpha": make_settings(2, 1).alpha}
     return {
