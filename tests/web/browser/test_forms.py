@@ -249,8 +249,8 @@ def test_a_report_is_computed_anew_in_its_place(visiting: Visit) -> None:
     visiting.check()
 
 
-def test_a_cell_of_the_map_is_opened_from_the_page_of_its_classifier(visiting: Visit) -> None:
-    visiting.open(OWN)
+def test_a_cell_of_the_map_is_opened_from_the_report(visiting: Visit) -> None:
+    visiting.open(f"{OWN}/report")
     visiting.page.locator("table.map a").first.click()
     expect(visiting.page.get_by_role("heading", name="Cell of the partition map")).to_be_visible()
 
