@@ -11,8 +11,8 @@
         decisions = classifier.score(vectors=new_r, logits=new_f)  # a pyarrow.Table, a row for each of yours
 
 Everything runs in this process, on the Postgres that comes with the package or on a server, and is the same as what the
-command `venn-admit` does. The modules of this package and of
-`venn_admit_workers` are the program itself and no interface.
+command `venn-admit` does. The modules of this package and of `venn_admit_workers` are the program itself, and no
+interface.
 """
 
 from importlib import import_module
