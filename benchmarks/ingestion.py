@@ -18,8 +18,8 @@ from benchmarks.measure import Cost, Measurement, compare_costs, cost_of
 from benchmarks.storage import database, folder
 from venn_admit.core.types import Float32Array, Split
 from venn_admit.files.sources import FileSource
-from venn_admit.flows.exemplars.create import create
-from venn_admit.flows.exemplars.ingest import ingest
+from venn_admit.flows.data.create import create
+from venn_admit.flows.data.ingest import ingest
 from venn_admit.store.database.binary_copy import driver_cursor
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers

@@ -13,21 +13,21 @@ from sqlalchemy import Engine
 from benchmarks.data import draw_network, draw_vectors
 from benchmarks.ingestion import copies_for, lists, send
 from benchmarks.scoring import workers
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.settings import make_settings
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import CalibratorSettings, Split
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.awaited import recalibrate
 from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
 from venn_admit.flows.calibration.fit import fit, request_neighbours
+from venn_admit.flows.data.create import create
+from venn_admit.flows.data.ingest import ingest
+from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.decide_row import decide_vector
 from venn_admit.flows.decisions.hnsw_index import build_memory, create_index
 from venn_admit.flows.decisions.score import request_score, write_scores
 from venn_admit.flows.decisions.score_one import PointScorer
-from venn_admit.flows.exemplars.create import create
-from venn_admit.flows.exemplars.ingest import ingest
-from venn_admit.flows.exemplars.label import label
 from venn_admit.flows.jobs.control import await_job
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.search.array_cache import ArrayCache

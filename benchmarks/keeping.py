@@ -20,7 +20,7 @@ from venn_admit.flows.decisions.listing import list_decisions
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.jobs import removal
 from venn_admit.flows.removal.delete import delete
-from venn_admit.flows.reporting.report import report
+from venn_admit.flows.reports.report import report
 from venn_admit.store.access.audit import Origin
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.database.statements import statement

@@ -17,9 +17,9 @@ from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.asked import settings_asked_for
 from venn_admit.flows.calibration.calibrate import calibrate
 from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.data.create import create
+from venn_admit.flows.data.ingest import HELD_OUT, ingest
 from venn_admit.flows.decisions.score import request_score, write_scores
-from venn_admit.flows.exemplars.create import create
-from venn_admit.flows.exemplars.ingest import HELD_OUT, ingest
 from venn_admit.flows.jobs.in_process import compute_job
 from venn_admit.runtime.settings import Settings
 from venn_admit.store.database.binary_copy import (

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from benchmarks.data import generator
 from benchmarks.measure import Measurement, compare
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import IntArray
 from venn_admit.layer.apply import extract
 from venn_admit.layer.batches import epoch_batches

@@ -27,10 +27,10 @@ from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
 from venn_admit.flows.calibration.fit import adopt_parameters
 from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.data.create import create
+from venn_admit.flows.data.ingest import HELD_OUT, ingest
 from venn_admit.flows.decisions.decide_row import decide_vector
 from venn_admit.flows.decisions.score_one import PointScorer
-from venn_admit.flows.exemplars.create import create
-from venn_admit.flows.exemplars.ingest import HELD_OUT, ingest
 from venn_admit.flows.jobs.in_process import compute_job
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect

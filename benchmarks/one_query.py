@@ -20,8 +20,8 @@ from benchmarks.measure import Measurement
 from benchmarks.storage import database, folder
 from venn_admit.core.types import Float32Array, IntArray, Split
 from venn_admit.files.sources import FileSource
-from venn_admit.flows.exemplars.create import create
-from venn_admit.flows.exemplars.ingest import ingest
+from venn_admit.flows.data.create import create
+from venn_admit.flows.data.ingest import ingest
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier

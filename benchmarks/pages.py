@@ -16,8 +16,8 @@ from benchmarks.keeping_data import filled
 from benchmarks.measure import Measurement, compare
 from benchmarks.served import service_process
 from benchmarks.storage import folder
-from venn_admit.api.paging import cursor_after
-from venn_admit.flows.access.keys import create as create_key
+from venn_admit.flows.keys.keys import create as create_key
+from venn_admit.http.paging import cursor_after
 
 _TURNS = 5
 # The only classifier has the key 1, its calibrations 2 and 3.

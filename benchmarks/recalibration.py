@@ -26,9 +26,9 @@ from venn_admit.flows.calibration.calibrate import calibrate, request_approximat
 from venn_admit.flows.calibration.fit import adopt_parameters
 from venn_admit.flows.calibration.recalibrate import recalibrate_step, retry_and_list
 from venn_admit.flows.computing import chunk_runner
-from venn_admit.flows.exemplars.create import create
-from venn_admit.flows.exemplars.ingest import HELD_OUT, ingest, store_scored
-from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.data.create import create
+from venn_admit.flows.data.ingest import HELD_OUT, ingest, store_scored
+from venn_admit.flows.data.label import label
 from venn_admit.flows.jobs.chunks import ChunkRunner
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers

@@ -25,9 +25,9 @@ from venn_admit.core.types import CalibratorSettings, Float32Array, IntArray, Kn
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
 from venn_admit.flows.calibration.fit import adopt_parameters
+from venn_admit.flows.data.create import create
+from venn_admit.flows.data.ingest import ingest
 from venn_admit.flows.decisions.score import request_score, write_scores
-from venn_admit.flows.exemplars.create import create
-from venn_admit.flows.exemplars.ingest import ingest
 from venn_admit.flows.jobs.control import await_job
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime

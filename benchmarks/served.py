@@ -19,13 +19,13 @@ from benchmarks.data import draw_network, draw_vectors
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.types import CalibratorSettings, Float32Array, KnnParameters
 from venn_admit.files.sources import FileSource
-from venn_admit.flows.access.keys import create as create_key
 from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
 from venn_admit.flows.calibration.fit import adopt_parameters
 from venn_admit.flows.computing import chunk_runner
-from venn_admit.flows.exemplars.create import create
-from venn_admit.flows.exemplars.ingest import HELD_OUT, ingest
+from venn_admit.flows.data.create import create
+from venn_admit.flows.data.ingest import HELD_OUT, ingest
 from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.flows.keys.keys import create as create_key
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier

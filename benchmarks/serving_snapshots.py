@@ -14,8 +14,8 @@ from benchmarks.measure import Measurement
 from benchmarks.served import NAME, Served, settings_of
 from venn_admit.core.approximation.knn import approximate
 from venn_admit.flows.calibration.calibrate import calibrate
-from venn_admit.flows.methods.method import PointsToDecide
-from venn_admit.flows.methods.registry import load_snapshot
+from venn_admit.methods.method import PointsToDecide
+from venn_admit.methods.registry import load_snapshot
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.search import nearest
 from venn_admit.store.search.array_cache import ArrayCache

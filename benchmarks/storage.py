@@ -12,8 +12,8 @@ from benchmarks.data import draw_vectors, draw_view, generator
 from benchmarks.measure import Measurement, compare
 from venn_admit.core.types import Split
 from venn_admit.files.sources import FileSource
-from venn_admit.flows.exemplars.create import create
-from venn_admit.flows.exemplars.ingest import ingest
+from venn_admit.flows.data.create import create
+from venn_admit.flows.data.ingest import ingest
 from venn_admit.store.database.binary_copy import INT4, INT8, Array, Column, Vector, copy_in, driver_cursor
 from venn_admit.store.database.engine import create_engine, transaction
 from venn_admit.store.database.schema import upgrade

@@ -21,13 +21,13 @@ from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate, request_approximations
 from venn_admit.flows.calibration.fit import Fitted, adopt_parameters, fit, request_neighbours
 from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.data.create import create
+from venn_admit.flows.data.export import Export, export
+from venn_admit.flows.data.ingest import Ingested, ingest
 from venn_admit.flows.decisions.score import ScoreRequest, request_score, write_scores
-from venn_admit.flows.exemplars.create import create
-from venn_admit.flows.exemplars.export import Export, export
-from venn_admit.flows.exemplars.ingest import Ingested, ingest
 from venn_admit.flows.jobs.chunks import ChunkRunner
 from venn_admit.flows.jobs.submit import Send
-from venn_admit.flows.methods.venn_abers.make import MadeByAbers
+from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import ArrayCache

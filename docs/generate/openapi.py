@@ -9,9 +9,9 @@ from typing import Any
 
 from docs.generate.markdown import join, one_line, plain, table
 from venn_admit.api.application import ROUTERS, document
-from venn_admit.api.problems import STATUS, TITLES, Problem
-from venn_admit.api.security.guard import GuardedRoute, guard_of
 from venn_admit.errors import Code
+from venn_admit.http.guards.guard import GuardedRoute, guard_of
+from venn_admit.http.problems import STATUS, TITLES, Problem
 
 CHECKED_IN = Path(__file__).parents[1] / "reference" / "openapi.json"
 

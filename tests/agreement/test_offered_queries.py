@@ -16,9 +16,9 @@ from tests.running import EXAMPLES, Bench, make_reviews
 from venn_admit.cli.steps import COMMANDS
 from venn_admit.core.types import Split
 from venn_admit.files.label_sources import LabelFile
-from venn_admit.flows.exemplars.label import label
-from venn_admit.flows.monitoring.monitor import update_monitor
-from venn_admit.flows.reporting.report import report as flow
+from venn_admit.flows.data.label import label
+from venn_admit.flows.reports.monitor import update_monitor
+from venn_admit.flows.reports.report import report as flow
 from venn_admit.report.calibration.bands.part import BandsPart
 from venn_admit.report.calibration.contents import CalibrationReport
 from venn_admit.report.calibration.payload import calibration_payload

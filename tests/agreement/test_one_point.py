@@ -11,7 +11,7 @@ from tests.conftest import fresh_database
 from tests.running import EXAMPLES, Bench, Golden, make_reviews
 from venn_admit.core.neighbours.search import exact_neighbours
 from venn_admit.flows.decisions.score_one import GivenPoint, PointScorer
-from venn_admit.flows.methods.venn_admit import decide_one
+from venn_admit.methods.venn_admit import decide_one
 from venn_admit.store.database.engine import connect, create_engine
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.search import nearest

@@ -22,7 +22,7 @@ from venn_admit.core.calibrators.venn_admit.venn import VennIndex
 from venn_admit.core.monitoring.band_traffic import admitted_of_vp, lower_of_vp
 from venn_admit.core.monitoring.partitions import calibration_partitions
 from venn_admit.core.types import BoolArray, FloatArray, IntArray, Split
-from venn_admit.flows.reporting.evaluate import evaluate, request_evaluation_of_decisions
+from venn_admit.flows.reports.evaluate import evaluate, request_evaluation_of_decisions
 from venn_admit.store.calibrations import calibrations, certificates
 from venn_admit.store.calibrations.calibrations import Calibration, SnapshotPoints
 from venn_admit.store.database.engine import connect, create_engine, transaction

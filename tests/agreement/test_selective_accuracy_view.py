@@ -10,9 +10,9 @@ from sqlalchemy import Engine
 from tests.running import EXAMPLES, Bench, make_reviews
 from venn_admit.core.evaluation.tallies import Tally, Verdict, wilson_interval
 from venn_admit.files.label_sources import LabelFile
-from venn_admit.flows.exemplars.label import label
-from venn_admit.flows.monitoring.monitor import update_monitor
-from venn_admit.flows.reporting.evaluate import evaluate, request_evaluation_of_decisions
+from venn_admit.flows.data.label import label
+from venn_admit.flows.reports.evaluate import evaluate, request_evaluation_of_decisions
+from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.report.evaluation.dataset import DatasetReport
 
 VARIANTS = {

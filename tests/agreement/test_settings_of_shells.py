@@ -34,7 +34,7 @@ from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, make_venn
 from venn_admit.core.types import CalibratorSettings
 from venn_admit.flows import awaited
 from venn_admit.flows.calibration.asked import arguments_for
-from venn_admit.flows.exemplars.catalogue import find
+from venn_admit.flows.data.catalogue import find
 from venn_admit.interface.advice import CALLS
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.calibrations.setting_forms import MethodSettings

@@ -12,7 +12,7 @@ from tests.api.service import Service
 from tests.cli.conftest import calibrated, copied, files, ingested, own_calibrated, own_ingested, program
 from tests.cli.program import Program
 from venn_admit.api.application import create_application
-from venn_admit.flows.access.keys import create
+from venn_admit.flows.keys.keys import create
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope

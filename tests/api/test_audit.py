@@ -10,9 +10,9 @@ from tests.api.service import OWN, Service, check_problem
 from tests.api.test_idempotency import CLASSIFIERS, new, send
 from tests.cli.samples import NAME
 from venn_admit.api.application import create_application
-from venn_admit.api.security import ledger
 from venn_admit.errors import DatabaseError
-from venn_admit.flows.access.keys import create, revoke
+from venn_admit.flows.keys.keys import create, revoke
+from venn_admit.http.guards import ledger
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import transaction
 

@@ -11,9 +11,9 @@ from sqlalchemy import text
 from tests.api.service import Service, check_problem
 from tests.cli.samples import NAME
 from venn_admit.api.application import DOCUMENT, ROUTERS
-from venn_admit.api.security.guard import GuardedRoute, guard_of
-from venn_admit.flows.access.keys import create, revoke
-from venn_admit.flows.exemplars.create import create as create_classifier
+from venn_admit.flows.data.create import create as create_classifier
+from venn_admit.flows.keys.keys import create, revoke
+from venn_admit.http.guards.guard import GuardedRoute, guard_of
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import transaction
 

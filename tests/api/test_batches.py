@@ -26,13 +26,13 @@ from tests.cli.samples import NAME
 from tests.workers.processes import PATIENCE_SECONDS, wait_until
 from venn_admit.api import events as api_events
 from venn_admit.api.application import create_application
-from venn_admit.api.uploads import ARROW_STREAM, PARQUET
-from venn_admit.flows.access.keys import create as create_key
-from venn_admit.flows.access.keys import revoke
-from venn_admit.flows.exemplars.create import create as create_classifier
+from venn_admit.flows.data.create import create as create_classifier
 from venn_admit.flows.jobs.control import cancel as cancel_job
 from venn_admit.flows.jobs.control import reopen
 from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.flows.keys.keys import create as create_key
+from venn_admit.flows.keys.keys import revoke
+from venn_admit.http.uploads import ARROW_STREAM, PARQUET
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope

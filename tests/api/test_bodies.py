@@ -13,9 +13,9 @@ from starlette.types import Message, Receive, Send
 from starlette.types import Scope as ASGIScope
 
 from tests.api.service import OWN, Service, check_problem
-from venn_admit.api import bodies
 from venn_admit.api.application import create_application
-from venn_admit.api.bodies import (
+from venn_admit.http import bodies
+from venn_admit.http.bodies import (
     MOST_BYTES_WITHOUT_PARTS,
     MOST_NESTING,
     MOST_PARTS,
@@ -23,9 +23,9 @@ from venn_admit.api.bodies import (
     check_json,
     read_json,
 )
-from venn_admit.api.limits import BodyLimit
-from venn_admit.api.problems import Refused
-from venn_admit.api.uploads import CSV
+from venn_admit.http.limits import BodyLimit
+from venn_admit.http.problems import Refused
+from venn_admit.http.uploads import CSV
 from venn_admit.store.access.keys import Scope
 
 

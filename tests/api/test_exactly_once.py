@@ -14,14 +14,14 @@ from tests.api.service import OWN, Service, check_problem
 from tests.cli import samples
 from tests.faults.clients import rows
 from venn_admit.api.routes import batches, calibrations, classifiers, exemplars, fits, generations, settings
-from venn_admit.api.security.idempotency import REPLAYED
-from venn_admit.api.uploads import PARQUET
 from venn_admit.api.waiting import WaitingForWorkers
 from venn_admit.errors import BrokerError
 from venn_admit.flows import awaited
-from venn_admit.flows.access import idempotency
 from venn_admit.flows.calibration import calibrate
 from venn_admit.flows.jobs.in_process import compute_job
+from venn_admit.flows.keys import idempotency
+from venn_admit.http.guards.idempotency import REPLAYED
+from venn_admit.http.uploads import PARQUET
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.idempotency import Attempt
 from venn_admit.store.access.keys import Scope

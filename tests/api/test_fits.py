@@ -12,7 +12,7 @@ from tests.api.test_writing import rows, working
 from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES, DIMENSION, NAME
-from venn_admit.flows.exemplars.create import create as create_classifier
+from venn_admit.flows.data.create import create as create_classifier
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import transaction
 

@@ -19,9 +19,9 @@ from tests.cli.conftest import CALIBRATION
 from tests.cli.program import Program
 from tests.cli.samples import DIMENSION, NAME
 from tests.files.samples import Columns
-from venn_admit.api.uploads import PARQUET
-from venn_admit.flows.access.keys import create
 from venn_admit.flows.calibration.generations import switch
+from venn_admit.flows.keys.keys import create
+from venn_admit.http.uploads import PARQUET
 from venn_admit.store.access.keys import Scope
 
 FIRST, SECOND = (f"/v1/classifiers/{NAME}@{number}" for number in (1, 2))

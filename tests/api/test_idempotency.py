@@ -14,13 +14,13 @@ from sqlalchemy.engine.interfaces import IsolationLevel
 
 from tests.api.service import OWN, Service, check_problem
 from tests.workers.processes import wait_until
-from venn_admit.api.limits import MOST_UNUSED_BYTES
 from venn_admit.api.routes import exemplars
-from venn_admit.api.security import idempotency as header
-from venn_admit.api.security.keeping import RETRY_SECONDS
 from venn_admit.errors import DatabaseError
-from venn_admit.flows.access import idempotency
-from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.data.label import label
+from venn_admit.flows.keys import idempotency
+from venn_admit.http.guards import idempotency as header
+from venn_admit.http.guards.keeping import RETRY_SECONDS
+from venn_admit.http.limits import MOST_UNUSED_BYTES
 from venn_admit.store.access import idempotency as stored_idempotency
 from venn_admit.store.access.idempotency import Attempt, KeptAnswer
 from venn_admit.store.access.keys import Scope

@@ -7,7 +7,7 @@ from tests.api.service import OWN, Service
 from tests.cli import samples
 from tests.cli.samples import NAME
 from venn_admit.store.database.engine import transaction
-from venn_admit.store.work import standing
+from venn_admit.store.work import gauges as standing
 
 JOB = """
 INSERT INTO job (classifier_id, kind, state, row_count, created_at)

@@ -17,9 +17,9 @@ from tests.api.service import OWN, Service, check_problem
 from tests.cli.program import PATIENCE_SECONDS
 from venn_admit.api.application import create_application
 from venn_admit.api.routes import classifiers
-from venn_admit.api.security import rates
-from venn_admit.api.security.buckets import Bucket
-from venn_admit.flows.exemplars.catalogue import show
+from venn_admit.flows.data.catalogue import show
+from venn_admit.http.guards import rates
+from venn_admit.http.guards.buckets import Bucket
 from venn_admit.store.access.keys import Scope
 
 

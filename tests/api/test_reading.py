@@ -12,10 +12,10 @@ from tests.cli import samples
 from tests.cli.conftest import copied
 from tests.cli.program import Program
 from tests.cli.samples import NAME, K
-from venn_admit.api.paging import cursor_after
-from venn_admit.flows.access.keys import create
-from venn_admit.flows.exemplars.create import create as create_classifier
+from venn_admit.flows.data.create import create as create_classifier
+from venn_admit.flows.keys.keys import create
 from venn_admit.flows.removal.delete import delete
+from venn_admit.http.paging import cursor_after
 from venn_admit.store.access.keys import Scope
 
 

@@ -18,9 +18,9 @@ from tests.cli.program import PATIENCE_SECONDS, Program
 from tests.conftest import administration
 from tests.roles import as_role
 from tests.workers.processes import await_workers, running_worker, wait_until
-from venn_admit.api.security.idempotency import REPLAYED
-from venn_admit.api.uploads import PARQUET
 from venn_admit.errors import DatabaseError
+from venn_admit.http.guards.idempotency import REPLAYED
+from venn_admit.http.uploads import PARQUET
 from venn_admit.store.database.engine import connect, create_engine, transaction
 
 CHANGES_OF_TABLES = (

@@ -22,8 +22,8 @@ from tests.cli.program import PATIENCE_SECONDS, Program, check_refusal
 from tests.cli.samples import NAME
 from tests.workers.processes import wait_until
 from venn_admit.api.server import END_SECONDS
-from venn_admit.api.uploads import PARQUET
-from venn_admit.flows.access.keys import MOST_DAYS
+from venn_admit.flows.keys.keys import MOST_DAYS
+from venn_admit.http.uploads import PARQUET
 from venn_admit.store.database.engine import create_engine, transaction
 
 # Of what does not wait: the end waits for whoever is being answered for twice as long.

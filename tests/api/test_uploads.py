@@ -24,11 +24,11 @@ from tests.cli.samples import NAME
 from tests.files.hostile import CLASS_NAMES, DIMENSION, HOSTILE, MEBIBYTE
 from tests.files.read_hostile import forget_peak, memory
 from venn_admit.api.application import create_application
-from venn_admit.api.limits import BodyLimit
-from venn_admit.api.uploads import ARROW_STREAM, CSV, MOST_AT_A_TIME, PARQUET
-from venn_admit.flows.access.keys import Caller, authenticate
-from venn_admit.flows.access.keys import create as create_key
-from venn_admit.flows.exemplars.create import create as create_classifier
+from venn_admit.flows.data.create import create as create_classifier
+from venn_admit.flows.keys.keys import Caller, authenticate
+from venn_admit.flows.keys.keys import create as create_key
+from venn_admit.http.limits import BodyLimit
+from venn_admit.http.uploads import ARROW_STREAM, CSV, MOST_AT_A_TIME, PARQUET
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope

@@ -16,11 +16,11 @@ from tests.cli.conftest import CALIBRATION, copied
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_NAMES, DIMENSION, HELD_OUT_ROWS, NAME, SCORED_ROWS, TRAIN_ROWS, K
 from tests.cli.test_jobs import interrupted
-from venn_admit.cli.shown.catalogue_tables import classifiers_table
+from venn_admit.cli.tables.catalogue_tables import classifiers_table
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.names import check_stored_id
 from venn_admit.core.types import Split
-from venn_admit.flows.exemplars.catalogue import Listed
+from venn_admit.flows.data.catalogue import Listed
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.decisions.catalogue import Counts
 from venn_admit.store.exemplars.classifiers import Classifier, KnnSize

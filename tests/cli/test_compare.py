@@ -12,7 +12,7 @@ from rich.console import Console
 
 from tests.cli.program import Program, check_refusal, contents, nothing_stored
 from tests.cli.samples import CLASS_NAMES, HELD_OUT_ROWS, NAME
-from venn_admit.cli.shown.compared_settings import compared_payload, compared_table, next_lines
+from venn_admit.cli.tables.compared_settings import compared_payload, compared_table, next_lines
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.documents import Documents
 from venn_admit.core.evaluation.measures import measure_admission

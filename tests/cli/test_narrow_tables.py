@@ -10,12 +10,12 @@ from uuid import uuid4
 import pytest
 from rich.console import Console, RenderableType
 
-from venn_admit.cli.shown.catalogue_tables import calibrations_tables, classifiers_table, generations_table
-from venn_admit.cli.shown.rows import cell
+from venn_admit.cli.tables.catalogue_tables import calibrations_tables, classifiers_table, generations_table
+from venn_admit.cli.tables.rows import cell
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.venn_abers.settings import make_venn_abers_settings
 from venn_admit.core.types import Split
-from venn_admit.flows.exemplars.catalogue import Listed, ListedCalibrations
+from venn_admit.flows.data.catalogue import Listed, ListedCalibrations
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.calibrations.setting_forms import MethodSettings
 from venn_admit.store.decisions.catalogue import Counts

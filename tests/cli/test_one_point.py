@@ -13,7 +13,7 @@ from tests.cli import samples
 from tests.cli.program import Program, check_refusal, nothing_stored
 from tests.cli.samples import CLASS_NAMES, NAME, SCORED_ROWS, K
 from tests.files.samples import SUFFIXES
-from venn_admit.cli.shown.decision_tables import print_decision
+from venn_admit.cli.tables.decision_tables import print_decision
 from venn_admit.store.database.engine import create_engine, transaction
 
 FIELDS = (

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from venn_admit import errors as service_errors
-from venn_admit.api.problems import Problem
+from venn_admit.http.problems import Problem
 from venn_admit_client import Classifier, InvalidInputError, Retries, connect, errors
 from venn_admit_client.inputs import bodies, floats, rows
 from venn_admit_client.transport import Transport

@@ -11,7 +11,7 @@ from tests.cli import samples
 from tests.cli.program import Program
 from tests.cli.samples import CLASS_NAMES, NAME
 from tests.holding import hold_training
-from venn_admit.flows.exemplars.create import create as create_classifier
+from venn_admit.flows.data.create import create as create_classifier
 from venn_admit.store.database.engine import create_engine
 from venn_admit_client import Connection
 

@@ -9,12 +9,12 @@ import torch
 
 from venn_admit.core.approximation import distance_tiles, localizer
 from venn_admit.core.approximation.localizer import category_weight
+from venn_admit.core.budget import BLOCK_SHARE, DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.venn_admit import decide as deciding
 from venn_admit.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex
-from venn_admit.core.memory import BLOCK_SHARE, DEFAULT_MEMORY_BUDGET
 from venn_admit.core.neighbours.index import NeighbourIndex
 from venn_admit.core.neighbours.search import search
 from venn_admit.core.types import Approximation, CalibrationPoints, Float32Array, FloatArray, IntArray

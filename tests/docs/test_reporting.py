@@ -16,9 +16,9 @@ from tests.running import EXAMPLES, REVIEW_ETA_LOC, REVIEW_PARAMETERS, Bench, Sc
 from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.evaluation.tallies import Tally
 from venn_admit.core.monitoring.label_budget import label_budget
-from venn_admit.flows.access.keys import create as create_key
-from venn_admit.flows.exemplars.create import create
-from venn_admit.flows.exemplars.export import Export
+from venn_admit.flows.data.create import create
+from venn_admit.flows.data.export import Export
+from venn_admit.flows.keys.keys import create as create_key
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import create_engine
 

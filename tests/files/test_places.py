@@ -14,14 +14,14 @@ import pytest
 from tests.files.limits import limited_files
 from tests.files.samples import sample, write
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.output.exports import SCORES_SCHEMA, write_json
-from venn_admit.files.output.places import (
+from venn_admit.files.output.atomic import (
     check_output,
     filling,
     make_folder,
     remove_partials,
     replacing,
 )
+from venn_admit.files.output.exports import SCORES_SCHEMA, write_json
 from venn_admit.files.output.tables import TableWriter, check_table_output
 
 
@@ -64,7 +64,7 @@ def test_an_input_is_no_output(tmp_path: Path, way: Callable[[Path, Path], Path]
 def test_partial_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
     code = f"""
 import os, pathlib, signal
-from venn_admit.files.output.places import replacing
+from venn_admit.files.output.atomic import replacing
 with replacing(pathlib.Path({str(tmp_path)!r}) / "out.csv") as file:
     file.write(b"half")
     os.kill(os.getpid(), signal.SIGKILL)

@@ -10,7 +10,7 @@ from tests.running import Arrays, Bench
 from venn_admit.core.types import KnnParameters
 from venn_admit.flows.calibration.asked import settings_asked_for
 from venn_admit.flows.calibration.calibrate import Calibrated, SettingsOf, calibrate
-from venn_admit.flows.exemplars.create import create
+from venn_admit.flows.data.create import create
 from venn_admit.store.exemplars.classifiers import Classifier
 
 NAME, WITH_VECTORS = "logits", "vectors"

@@ -10,7 +10,7 @@ from tests.running import Bench, Golden
 from venn_admit.core.types import Split
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, Step
-from venn_admit.flows.exemplars.label import LabelResult, label
+from venn_admit.flows.data.label import LabelResult, label
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import SnapshotPoints
 from venn_admit.store.database.engine import connect, transaction

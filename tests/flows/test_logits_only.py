@@ -22,15 +22,15 @@ from venn_admit.errors import Code, InvalidInputError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
 from venn_admit.flows.calibration.fit import adopt_parameters, request_neighbours
+from venn_admit.flows.data.create import create
+from venn_admit.flows.data.export import Export, export
+from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions import audit_hnsw, hnsw_index
 from venn_admit.flows.decisions.replay import replay, replay_newest
 from venn_admit.flows.decisions.score_one import PointScorer
-from venn_admit.flows.exemplars.create import create
-from venn_admit.flows.exemplars.export import Export, export
-from venn_admit.flows.exemplars.label import label
-from venn_admit.flows.methods.venn_abers.make import MadeByAbers
-from venn_admit.flows.monitoring.keep_watch import update_behind
-from venn_admit.flows.reporting.what_if_settings import what_if_settings
+from venn_admit.flows.reports.keep_watch import update_behind
+from venn_admit.flows.reports.what_if_settings import what_if_settings
+from venn_admit.methods.venn_abers.make import MadeByAbers
 from venn_admit.store.search.array_cache import ArrayCache
 
 OF_VECTORS = ("exemplar_vector", "neighbours", "approximation", "knn_parameters", "support_change")

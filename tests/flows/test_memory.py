@@ -16,18 +16,18 @@ from sqlalchemy import Engine
 from tests.conftest import fresh_database
 from tests.running import Bench
 from venn_admit import flows
+from venn_admit.core.budget import BLOCK_SHARE, DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.settings import make_settings
-from venn_admit.core.memory import BLOCK_SHARE, DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import CalibratorSettings, KnnParameters
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.calibrate import calibrate
 from venn_admit.flows.calibration.fit import fit, request_neighbours
 from venn_admit.flows.computing import job_kinds
+from venn_admit.flows.data.create import create
 from venn_admit.flows.decisions.score import Scored
-from venn_admit.flows.exemplars.create import create
 from venn_admit.flows.jobs.chunks import ChunkWork
-from venn_admit.flows.methods.venn_admit.snapshot import DecidedByAdmit
-from venn_admit.flows.reporting.evaluate import evaluate, request_evaluation_of_source
+from venn_admit.flows.reports.evaluate import evaluate, request_evaluation_of_source
+from venn_admit.methods.venn_admit.snapshot import DecidedByAdmit
 from venn_admit.report.evaluation.payload import report_payload
 from venn_admit.store.database.engine import connect, create_engine
 from venn_admit.store.exemplars import classifiers

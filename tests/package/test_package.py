@@ -389,7 +389,7 @@ class TestRefusals:
             raise ArithmeticError("out of luck")
 
         monkeypatch.setenv("VENN_ADMIT_RETRY_SECONDS", "0")
-        monkeypatch.setattr("venn_admit.flows.methods.venn_admit.snapshot.decide", fail)
+        monkeypatch.setattr("venn_admit.methods.venn_admit.snapshot.decide", fail)
         with pytest.raises(venn_admit.JobError, match="ArithmeticError: out of luck"):
             calibrated.score(**arrays(samples.scored(), with_labels=False))
 

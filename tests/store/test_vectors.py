@@ -17,7 +17,7 @@ from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.types import Float32Array, KnnParameters, Split
 from venn_admit.errors import DatabaseError
 from venn_admit.flows.calibration.calibrate import Calibrated
-from venn_admit.flows.exemplars.export import Export
+from venn_admit.flows.data.export import Export
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers, exemplars

@@ -21,10 +21,10 @@ from tests.files.samples import write
 from tests.stress.furnished import NAME, run
 from tests.stress.served import Served
 from venn_admit.api.application import document
-from venn_admit.api.limits import MOST_BODY_BYTES
 from venn_admit.api.models.common import ProblemAnswer
-from venn_admit.api.uploads import EXEMPLAR_FILES, LABEL_FILES
-from venn_admit.flows.access.sessions import form_token
+from venn_admit.flows.keys.sessions import form_token
+from venn_admit.http.limits import MOST_BODY_BYTES
+from venn_admit.http.uploads import EXEMPLAR_FILES, LABEL_FILES
 from venn_admit.web.access import COOKIE, FORM_HEADER, SIGN_IN
 from venn_admit.web.forms import MEDIA_TYPE, MOST_BYTES, MOST_BYTES_TO_SIGN_IN, MOST_ESCAPES
 from venn_admit.web.site import ROUTERS

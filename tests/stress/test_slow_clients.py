@@ -12,8 +12,8 @@ import pytest
 from tests.cli.program import PATIENCE_SECONDS
 from tests.stress.furnished import NAME
 from tests.stress.served import Served
-from venn_admit.api.limits import BODY_SECONDS
 from venn_admit.api.server import HEADER_SECONDS
+from venn_admit.http.limits import BODY_SECONDS
 from venn_admit.web.access import SIGN_IN
 from venn_admit.web.forms import MEDIA_TYPE as FORM
 

@@ -16,7 +16,7 @@ import pytest
 from tests.api.processes import start_serving
 from tests.cli.program import PATIENCE_SECONDS, Program
 from tests.stress.furnished import NAME, reviews
-from venn_admit.api.uploads import ARROW_STREAM, PARQUET
+from venn_admit.http.uploads import ARROW_STREAM, PARQUET
 
 OWN = f"/v1/classifiers/{NAME}"
 # A key may have four uploads at a time, and sends as many; all keys together need more connections than there are.

@@ -17,7 +17,7 @@ from tests.cli.conftest import calibrated, copied, files, ingested, own_calibrat
 from tests.cli.program import Program
 from tests.web.visitor import Visitor
 from venn_admit.core.types import Float32Array
-from venn_admit.flows.access.keys import create
+from venn_admit.flows.keys.keys import create
 from venn_admit.layer.contributions import ATTRIBUTE, Contributions
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime

@@ -11,9 +11,9 @@ from fastapi.routing import APIRoute
 
 from tests.cli.samples import NAME
 from tests.web.visitor import Visitor
-from venn_admit.api.security.guard import guard_of
-from venn_admit.flows.access.keys import create
-from venn_admit.flows.exemplars.create import create as create_classifier
+from venn_admit.flows.data.create import create as create_classifier
+from venn_admit.flows.keys.keys import create
+from venn_admit.http.guards.guard import guard_of
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import PageRoute
 from venn_admit.web.site import ROUTERS

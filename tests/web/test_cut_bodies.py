@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 from tests.cli.samples import NAME
 from tests.web.visitor import Visitor
 from venn_admit.api import application
-from venn_admit.api.bodies import MEDIA_TYPE as JSON
-from venn_admit.api.uploads import PARQUET, takes_file
+from venn_admit.http.bodies import MEDIA_TYPE as JSON
+from venn_admit.http.uploads import PARQUET, takes_file
 from venn_admit.store.access.keys import Scope
 from venn_admit.web import site
 from venn_admit.web.access import COOKIE, PageRoute

@@ -10,7 +10,7 @@ from tests.cli.samples import NAME
 from tests.web.visitor import OWN, Visitor
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import transaction
-from venn_admit.web.kept_reports import MOST, OLDEST, KeptReports
+from venn_admit.web.report_cache import MOST, OLDEST, KeptReports
 
 REQUEST = """
 INSERT INTO job (classifier_id, kind, state, calibration_id, weighted, require_full_match, row_count, finished_at)

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from tests.cli.samples import NAME
 from tests.web.visitor import OWN, Visitor
 from venn_admit.errors import NotReadyError
-from venn_admit.flows.reporting import methods_table as flow
+from venn_admit.flows.reports import methods_table as flow
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import transaction
 

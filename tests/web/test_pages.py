@@ -14,11 +14,11 @@ from tests.cli.samples import NAME
 from tests.holding import hold_training
 from tests.web.visitor import OWN, Visitor
 from venn_admit.files.sources import FileSource
-from venn_admit.flows.access.keys import create
-from venn_admit.flows.exemplars.create import create as create_classifier
-from venn_admit.flows.exemplars.ingest import ingest
-from venn_admit.flows.monitoring.monitor import update_monitor
-from venn_admit.flows.reporting.report import report
+from venn_admit.flows.data.create import create as create_classifier
+from venn_admit.flows.data.ingest import ingest
+from venn_admit.flows.keys.keys import create
+from venn_admit.flows.reports.monitor import update_monitor
+from venn_admit.flows.reports.report import report
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import connect
 from venn_admit.web.assets import assets

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import text
 
 from tests.web.visitor import OWN, Visitor
-from venn_admit.flows.access.keys import create, revoke
-from venn_admit.flows.access.sessions import MOST_SESSIONS, begin, caller_of, form_token
+from venn_admit.flows.keys.keys import create, revoke
+from venn_admit.flows.keys.sessions import MOST_SESSIONS, begin, caller_of, form_token
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import transaction
 from venn_admit.web.access import COOKIE, FORM_FIELD, FORM_HEADER, SIGN_IN

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from tests.cli import samples
 from tests.web.visitor import OWN, Visitor
-from venn_admit.flows.access.keys import Caller, Refusal, authenticate
+from venn_admit.flows.keys.keys import Caller, Refusal, authenticate
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import connect
 

@@ -26,10 +26,10 @@ from tests.workers.samples import CLASS_COUNT, ETA_LOC, NAME, PARAMETERS, SETTIN
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, recalibrate_due
+from venn_admit.flows.data.ingest import ingest
+from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score import request_score
-from venn_admit.flows.exemplars.ingest import ingest
-from venn_admit.flows.exemplars.label import label
 from venn_admit.flows.jobs.control import await_job, relay
 from venn_admit.store.database.engine import connect
 

@@ -22,7 +22,7 @@ from venn_admit import broker
 from venn_admit.cli.worker_process import BEAT_SECONDS, require_beat
 from venn_admit.errors import NotReadyError
 from venn_admit.files.label_sources import LabelFile
-from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.data.label import label
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.work import jobs
 

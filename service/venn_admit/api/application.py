@@ -15,11 +15,7 @@ from starlette.types import Scope
 
 from venn_admit import __version__
 from venn_admit.api.events import JobEvents
-from venn_admit.api.headers import Surroundings
-from venn_admit.api.limits import BodyLimit
-from venn_admit.api.metrics import Metrics
 from venn_admit.api.models.common import LARGEST_KEY, InvalidValue, ProblemAnswer
-from venn_admit.api.problems import register_problems
 from venn_admit.api.routes import (
     audit,
     batches,
@@ -36,12 +32,16 @@ from venn_admit.api.routes import (
     settings,
 )
 from venn_admit.api.routes.parts import problems
-from venn_admit.api.security.accepted import accepted_tokens
-from venn_admit.api.security.described import describe_guards
-from venn_admit.api.security.ledger import Ledger
-from venn_admit.api.security.rates import Concurrency, Rates
-from venn_admit.api.tracing import Tracing
-from venn_admit.api.uploads import Uploads
+from venn_admit.http.guards.accepted import accepted_tokens
+from venn_admit.http.guards.described import describe_guards
+from venn_admit.http.guards.ledger import Ledger
+from venn_admit.http.guards.rates import Concurrency, Rates
+from venn_admit.http.headers import Surroundings
+from venn_admit.http.limits import BodyLimit
+from venn_admit.http.metrics import Metrics
+from venn_admit.http.problems import register_problems
+from venn_admit.http.tracing import Tracing
+from venn_admit.http.uploads import Uploads
 from venn_admit.runtime.workspace import Runtime
 
 DOCUMENT = "/v1/openapi.json"

@@ -9,11 +9,11 @@ from contextlib import suppress
 
 from starlette.concurrency import run_in_threadpool
 
-from venn_admit.api.problems import Problem, Refused
-from venn_admit.api.threads import FOR_EVENTS
 from venn_admit.errors import DatabaseError
 from venn_admit.flows.jobs.listing import progress
 from venn_admit.flows.jobs.watching import JobWatch
+from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.threads import FOR_EVENTS
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.work.jobs import Progress
 

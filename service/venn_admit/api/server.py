@@ -11,9 +11,9 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from venn_admit.api.events import JobEvents
-from venn_admit.api.security.issuer import is_loopback
 from venn_admit.errors import DatabaseError, InvalidInputError, NotReadyError
-from venn_admit.flows.access.keys import Refusal, any_is_valid, authenticate, create
+from venn_admit.flows.keys.keys import Refusal, any_is_valid, authenticate, create
+from venn_admit.http.guards.issuer import is_loopback
 from venn_admit.runtime.log import log_as_json
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime

@@ -92,7 +92,7 @@ def cell(value: object) -> Text:
 
 def make_report_folder(path: Path, *inputs: Path) -> None:
     """Make a folder if it is missing, before what goes there is computed; InvalidInputError if it cannot be used."""
-    from venn_admit.files.output.places import make_folder
+    from venn_admit.files.output.atomic import make_folder
 
     make_folder(path, *inputs)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_values import ClassNumbers
 from venn_admit.files.npz import reader as npz

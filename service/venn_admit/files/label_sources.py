@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.files.labels import LabelRows, read_label_table, read_labels
 
 

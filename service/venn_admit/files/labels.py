@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.names import check_stored_id
 from venn_admit.core.types import UNKNOWN_LABEL, IntArray
 from venn_admit.errors import Code, InvalidInputError

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.arrow.batches import exemplar_batches
 from venn_admit.files.arrow.streams import open_stream

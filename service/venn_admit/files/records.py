@@ -12,8 +12,8 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 import numpy.typing as npt
 
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.content import content_digests
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.names import ID_LENGTH_LIMIT, check_new_id, check_printable, check_text, is_title
 from venn_admit.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from venn_admit.errors import Code, InvalidInputError

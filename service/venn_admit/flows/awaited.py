@@ -28,6 +28,9 @@ from venn_admit.flows.calibration.compare import compare as compare_settings_on_
 from venn_admit.flows.calibration.fit import Fitted, OnEpoch, request_neighbours
 from venn_admit.flows.calibration.recalibrate import Step, recalibrate_step, retry_and_list
 from venn_admit.flows.calibration.usable_bands import compare_settings
+from venn_admit.flows.data.catalogue import find
+from venn_admit.flows.data.ingest import Ingested
+from venn_admit.flows.data.ingest import ingest as take_exemplars
 from venn_admit.flows.decisions.score import (
     ScoreCounts,
     ScoreRequest,
@@ -36,15 +39,12 @@ from venn_admit.flows.decisions.score import (
     require_scores,
     write_scores,
 )
-from venn_admit.flows.exemplars.catalogue import find
-from venn_admit.flows.exemplars.ingest import Ingested
-from venn_admit.flows.exemplars.ingest import ingest as take_exemplars
 from venn_admit.flows.jobs.control import reopen
 from venn_admit.flows.jobs.listing import ShownJob, show_job
 from venn_admit.flows.removal.forget import Forgotten
 from venn_admit.flows.removal.forget import forget as forget_exemplars
-from venn_admit.flows.reporting import evaluate as evaluation
-from venn_admit.flows.reporting.evaluate import request_evaluation_of_decisions, request_evaluation_of_source
+from venn_admit.flows.reports import evaluate as evaluation
+from venn_admit.flows.reports.evaluate import request_evaluation_of_decisions, request_evaluation_of_source
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.store.search.array_cache import ArrayCache

@@ -11,13 +11,13 @@ import pyarrow as pa
 from venn_admit.core.calibrators.settings import parse_decimal
 from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.files.sources import ExemplarSource
+from venn_admit.flows.data import label as labels_flow
+from venn_admit.flows.data.catalogue import count_waiting, find
+from venn_admit.flows.data.export import check_export
+from venn_admit.flows.data.export import export as export_file
+from venn_admit.flows.data.ingest import require_extractor
 from venn_admit.flows.decisions.decide_row import decide_vector
-from venn_admit.flows.exemplars import label as labels_flow
-from venn_admit.flows.exemplars.catalogue import count_waiting, find
-from venn_admit.flows.exemplars.export import check_export
-from venn_admit.flows.exemplars.export import export as export_file
-from venn_admit.flows.exemplars.ingest import require_extractor
-from venn_admit.flows.reporting.report import report
+from venn_admit.flows.reports.report import report
 from venn_admit.interface.advice import advising, refusal
 from venn_admit.interface.hooks.outputs import HookedBatches
 from venn_admit.interface.inputs import exemplar_source, label_source, vector_of
@@ -576,7 +576,7 @@ class Classifier:
         Raises:
             NotReadyError: There is no calibration yet.
         """
-        from venn_admit.flows.monitoring.monitor import update_monitor
+        from venn_admit.flows.reports.monitor import update_monitor
 
         return Monitor(update_monitor(self._runtime.engine, self._stored.address, restart=restart))
 
@@ -599,7 +599,7 @@ class Classifier:
             NotFoundError: An id is not stored.
             NotReadyError: There is no calibration yet, labels or data have arrived since, or none could follow.
         """
-        from venn_admit.flows.reporting.what_if_training import what_if_training
+        from venn_admit.flows.reports.what_if_training import what_if_training
 
         relabelled = {str(one): label for one, label in (relabel or {}).items()}
         return TrainingWhatIf(
@@ -639,7 +639,7 @@ class Classifier:
             InvalidInputError: No part or several are varied, a value is out of range, or the method has no such part.
             NotReadyError: There is no calibration yet, or points of split mc have no approximation yet.
         """
-        from venn_admit.flows.reporting.what_if_settings import what_if_settings
+        from venn_admit.flows.reports.what_if_settings import what_if_settings
 
         asked: dict[str, list[Any]] = {
             "alpha": [parse_decimal("alpha", str(one)) for one in alpha],

@@ -319,7 +319,7 @@ class Evaluation:
         Raises:
             InvalidInputError: The folder cannot be written.
         """
-        from venn_admit.flows.reporting.folders import write_evaluation
+        from venn_admit.flows.reports.folders import write_evaluation
 
         return write_evaluation(Path(folder), self._classifier, self._data, self._found)
 
@@ -348,7 +348,7 @@ class Report:
         Raises:
             InvalidInputError: The folder cannot be written.
         """
-        from venn_admit.flows.reporting.folders import write_calibration_report
+        from venn_admit.flows.reports.folders import write_calibration_report
 
         return write_calibration_report(Path(folder), self._found, CALLS)
 
@@ -443,14 +443,14 @@ class SettingsWhatIf:
         Raises:
             InvalidInputError: The folder cannot be written.
         """
-        from venn_admit.flows.reporting.folders import write_settings_tried
+        from venn_admit.flows.reports.folders import write_settings_tried
 
         return write_settings_tried(Path(folder), self._found)
 
 
 def calibration_of(done: "Calibrated") -> Calibration:
     """Return a calibration in terms of this package."""
-    from venn_admit.flows.methods.venn_abers.make import MadeByAbers
+    from venn_admit.methods.venn_abers.make import MadeByAbers
 
     settings = done.method_settings
     by_abers = done.made if isinstance(done.made, MadeByAbers) else None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from venn_admit.core.memory import block_rows
+from venn_admit.core.budget import block_rows
 from venn_admit.core.types import UNKNOWN_LABEL, IntArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.label_values import ClassNumbers

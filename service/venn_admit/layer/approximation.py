@@ -25,7 +25,7 @@ from venn_admit.core.types import (
     Support,
 )
 from venn_admit.errors import NotReadyError
-from venn_admit.files.output.places import writing
+from venn_admit.files.output.atomic import writing
 from venn_admit.layer.apply import extract
 from venn_admit.layer.model import MemoryModel
 from venn_admit.layer.states.index import Kind

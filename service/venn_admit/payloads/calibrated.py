@@ -4,8 +4,8 @@ from typing import Any
 
 from venn_admit.flows.calibration.calibrate import Calibrated
 from venn_admit.flows.calibration.recalibrate import Step
-from venn_admit.flows.methods.venn_abers.make import MadeByAbers
-from venn_admit.flows.methods.venn_admit.make import MadeByAdmit
+from venn_admit.methods.venn_abers.make import MadeByAbers
+from venn_admit.methods.venn_admit.make import MadeByAdmit
 from venn_admit.payloads.catalogue import asked_payload
 from venn_admit.report.calibration.cells.certified import certificate_payload
 from venn_admit.store.exemplars.approximations import FitFigures

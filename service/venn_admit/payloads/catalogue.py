@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from venn_admit.core.calibrators.venn_abers.settings import AUTO
 from venn_admit.core.types import CalibratorSettings, Split
-from venn_admit.flows.exemplars.catalogue import Listed, ListedCalibrations, Shown
-from venn_admit.flows.exemplars.settings import ClassifierSettings
+from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
+from venn_admit.flows.data.settings import ClassifierSettings
 from venn_admit.payloads.rows import plain
 from venn_admit.store.calibrations.calibrators import Calibrator
 from venn_admit.store.calibrations.setting_forms import MethodSettings, method_of

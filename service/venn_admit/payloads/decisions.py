@@ -9,7 +9,7 @@ from sqlalchemy import RowMapping
 from venn_admit.flows.decisions.decide_row import DecidedVector
 from venn_admit.flows.decisions.listing import ShownDecision
 from venn_admit.flows.decisions.replay import Replayed
-from venn_admit.flows.methods.method import AppliedPolicy
+from venn_admit.methods.method import AppliedPolicy
 from venn_admit.payloads.rows import plain
 from venn_admit.store.exemplars.exemplars import DescribedExemplar
 
@@ -81,7 +81,7 @@ def neighbour_list(near: Sequence[Near], class_names: Sequence[str]) -> list[dic
 def named_classes(fields: Mapping[str, Any] | RowMapping, class_names: Sequence[str]) -> dict[str, str | None]:
     """The classes predicted and decided on by name, as `score` writes them.
 
-    fields: of `venn_admit.flows.methods.fields`.
+    fields: of `venn_admit.methods.fields`.
     """
     decision = fields["decision"]
     return {

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from venn_admit.flows.exemplars.ingest import Ingested
-from venn_admit.flows.exemplars.label import LabelResult
+from venn_admit.flows.data.ingest import Ingested
+from venn_admit.flows.data.label import LabelResult
 
 
 def ingested_payload(done: Ingested) -> dict[str, Any]:

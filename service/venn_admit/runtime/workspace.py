@@ -62,7 +62,7 @@ class Runtime:
 
     def remove_left_behind(self) -> None:
         """Remove bodies of requests that processes of this machine kept in the home when they were killed."""
-        from venn_admit.files.left_behind import UPLOADS, remove_left_behind
+        from venn_admit.files.leftovers import UPLOADS, remove_left_behind
 
         remove_left_behind(self.settings.home / UPLOADS)
 

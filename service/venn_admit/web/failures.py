@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from venn_admit.api.models.common import ProblemAnswer
-from venn_admit.api.problems import answer_to_fault
+from venn_admit.http.problems import answer_to_fault
 from venn_admit.web.rendering import page
 
 log = structlog.get_logger()

@@ -7,9 +7,9 @@ from urllib.parse import parse_qsl
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
-from venn_admit.api.bodies import apart
-from venn_admit.api.problems import Problem, Refused
 from venn_admit.errors import InvalidInputError
+from venn_admit.http.bodies import apart
+from venn_admit.http.problems import Problem, Refused
 
 Filled = TypeVar("Filled", bound=BaseModel)
 

@@ -7,7 +7,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
-from venn_admit.flows.access.sessions import form_token
+from venn_admit.flows.keys.sessions import form_token
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.assets import environment

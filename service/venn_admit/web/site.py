@@ -6,9 +6,9 @@ from fastapi import FastAPI
 
 from venn_admit.api.application import create_application, methods_at
 from venn_admit.runtime.workspace import Runtime
+from venn_admit.web.comparison_cache import KeptComparisons
 from venn_admit.web.failures import register_failures
-from venn_admit.web.kept_comparisons import KeptComparisons
-from venn_admit.web.kept_reports import KeptReports
+from venn_admit.web.report_cache import KeptReports
 from venn_admit.web.routes import (
     assets,
     cells,

@@ -2,8 +2,8 @@
 
 import json
 
-from venn_admit.api.paths import classifier_path
 from venn_admit.api.steps import Requests
+from venn_admit.http.paths import classifier_path
 from venn_admit.store.calibrations.setting_forms import MethodSettings
 
 

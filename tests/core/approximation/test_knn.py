@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venn_admit.core import memory
+from venn_admit.core import budget as memory
 from venn_admit.core.approximation.knn import (
     approximate,
     knn_logits,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venn_admit.core import memory
+from venn_admit.core import budget as memory
 from venn_admit.core.approximation import localizer
 from venn_admit.core.approximation.distance_tiles import SUPPORT_TILE, SupportTiles, pairwise_distances
 from venn_admit.core.approximation.localizer import FLOAT64_SUPPORT, category_weight, localizer_logits

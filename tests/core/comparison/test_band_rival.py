@@ -1,6 +1,6 @@
 """Venn-ADMIT as a rival: by which settings it was calibrated, or why it is left out.
 
-That it decides as a calibration of its own does is in tests/flows/reporting/test_evaluate_venn_abers.py.
+That it decides as a calibration of its own does is in tests/flows/reports/test_evaluate_venn_abers.py.
 """
 
 from dataclasses import replace

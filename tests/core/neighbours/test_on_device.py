@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch.overrides import TorchFunctionMode
 
 from tests.core.neighbours.lists import assert_same, vectors
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.neighbours.device_lists import DeviceLists, DeviceWarning
 from venn_admit.core.neighbours.index import NeighbourIndex
 from venn_admit.core.neighbours.on_device import neighbours_on, search_on

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.neighbours.lists import assert_same, vectors
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.neighbours import bounds as neighbour_bounds
 from venn_admit.core.neighbours import index as neighbour_index
 from venn_admit.core.neighbours.bounds import DistanceBounds, faster_precision, multiplies_bfloat16

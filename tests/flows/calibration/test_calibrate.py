@@ -17,7 +17,7 @@ from venn_admit.core.calibrators.snapshot_rows import join_rows, rows_of_split
 from venn_admit.core.types import BoolArray, CalibrationPoints, IntArray, KnnParameters, Split
 from venn_admit.errors import InvalidInputError, NotFoundError, NotReadyError
 from venn_admit.flows.calibration.calibrate import calibrate, request_approximations
-from venn_admit.flows.exemplars.export import Export
+from venn_admit.flows.data.export import Export
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibration_points import ChangedRows
 from venn_admit.store.calibrations.calibrations import Calibration

@@ -11,7 +11,7 @@ from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.core.types import KnnParameters
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.files.label_sources import LabelFile
-from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.data.label import label
 
 NAME, CLASSES, DIMENSION, K = "shapes", 3, 2, 4
 BOTH = ("predicted", "true")

@@ -15,8 +15,8 @@ from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbers
 from venn_admit.core.types import CalibratorSettings
 from venn_admit.errors import InvalidInputError, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.compare import ComparedSettings, compare, request_mc
-from venn_admit.flows.reporting.report import report
-from venn_admit.flows.reporting.what_if_settings import what_if_settings
+from venn_admit.flows.reports.report import report
+from venn_admit.flows.reports.what_if_settings import what_if_settings
 from venn_admit.report.calibration.advice import advice
 from venn_admit.store.database.engine import transaction
 

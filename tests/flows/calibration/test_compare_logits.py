@@ -10,7 +10,7 @@ from tests.running import Bench
 from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
 from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.flows.calibration.compare import compare, request_mc
-from venn_admit.flows.reporting.what_if_settings import what_if_settings
+from venn_admit.flows.reports.what_if_settings import what_if_settings
 
 
 def test_its_one_setting_admits_what_it_does_with_vectors(both: Bench) -> None:

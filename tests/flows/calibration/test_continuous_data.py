@@ -21,13 +21,13 @@ from venn_admit.flows.calibration import recalibrate
 from venn_admit.flows.calibration.calibrate import add_approximation_job
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, retry_and_list
 from venn_admit.flows.computing import chunk_runner
+from venn_admit.flows.data.catalogue import show
+from venn_admit.flows.data.ingest import Ingested
+from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import PointScorer
-from venn_admit.flows.exemplars.catalogue import show
-from venn_admit.flows.exemplars.ingest import Ingested
-from venn_admit.flows.exemplars.label import label
 from venn_admit.flows.jobs.control import cancel
-from venn_admit.flows.reporting.other_training import other_training
+from venn_admit.flows.reports.other_training import other_training
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers

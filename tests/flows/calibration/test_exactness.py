@@ -21,8 +21,8 @@ from tests.running import Arrays, Bench
 from venn_admit.core.types import KnnParameters
 from venn_admit.errors import NotReadyError
 from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
-from venn_admit.flows.exemplars.label import label
 
 DIMENSION, CLASSES, K = 3, 2, 4
 PARAMETERS = KnnParameters(beta=np.array([0.1, -0.2]), gamma=np.array([0.3, 0.4]), eta=1.5)

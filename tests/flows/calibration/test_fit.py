@@ -12,8 +12,8 @@ from venn_admit.core.types import KnnParameters, TrainingEpoch
 from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.fit import Fitted, fit, request_neighbours
-from venn_admit.flows.exemplars.catalogue import show
-from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.data.catalogue import show
+from venn_admit.flows.data.label import label
 from venn_admit.store.database.engine import connect, create_engine
 from venn_admit.store.exemplars import approximations
 

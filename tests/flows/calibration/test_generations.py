@@ -8,20 +8,20 @@ import pytest
 
 from tests.running import Arrays, Bench, Golden
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError, NotReadyError
-from venn_admit.flows.access import audit, keys
 from venn_admit.flows.calibration.generations import (
     create_generation,
     list_generations,
     state_extractor,
     switch,
 )
+from venn_admit.flows.data.catalogue import find, list_classifiers, show_calibration
+from venn_admit.flows.data.create import create
+from venn_admit.flows.data.rename import rename
 from venn_admit.flows.decisions.listing import list_decisions, show_decision
 from venn_admit.flows.decisions.replay import replay, replay_newest
 from venn_admit.flows.decisions.score_one import PointScorer
-from venn_admit.flows.exemplars.catalogue import find, list_classifiers, show_calibration
-from venn_admit.flows.exemplars.create import create
-from venn_admit.flows.exemplars.rename import rename
 from venn_admit.flows.jobs.listing import list_jobs, show_job
+from venn_admit.flows.keys import audit, keys
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers
 

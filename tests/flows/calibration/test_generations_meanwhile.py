@@ -12,9 +12,9 @@ from tests.flows.calibration.test_generations import EDGE, fill
 from tests.running import Arrays, Bench
 from venn_admit.files.sources import FileSource
 from venn_admit.flows.calibration.generations import create_generation, switch
-from venn_admit.flows.exemplars.catalogue import list_classifiers
-from venn_admit.flows.exemplars.ingest import ingest
-from venn_admit.flows.exemplars.rename import rename
+from venn_admit.flows.data.catalogue import list_classifiers
+from venn_admit.flows.data.ingest import ingest
+from venn_admit.flows.data.rename import rename
 
 PATIENCE_SECONDS = 300
 WAITING = """

@@ -17,7 +17,7 @@ from venn_admit.flows.calibration.calibrate import calibrate, request_approximat
 from venn_admit.flows.calibration.compare import compare, request_mc
 from venn_admit.flows.calibration.fit import fit, request_fit, request_neighbours, show_fit
 from venn_admit.flows.computing import job_kinds
-from venn_admit.flows.exemplars.catalogue import count_waiting
+from venn_admit.flows.data.catalogue import count_waiting
 from venn_admit.flows.jobs.chunks import ChunkResult, ChunkRunner, ChunkWork, ComputeChunk
 from venn_admit.flows.jobs.control import cancel
 from venn_admit.store.database.engine import transaction

@@ -21,8 +21,8 @@ from tests.flows.recalibration import (
 from tests.running import Bench
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome
-from venn_admit.flows.exemplars.export import Export
-from venn_admit.flows.exemplars.label import label
+from venn_admit.flows.data.export import Export
+from venn_admit.flows.data.label import label
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.exemplars import classifiers

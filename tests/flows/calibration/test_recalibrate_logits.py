@@ -10,8 +10,8 @@ from tests.from_scratch import current_points
 from tests.running import Bench
 from venn_admit.files.label_sources import LabelFile
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome, recalibrate_due
+from venn_admit.flows.data.label import LabelResult, label
 from venn_admit.flows.decisions.replay import replay
-from venn_admit.flows.exemplars.label import LabelResult, label
 
 STEPS = """
 SELECT cell, step.score, lower, upper_at, upper_above

@@ -53,7 +53,7 @@ def during_snapshots(event: Callable[[], object], monkeypatch: pytest.MonkeyPatc
         return band_radius(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr("venn_admit.flows.methods.venn_admit.make.band_radius", interrupted)
+        patch.setattr("venn_admit.methods.venn_admit.make.band_radius", interrupted)
         yield
     assert not events
 

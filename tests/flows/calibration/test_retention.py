@@ -5,8 +5,8 @@ from tests.running import Bench
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.flows.calibration.calibrate import calibrate
 from venn_admit.flows.calibration.recalibrate import RecalibrationOutcome
+from venn_admit.flows.data.export import Export
 from venn_admit.flows.decisions.replay import replay
-from venn_admit.flows.exemplars.export import Export
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers

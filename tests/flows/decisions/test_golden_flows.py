@@ -12,7 +12,7 @@ from tests.running import Bench, Golden, Scores, column
 from venn_admit.core.approximation.knn import nonconformity
 from venn_admit.core.types import BoolArray, FloatArray
 from venn_admit.flows.calibration.calibrate import Calibrated
-from venn_admit.flows.exemplars.export import Export, export
+from venn_admit.flows.data.export import Export, export
 from venn_admit.store.database.engine import create_engine
 
 CLASSIFIER = "golden"

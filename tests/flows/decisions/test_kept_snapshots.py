@@ -11,11 +11,11 @@ from sqlalchemy import event
 from tests.running import Bench
 from venn_admit.core.types import Float32Array
 from venn_admit.errors import NotFoundError, NotReadyError
+from venn_admit.flows.data.rename import rename
 from venn_admit.flows.decisions.score_one import PointDecision, PointScorer
-from venn_admit.flows.exemplars.rename import rename
-from venn_admit.flows.methods import recent
-from venn_admit.flows.methods.recent import Recent
-from venn_admit.flows.methods.venn_abers.decide_one import AbersPointDecider
+from venn_admit.methods import recent
+from venn_admit.methods.recent import Recent
+from venn_admit.methods.venn_abers.decide_one import AbersPointDecider
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import transaction
 

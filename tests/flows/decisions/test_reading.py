@@ -10,11 +10,11 @@ from sqlalchemy import Engine
 from tests.flows.recalibration import QUIET, Due, age, give
 from tests.running import Bench
 from venn_admit.core.types import Split
+from venn_admit.flows.data.catalogue import list_calibrations, list_classifiers, show
+from venn_admit.flows.data.export import Export, export
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import PointScorer
-from venn_admit.flows.exemplars.catalogue import list_calibrations, list_classifiers, show
-from venn_admit.flows.exemplars.export import Export, export
-from venn_admit.flows.reporting.report import report
+from venn_admit.flows.reports.report import report
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import consistent_view, create_engine
 from venn_admit.store.exemplars import classifiers

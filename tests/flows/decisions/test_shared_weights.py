@@ -16,9 +16,9 @@ from venn_admit.core.approximation.distance_tiles import SupportTiles
 from venn_admit.core.approximation.localizer import LocalizerSupport, category_weight
 from venn_admit.core.types import Float32Array, FloatArray, IntArray
 from venn_admit.flows.decisions.score_one import PointScorer
-from venn_admit.flows.methods import shared_weights
-from venn_admit.flows.methods.shared_passes import SharedPasses
-from venn_admit.flows.methods.shared_weights import SharedWeights
+from venn_admit.methods import shared_weights
+from venn_admit.methods.shared_passes import SharedPasses
+from venn_admit.methods.shared_weights import SharedWeights
 
 PATIENCE_SECONDS = 300
 

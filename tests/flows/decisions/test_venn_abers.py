@@ -16,7 +16,7 @@ from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
 from venn_admit.errors import InvalidInputError, NotReadyError
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import PointScorer
-from venn_admit.flows.reporting.report import report
+from venn_admit.flows.reports.report import report
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import consistent_view, transaction
 from venn_admit.store.database.statements import statement

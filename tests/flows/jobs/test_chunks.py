@@ -22,7 +22,7 @@ from venn_admit import broker
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.flows.calibration.calibrate import request_approximations
 from venn_admit.flows.computing import chunk_runner, job_kinds
-from venn_admit.flows.exemplars.export import Export
+from venn_admit.flows.data.export import Export
 from venn_admit.flows.jobs import chunks, control
 from venn_admit.flows.jobs.chunks import ChunkRunner
 from venn_admit.flows.jobs.in_process import compute_job

@@ -10,7 +10,7 @@ from venn_admit import broker
 from venn_admit.errors import Code, NotReadyError
 from venn_admit.flows.calibration.fit import fit, request_fit, show_fit
 from venn_admit.flows.computing import job_kinds
-from venn_admit.flows.exemplars.ingest import Ingested
+from venn_admit.flows.data.ingest import Ingested
 from venn_admit.flows.jobs.chunks import ChunkResult, ChunkRunner
 from venn_admit.flows.jobs.control import cancel, relay, reopen
 from venn_admit.flows.jobs.listing import progress

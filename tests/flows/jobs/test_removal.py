@@ -9,14 +9,14 @@ import pytest
 from tests.running import Bench, Golden
 from venn_admit.errors import Code, JobError, NotFoundError
 from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score import count_scores, read_scores, require_finished_scores, write_scores
-from venn_admit.flows.exemplars.label import label
 from venn_admit.flows.jobs.control import cancel, reopen
 from venn_admit.flows.jobs.listing import list_jobs, show_job
 from venn_admit.flows.jobs.removal import Removed, delete_job, empty_job, old_jobs, prune
-from venn_admit.flows.monitoring.monitor import update_monitor
-from venn_admit.flows.reporting.report import report
+from venn_admit.flows.reports.monitor import update_monitor
+from venn_admit.flows.reports.report import report
 from venn_admit.store.access.audit import Origin
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import transaction

@@ -9,11 +9,11 @@ import pytest
 from tests.flows.removal.conftest import Make
 from tests.running import Bench, Golden, run_chunk
 from venn_admit.errors import Code, ConflictError, NotFoundError
-from venn_admit.flows.access.keys import Refusal, authenticate, create
 from venn_admit.flows.calibration.generations import create_generation, list_generations
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.decisions.score_one import PointScorer
-from venn_admit.flows.exemplars.catalogue import find
 from venn_admit.flows.jobs.control import cancel
+from venn_admit.flows.keys.keys import Refusal, authenticate, create
 from venn_admit.flows.removal import batches
 from venn_admit.flows.removal import delete as deleting
 from venn_admit.flows.removal.delete import Deleted, delete

@@ -11,14 +11,14 @@ from tests.flows.removal.conftest import Make
 from tests.running import Bench, Golden
 from tests.workers.processes import wait_until
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotFoundError, OutdatedError
+from venn_admit.flows.data.export import Export, export
 from venn_admit.flows.decisions.audit_hnsw import audit
 from venn_admit.flows.decisions.score_one import PointScorer
-from venn_admit.flows.exemplars.export import Export, export
 from venn_admit.flows.removal import batches
 from venn_admit.flows.removal import forget as forgetting
 from venn_admit.flows.removal.forget import Forgotten, forget
-from venn_admit.flows.reporting.methods_table import methods_table
-from venn_admit.flows.reporting.report import report, report_standing
+from venn_admit.flows.reports.methods_table import methods_table
+from venn_admit.flows.reports.report import report, report_standing
 from venn_admit.report.calibration.wording import settings_text
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers

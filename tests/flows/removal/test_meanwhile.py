@@ -12,17 +12,17 @@ from tests.running import Bench, ChunkLimits, Golden, chunk_ordinals, run_chunk
 from tests.workers.processes import wait_until
 from venn_admit.errors import Code, ConflictError, NotFoundError, OutdatedError
 from venn_admit.files.sources import FileSource
-from venn_admit.flows.access.keys import asked_by
 from venn_admit.flows.calibration.generations import create_generation
+from venn_admit.flows.data.ingest import store_scored
 from venn_admit.flows.decisions import replay as replaying
-from venn_admit.flows.exemplars.ingest import store_scored
 from venn_admit.flows.jobs import control
-from venn_admit.flows.methods.registry import load_snapshot
+from venn_admit.flows.keys.keys import asked_by
 from venn_admit.flows.removal import batches
 from venn_admit.flows.removal import forget as forgetting
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import Forgotten, forget
 from venn_admit.flows.removal.one_generation import remove_from
+from venn_admit.methods.registry import load_snapshot
 from venn_admit.store.database.engine import connect, transaction
 from venn_admit.store.decisions import monitors
 from venn_admit.store.exemplars import classifiers, deletion, exemplars

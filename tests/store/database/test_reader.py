@@ -12,9 +12,9 @@ from tests.roles import RELATIONS, as_role
 from tests.running import Bench, Golden
 from venn_admit.errors import DatabaseError, NotFoundError
 from venn_admit.files.label_sources import LabelFile
-from venn_admit.flows.access.keys import create
-from venn_admit.flows.exemplars.label import label
-from venn_admit.flows.monitoring.monitor import update_monitor
+from venn_admit.flows.data.label import label
+from venn_admit.flows.keys.keys import create
+from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.database.engine import connect, create_engine, transaction
 from venn_admit.store.database.roles import Group, grant

@@ -11,11 +11,11 @@ from tests.roles import RELATIONS, as_role
 from tests.running import Bench, Golden
 from venn_admit.errors import DatabaseError
 from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.data.label import label
 from venn_admit.flows.decisions.replay import replay
-from venn_admit.flows.exemplars.label import label
-from venn_admit.flows.monitoring.monitor import update_monitor
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
+from venn_admit.flows.reports.monitor import update_monitor
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.database.roles import Group, grant
 

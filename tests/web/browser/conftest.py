@@ -18,7 +18,7 @@ from tests.cli.conftest import calibrated, copied, files, ingested
 from tests.cli.program import Program
 from tests.files.samples import Columns
 from tests.web.conftest import scored
-from venn_admit.flows.access.keys import create
+from venn_admit.flows.keys.keys import create
 from venn_admit.runtime.settings import Settings
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope

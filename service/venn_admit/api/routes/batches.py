@@ -9,8 +9,6 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.models.operation import ShownJobAnswer, SubmittedJob
-from venn_admit.api.paths import job_path
-from venn_admit.api.problems import Problem, Refused
 from venn_admit.api.routes.jobs import JobNumber
 from venn_admit.api.routes.parts import (
     CalibrationNumber,
@@ -23,15 +21,17 @@ from venn_admit.api.routes.parts import (
     runtime_of,
 )
 from venn_admit.api.routes.sending import send_submitted
-from venn_admit.api.security.guard import needs
-from venn_admit.api.security.keeping import keeping
-from venn_admit.api.submitted import refusing_too_many_jobs, requester_of
-from venn_admit.api.uploads import ARROW_STREAM, EXEMPLAR_FILES, PARQUET, body_of, received, temporary_file
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.decisions.score import ScoreRequest, request_score, require_finished_scores, write_scores
-from venn_admit.flows.exemplars.catalogue import find
 from venn_admit.flows.jobs.control import cancel
 from venn_admit.flows.jobs.listing import show_job
 from venn_admit.flows.jobs.submit import require_room
+from venn_admit.http.guards.guard import needs
+from venn_admit.http.guards.keeping import keeping
+from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
+from venn_admit.http.paths import job_path
+from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.uploads import ARROW_STREAM, EXEMPLAR_FILES, PARQUET, body_of, received, temporary_file
 from venn_admit.payloads.jobs import job_payload
 from venn_admit.store.access.keys import Scope
 

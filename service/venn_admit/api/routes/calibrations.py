@@ -13,8 +13,6 @@ from venn_admit.api.models.classifiers import (
     ShownCalibration,
 )
 from venn_admit.api.models.common import LARGEST_KEY
-from venn_admit.api.paging import key_before, page
-from venn_admit.api.paths import classifier_path
 from venn_admit.api.routes.parts import (
     FIRST_PAGE,
     CalibrationNumber,
@@ -26,8 +24,6 @@ from venn_admit.api.routes.parts import (
     router,
     runtime_of,
 )
-from venn_admit.api.security.guard import needs
-from venn_admit.api.security.keeping import keeping
 from venn_admit.api.steps import refusal
 from venn_admit.api.waiting import WaitingForWorkers
 from venn_admit.core.calibrators.settings import parse_decimal
@@ -35,8 +31,12 @@ from venn_admit.errors import NotReadyError
 from venn_admit.flows.awaited import NearlyNothingUsable, calibrate
 from venn_admit.flows.calibration.asked import settings_asked_for
 from venn_admit.flows.calibration.calibrate import Calibrated
-from venn_admit.flows.exemplars.catalogue import list_calibrations, show_calibration
-from venn_admit.flows.exemplars.export_policy import show_policy
+from venn_admit.flows.data.catalogue import list_calibrations, show_calibration
+from venn_admit.flows.data.export_policy import show_policy
+from venn_admit.http.guards.guard import needs
+from venn_admit.http.guards.keeping import keeping
+from venn_admit.http.paging import key_before, page
+from venn_admit.http.paths import classifier_path
 from venn_admit.payloads.calibrated import calibrated_payload
 from venn_admit.payloads.catalogue import calibration_payload, calibrations_payload
 from venn_admit.store.access.keys import Scope

@@ -5,8 +5,6 @@ from typing import Any
 from fastapi import Request, Response
 
 from venn_admit.api.models.classifiers import ClassifierAnswer, Classifiers, CreatedClassifier, NewClassifier
-from venn_admit.api.paging import name_after, page
-from venn_admit.api.paths import classifier_path
 from venn_admit.api.routes.parts import (
     FIRST_PAGE,
     ClassifierName,
@@ -17,11 +15,13 @@ from venn_admit.api.routes.parts import (
     router,
     runtime_of,
 )
-from venn_admit.api.security.guard import needs
-from venn_admit.api.security.keeping import keeping
-from venn_admit.flows.access.keys import Caller
-from venn_admit.flows.exemplars.catalogue import list_classifiers, show
-from venn_admit.flows.exemplars.create import create
+from venn_admit.flows.data.catalogue import list_classifiers, show
+from venn_admit.flows.data.create import create
+from venn_admit.flows.keys.keys import Caller
+from venn_admit.http.guards.guard import needs
+from venn_admit.http.guards.keeping import keeping
+from venn_admit.http.paging import name_after, page
+from venn_admit.http.paths import classifier_path
 from venn_admit.payloads.catalogue import classifiers_payload, created_payload, show_payload
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.exemplars.classifiers import Classifier

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from venn_admit.api.incoming import given_points
 from venn_admit.api.models.common import LARGEST_KEY
 from venn_admit.api.models.decisions import (
     DecidedPointsAnswer,
@@ -14,7 +13,6 @@ from venn_admit.api.models.decisions import (
     ReplayedAnswer,
     ShownDecisionAnswer,
 )
-from venn_admit.api.paging import key_before, page
 from venn_admit.api.routes.parts import (
     FIRST_PAGE,
     CalibrationNumber,
@@ -26,12 +24,14 @@ from venn_admit.api.routes.parts import (
     router,
     runtime_of,
 )
-from venn_admit.api.security.guard import needs
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.flows.decisions.decide_row import decide_points
 from venn_admit.flows.decisions.listing import find_decision, list_decisions, show_decision
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import Stated
+from venn_admit.http.guards.guard import needs
+from venn_admit.api.incoming import given_points
+from venn_admit.http.paging import key_before, page
 from venn_admit.payloads.decisions import decided_payload, listed_payload, replay_payload, shown_payload
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.decisions.decisions import Wanted

@@ -13,7 +13,6 @@ from venn_admit.api.models.fits import (
     Recalibrations,
     SubmittedFit,
 )
-from venn_admit.api.paths import job_path
 from venn_admit.api.routes.jobs import JobNumber
 from venn_admit.api.routes.parts import (
     CalibrationNumber,
@@ -24,17 +23,18 @@ from venn_admit.api.routes.parts import (
     runtime_of,
 )
 from venn_admit.api.routes.sending import send_submitted
-from venn_admit.api.security.guard import needs
-from venn_admit.api.security.keeping import keeping
-from venn_admit.api.submitted import refusing_too_many_jobs, requester_of
 from venn_admit.api.waiting import WaitingForWorkers, require_worker
 from venn_admit.errors import NotReadyError
 from venn_admit.files.parameters import given_parameters
 from venn_admit.flows.awaited import recalibrate
 from venn_admit.flows.calibration.fit import Adopted, FitRequest, adopt_parameters, request_fit, show_fit
-from venn_admit.flows.exemplars.catalogue import find
-from venn_admit.flows.exemplars.export import show_parameters
+from venn_admit.flows.data.catalogue import find
+from venn_admit.flows.data.export import show_parameters
 from venn_admit.flows.jobs.listing import show_job
+from venn_admit.http.guards.guard import needs
+from venn_admit.http.guards.keeping import keeping
+from venn_admit.http.guards.running_jobs import refusing_too_many_jobs, requester_of
+from venn_admit.http.paths import job_path
 from venn_admit.payloads.calibrated import fitted_payload, recalibrated_payload
 from venn_admit.store.access.keys import Scope
 

@@ -14,8 +14,6 @@ from venn_admit.api.models.classifiers import (
 )
 from venn_admit.api.routes.classifiers import headers_of
 from venn_admit.api.routes.parts import ClassifierName, finite, problems, router, runtime_of
-from venn_admit.api.security.guard import needs
-from venn_admit.api.security.keeping import keeping
 from venn_admit.flows.calibration.generations import (
     Switch,
     create_generation,
@@ -23,7 +21,9 @@ from venn_admit.flows.calibration.generations import (
     state_extractor,
     switch,
 )
-from venn_admit.flows.exemplars.catalogue import find
+from venn_admit.flows.data.catalogue import find
+from venn_admit.http.guards.guard import needs
+from venn_admit.http.guards.keeping import keeping
 from venn_admit.payloads.catalogue import created_payload, generations_payload, switch_payload
 from venn_admit.store.access.keys import Scope
 

@@ -10,7 +10,6 @@ from starlette.concurrency import run_in_threadpool
 from venn_admit.api.events import MEDIA_TYPE
 from venn_admit.api.models.common import LARGEST_KEY
 from venn_admit.api.models.operation import Jobs, ShownJobAnswer
-from venn_admit.api.paging import key_before, page
 from venn_admit.api.routes.parts import (
     FIRST_PAGE,
     ClassifierName,
@@ -21,9 +20,10 @@ from venn_admit.api.routes.parts import (
     router,
     runtime_of,
 )
-from venn_admit.api.security.guard import is_still_accepted, needs
 from venn_admit.flows.jobs.listing import list_jobs, show_job
 from venn_admit.flows.jobs.removal import delete_job as remove_job
+from venn_admit.http.guards.guard import is_still_accepted, needs
+from venn_admit.http.paging import key_before, page
 from venn_admit.payloads.jobs import job_payload
 from venn_admit.payloads.rows import plain
 from venn_admit.store.access.keys import Scope

@@ -13,10 +13,10 @@ from venn_admit.api.routes.parts import (
     router,
     runtime_of,
 )
-from venn_admit.api.security.guard import needs
 from venn_admit.api.steps import REQUESTS
-from venn_admit.flows.monitoring.monitor import update_monitor
-from venn_admit.flows.reporting.report import report
+from venn_admit.flows.reports.monitor import update_monitor
+from venn_admit.flows.reports.report import report
+from venn_admit.http.guards.guard import needs
 from venn_admit.report.calibration.payload import calibration_payload
 from venn_admit.report.monitoring.payload import monitor_payload
 from venn_admit.store.access.keys import Scope

@@ -8,14 +8,14 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from venn_admit import broker
-from venn_admit.api.metrics import MEDIA_TYPE, Metrics
 from venn_admit.api.models.operation import Live, Ready
 from venn_admit.api.routes.parts import problems, runtime_of
-from venn_admit.api.security.guard import GuardedRoute, needs
-from venn_admit.api.threads import FOR_READINESS
 from venn_admit.errors import VennAdmitError
 from venn_admit.flows.jobs.listing import live_workers
-from venn_admit.flows.monitoring.standing import standing
+from venn_admit.flows.reports.gauges import standing
+from venn_admit.http.guards.guard import GuardedRoute, needs
+from venn_admit.http.metrics import MEDIA_TYPE, Metrics
+from venn_admit.http.threads import FOR_READINESS
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
 

@@ -5,11 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 
 from venn_admit.api.models.common import LARGEST_KEY, ProblemAnswer
-from venn_admit.api.paging import DEFAULT_PAGE, LARGEST_PAGE
-from venn_admit.api.problems import MEDIA_TYPE
-from venn_admit.api.security.guard import GuardedRoute
 from venn_admit.core.names import NAME_LENGTH_LIMIT, PRINTABLE
 from venn_admit.files.output.exports import finite_json
+from venn_admit.http.guards.guard import GuardedRoute
+from venn_admit.http.paging import DEFAULT_PAGE, LARGEST_PAGE
+from venn_admit.http.problems import MEDIA_TYPE
 from venn_admit.runtime.workspace import Runtime
 
 ClassifierName = Annotated[

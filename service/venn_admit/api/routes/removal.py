@@ -9,10 +9,10 @@ from fastapi import Query, Request
 
 from venn_admit.api.models.removal import DeletedClassifier, ExemplarsToForget, ForgottenExemplars
 from venn_admit.api.routes.parts import ClassifierName, problems, router, runtime_of
-from venn_admit.api.security.guard import needs
-from venn_admit.api.security.keeping import keeping
 from venn_admit.flows.removal.delete import delete
 from venn_admit.flows.removal.forget import forget
+from venn_admit.http.guards.guard import needs
+from venn_admit.http.guards.keeping import keeping
 from venn_admit.payloads.removal import deleted_payload, forgotten_payload
 from venn_admit.store.access.keys import Scope
 

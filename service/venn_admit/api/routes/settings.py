@@ -9,14 +9,14 @@ from fastapi import Header, Path, Request, Response
 
 from venn_admit.api.models.common import LARGEST_INTEGER
 from venn_admit.api.models.settings import NewName, SettingsAnswer
-from venn_admit.api.paths import classifier_path
-from venn_admit.api.problems import Problem, Refused
 from venn_admit.api.routes.parts import ClassifierName, finite, problems, router, runtime_of
-from venn_admit.api.security.guard import needs
-from venn_admit.api.security.keeping import keeping
 from venn_admit.flows.calibration.retire import retire
-from venn_admit.flows.exemplars.rename import rename
-from venn_admit.flows.exemplars.settings import Check, ClassifierSettings, show_settings
+from venn_admit.flows.data.rename import rename
+from venn_admit.flows.data.settings import Check, ClassifierSettings, show_settings
+from venn_admit.http.guards.guard import needs
+from venn_admit.http.guards.keeping import keeping
+from venn_admit.http.paths import classifier_path
+from venn_admit.http.problems import Problem, Refused
 from venn_admit.payloads.catalogue import settings_payload
 from venn_admit.store.access.keys import Scope
 

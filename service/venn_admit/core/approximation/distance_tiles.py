@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from venn_admit.core.approximation.localizer_checks import check_vectors
 from venn_admit.core.approximation.products import first_rows_are_alike
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET, block_rows, tile_rows
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows, tile_rows
 from venn_admit.core.types import BoolArray, Float32Array, FloatArray
 
 QUERY_TILE = 64

@@ -6,7 +6,7 @@ docs/PROCEDURE.md, sections 1 and 2. The results of a point have the same bits w
 
 import numpy as np
 
-from venn_admit.core.memory import tile_rows
+from venn_admit.core.budget import tile_rows
 from venn_admit.core.types import (
     Approximation,
     CalibrationPoints,

@@ -31,7 +31,7 @@ from venn_admit.core.approximation.distance_tiles import (
 )
 from venn_admit.core.approximation.localizer_checks import check_eta, check_vectors, check_windows
 from venn_admit.core.approximation.products import rows_are_alike
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import Float32Array, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError
 

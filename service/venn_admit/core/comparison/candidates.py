@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.usable_bands import coarse_bins, kappas_to_choose_from
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
@@ -15,7 +16,6 @@ from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, make_venn
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.core.comparison.held_out import HeldOutPoints
 from venn_admit.core.comparison.varied import Candidate, cross_fitted_settings
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import IntArray
 from venn_admit.errors import NotReadyError
 

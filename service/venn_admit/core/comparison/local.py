@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 
 from venn_admit.core.approximation.distance_tiles import QUERY_TILE, pairwise_distances
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.core.checks import check_lengths
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.core.types import Float32Array, FloatArray, IntArray
 from venn_admit.errors import InvalidInputError, NotReadyError
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.venn_abers.crossfit import FOLD_COUNT, fold_of
 from venn_admit.core.comparison.adaptive import uniform_draws
 from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
 from venn_admit.core.comparison.methods import ComparisonCalibration, ComparisonPoints, comparison_methods
 from venn_admit.core.comparison.selective import CERTIFIED, Promise, selective_methods
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import BoolArray, IntArray, MethodSets, SelectiveMethod
 
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from venn_admit.core.approximation.knn import calibration_points
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.core.calibrators.venn_abers.crossfit import choose_score, fold_of
 from venn_admit.core.calibrators.venn_abers.crossfit import crossfitted_lower as abers_lower
 from venn_admit.core.calibrators.venn_abers.decide import reaches_threshold
@@ -21,7 +22,6 @@ from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbers
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.core.calibrators.venn_admit.crossfit import crossfitted_lower as admit_lower
 from venn_admit.core.comparison.held_out import HeldOutPoints
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.core.types import BoolArray, CalibratorSettings, FloatArray, IntArray
 
 AnySettings: TypeAlias = CalibratorSettings | VennAbersSettings

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from venn_admit.core.approximation.localizer import LocalizerSupport
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.venn_admit.decide import Decisions, decide
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex, venn_probabilities
 from venn_admit.core.documents import Documents
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.monitoring.drift import DecidedPoints
 from venn_admit.core.monitoring.traffic import Comparison, Sides
 from venn_admit.core.types import (

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from venn_admit.core.memory import tile_rows
+from venn_admit.core.budget import tile_rows
 from venn_admit.core.types import Float32Array, FloatArray, IntArray
 
 _FLOAT32_UNIT = 2.0**-24

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from venn_admit.core.memory import tile_rows
+from venn_admit.core.budget import tile_rows
 from venn_admit.core.neighbours.bounds import DistanceBounds, faster_precision, slices
 from venn_admit.core.neighbours.distances import pair_distances
 from venn_admit.core.types import Float32Array, FloatArray, IntArray

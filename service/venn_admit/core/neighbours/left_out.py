@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.neighbours.search import exact_neighbours
 from venn_admit.core.types import Float32Array, IntArray, Neighbours
 from venn_admit.errors import NotReadyError

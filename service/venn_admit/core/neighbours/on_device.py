@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import torch
 
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.neighbours.candidates import KEPT_BEYOND
 from venn_admit.core.neighbours.device_lists import DeviceLists, DeviceWarning, UnusableDeviceError
 from venn_admit.core.neighbours.index import NeighbourIndex

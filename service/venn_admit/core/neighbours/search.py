@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.neighbours.bounds import RoundedQueries, slices
 from venn_admit.core.neighbours.candidates import KEPT_BEYOND, Candidates, ListSizes, list_candidates
 from venn_admit.core.neighbours.index import NeighbourIndex, check_finite

@@ -9,7 +9,7 @@ import pyarrow as pa
 from venn_admit.core.types import UNKNOWN_LABEL
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.arrow.batches import EXTRACTOR_KEY
-from venn_admit.files.output.places import check_output
+from venn_admit.files.output.atomic import check_output
 from venn_admit.files.output.tables import TableWriter
 from venn_admit.files.records import ExemplarBatch
 

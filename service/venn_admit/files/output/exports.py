@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from venn_admit.files.output.places import replacing, writing
+from venn_admit.files.output.atomic import replacing, writing
 
 SCORES_SCHEMA = pa.schema(
     {

@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from venn_admit.file_lock import file_lock
-from venn_admit.files.output.places import writing
+from venn_admit.files.output.atomic import writing
 
 
 @contextmanager

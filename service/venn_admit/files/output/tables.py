@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.errors import InvalidInputError
+from venn_admit.files.output.atomic import check_output, replacing, writing
 from venn_admit.files.output.exports import finite_json, list_column
-from venn_admit.files.output.places import check_output, replacing, writing
 from venn_admit.files.parquet.footer import read_footer
 
 TABLE_ENDINGS = (".parquet", ".csv")

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.files.arrow.batches import DAMAGE, check_schema, to_batch, with_extractor
 from venn_admit.files.arrow.sizes import affordable_batches
 from venn_admit.files.budget import batch_bytes, too_large

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
 
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import HELD_OUT_SPLITS, CalibratorSettings, IntArray, Split
 from venn_admit.errors import Code, NotReadyError, OutdatedError
 from venn_admit.flows.calibration.approximate import (
@@ -15,10 +15,10 @@ from venn_admit.flows.calibration.approximate import (
     take_in_waiting,
 )
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
-from venn_admit.flows.methods.method import Made
-from venn_admit.flows.methods.registry import METHODS
-from venn_admit.flows.methods.venn_abers.make import MadeByAbers
-from venn_admit.flows.methods.venn_admit.make import MadeByAdmit
+from venn_admit.methods.method import Made
+from venn_admit.methods.registry import METHODS
+from venn_admit.methods.venn_abers.make import MadeByAbers
+from venn_admit.methods.venn_admit.make import MadeByAdmit
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibration_points import ChangedRows, vacuum_points
 from venn_admit.store.calibrations.setting_forms import MethodSettings, method_of

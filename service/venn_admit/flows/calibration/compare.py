@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from sqlalchemy import Connection, Engine
 
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.settings import check_alpha
 from venn_admit.core.calibrators.venn_admit.crossfit import PointsLocalizer
 from venn_admit.core.comparison.candidates import cross_fitted_candidates
@@ -13,7 +14,6 @@ from venn_admit.core.comparison.on_mc import judged_rows
 from venn_admit.core.comparison.varied import AnySettings
 from venn_admit.core.documents import documents_of
 from venn_admit.core.evaluation.measures import Admission, measure_admission
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import Float32Array, IntArray, Split
 from venn_admit.flows.calibration.approximate import held_classifier, points_to_approximate, take_in_waiting
 from venn_admit.flows.calibration.calibrate import (
@@ -25,8 +25,8 @@ from venn_admit.flows.calibration.calibrate import (
     usable_parameters,
 )
 from venn_admit.flows.jobs.submit import Send, submit_job
-from venn_admit.flows.methods.registry import METHODS
-from venn_admit.flows.methods.venn_abers.split_points import read_split
+from venn_admit.methods.registry import METHODS
+from venn_admit.methods.venn_abers.split_points import read_split
 from venn_admit.store.calibrations.setting_forms import VENN_ADMIT
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.core.approximation.distance_tiles import pairwise_distances
 from venn_admit.core.approximation.knn import approximate
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, fit_reliability
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import HELD_OUT_SPLITS, IntArray, KnnParameters, Neighbours, Split, TrainingEpoch
 from venn_admit.errors import Code, InvalidInputError, NotReadyError
 from venn_admit.flows.calibration.approximate import (
@@ -195,7 +195,7 @@ def fit(
     """Fit parameters on the stored neighbours and make them current; training exemplars that waited join afterwards.
 
     on_epoch is given the model (`knn`, `localizer`) and each line of its training log. memory_budget: bytes that
-    temporary arrays may take, besides what `venn_admit.core.memory` says of fits.
+    temporary arrays may take, besides what `venn_admit.core.budget` says of fits.
     """
     with connect(engine) as connection:
         classifier = classifiers.by_name(connection, name)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Engine
 
 from venn_admit.errors import Code, ConflictError, InvalidInputError, NotReadyError
-from venn_admit.flows.access.keys import Caller, note
 from venn_admit.flows.calibration.approximate import require_support
-from venn_admit.flows.exemplars.catalogue import Listed, listed
-from venn_admit.flows.exemplars.create import check_dimension, check_extractor
+from venn_admit.flows.data.catalogue import Listed, listed
+from venn_admit.flows.data.create import check_dimension, check_extractor
+from venn_admit.flows.keys.keys import Caller, note
 from venn_admit.store.access import keys
 from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.database.engine import consistent_view, transaction

@@ -7,7 +7,7 @@ import structlog
 from celery import Celery
 from sqlalchemy import Engine
 
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.errors import (
     ConflictError,
     DatabaseError,

@@ -3,7 +3,7 @@
 from sqlalchemy import Engine
 
 from venn_admit.errors import Code, ConflictError
-from venn_admit.flows.exemplars.settings import Check, ClassifierSettings, OnChanged, locked_settings
+from venn_admit.flows.data.settings import Check, ClassifierSettings, OnChanged, locked_settings
 from venn_admit.store.calibrations import calibrations, calibrators
 from venn_admit.store.database.engine import transaction
 from venn_admit.store.exemplars import classifiers

@@ -2,11 +2,11 @@
 
 from sqlalchemy import Engine
 
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.usable_bands import UsableShares, usable_shares
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import CalibratorSettings, Split
 from venn_admit.flows.calibration.calibrate import SettingsOf, require_parameters
-from venn_admit.flows.methods.venn_admit.make import read_points, require_radius
+from venn_admit.methods.venn_admit.make import read_points, require_radius
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier

@@ -9,11 +9,11 @@ import numpy as np
 from sqlalchemy import Engine
 
 from venn_admit.core.approximation.knn import approximate
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import Approximation, Float32Array, FloatArray
 from venn_admit.errors import InvalidInputError, NotReadyError
-from venn_admit.flows.methods.venn_admit.snapshot import AdmitSnapshot, load_snapshot, require_own
+from venn_admit.methods.venn_admit.snapshot import AdmitSnapshot, load_snapshot, require_own
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.database.engine import consistent_view
 from venn_admit.store.exemplars import classifiers, exemplars

@@ -9,8 +9,8 @@ from venn_admit.core.types import Float32Array
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.records import Attributes
 from venn_admit.files.sources import ExemplarSource
+from venn_admit.flows.data.ingest import batches_of
 from venn_admit.flows.decisions.score_one import GivenPoint, PointDecision, PointScorer, Stated
-from venn_admit.flows.exemplars.ingest import batches_of
 from venn_admit.store.database.engine import connect
 from venn_admit.store.exemplars import classifiers
 from venn_admit.store.exemplars.classifiers import Classifier

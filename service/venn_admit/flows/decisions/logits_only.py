@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import Code, InvalidInputError
-from venn_admit.flows.methods.method import Decided, PointsToDecide
+from venn_admit.methods.method import Decided, PointsToDecide
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.decisions import decisions
 from venn_admit.store.exemplars import support

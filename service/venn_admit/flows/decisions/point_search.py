@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine
 
 from venn_admit.core.neighbours.one_pass import MOST_QUERIES, OnePassSupport
 from venn_admit.core.types import Float32Array
-from venn_admit.flows.methods.shared_passes import SharedPasses
+from venn_admit.methods.shared_passes import SharedPasses
 from venn_admit.store.database.engine import connect, unpooled
 from venn_admit.store.exemplars import support
 from venn_admit.store.exemplars.classifiers import Classifier

@@ -11,10 +11,10 @@ import numpy as np
 from sqlalchemy import Connection, Engine, Row
 
 from venn_admit.core.approximation.knn import approximate
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import Approximation, Float32Array, FloatArray, IntArray, Support
-from venn_admit.flows.methods.method import AppliedPolicy, CellBasis, PointsToDecide, Snapshot
-from venn_admit.flows.methods.registry import load_snapshot
+from venn_admit.methods.method import AppliedPolicy, CellBasis, PointsToDecide, Snapshot
+from venn_admit.methods.registry import load_snapshot
 from venn_admit.store.database.engine import connect, consistent_view
 from venn_admit.store.decisions import decisions
 from venn_admit.store.exemplars import classifiers, exemplars, forgotten, support

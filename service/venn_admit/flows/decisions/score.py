@@ -20,12 +20,12 @@ from venn_admit.flows.calibration.approximate import (
     require_support,
     take_in_waiting,
 )
+from venn_admit.flows.data.ingest import store_scored
 from venn_admit.flows.decisions.logits_only import ScoredLogits, require_decidable, require_whole
-from venn_admit.flows.exemplars.ingest import store_scored
 from venn_admit.flows.jobs.chunks import ChunkWork
 from venn_admit.flows.jobs.submit import Requester, Send, Submission, submit_job
-from venn_admit.flows.methods import registry
-from venn_admit.flows.methods.method import Decided, PointsToDecide, Snapshot
+from venn_admit.methods import registry
+from venn_admit.methods.method import Decided, PointsToDecide, Snapshot
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import connect, consistent_view

@@ -14,12 +14,12 @@ from sqlalchemy import Connection, Engine
 from venn_admit.core.approximation.knn import approximate
 from venn_admit.core.types import Float32Array, IntArray
 from venn_admit.errors import Code, InvalidInputError, NotFoundError
+from venn_admit.flows.data.ingest import require_extractor
 from venn_admit.flows.decisions.logits_only import point_of_logits, require_decidable
 from venn_admit.flows.decisions.point_search import PointSearch
-from venn_admit.flows.exemplars.ingest import require_extractor
-from venn_admit.flows.methods.method import AppliedPolicy, Explained, PointsToDecide
-from venn_admit.flows.methods.recent import Recent
-from venn_admit.flows.methods.registry import METHODS, settled_weights
+from venn_admit.methods.method import AppliedPolicy, Explained, PointsToDecide
+from venn_admit.methods.recent import Recent
+from venn_admit.methods.registry import METHODS, settled_weights
 from venn_admit.store.calibrations import calibrations
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.engine import consistent_view

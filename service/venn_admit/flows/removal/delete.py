@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Engine
 
 from venn_admit.errors import Code, ConflictError, DatabaseError
-from venn_admit.flows.access.keys import Caller, asked_by
+from venn_admit.flows.keys.keys import Caller, asked_by
 from venn_admit.flows.removal import batches
 from venn_admit.flows.removal.forget import require_no_jobs
 from venn_admit.store.calibrations import calibrations, calibrators

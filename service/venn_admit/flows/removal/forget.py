@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
 
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.errors import (
     BrokerError,
     Code,
@@ -22,8 +22,8 @@ from venn_admit.errors import (
     NotFoundError,
     VennAdmitError,
 )
-from venn_admit.flows.access.keys import Caller, note
 from venn_admit.flows.jobs.submit import Send, Submission, submit_job
+from venn_admit.flows.keys.keys import Caller, note
 from venn_admit.flows.removal.answers import count_answers, forget_answers
 from venn_admit.flows.removal.batches import batches_of
 from venn_admit.flows.removal.one_generation import Total, remove_from

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import Float32Array
 from venn_admit.files.budget import batch_bytes, too_large
 from venn_admit.layer.encoders.local import TextEncoder, padded_length

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 
 from venn_admit.core.types import IntArray
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.output.places import writing
+from venn_admit.files.output.atomic import writing
 from venn_admit.layer.batches import epoch_batches
 from venn_admit.layer.encoders.local import WEIGHTS_NAME, TextEncoder
 from venn_admit.layer.encoders.pieces import pieces_of

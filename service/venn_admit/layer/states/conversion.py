@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.arrow.batches import DAMAGE as PARQUET_DAMAGE

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.output.places import replacing, writing
+from venn_admit.files.output.atomic import replacing, writing
 from venn_admit.files.records import check_is_file, reading
 
 INDEX_NAME = "index.json"

@@ -25,7 +25,7 @@ from safetensors.numpy import save
 
 from venn_admit.core.types import UNKNOWN_LABEL, Float32Array, IntArray
 from venn_admit.errors import InvalidInputError
-from venn_admit.files.output.places import replacing, writing
+from venn_admit.files.output.atomic import replacing, writing
 from venn_admit.files.records import check_is_file, input_error, reading
 from venn_admit.layer.states.document import NOT_A_WORD, TOKENS_CUT, StateDocument
 from venn_admit.layer.states.index import ShardEntry, StatesIndex

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
 from venn_admit.core.names import check_text
 from venn_admit.errors import InvalidInputError
 from venn_admit.files.records import check_id, input_error, plain_attributes

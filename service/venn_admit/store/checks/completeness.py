@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Column, Connection, func, select
 
+from venn_admit.core.budget import block_rows
 from venn_admit.core.content import content_digests
-from venn_admit.core.memory import block_rows
 from venn_admit.store.database.statements import statement
 from venn_admit.store.database.tables import SCHEMA, metadata
 from venn_admit.store.database.tables.base import IS_UNLOGGED

@@ -7,7 +7,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from venn_admit.core.approximation.knn import network_prediction
-from venn_admit.core.memory import block_rows
+from venn_admit.core.budget import block_rows
 from venn_admit.core.types import Approximation, BoolArray, IntArray, Split
 from venn_admit.store.calibrations.calibrations import Calibration
 from venn_admit.store.database.binary_copy import (

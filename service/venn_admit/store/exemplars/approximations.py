@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row
 
+from venn_admit.core.budget import block_rows
 from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel
-from venn_admit.core.memory import block_rows
 from venn_admit.core.types import (
     Approximation,
     BoolArray,

@@ -27,7 +27,7 @@ from typing import TypeVar
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET, block_rows
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.core.types import Float32Array, IntArray, Support
 from venn_admit.errors import DatabaseError, NotReadyError
 from venn_admit.file_lock import file_lock

@@ -6,9 +6,9 @@ from fastapi import Path, Query, Request, Response
 
 from venn_admit.api.models.common import LARGEST_INTEGER, LARGEST_KEY
 from venn_admit.api.routes.parts import ClassifierName
-from venn_admit.api.security.guard import needs
 from venn_admit.core.evaluation.tallies import Tally
-from venn_admit.flows.reporting.cell import open_cell
+from venn_admit.flows.reports.cell import open_cell
+from venn_admit.http.guards.guard import needs
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
 from venn_admit.web.rendering import page, runtime_of

@@ -3,9 +3,9 @@
 from fastapi import Request, Response
 
 from venn_admit.api.routes.parts import ClassifierName
-from venn_admit.api.security.guard import needs
-from venn_admit.flows.exemplars.glance import glance_at
-from venn_admit.flows.monitoring.lamps import lit_lamps_of
+from venn_admit.flows.data.glance import glance_at
+from venn_admit.flows.reports.lamps import lit_lamps_of
+from venn_admit.http.guards.guard import needs
 from venn_admit.report.wording import waiting_text
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router

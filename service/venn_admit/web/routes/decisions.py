@@ -5,21 +5,21 @@ from typing import Annotated, Literal
 from fastapi import Query, Request, Response
 
 from venn_admit.api.models.common import LARGEST_KEY
-from venn_admit.api.paging import key_before
-from venn_admit.api.paging import page as page_of
 from venn_admit.api.routes.decisions import DecisionNumber
 from venn_admit.api.routes.parts import ClassifierName, Cursor
-from venn_admit.api.security.guard import needs
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
 from venn_admit.errors import InvalidInputError
 from venn_admit.flows.decisions.listing import find_decision, least_admitted, list_decisions, show_decision
 from venn_admit.flows.decisions.replay import replay
+from venn_admit.http.guards.guard import needs
+from venn_admit.http.paging import key_before
+from venn_admit.http.paging import page as page_of
 from venn_admit.layer.contributions import own_contributions
 from venn_admit.payloads.decisions import listed_payload, replay_payload, shown_payload
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.decisions.decisions import Wanted
 from venn_admit.web.access import router
-from venn_admit.web.explained import evidence, steps
+from venn_admit.web.explanation import evidence, steps
 from venn_admit.web.rendering import page, runtime_of
 
 routes = router()

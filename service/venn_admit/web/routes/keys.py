@@ -7,10 +7,10 @@ from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
 from venn_admit.api.models.common import LARGEST_KEY
-from venn_admit.api.security.guard import needs
 from venn_admit.errors import InvalidInputError, VennAdmitError
-from venn_admit.flows.access.keys import NewKey, create, list_keys, revoke
-from venn_admit.flows.exemplars.glance import every_classifier
+from venn_admit.flows.data.glance import every_classifier
+from venn_admit.flows.keys.keys import NewKey, create, list_keys, revoke
+from venn_admit.http.guards.guard import needs
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
 from venn_admit.web.forms import form_of, required

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from fastapi import Request, Response
 
 from venn_admit.api.routes.parts import CalibrationNumber, ClassifierName
-from venn_admit.api.security.guard import needs
 from venn_admit.core.evaluation.tallies import Tally
+from venn_admit.http.guards.guard import needs
 from venn_admit.report.evaluation.glance import matters
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
-from venn_admit.web.kept_comparisons import kept_comparisons
+from venn_admit.web.comparison_cache import kept_comparisons
 from venn_admit.web.rendering import page
 
 routes = router()

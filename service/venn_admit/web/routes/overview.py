@@ -2,9 +2,9 @@
 
 from fastapi import Request, Response
 
-from venn_admit.api.security.guard import needs
-from venn_admit.flows.exemplars.glance import glance_at_classifiers
-from venn_admit.flows.monitoring.lamps import lit_lamps
+from venn_admit.flows.data.glance import glance_at_classifiers
+from venn_admit.flows.reports.lamps import lit_lamps
+from venn_admit.http.guards.guard import needs
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
 from venn_admit.web.rendering import page, runtime_of

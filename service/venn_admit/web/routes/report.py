@@ -3,11 +3,11 @@
 from fastapi import Request, Response
 
 from venn_admit.api.routes.parts import CalibrationNumber, ClassifierName
-from venn_admit.api.security.guard import needs
+from venn_admit.http.guards.guard import needs
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router
-from venn_admit.web.kept_reports import kept_reports
 from venn_admit.web.rendering import page
+from venn_admit.web.report_cache import kept_reports
 
 routes = router()
 

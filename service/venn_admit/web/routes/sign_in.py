@@ -7,11 +7,11 @@ from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from venn_admit.api.problems import Problem, Refused
-from venn_admit.api.security.guard import needs
-from venn_admit.api.security.ledger import Asked, Ledger
-from venn_admit.flows.access.keys import Refusal
-from venn_admit.flows.access.sessions import begin, end
+from venn_admit.flows.keys.keys import Refusal
+from venn_admit.flows.keys.sessions import begin, end
+from venn_admit.http.guards.guard import needs
+from venn_admit.http.guards.ledger import Asked, Ledger
+from venn_admit.http.problems import Problem, Refused
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import SIGN_IN, forget, remember, router
 from venn_admit.web.forms import form_of

@@ -5,23 +5,23 @@ from typing import Any
 
 from fastapi import Request, Response
 
-from venn_admit.api.incoming import given_points
 from venn_admit.api.models.decisions import Point
-from venn_admit.api.problems import answer_to_error
 from venn_admit.api.routes.parts import ClassifierName
-from venn_admit.api.security.guard import needs
 from venn_admit.errors import InvalidInputError, VennAdmitError
+from venn_admit.flows.data.catalogue import find
 from venn_admit.flows.decisions.decide_row import decide_points
 from venn_admit.flows.decisions.listing import least_admitted
 from venn_admit.flows.decisions.score_one import GivenPoint
 from venn_admit.flows.decisions.stored_point import stored_point
-from venn_admit.flows.exemplars.catalogue import find
+from venn_admit.http.guards.guard import needs
+from venn_admit.api.incoming import given_points
+from venn_admit.http.problems import answer_to_error
 from venn_admit.payloads.decisions import decided_payload
 from venn_admit.runtime.workspace import Runtime
 from venn_admit.store.access.keys import Scope
 from venn_admit.store.exemplars.classifiers import Classifier
 from venn_admit.web.access import router
-from venn_admit.web.explained import evidence, steps
+from venn_admit.web.explanation import evidence, steps
 from venn_admit.web.forms import checked, form_of
 from venn_admit.web.rendering import page, runtime_of
 

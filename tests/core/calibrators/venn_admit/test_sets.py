@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests import reference
 from tests.core.scenarios import Scenario, admit_index, make_view, reordered, scenarios, sets_of, with_labels
-from venn_admit.core import memory
+from venn_admit.core import budget as memory
 from venn_admit.core.approximation.knn import softmax
 from venn_admit.core.calibrators.settings import make_settings
 from venn_admit.core.calibrators.venn_admit import sets as admit

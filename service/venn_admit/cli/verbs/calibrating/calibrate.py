@@ -14,7 +14,7 @@ from venn_admit.errors import InvalidInputError, NotReadyError
 if TYPE_CHECKING:
     from venn_admit.flows.awaited import NearlyNothingUsable
     from venn_admit.flows.calibration.calibrate import Calibrated
-    from venn_admit.flows.methods.venn_admit.make import MadeByAdmit
+    from venn_admit.methods.venn_admit.make import MadeByAdmit
 
 METHOD = "venn-admit"
 KAPPA = 1000
@@ -107,13 +107,13 @@ def calibrate(
     be calibrated.
     """
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.shown.calibrated_cells import print_cells
+    from venn_admit.cli.tables.calibrated_cells import print_cells
     from venn_admit.core.calibrators.settings import parse_decimal
     from venn_admit.flows.awaited import NearlyNothingUsable
     from venn_admit.flows.awaited import calibrate as flow
     from venn_admit.flows.calibration.asked import settings_asked_for
-    from venn_admit.flows.methods.venn_abers.make import MadeByAbers
-    from venn_admit.flows.methods.venn_admit.make import MadeByAdmit
+    from venn_admit.methods.venn_abers.make import MadeByAbers
+    from venn_admit.methods.venn_admit.make import MadeByAdmit
 
     if compare:
         others = {"method": method if method != METHOD else None, "score": score, "delta": delta, "kappa": kappa}
@@ -186,7 +186,7 @@ def _print_bands(done: "Calibrated", made: "MadeByAdmit", as_json: bool) -> None
 
 def _refuse(found: "NearlyNothingUsable", as_json: bool) -> NoReturn:
     """Print what other settings leave usable, and raise NotReadyError."""
-    from venn_admit.cli.shown.usable_table import refusal, usable_payload, usable_table
+    from venn_admit.cli.tables.usable_table import refusal, usable_payload, usable_table
 
     if as_json:
         print_result(True, usable_payload(found.classifier, found.shares))

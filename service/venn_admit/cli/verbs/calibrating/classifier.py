@@ -53,7 +53,7 @@ def create(
 ) -> None:
     """Register a classifier."""
     from venn_admit.cli.session import open_session
-    from venn_admit.flows.exemplars.create import create as flow
+    from venn_admit.flows.data.create import create as flow
     from venn_admit.payloads.catalogue import created_payload
 
     class_names = tuple(part.strip() for part in classes.split(","))
@@ -144,9 +144,9 @@ def label(
 ) -> None:
     """Record labels of stored exemplars; the next recalibration uses them."""
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.shown import label_summary
+    from venn_admit.cli.tables import label_summary
     from venn_admit.files.label_sources import LabelFile
-    from venn_admit.flows.exemplars.label import label as flow
+    from venn_admit.flows.data.label import label as flow
     from venn_admit.payloads.exemplars import labelled_payload
 
     session = open_session()
@@ -250,8 +250,8 @@ def export(
 ) -> None:
     """Write what is stored to a file."""
     from venn_admit.cli.session import open_session
-    from venn_admit.flows.exemplars.export import Export, check_export
-    from venn_admit.flows.exemplars.export import export as flow
+    from venn_admit.flows.data.export import Export, check_export
+    from venn_admit.flows.data.export import export as flow
 
     kind = check_export(what, out)
     done = flow(open_session().engine, name, kind, out, calibration_id=calibration)

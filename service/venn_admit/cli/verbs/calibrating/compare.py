@@ -14,7 +14,7 @@ def compare_settings(name: str, alpha: str, others: Mapping[str, object], *, det
     every setting is printed, or only those that matter.
     """
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.shown.compared_settings import compared_payload, compared_table, next_lines
+    from venn_admit.cli.tables.compared_settings import compared_payload, compared_table, next_lines
     from venn_admit.core.calibrators.settings import parse_decimal
     from venn_admit.flows.awaited import compare
 

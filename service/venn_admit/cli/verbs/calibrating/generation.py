@@ -10,7 +10,7 @@ from venn_admit.cli.verbs.calibrating.classifier import Name, OwnExtractor
 
 if TYPE_CHECKING:
     from venn_admit.flows.calibration.generations import Switch
-    from venn_admit.flows.exemplars.catalogue import Listed
+    from venn_admit.flows.data.catalogue import Listed
 
 
 def register(app: typer.Typer) -> None:
@@ -56,7 +56,7 @@ def create_generation(
 def list_generations(name: Name, as_json: Json = False) -> None:
     """List the generations of a classifier, and which of them its name stands for."""
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.shown.catalogue_tables import generations_table
+    from venn_admit.cli.tables.catalogue_tables import generations_table
     from venn_admit.flows.calibration.generations import list_generations as flow
     from venn_admit.payloads.catalogue import generations_payload
 
@@ -115,7 +115,7 @@ def _switched(done: "Switch") -> list[str]:
 
 
 def _described(one: "Listed") -> str:
-    from venn_admit.cli.shown.catalogue_tables import setting_text
+    from venn_admit.cli.tables.catalogue_tables import setting_text
 
     said = _extractor(one.classifier.extractor)
     if one.in_use is None:

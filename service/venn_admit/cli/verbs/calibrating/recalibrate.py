@@ -56,7 +56,7 @@ _CERTIFIED = {None: "", True: "; certified", False: "; not certified, so that ev
 
 
 def _line(request: "RecalibrationRequest", result: dict[str, Any]) -> str:
-    from venn_admit.cli.shown.catalogue_tables import setting_text
+    from venn_admit.cli.tables.catalogue_tables import setting_text
 
     of = f"{result['classifier']} ({setting_text(request.settings)})"
     if result["error"]:

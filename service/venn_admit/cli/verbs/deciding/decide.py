@@ -49,7 +49,7 @@ def decide(
     import numpy as np
 
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.shown.decision_tables import print_decision
+    from venn_admit.cli.tables.decision_tables import print_decision
     from venn_admit.flows.decisions.decide_row import decide_row, decide_vector
     from venn_admit.payloads.decisions import decided_payload
 

@@ -34,8 +34,8 @@ def monitor(
     The exit code is 7 if an alarm stands. A notice, such as of a changed mix of partitions, is no alarm.
     """
     from venn_admit.cli.session import open_session
-    from venn_admit.flows.monitoring.monitor import update_monitor as flow
-    from venn_admit.flows.monitoring.notify import check_metrics, check_webhook, send_alarms, write_metrics
+    from venn_admit.flows.reports.monitor import update_monitor as flow
+    from venn_admit.flows.reports.notify import check_metrics, check_webhook, send_alarms, write_metrics
     from venn_admit.report.monitoring.payload import monitor_payload
     from venn_admit.report.monitoring.tables import monitor_tables
 

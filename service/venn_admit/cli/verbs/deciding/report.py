@@ -25,7 +25,7 @@ def report(
     """Show the state of a calibration: what it can admit, drift, discrepancies, and which labels it lacks."""
     from venn_admit.cli.session import open_session
     from venn_admit.cli.steps import COMMANDS
-    from venn_admit.flows.reporting.report import report as flow
+    from venn_admit.flows.reports.report import report as flow
     from venn_admit.report.calibration.payload import calibration_payload
     from venn_admit.report.calibration.tables import calibration_tables
 
@@ -45,7 +45,7 @@ def report(
     else:
         output.print(calibration_tables(found, COMMANDS))
     if out is not None:
-        from venn_admit.flows.reporting.folders import write_calibration_report
+        from venn_admit.flows.reports.folders import write_calibration_report
 
         page = write_calibration_report(out, found, COMMANDS)
         if not as_json:

@@ -54,7 +54,7 @@ def score(
 ) -> None:
     """Admit or reject every row of a file."""
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.shown.score_summary import ScoreSummary, warn_of_rows_in_use
+    from venn_admit.cli.tables.score_summary import ScoreSummary, warn_of_rows_in_use
     from venn_admit.files.output.tables import check_table_output
     from venn_admit.flows.awaited import score as flow
 
@@ -161,7 +161,7 @@ def evaluate(
         if not details and out is None:
             print_result(False, {}, "More tables: add --details; with charts, as a page: add --out FOLDER.")
     if out is not None:
-        from venn_admit.flows.reporting.folders import write_evaluation
+        from venn_admit.flows.reports.folders import write_evaluation
 
         with Showing() as shell:
             shell.show("Drawing the report")
@@ -182,7 +182,7 @@ def replay(
 ) -> None:
     """Compute a stored decision again from its snapshot, and show what it rests on."""
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.shown.replay import print_replayed
+    from venn_admit.cli.tables.replay import print_replayed
     from venn_admit.flows.decisions.replay import replay as flow
     from venn_admit.flows.decisions.replay import replay_newest
     from venn_admit.payloads.decisions import replay_payload

@@ -80,7 +80,7 @@ def what_if(
 
 def _training(name: str, relabel: dict[str, str], leave_out: list[str], limit: int, *, as_json: bool) -> None:
     from venn_admit.cli.session import open_session
-    from venn_admit.flows.reporting.what_if_training import what_if_training as flow
+    from venn_admit.flows.reports.what_if_training import what_if_training as flow
     from venn_admit.report.calibration.tables import section_tables
     from venn_admit.report.what_if.training import training_heading, training_payload, training_sections
 
@@ -111,7 +111,7 @@ def _escaped(found: "TrainingEffects") -> "TrainingEffects":
 
 def _settings(name: str, varied: str, values: Sequence[Any], out: Path | None, *, as_json: bool) -> None:
     from venn_admit.cli.session import open_session
-    from venn_admit.flows.reporting.what_if_settings import what_if_settings as flow
+    from venn_admit.flows.reports.what_if_settings import what_if_settings as flow
     from venn_admit.report.evaluation.terminal import table_view
     from venn_admit.report.what_if.settings import settings_payload, settings_table
 
@@ -125,7 +125,7 @@ def _settings(name: str, varied: str, values: Sequence[Any], out: Path | None, *
     else:
         output.print(table_view(settings_table(found)))
     if out is not None:
-        from venn_admit.flows.reporting.folders import write_settings_tried
+        from venn_admit.flows.reports.folders import write_settings_tried
 
         picture = write_settings_tried(out, found)
         if not as_json:

@@ -176,7 +176,7 @@ def apply(
     a document has the tokens that carry its prediction in its attributes. Held-out exemplars must be new to the model:
     leave the texts that it was trained on out of them by --without.
     """
-    from venn_admit.files.output.places import check_output
+    from venn_admit.files.output.atomic import check_output
     from venn_admit.flows.extraction.options import SourceOptions, check_options, form_of
     from venn_admit.flows.extraction.states import open_states, text_digests
     from venn_admit.flows.extraction.train import write_extracted

@@ -193,7 +193,7 @@ def memory_settings(
 
 def states_folder() -> Path:
     """Return where states are kept, for their owner only: they hold the texts."""
-    from venn_admit.files.output.places import writing
+    from venn_admit.files.output.atomic import writing
     from venn_admit.runtime.settings import get_settings
     from venn_admit.store.embedded.access import make_home, make_private
 

@@ -24,8 +24,8 @@ def register(app: typer.Typer) -> None:
 def list_classifiers(as_json: Json = False) -> None:
     """List the classifiers: their data, the calibration in use and the jobs that are running."""
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.shown.catalogue_tables import classifiers_table
-    from venn_admit.flows.exemplars.catalogue import list_classifiers as flow
+    from venn_admit.cli.tables.catalogue_tables import classifiers_table
+    from venn_admit.flows.data.catalogue import list_classifiers as flow
     from venn_admit.payloads.catalogue import classifiers_payload
 
     found = flow(open_session().engine)
@@ -40,8 +40,8 @@ def list_classifiers(as_json: Json = False) -> None:
 def show(name: Name, as_json: Json = False) -> None:
     """Show a classifier: its data, settings, newest jobs and last decisions."""
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.shown.catalogue_tables import show_tables
-    from venn_admit.flows.exemplars.catalogue import show as flow
+    from venn_admit.cli.tables.catalogue_tables import show_tables
+    from venn_admit.flows.data.catalogue import show as flow
     from venn_admit.payloads.catalogue import show_payload
 
     found = flow(open_session().engine, name)
@@ -58,8 +58,8 @@ def calibrations(
 ) -> None:
     """List a classifier's newest calibrations, and the settings they were made under."""
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.shown.catalogue_tables import calibrations_tables
-    from venn_admit.flows.exemplars.catalogue import list_calibrations as flow
+    from venn_admit.cli.tables.catalogue_tables import calibrations_tables
+    from venn_admit.flows.data.catalogue import list_calibrations as flow
     from venn_admit.payloads.catalogue import calibrations_payload
 
     found = flow(open_session().engine, name, limit=limit)
@@ -74,7 +74,7 @@ def calibrations(
 def rename(name: Name, new: Annotated[str, typer.Argument(help="Its new name.")], as_json: Json = False) -> None:
     """Rename a classifier; everything that belongs to it stays as it is."""
     from venn_admit.cli.session import open_session
-    from venn_admit.flows.exemplars.rename import rename as flow
+    from venn_admit.flows.data.rename import rename as flow
 
     flow(open_session().engine, name, new)
     print_result(as_json, {"classifier": new, "renamed_from": name}, f"Renamed {name} to {new}.")
@@ -90,7 +90,7 @@ def retire(
     Its calibrations and the decisions made with them stay. The setting in use cannot be retired.
     """
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.shown.catalogue_tables import setting_text
+    from venn_admit.cli.tables.catalogue_tables import setting_text
     from venn_admit.flows.calibration.retire import retire as flow
     from venn_admit.payloads.catalogue import setting_payload
 

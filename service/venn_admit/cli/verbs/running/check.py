@@ -13,7 +13,7 @@ def check(as_json: Json = False) -> None:
     snapshots; decisions; and jobs. The exit code is 5 if anything is missing or contradicts itself.
     """
     from venn_admit.cli.session import connect_unchecked
-    from venn_admit.flows.reporting.check import check_database
+    from venn_admit.flows.reports.check import check_database
 
     session = connect_unchecked()
     with messages.status("Checking") as shown:

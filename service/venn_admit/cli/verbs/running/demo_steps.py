@@ -14,8 +14,8 @@ from venn_admit.cli.verbs.calibrating import calibrate as calibrate_command
 from venn_admit.cli.verbs.calibrating import classifier as classifier_commands
 from venn_admit.cli.verbs.deciding import scoring as scoring_commands
 from venn_admit.errors import ConflictError
-from venn_admit.files.output.places import filling
-from venn_admit.flows.exemplars.catalogue import find
+from venn_admit.files.output.atomic import filling
+from venn_admit.flows.data.catalogue import find
 from venn_admit.report.evaluation.dataset import DatasetReport
 from venn_admit.report.evaluation.evaluated import calibration_facts
 from venn_admit.report.evaluation.terminal import report_tables

@@ -39,7 +39,7 @@ def create_key(
 ) -> None:
     """Make a key for the HTTP service, and show it once: it is not stored, and cannot be shown again."""
     from venn_admit.cli.session import open_session
-    from venn_admit.flows.access.keys import create
+    from venn_admit.flows.keys.keys import create
 
     made = create(open_session().engine, name, scope=scope, classifier=classifier, days=expires)
     print_result(
@@ -53,8 +53,8 @@ def create_key(
 def list_keys(as_json: Json = False) -> None:
     """List the keys: what each is for, whether it is valid, and when it was last used."""
     from venn_admit.cli.session import open_session
-    from venn_admit.cli.shown.rows import table
-    from venn_admit.flows.access.keys import list_keys as flow
+    from venn_admit.cli.tables.rows import table
+    from venn_admit.flows.keys.keys import list_keys as flow
     from venn_admit.payloads.rows import plain
 
     rows = flow(open_session().engine)
@@ -83,7 +83,7 @@ def list_keys(as_json: Json = False) -> None:
 def revoke_key(key: KeyId, as_json: Json = False) -> None:
     """Refuse a key from now on."""
     from venn_admit.cli.session import open_session
-    from venn_admit.flows.access.keys import revoke
+    from venn_admit.flows.keys.keys import revoke
 
     revoke(open_session().engine, key)
     print_result(as_json, {"key": key, "state": "revoked"}, f"Key {key} is revoked: it is refused from now on.")

@@ -8,8 +8,8 @@ from typing import Any
 
 from venn_admit.cli.output import counted, make_report_folder, output, print_result, shown
 from venn_admit.cli.session import Session, open_session
-from venn_admit.cli.shown.compared_settings import next_lines
 from venn_admit.cli.steps import COMMANDS
+from venn_admit.cli.tables.compared_settings import next_lines
 from venn_admit.cli.verbs.extracting.options import (
     encoded_line,
     left_out_line,
@@ -20,17 +20,17 @@ from venn_admit.cli.waiting import Waiting
 from venn_admit.core.calibrators.settings import check_alpha, parse_decimal
 from venn_admit.core.comparison.varied import AnySettings
 from venn_admit.errors import ConflictError, NotFoundError
-from venn_admit.files.output.places import check_output
+from venn_admit.files.output.atomic import check_output
 from venn_admit.flows import awaited
 from venn_admit.flows.calibration.asked import settings_asked_for
 from venn_admit.flows.calibration.calibrate import Calibrated, SettingsOf
-from venn_admit.flows.exemplars.catalogue import find
-from venn_admit.flows.exemplars.create import check_name, create
+from venn_admit.flows.data.catalogue import find
+from venn_admit.flows.data.create import check_name, create
 from venn_admit.flows.extraction.options import Form, SourceOptions, check_options, form_of
 from venn_admit.flows.extraction.states import OpenedStates, open_states
 from venn_admit.flows.extraction.train import Extracted, train_layer, write_extracted
-from venn_admit.flows.reporting.folders import write_calibration_report, write_evaluation
-from venn_admit.flows.reporting.report import report
+from venn_admit.flows.reports.folders import write_calibration_report, write_evaluation
+from venn_admit.flows.reports.report import report
 from venn_admit.layer.model import MemoryModel
 from venn_admit.layer.settings import MemorySettings
 from venn_admit.layer.texts.source import DEFAULT_COLUMNS

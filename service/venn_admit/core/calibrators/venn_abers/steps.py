@@ -25,7 +25,7 @@ from itertools import pairwise
 import numpy as np
 
 from venn_admit.core.calibrators.venn_abers.minorant import CumulativePoints, Minorant, first_where_not
-from venn_admit.core.calibrators.venn_abers.places import stable_cell_order
+from venn_admit.core.calibrators.venn_abers.windows import stable_cell_order
 from venn_admit.core.types import BoolArray, FloatArray, IntArray
 
 

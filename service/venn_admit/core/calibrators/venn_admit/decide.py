@@ -6,9 +6,9 @@ from typing import Self
 import numpy as np
 
 from venn_admit.core.approximation.localizer import Weigh, category_weight
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
 from venn_admit.core.calibrators.venn_admit.venn import VennIndex, select, venn_probabilities
-from venn_admit.core.memory import DEFAULT_MEMORY_BUDGET, block_rows
 from venn_admit.core.types import (
     AdmitSets,
     Approximation,

@@ -1,0 +1,234 @@
+"""What is stored of classifiers, as tables."""
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from venn_admit.cli.tables.rows import cell, table
+from venn_admit.core.calibrators.venn_abers.settings import AUTO
+from venn_admit.core.types import HELD_OUT_SPLITS, CalibratorSettings, Split
+from venn_admit.flows.data.catalogue import Listed, ListedCalibrations, Shown
+from venn_admit.report.wording import thresholds_text, waiting_text
+from venn_admit.store.calibrations.calibrators import Calibrator
+from venn_admit.store.calibrations.setting_forms import MethodSettings, method_of
+from venn_admit.store.exemplars.classifiers import Classifier
+
+# A table of more classes is not read by people; --json has all.
+_MOST_CLASSES = 50
+_MOST_EDGES = 6
+
+
+def classifiers_table(found: list[Listed]) -> RenderableType:
+    """Return a table with a line per classifier."""
+    columns = ("classifier", "classes", "train", "held-out", "scored", "labels", "jobs", "calibration")
+    rows = [
+        (
+            one.classifier.name,
+            one.classifier.class_count,
+            one.counts.exemplars[Split.TRAIN],
+            sum(one.counts.exemplars[split] for split in HELD_OUT_SPLITS),
+            one.counts.exemplars[Split.SCORED],
+            sum(one.counts.labelled.values()),
+            one.counts.running_jobs,
+            None if one.in_use is None else f"{one.in_use.calibration_id}: {_with_outcome(one.in_use)}",
+        )
+        for one in found
+    ]
+    return table(columns, rows)
+
+
+def generations_table(found: list[Listed]) -> RenderableType:
+    """Return a table with a line per generation of a classifier."""
+    columns = ("generation", "name", "extractor", "D", "train", "held-out", "scored", "calibration")
+    rows = [
+        (
+            str(one.classifier.generation),
+            one.classifier.name,
+            one.classifier.extractor or "not stated",
+            None if one.classifier.knn is None else one.classifier.knn.dimension,
+            one.counts.exemplars[Split.TRAIN],
+            sum(one.counts.exemplars[split] for split in HELD_OUT_SPLITS),
+            one.counts.exemplars[Split.SCORED],
+            None if one.in_use is None else f"{one.in_use.calibration_id}{_outcome(one.in_use)}",
+        )
+        for one in found
+    ]
+    return table(columns, rows)
+
+
+def show_tables(found: Shown) -> Iterator[RenderableType]:
+    classifier = found.classifier
+    knn = classifier.knn
+    size = "logits only" if knn is None else f"D = {knn.dimension}, K = {knn.neighbour_count}"
+    yield Text(
+        f"{classifier.name}: {classifier.class_count} classes, {size}, seed {classifier.seed}; created "
+        f"{cell(classifier.created_at)}."
+    )
+    if classifier.generation > 1 or not classifier.is_current or classifier.extractor is not None:
+        yield Text(_generation(classifier))
+    yield from _data(found)
+    yield Text(_parameters(found))
+    yield from _settings(found)
+    if found.jobs:
+        columns = ("job", "kind", "state", "rows done", "rows", "asked for", "finished")
+        rows = [(str(j.job), j.kind, j.state, j.rows_done, j.rows, j.created_at, j.finished_at) for j in found.jobs]
+        yield table(columns, rows, title="Newest jobs")
+    yield from _decisions(found)
+
+
+def calibrations_tables(found: ListedCalibrations) -> Iterator[RenderableType]:
+    yield _settings_table(found.settings, date="retired")
+    by_id = {setting.id: setting for setting in found.settings}
+    columns = ("calibration", "setting", "made", "why", "mc", "vp", "state")
+    rows = [
+        (
+            str(row.calibration),
+            str(row.setting),
+            row.created_at,
+            row.reason,
+            row.mc,
+            row.vp,
+            _state(by_id[row.setting]) if row.is_current else "replaced",
+        )
+        for row in found.calibrations
+    ]
+    yield table(columns, rows, title="Calibrations, the newest first")
+
+
+def setting_text(settings: MethodSettings) -> str:
+    """A setting in brief, as people tell it from others: its method, error level, score or bands, and promise."""
+    brief = f"{method_of(settings)}, alpha {settings.alpha}"
+    if isinstance(settings, CalibratorSettings):
+        return f"{brief}, delta {settings.delta:g}, kappa {settings.kappa}"
+    asked = settings.certification
+    promise = "pointwise" if asked is None else f"certify {', '.join(asked.kinds)} with confidence {asked.confidence}"
+    return f"{brief}, score {settings.score or AUTO}, {promise}"
+
+
+def _with_outcome(setting: Calibrator) -> str:
+    return f"{setting_text(setting.settings)}{_outcome(setting)}"
+
+
+def _outcome(setting: Calibrator) -> str:
+    """What became of a setting's certificate, if one was asked for."""
+    return {None: "", True: ": certified", False: ": not certified"}[setting.is_certified]
+
+
+def _generation(classifier: Classifier) -> str:
+    standing = "current" if classifier.is_current else "not current"
+    origin = "not stated" if classifier.extractor is None else cell(classifier.extractor)
+    return f"Generation {classifier.generation}, {standing}; extractor {origin}."
+
+
+def _data(found: Shown) -> Iterator[RenderableType]:
+    holdings, names = found.holdings, found.classifier.class_names
+    split_rows = []
+    for split in Split:
+        labelled = sum(holdings.labels[split])
+        split_rows.append((split, labelled + holdings.unlabelled[split], labelled, holdings.documents[split]))
+    yield table(("split", "exemplars", "labels", "documents"), split_rows, title="Data")
+    if found.waiting:
+        yield Text(waiting_text(found.waiting))
+    class_rows = [
+        (name, *(holdings.labels[split][number] for split in Split))
+        for number, name in enumerate(names[:_MOST_CLASSES])
+    ]
+    yield table(("class", *Split), class_rows, title="Labels by class")
+    if len(names) > _MOST_CLASSES:
+        yield Text(f"{len(names) - _MOST_CLASSES} more classes are left out here; --json has them all.")
+
+
+def _parameters(found: Shown) -> str:
+    name, fitted = found.classifier.name, found.parameters
+    if found.classifier.knn is None:
+        return "With logits only, there is nothing to fit."
+    if fitted is None:
+        return f"There are no KNN parameters yet: run `venn-admit fit {name}`."
+    eta = f"eta {fitted.eta:.4g}, localizer's eta {fitted.eta_loc:.4g}"
+    if fitted.origin == "given":
+        return f"KNN parameters {fitted.knn_parameters}, given {cell(fitted.created_at)}: {eta}."
+    return (
+        f"KNN parameters {fitted.knn_parameters}, fitted {cell(fitted.created_at)}: {eta}; KNN and network differed on "
+        f"{fitted.dev_discrepancies:,} of {fitted.dev:,} dev points."
+    )
+
+
+def _settings(found: Shown) -> Iterator[RenderableType]:
+    name = found.classifier.name
+    if not found.settings:
+        method = " --method venn-abers" if found.classifier.knn is None else ""
+        yield Text(f"There is no calibration yet: run `venn-admit calibrate {name}{method}`.")
+        return
+    yield _settings_table([setting for setting in found.settings if setting.retired_at is None], date="made")
+    for setting in found.settings:
+        if setting.due_error is not None:
+            yield Text(f"Setting {setting.id} could not be recalibrated: {setting.due_error}")
+    retired = sum(setting.retired_at is not None for setting in found.settings)
+    if retired:
+        yield Text(f"Retired settings: {retired}. `venn-admit calibrations {name}` lists them.")
+
+
+def _settings_table(settings: list[Calibrator], *, date: str) -> RenderableType:
+    """Return a table with a line per setting; date: `made`, or `retired` beside a table that says what `made` would."""
+    columns = ("setting", "state", "calibration", date, "settings")
+    rows = [
+        (
+            str(setting.id),
+            _state(setting),
+            str(setting.calibration_id),
+            setting.calibrated_at if date == "made" else setting.retired_at,
+            _described(setting),
+        )
+        for setting in settings
+    ]
+    return table(columns, rows, title="Settings")
+
+
+def _described(setting: Calibrator) -> str:
+    """All of a setting, and for what it is due."""
+    settings = setting.settings
+    parts = [_with_outcome(setting), f"bins of q {_bins(settings)}"]
+    if set(setting.thresholds) != {1 - settings.alpha}:
+        parts.append(f"thresholds {thresholds_text(setting.thresholds)}")
+    if setting.due_for is not None:
+        parts.append(f"due for {setting.due_for}")
+    return "; ".join(parts)
+
+
+def _state(setting: Calibrator) -> str:
+    if setting.is_in_use:
+        return "in use"
+    return "kept current" if setting.retired_at is None else "retired"
+
+
+def _bins(settings: MethodSettings) -> str:
+    """Lower edges, as `calibrate --q-bins` takes them; a long run from 0 is abbreviated."""
+    edges = settings.bin_edges
+    if len(edges) > _MOST_EDGES and edges == tuple(range(len(edges))):
+        return f"0,1,...,{edges[-1]}"
+    return ",".join(map(str, edges))
+
+
+def _decisions(found: Shown) -> Iterator[RenderableType]:
+    if not found.decisions:
+        return
+    names = found.classifier.class_names
+    columns = ("decision", "id", "predicted", "lower probability", "outcome", "calibration", "decided")
+    rows = [
+        (
+            str(row.decision_id),
+            row.external_id,
+            names[row.predicted],
+            None if row.lower is None else f"{row.lower:.4f}",
+            "admitted" if row.reason is None else row.reason,
+            str(row.calibration),
+            row.created_at,
+        )
+        for row in found.decisions
+    ]
+    yield table(columns, rows, title="Last decisions")
+    total = sum(found.outcomes.values())
+    rejected = ", ".join(f"{reason} {rows:,}" for reason, rows in found.outcomes.most_common() if reason is not None)
+    said = f"Of the last {total:,} rows decided, {found.outcomes[None]:,} were admitted"
+    yield Text(f"{said}; rejected: {rejected}." if rejected else f"{said}.")

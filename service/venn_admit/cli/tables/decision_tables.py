@@ -1,0 +1,118 @@
+"""A decision on one point as tables: the decision, its evidence per class, and the nearest training exemplars."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from venn_admit.cli.output import cell, output
+from venn_admit.cli.tables.contributions import attributes_line, print_contributions
+from venn_admit.core.types import IntArray
+from venn_admit.layer.contributions import own_contributions, without_contributions
+from venn_admit.methods.method import AppliedPolicy
+from venn_admit.payloads.decisions import Near
+
+_FIELDS = {
+    "predicted": "predicted class",
+    "match_count": "q, matching neighbours",
+    "distance": "d, distance to training",
+    "score": "score, s",
+    "step_score": "step of the score, from",
+    "category_size": "category size, |T|",
+    "upweight": "up-weight, w",
+    "lower": "lower probability",
+    "upper": "upper probability",
+    "decision": "decision",
+    "reason": "reason of rejection",
+}
+
+# What there may be no more to say of: an admitted prediction has no reason, and logits alone no neighbours.
+_LEFT_OUT_IF_NONE = frozenset({"reason", "match_count", "distance"})
+
+
+def _number(value: float) -> str:
+    """A probability, distance or score in four digits; --json has all of them."""
+    return f"{value:.4g}"
+
+
+def _fact(field: str, value: Any, class_names: Sequence[str]) -> Any:
+    """A field as people read it; probabilities exist only for a prediction that was given a category."""
+    if value is None:
+        return "none (rejected)" if field == "decision" else "not computed"
+    if isinstance(value, float):
+        return _number(value)
+    return class_names[value] if field in ("predicted", "decision") else value
+
+
+def print_decision(
+    title: str,
+    class_names: Sequence[str],
+    fields: Mapping[str, Any],
+    category_counts: IntArray | None,
+    near: Sequence[Near],
+    policy: AppliedPolicy | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    network_logits: Sequence[float] | None = None,
+) -> None:
+    """Print the tables.
+
+    fields: of `venn_admit.methods.fields`. category_counts: (C,) int64; None if unknown. policy:
+    None if no certificate was asked for. attributes: of the exemplar; None if it has none. network_logits: (C,) f of
+    the exemplar; None if it has no attributes.
+    """
+    attributes = attributes or {}
+    carried = None if network_logits is None else own_contributions(attributes, class_names, network_logits)
+    facts = Table(title=cell(title), title_justify="left", box=None, show_header=False)
+    for field, words in _FIELDS.items():
+        if field in fields and (field not in _LEFT_OUT_IF_NONE or fields[field] is not None):
+            facts.add_row(words, cell(_fact(field, fields[field], class_names)))
+    if policy is not None:
+        facts.add_row("policy", cell(_policy_text(policy)))
+    for name, value in without_contributions(attributes, carried).items():
+        facts.add_row(cell(name), cell(value))
+    output.print(facts)
+
+    if carried is not None:
+        print_contributions(carried)
+    if "admit_set" in fields:
+        _print_bands(class_names, fields, category_counts)
+    if near:
+        _print_nearest(class_names, near)
+        if carried is not None:
+            output.print(
+                "`venn-admit extract inspect MODEL FILE --id ID --train TRAINING` finds the training tokens that are "
+                "nearest to those of this exemplar.",
+                soft_wrap=True,
+            )
+
+
+def _print_nearest(class_names: Sequence[str], near: Sequence[Near]) -> None:
+    nearest = Table(title="Nearest training exemplars", title_justify="left")
+    for column in ("id", "distance", "label", "network", "attributes"):
+        nearest.add_column(column)
+    for neighbour, label, distance in near:
+        predicted = class_names[neighbour.network_predicted]
+        cells = (neighbour.external_id, _number(distance), class_names[label], predicted)
+        nearest.add_row(*map(cell, cells), cell(attributes_line(neighbour.attributes, predicted)))
+    output.print(nearest)
+
+
+def _policy_text(policy: AppliedPolicy) -> str:
+    if not policy.is_certified:
+        return "none is certified"
+    if policy.threshold is None:
+        return "certified; this class is never admitted"
+    return f"certified; admits this class from a lower probability of {_number(policy.threshold)}"
+
+
+def _print_bands(class_names: Sequence[str], fields: Mapping[str, Any], category_counts: IntArray | None) -> None:
+    """Print the evidence of bands, sets and categories, which one method has."""
+    evidence = Table(title="Evidence per class", title_justify="left")
+    for column in ("class", "in set", "points in band", "threshold", "KNN logit", "in category"):
+        evidence.add_column(column, justify="left" if column == "class" else "right")
+    columns = (fields["admit_set"], fields["band_size"], fields["threshold"], fields["logits"])
+    counts = ["unknown"] * len(class_names) if category_counts is None else [f"{one:,}" for one in category_counts]
+    for name, bit, size, threshold, logit, count in zip(class_names, *columns, counts, strict=True):
+        included = "yes" if bit == "1" else "no"
+        evidence.add_row(cell(name), included, f"{size:,}", _number(threshold), _number(logit), count)
+    output.print(evidence)

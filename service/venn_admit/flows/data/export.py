@@ -1,0 +1,220 @@
+"""Writing what is stored to files that other programs can read."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from sqlalchemy import Connection, Engine, Row
+
+from venn_admit.core.types import CalibratorSettings
+from venn_admit.errors import Code, InvalidInputError, NotReadyError
+from venn_admit.files.output.atomic import check_output
+from venn_admit.files.output.exports import (
+    APPROXIMATIONS_SCHEMA,
+    CALIBRATION_SCHEMA,
+    EXEMPLARS_SCHEMA,
+    NEIGHBOURS_SCHEMA,
+    UNLABELLED_SCHEMA,
+    classes_of,
+    write_json,
+)
+from venn_admit.files.output.tables import TableWriter, check_table_output
+from venn_admit.flows.data.export_policy import policy_document
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.database.engine import consistent_view
+from venn_admit.store.decisions import reports
+from venn_admit.store.exemplars import approximations, classifiers, exemplars, forgotten
+from venn_admit.store.exemplars.classifiers import Classifier
+
+
+class Export(StrEnum):
+    """What can be exported."""
+
+    EXEMPLARS = "exemplars"
+    NEIGHBOURS = "neighbours"
+    APPROXIMATIONS = "approximations"
+    CALIBRATION = "calibration"
+    PARAMETERS = "parameters"
+    POLICY = "policy"
+    UNLABELLED = "unlabelled"
+
+
+def show_parameters(engine: Engine, name: str, calibration_id: int | None) -> dict[str, Any]:
+    """Return the parameters of a calibration as they are exported; before the first, those of the last fit.
+
+    calibration_id: None for the current one. Raises NotFoundError and NotReadyError.
+    """
+    with consistent_view(engine) as connection:
+        return _parameters(connection, classifiers.by_name(connection, name), calibration_id)
+
+
+def check_export(what: str, out: Path) -> Export:
+    """Return what is to be exported; InvalidInputError if there is no such thing, or it cannot be written to `out`."""
+    if what not in list(Export):
+        raise InvalidInputError(f"what: expected {', '.join(Export)}, got {what!r}")
+    if what in (Export.PARAMETERS, Export.POLICY):
+        check_output(out, [".json"])
+    else:
+        check_table_output(out)
+    return Export(what)
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written. forgotten: how many points of a snapshot lack among the rows, as they were forgotten since."""
+
+    rows: int
+    forgotten: int = 0
+
+
+def export(engine: Engine, name: str, what: Export, out: Path, *, calibration_id: int | None = None) -> Exported:
+    """Write one kind of what is stored for a classifier to `out`.
+
+    Args:
+        engine: The database.
+        name: The classifier.
+        what: What to write.
+        out: The file; it appears complete or not at all.
+        calibration_id: The snapshot for `calibration`, `parameters` and `policy`; None: the current one.
+
+    Raises:
+        InvalidInputError: The file cannot be written, or the snapshot was asked for no certificate.
+        NotReadyError: It does not exist yet.
+    """
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        if what is Export.PARAMETERS:
+            write_json(out, _parameters(connection, classifier, calibration_id))
+            return Exported(1)
+        if what is Export.POLICY:
+            write_json(out, policy_document(connection, classifier, calibration_id))
+            return Exported(1)
+        schema, rows, columns = _table(connection, classifier, what, calibration_id)
+        count = 0
+        with TableWriter(out, schema) as writer:
+            for block in rows:
+                writer.write({name: [value(row) for row in block] for name, value in columns.items()})
+                count += len(block)
+        if what is not Export.CALIBRATION:
+            return Exported(count)
+        calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+        return Exported(count, forgotten.lost_points(connection, calibration.id).total)
+
+
+Columns = dict[str, Callable[[Row[Any]], Any]]
+
+
+def _table(
+    connection: Connection, classifier: Classifier, what: Export, calibration_id: int | None
+) -> tuple[pa.Schema, Iterator[Sequence[Row[Any]]], Columns]:
+    match what:
+        case Export.EXEMPLARS:
+            return (
+                EXEMPLARS_SCHEMA,
+                exemplars.export_rows(connection, classifier),
+                {
+                    "external_id": lambda row: row.external_id,
+                    "split": lambda row: row.split,
+                    "label": lambda row: row.label,
+                    "predicted_by_network": lambda row: row.network_predicted,
+                },
+            )
+        case Export.UNLABELLED:
+            calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+            return (
+                UNLABELLED_SCHEMA,
+                reports.unlabelled_rows(connection, classifier, calibration),
+                {
+                    "external_id": lambda row: row.external_id,
+                    "document_id": lambda row: row.document_id,
+                    "predicted_by_network": lambda row: row.network_predicted,
+                },
+            )
+        case Export.NEIGHBOURS:
+            classifiers.require_vectors(classifier, "a neighbour list")
+            return (
+                NEIGHBOURS_SCHEMA,
+                approximations.export_neighbour_rows(connection, classifier),
+                {
+                    "external_id": lambda row: row.external_id,
+                    "neighbour_ids": lambda row: row.neighbour_ids,
+                    "distances": lambda row: row.distances,
+                },
+            )
+        case Export.APPROXIMATIONS:
+            classifiers.require_vectors(classifier, "an approximation")
+            return (
+                APPROXIMATIONS_SCHEMA,
+                approximations.export_rows(connection, classifier),
+                {
+                    "external_id": lambda row: row.external_id,
+                    "split": lambda row: row.split,
+                    "logits": lambda row: row.logits,
+                    "predicted": lambda row: row.predicted,
+                    "q": lambda row: row.match_count,
+                    "d": lambda row: row.distance,
+                },
+            )
+        case Export.CALIBRATION:
+            calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+            return (
+                CALIBRATION_SCHEMA,
+                calibrations.export_rows(connection, calibration),
+                {
+                    "external_id": lambda row: row.external_id,
+                    "split": lambda row: row.split,
+                    "label": lambda row: row.label,
+                    "predicted": lambda row: row.predicted,
+                    "q": lambda row: row.match_count,
+                    "d": lambda row: row.distance,
+                    "score": lambda row: row.score,
+                    "set": lambda row: None if row.admit_set is None else classes_of(row.admit_set),
+                },
+            )
+    raise AssertionError(f"no table for {what}")
+
+
+def _parameters(connection: Connection, classifier: Classifier, calibration_id: int | None) -> dict[str, Any]:
+    """The parameters of a calibration; before the first, those of the KNN and the localizer only.
+
+    With logits only there is no KNN, so that what is left are the settings of a calibration.
+    """
+    if classifier.knn is None:
+        return _settings(calibrations.latest_or_by_id(connection, classifier, calibration_id))
+    current = approximations.current_parameters(connection, classifier)
+    if current is None:
+        raise NotReadyError(
+            f"classifier {classifier.name!r} has no KNN parameters yet: fit it first",
+            code=Code.NOT_FITTED,
+            classifier=classifier.name,
+        )
+    calibration: Calibration | None
+    try:
+        calibration = calibrations.latest_or_by_id(connection, classifier, calibration_id)
+        stored = approximations.parameters_by_id(connection, calibration.parameters_id)
+    except NotReadyError:  # not calibrated yet
+        calibration, stored = None, current
+    written: dict[str, Any] = {
+        "beta": stored.knn.beta,
+        "gamma": stored.knn.gamma,
+        "eta": stored.knn.eta,
+        "eta_loc": stored.eta_loc,
+        "reliability": None if stored.reliability is None else stored.reliability.document(),
+    }
+    return written if calibration is None else written | _settings(calibration)
+
+
+def _settings(calibration: Calibration) -> dict[str, Any]:
+    settings, radius = calibration.method_settings, calibration.band_radius
+    written: dict[str, Any] = {} if radius is None else {"s_hat": radius.s_hat, "omega": radius.omega}
+    written["alpha"] = float(settings.alpha)
+    if isinstance(settings, CalibratorSettings):
+        written |= {"delta": settings.delta, "kappa": settings.kappa}
+    return written | {
+        "thresholds": [float(threshold) for threshold in settings.thresholds],
+        "q_bins": list(settings.bin_edges),
+    }

@@ -1,0 +1,243 @@
+"""Exemplars from a source into the store: all of them, or none."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Connection, Engine
+
+from venn_admit.core.approximation.knn import network_prediction
+from venn_admit.core.splits import assign_splits
+from venn_admit.core.types import IntArray, Split
+from venn_admit.errors import Code, ConflictError, InvalidInputError
+from venn_admit.files import ExemplarBatch
+from venn_admit.files.sources import ExemplarSource
+from venn_admit.flows.data.carried import CarriedLabels, labels_carried_to
+from venn_admit.flows.data.create import check_extractor
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.exemplars import classifiers, exemplars, support
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.work import recalibrations
+
+HELD_OUT = "held-out"
+"""The split of held-out labelled data: each goes to knn, mc or vp by the split hash."""
+
+OnRows = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What became of a source: its rows, how many were new, and the new ones per split.
+
+    recalibrations: calibrators that are to be recalibrated for it. labels_carried: exemplars whose labels were carried
+    over from other generations. waiting: training exemplars, those that came before included, that wait for jobs that
+    are running, after which a recalibration is requested for them.
+    """
+
+    rows: int
+    new: int
+    new_per_split: dict[Split, int]
+    recalibrations: int
+    labels_carried: int
+    waiting: int = 0
+
+
+def ingest(
+    engine: Engine,
+    name: str,
+    source: ExemplarSource,
+    split: str,
+    *,
+    on_rows: OnRows = lambda _: None,
+    on_stored: Callable[[Connection, Ingested], object] = lambda *_: None,
+) -> Ingested:
+    """Store a source's exemplars, whose labels calibrate as a random sample does.
+
+    Re-ingesting a source is a no-op, whatever its name. A classifier without exemplars whose extractor was not stated
+    takes over the one that the source states.
+
+    Training exemplars that arrive while a recalibration, a calibration or a fit is under way, or while a chunk is
+    scored again that they disturbed, wait until it is done, or for ten minutes: data that arrive without a pause would
+    put it off for ever.
+
+    Args:
+        engine: The database.
+        name: The classifier's name.
+        source: The exemplars.
+        split: `train`, `held-out`, or one of `knn`, `mc`, `vp` for data that were divided before. A classifier with
+            logits only neither trains nor fits a KNN, so that it has no `train` and no `knn`.
+        on_rows: Is told the rows of each batch.
+        on_stored: Is called with what became of the source, in the transaction that stores it.
+
+    Raises:
+        InvalidInputError: A row is not as it must be; the message names it, and nothing of the source is stored.
+        ConflictError: A row contradicts what is stored, likewise; or the source comes from another extractor.
+    """
+    if split not in (HELD_OUT, Split.TRAIN, Split.KNN, Split.MC, Split.VP):
+        raise InvalidInputError(f"unknown split {split!r}: expected train, held-out, knn, mc or vp")
+    per_split: Counter[Split] = Counter()
+    rows = new = labels_carried = 0
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        if split in (Split.TRAIN, Split.KNN):
+            classifiers.require_vectors(classifier, f"split {split}")
+        exemplars.lock_ingestion(connection, classifier)
+        # Meanwhile its extractor may have been stated, or its deletion may have begun.
+        classifier = classifiers.usable(connection, classifier)
+        has_others = classifiers.has_several_generations(connection, classifier)
+        for batch in _read(source, classifier):
+            if not rows:
+                classifier = _take_over_extractor(connection, classifier, batch.extractor)
+            require_extractor(classifier, batch.extractor, str(source))
+            carried = labels_carried_to(connection, classifier, batch, str(source), has_others=has_others)
+            labelled = carried.with_labels(batch)
+            splits = _splits(classifier, batch, split)
+            carried.require_for(labelled, splits)
+            _require_labels(source, labelled, split)
+            stored = store_batch(connection, classifier, labelled, splits, carried, selection="random", source=source)
+            new_splits = [splits[row] for row in stored.new_rows.tolist()]
+            labels_carried += len(carried.known)
+            per_split.update(new_splits)
+            rows, new = rows + len(splits), new + len(stored.new_rows)
+            on_rows(len(splits))
+        requests = 0
+        if per_split[Split.TRAIN]:
+            # A request now might be taken for served by the snapshot that they wait for.
+            if support.join_waiting(connection, classifier, wait=True):
+                requests = recalibrations.request(connection, classifier, recalibrations.TRAINING_DATA)
+            support.analyze(connection, classifier, per_split[Split.TRAIN])
+        elif per_split.keys() & recalibrations.CALIBRATION_SPLITS:
+            requests = recalibrations.request(connection, classifier, "held-out data")
+        waiting = support.waiting(connection, classifier)
+        ingested = Ingested(rows, new, dict(per_split), requests, labels_carried, waiting)
+        on_stored(connection, ingested)
+    return ingested
+
+
+def store_scored(
+    connection: Connection, classifier: Classifier, source: ExemplarSource, on_rows: OnRows = lambda _: None
+) -> IntArray:
+    """Store a source's exemplars to be scored; their ids in its order, (n,) int64.
+
+    Labels that come with them are kept for evaluation and never calibrate: what was put together to be scored is no
+    random sample of the traffic. Labels that came for them in other generations are carried over, and calibrate if they
+    were random.
+    """
+    exemplars.lock_ingestion(connection, classifier)
+    classifier = classifiers.usable(connection, classifier)  # as in `ingest`
+    has_others = classifiers.has_several_generations(connection, classifier)
+    ids, calibrates = [], False
+    for batch in batches_of(source, classifier):
+        carried = labels_carried_to(connection, classifier, batch, str(source), has_others=has_others)
+        labelled, splits = carried.with_labels(batch), carried.splits_of_scored(batch)
+        stored = store_batch(connection, classifier, labelled, splits, carried, selection="selected", source=source)
+        ids.append(stored.ids)
+        calibrates = calibrates or bool(recalibrations.CALIBRATION_SPLITS & set(splits))
+        on_rows(len(splits))
+    if calibrates:
+        recalibrations.request(connection, classifier, "labels")
+    return np.concatenate(ids)
+
+
+def store_batch(
+    connection: Connection,
+    classifier: Classifier,
+    batch: ExemplarBatch,
+    splits: list[Split],
+    carried: CarriedLabels,
+    *,
+    selection: str,
+    source: ExemplarSource,
+) -> exemplars.StoredExemplars:
+    """Store one batch, each row in the split given, with the ledgers that are carried over."""
+    incoming = exemplars.IncomingExemplars(
+        first_row=batch.first_row,
+        external_ids=batch.external_ids,
+        document_ids=batch.document_ids,
+        splits=splits,
+        vectors=batch.vectors,
+        logits=batch.logits,
+        predicted=network_prediction(batch.logits),
+        labels=batch.labels,
+        attributes=batch.attributes,
+        digests=batch.digests,
+        ledgers=carried.ledgers(),
+    )
+    return exemplars.store(connection, classifier, incoming, selection=selection, source=source.name)
+
+
+def batches_of(source: ExemplarSource, classifier: Classifier) -> Iterator[ExemplarBatch]:
+    """Yield a source's rows, checked to be those of a classifier and to come from its extractor."""
+    for batch in _read(source, classifier):
+        require_extractor(classifier, batch.extractor, str(source))
+        yield batch
+
+
+def require_extractor(classifier: Classifier, stated: str | None, where: str) -> None:
+    """Raise ConflictError unless data come from the extractor of a classifier's exemplars, as far as they say.
+
+    stated: None if the data do not say, which is enough for a classifier of which it was not stated either. where: what
+    messages call the data.
+    """
+    own, its = classifier.extractor, f"the exemplars of {classifier.name!r}"
+    if stated == own:
+        return
+    if own is None:
+        code = Code.EXTRACTOR_UNSTATED
+        problem = (
+            f"expected none, as that of {its} is not stated, got {stated!r}; if they come from it too, state that for "
+            "the classifier"
+        )
+    elif stated is None:
+        code = Code.EXTRACTOR_MISSING
+        problem = (
+            f"expected {own!r}, which {its} come from, got none; if the data come from it too, state that for them"
+        )
+    else:
+        code = Code.EXTRACTOR_DIFFERS
+        problem = (
+            f"expected {own!r}, which {its} come from, got {stated!r}; vectors of two extractors do not mix: use the "
+            "generation of the classifier for this one, or add it"
+        )
+    raise ConflictError(f"{where}: extractor: {problem}", code=code, classifier=classifier.name)
+
+
+def _take_over_extractor(connection: Connection, classifier: Classifier, stated: str | None) -> Classifier:
+    """State the extractor of a classifier that has none and no exemplars."""
+    if stated is None or classifier.extractor is not None:
+        return classifier
+    if any(exemplars.split_counts(connection, classifier).values()):
+        return classifier
+    check_extractor(stated)
+    classifiers.set_extractor(connection, classifier, stated)
+    return classifiers.by_id(connection, classifier.id)
+
+
+def _read(source: ExemplarSource, classifier: Classifier) -> Iterator[ExemplarBatch]:
+    return source.batches(
+        dimension=None if classifier.knn is None else classifier.knn.dimension,
+        class_count=classifier.class_count,
+        class_names=classifier.class_names,
+    )
+
+
+def _require_labels(source: ExemplarSource, batch: ExemplarBatch, split: str) -> None:
+    unlabelled = np.flatnonzero(batch.labels < 0)
+    if unlabelled.size:
+        raise InvalidInputError(
+            f"{source}: row {batch.first_row + unlabelled[0]}, label: expected a label, which split {split} needs, "
+            "got none; leave such rows out, or score them instead",
+            code=Code.UNLABELLED,
+            split=split,
+        )
+
+
+def _splits(classifier: Classifier, batch: ExemplarBatch, split: str) -> list[Split]:
+    if split != HELD_OUT:
+        return [Split(split)] * len(batch.external_ids)
+    keys = [
+        external_id if document_id is None else document_id
+        for external_id, document_id in zip(batch.external_ids, batch.document_ids, strict=True)
+    ]
+    return assign_splits(keys, seed=classifier.seed, knn_share=classifier.knn_share, mc_share=classifier.mc_share)

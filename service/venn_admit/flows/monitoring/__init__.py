@@ -1,1 +1,0 @@
-"""Monitoring of the promise as labels arrive."""

@@ -1,1 +1,0 @@
-"""Evaluations and reports."""

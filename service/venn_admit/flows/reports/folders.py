@@ -1,0 +1,57 @@
+"""Reports as folders: a page with its charts, and the same as JSON."""
+
+from pathlib import Path
+
+from venn_admit.files.output.atomic import filling, make_folder
+from venn_admit.files.output.exports import write_json
+from venn_admit.report.calibration.contents import CalibrationReport
+from venn_admit.report.calibration.payload import calibration_payload
+from venn_admit.report.calibration.steps import NextSteps
+from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.evaluated import calibration_facts
+from venn_admit.report.evaluation.payload import report_payload
+from venn_admit.report.pages.calibration import write_calibration_page
+from venn_admit.report.pages.evaluation import write_report
+from venn_admit.report.what_if.contents import SettingsTried
+from venn_admit.report.what_if.picture import save_settings_picture
+from venn_admit.report.what_if.settings import settings_payload
+
+
+def write_evaluation(folder: Path, name: str, data: str, evaluation: DatasetReport) -> Path:
+    """Write an evaluation into a folder, all of it or nothing; the path of its page.
+
+    Args:
+        folder: Where it goes; files of the same names are replaced.
+        name: The classifier's name.
+        data: What it was evaluated on, in words.
+        evaluation: The evaluation.
+
+    Raises:
+        InvalidInputError: The folder cannot be written.
+    """
+    facts = {"Classifier": name}
+    if evaluation.calibration is not None:
+        facts |= calibration_facts(evaluation.calibration)
+    make_folder(folder)
+    with filling(folder) as draft:
+        page, *_ = write_report(draft, f"{name} on {data}", facts, [evaluation])
+        write_json(draft / "evaluation.json", report_payload(evaluation))
+    return folder / page.name
+
+
+def write_calibration_report(folder: Path, report: CalibrationReport, steps: NextSteps) -> Path:
+    """Write a report on a calibration, as `write_evaluation` does; steps: how users take those that it advises."""
+    make_folder(folder)
+    with filling(folder) as draft:
+        page = write_calibration_page(report, steps, draft)
+        write_json(draft / "report.json", calibration_payload(report, steps))
+    return folder / page.name
+
+
+def write_settings_tried(folder: Path, found: SettingsTried) -> Path:
+    """Write what settings admit as a picture and as JSON, as `write_evaluation` does; the path of the picture."""
+    make_folder(folder)
+    with filling(folder) as draft:
+        picture = save_settings_picture(found, draft)
+        write_json(draft / "what-if.json", settings_payload(found))
+    return folder / picture.name

@@ -1,0 +1,135 @@
+"""The held-out data of a snapshot, as the methods that are compared with it see it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Connection
+
+from venn_admit.core.approximation.knn import nonconformity
+from venn_admit.core.comparison.adaptive import uniform_draws
+from venn_admit.core.comparison.held_out import HeldOut, HeldOutPoints, ViewedPoints
+from venn_admit.core.comparison.methods import ComparisonCalibration
+from venn_admit.core.types import (
+    Approximation,
+    FloatArray,
+    IntArray,
+    Split,
+    join_approximations,
+)
+from venn_admit.errors import NotReadyError
+from venn_admit.flows.calibration.approximate import positions
+from venn_admit.methods.method import Snapshot
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.exemplars import approximations, exemplars
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search.array_cache import ArrayCache
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadHeldOut:
+    """Held-out data: of knn, mc and vp, one after the other, ids (n,) int64 and 1 - pi^y (n,) float64; and by split.
+
+    nonconformity: None if the classifier has logits only. vp: (n_vp,) int64, the rows of vp among them.
+    """
+
+    ids: IntArray
+    nonconformity: FloatArray | None
+    vp: IntArray
+    splits: HeldOut
+
+
+_Part = tuple[IntArray, IntArray, Approximation | None]
+"""Ids, labels, and the KNN's view; None if the classifier has logits only."""
+
+
+def read_held_out(
+    connection: Connection, classifier: Classifier, snapshot: Snapshot, *, besides: IntArray, memory_budget: int
+) -> ReadHeldOut:
+    """Return the snapshot's mc and vp, and knn as it is now.
+
+    Of a snapshot that was made without vp, that is vp as it is now, without some points.
+
+    besides: (n,) int64, the ids of these points. memory_budget: bytes that temporary arrays may take.
+    """
+    calibration = snapshot.calibration
+    mc = _of_snapshot(connection, classifier, snapshot, Split.MC)
+
+    def now(split: Split) -> _Part:
+        return _as_it_is(connection, classifier, snapshot, split, besides, mc[-1], memory_budget)
+
+    vp = _of_snapshot(connection, classifier, snapshot, Split.VP) if calibration.vp_count else now(Split.VP)
+    parts = (now(Split.KNN), mc, vp)
+
+    def points(ids: IntArray, label: IntArray, view: Approximation | None) -> HeldOutPoints:
+        logits = exemplars.network_logits(connection, classifier, ids)
+        return HeldOutPoints(exemplars.keys(connection, ids).document_keys, label, ViewedPoints(logits, view))
+
+    ids = np.concatenate([ids for ids, *_ in parts])
+    scores = [nonconformity(view.logits, label) for _, label, view in parts if view is not None]
+    return ReadHeldOut(
+        ids=ids,
+        nonconformity=np.concatenate(scores) if scores else None,
+        vp=np.arange(len(ids) - len(vp[0]), len(ids)),
+        splits=HeldOut(*(points(*part) for part in parts)),
+    )
+
+
+def comparison_calibration(
+    connection: Connection, cache: ArrayCache, classifier: Classifier, held_out: ReadHeldOut
+) -> tuple[ComparisonCalibration, IntArray]:
+    """Return all held-out labelled points, in the order of their external ids, because sums round by it.
+
+    Also return the rows of vp among them, (n_vp,) int64, in the order of vp.
+    """
+    splits = (held_out.splits.knn, held_out.splits.mc, held_out.splits.vp)
+    keys = exemplars.keys(connection, held_out.ids)
+    order = np.array(sorted(range(len(keys.ids)), key=keys.row_keys.__getitem__), dtype=np.int64)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    calibration = ComparisonCalibration(
+        keys=[keys.document_keys[row] for row in order],
+        label=np.concatenate([split.label for split in splits])[order],
+        network_logits=np.concatenate([split.seen.network_logits for split in splits])[order],
+        nonconformity=None if held_out.nonconformity is None else held_out.nonconformity[order],
+        vectors=None if classifier.knn is None else cache.mapped_vectors(connection, classifier, keys.ids[order]),
+        draws=uniform_draws([keys.row_keys[row] for row in order], seed=classifier.seed),
+    )
+    return calibration, place[held_out.vp]
+
+
+def _as_it_is(
+    connection: Connection,
+    classifier: Classifier,
+    snapshot: Snapshot,
+    split: Split,
+    besides: IntArray,
+    shaped: Approximation | None,
+    memory_budget: int,
+) -> _Part:
+    """A split as it is now, without some points; shaped: any view, for the number of classes."""
+    if shaped is None:
+        found = exemplars.split_logits(connection, classifier, split)
+        kept = np.flatnonzero(~np.isin(found.ids, besides))
+        return found.ids[kept], found.labels[kept], None
+    none = np.empty(0, dtype=np.int64)
+    blocks = list(approximations.split_blocks(connection, classifier, split, snapshot.parameters.id, memory_budget))
+    ids = np.concatenate([none, *(block.exemplar_ids for block in blocks)])
+    label = np.concatenate([none, *(block.labels for block in blocks)])
+    view = join_approximations([shaped.take(none), *(block.approximation for block in blocks)])
+    kept = np.flatnonzero(~np.isin(ids, besides))
+    return ids[kept], label[kept], view.take(kept)
+
+
+def _of_snapshot(connection: Connection, classifier: Classifier, snapshot: Snapshot, split: Split) -> _Part:
+    """A split as the snapshot has it."""
+    part = calibrations.read_points(connection, snapshot.calibration, split)
+    wanted = part.exemplar_ids
+    if classifier.knn is None:
+        return wanted, part.points.label, None
+    ids, approximation = approximations.read_approximations(connection, classifier, wanted, snapshot.parameters.id)
+    if len(ids) != len(wanted):
+        raise NotReadyError(
+            f"{len(wanted) - len(ids):,} points of calibration {snapshot.calibration.id} have other neighbours by now, "
+            "and no approximation under its parameters: evaluate with a newer calibration"
+        )
+    return wanted, part.points.label, approximation.take(positions(ids, wanted))

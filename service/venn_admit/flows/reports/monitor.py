@@ -1,0 +1,137 @@
+"""The monitor of a classifier's calibrator in use, brought up to date with the ledger of labels.
+
+The state is a function of the ledger alone. Documents count in the order in which their first label came; the states
+after every thousand documents and after the last are stored with a digest of these documents, and an update goes on
+from the last state whose documents are as they were. A correction outdates the states after it, and nothing else.
+
+An update reads the labels that came since those that are settled, and the documents from the last thousand before the
+first that these are about: what it takes depends on what is new. Labels are settled once no transaction is under way
+that may have begun before they were read: later ones can add neither a label before them nor a decision that precedes
+them.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine
+
+from venn_admit.core.monitoring.anytime.plan import LEVEL
+from venn_admit.core.monitoring.anytime.readings import readings
+from venn_admit.core.monitoring.anytime.state import MonitorState, advance, initial_state
+from venn_admit.flows.reports.read_monitor import monitor_report
+from venn_admit.report.monitoring.contents import MonitorReport
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.database.engine import consistent_view, transaction
+from venn_admit.store.decisions import monitors
+from venn_admit.store.decisions.monitors import CountedLabels, Seen, StoredMonitor, StoredState
+from venn_admit.store.exemplars import classifiers
+
+STATE_DOCUMENTS = 1000
+"""A state is kept after every so many documents: what comes after it is read again, and a correction computed anew."""
+
+
+def update_monitor(engine: Engine, name: str, *, restart: bool = False) -> MonitorReport:
+    """Bring the monitor of a classifier's calibrator in use up to date, in one transaction, and return what it says.
+
+    It is started if there is none, or if the KNN parameters in use are others than it was started with.
+
+    Args:
+        engine: The database.
+        name: The classifier's name.
+        restart: Whether to end its alarms and to start anew, with the labels that come from now on.
+
+    Raises:
+        NotFoundError: There is no such classifier.
+        NotReadyError: It has no calibration yet.
+    """
+    with transaction(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        calibration = calibrations.held(connection, classifier, None)
+        monitors.lock(connection, calibration.calibrator_id)
+        monitor = None if restart else monitors.newest(connection, calibration)
+        if monitor is None:
+            monitor = monitors.start(connection, classifier, calibration, anew=restart)
+        settled, seen = _settled(connection, monitor)
+        stored = monitors.states(connection, monitor)
+        # In one view, because a label that comes between the statements would count twice or not at all.
+        with consistent_view(engine) as view:
+            base = _base(stored, monitors.first_change(view, classifier, monitor), monitor)
+            labels = monitors.counted_labels(view, classifier, monitor, from_event=base.event)
+        path = _path(labels, base, stored)
+        state = _follow(connection, monitor, labels, path)
+        found = tuple(readings(monitor.plan, state))
+        if path.ends or path.outdated:
+            monitors.replace_readings(connection, monitor, found)
+        alarms = monitors.update_alarms(connection, monitor, found, labels.events, after=base.documents)
+        monitors.settle(connection, monitor, settled, seen)
+    return monitor_report(classifier, calibration, monitor, state, alarms, computed=state.documents - path.start)
+
+
+def _settled(connection: Connection, monitor: StoredMonitor) -> tuple[int, Seen]:
+    """The last label event that this update settles, and what is settled next."""
+    newest = monitors.newest_event(connection)
+    if not newest.awaited:
+        return newest.event, newest
+    if not newest.awaited & monitor.seen.awaited:
+        return monitor.seen.event, newest
+    return monitor.settled_event, monitor.seen
+
+
+def _base(stored: list[StoredState], changed: int | None, monitor: StoredMonitor) -> StoredState:
+    """The last state, of those after every thousand documents, whose documents are as they were."""
+    as_before = [
+        state
+        for state in stored
+        if state.documents % STATE_DOCUMENTS == 0 and (changed is None or state.event < changed)
+    ]
+    return as_before[-1] if as_before else StoredState(0, monitor.after_event, b"")
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """From which state an update goes on, and which states it makes.
+
+    base: documents before those that were read. start: documents of the state to go on from, 0 for the initial one.
+    ends: the states to make, ascending. outdated: documents of the states to delete.
+    """
+
+    base: int
+    start: int
+    ends: list[StoredState]
+    outdated: list[int]
+
+
+def _path(labels: CountedLabels, base: StoredState, stored: list[StoredState]) -> _Path:
+    total = base.documents + labels.points.document_count
+    wanted = {*range(STATE_DOCUMENTS, total, STATE_DOCUMENTS), *([total] if total else [])}
+    after_base = [state.documents for state in stored if base.documents < state.documents <= total]
+    known = _seen(labels, base, sorted({*after_base, *(end for end in wanted if end > base.documents)}))
+    holding = {state.documents for state in stored if state.documents <= base.documents or state in known}
+    start = max(holding, default=0)
+    return _Path(
+        base=base.documents,
+        start=start,
+        ends=[state for state in known if state.documents in wanted and state.documents > start],
+        outdated=[state.documents for state in stored if state.documents not in holding & wanted],
+    )
+
+
+def _seen(labels: CountedLabels, base: StoredState, ends: list[int]) -> list[StoredState]:
+    """What states after these numbers of documents have seen: each digest goes on from the last thousand before it."""
+    found, last = [], base
+    for end in ends:
+        points = labels.points.take(last.documents - base.documents, end - base.documents)
+        event = int(labels.events[end - base.documents - 1])
+        found.append(StoredState(end, event, points.digest(last.digest)))
+        if end % STATE_DOCUMENTS == 0:
+            last = found[-1]
+    return found
+
+
+def _follow(connection: Connection, monitor: StoredMonitor, labels: CountedLabels, path: _Path) -> MonitorState:
+    state = monitors.read_state(connection, monitor, path.start) if path.start else initial_state(monitor.plan)
+    monitors.delete_states(connection, monitor, path.outdated)
+    for end in path.ends:
+        further = labels.points.take(state.documents - path.base, end.documents - path.base)
+        advance(monitor.plan, state, further, LEVEL)
+        monitors.add_state(connection, monitor, state, end)
+    return state

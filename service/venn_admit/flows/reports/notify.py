@@ -1,0 +1,105 @@
+"""Alarms as they reach others: once each by a webhook, and all figures in a file for Prometheus."""
+
+import json
+import urllib.error
+import urllib.request
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import Engine
+
+from venn_admit.errors import InvalidInputError
+from venn_admit.files.output.atomic import check_output, replacing, writing
+from venn_admit.files.output.exports import finite_json
+from venn_admit.report.monitoring.contents import MonitorReport
+from venn_admit.report.monitoring.metrics import metrics_text
+from venn_admit.report.monitoring.payload import alarm_payload
+from venn_admit.store.database.engine import transaction
+from venn_admit.store.decisions import monitors
+
+ANSWER_SECONDS = 10.0
+"""A webhook must answer within this time."""
+
+METRICS_ENDING = ".prom"
+"""The ending of the files that node_exporter's textfile collector reads."""
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirected POST would become a GET, which tells nobody of an alarm."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+def check_webhook(url: str) -> None:
+    """Raise InvalidInputError unless a URL can be a webhook's; called before anything is computed."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and url.isprintable() and " " not in url
+        _ = parts.port
+    except ValueError:
+        usable = False
+    if not usable:
+        # Without the URL, which may hold a token.
+        raise InvalidInputError("expected a webhook of the form https://host/path or http://host/path; correct the URL")
+
+
+def check_metrics(path: Path) -> None:
+    """Raise InvalidInputError unless metrics can be written to a file."""
+    check_output(path, (METRICS_ENDING,))
+
+
+def send_alarms(engine: Engine, report: MonitorReport, url: str) -> list[str]:
+    """POST each alarm and notice that no webhook took yet, as JSON; return what failed, to be tried again next time.
+
+    Another process that sends the same alarms at the same time is left to it.
+    """
+    known = {alarm.id: alarm for alarm in report.alarms}
+    failures = []
+    with transaction(engine) as connection:
+        for alarm_id in monitors.lock_unsent(connection, report.monitor):
+            if alarm_id not in known:
+                continue
+            try:
+                failure = _post(url, alarm_payload(report, known[alarm_id]))
+            except OSError as error:
+                failures.append(f"the webhook cannot be reached: {_reason(error)}; alarms are sent again next time")
+                break  # the others would wait as long, and what waits here keeps rows locked
+            if failure is None:
+                monitors.set_notified(connection, alarm_id)
+            else:
+                failures.append(f"the webhook did not take alarm {alarm_id}: {failure}; it is sent again next time")
+    return failures
+
+
+def write_metrics(report: MonitorReport, path: Path) -> None:
+    """Write the figures in the text format of Prometheus; the file appears complete.
+
+    Raises:
+        InvalidInputError: It cannot be written.
+    """
+    with replacing(path) as file, writing(path):
+        file.write(metrics_text(report).encode())
+
+
+def _post(url: str, payload: dict[str, Any]) -> str | None:
+    """What failed; None if the webhook answered with a status of success. Raises OSError if it cannot be reached."""
+    body = json.dumps(finite_json(payload), allow_nan=False).encode()
+    request = urllib.request.Request(  # noqa: S310 - `check_webhook` has seen to it that it is HTTP
+        url, data=body, headers={"Content-Type": "application/json"}, method="POST"
+    )
+    try:
+        with urllib.request.build_opener(_NoRedirects).open(request, timeout=ANSWER_SECONDS):
+            return None
+    except urllib.error.HTTPError as error:
+        with error:
+            return f"it answered with status {error.code}"
+    except (HTTPException, ValueError) as error:
+        return type(error).__name__  # alone, because the message may quote the URL
+
+
+def _reason(error: OSError) -> str:
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    return str(reason) or type(error).__name__

@@ -1,0 +1,215 @@
+"""The KNN's view of points if training exemplars had other labels or were left out; nothing is stored.
+
+Only points whose stored neighbour lists hold one of these exemplars can see another view: an index of the lists finds
+them. A relabelled exemplar leaves the lists as they are; lists that hold one that is left out are searched again.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sqlalchemy import Connection, Engine
+
+from venn_admit.core.approximation.knn import approximate
+from venn_admit.core.budget import block_rows
+from venn_admit.core.neighbours.left_out import neighbours_without
+from venn_admit.core.types import Approximation, IntArray, Neighbours, Split, Support, join_approximations
+from venn_admit.errors import Code, InvalidInputError, NotFoundError, NotReadyError, OutdatedError
+from venn_admit.files.label_values import ClassNumbers
+from venn_admit.flows.calibration.approximate import neighbours_in_order, positions
+from venn_admit.flows.calibration.calibrate import require_parameters
+from venn_admit.report.what_if.contents import TrainingChange
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.decisions import what_if
+from venn_admit.store.exemplars import approximations, classifiers, exemplars, labels
+from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search.array_cache import ArrayCache, CachedSupport
+from venn_admit.store.work import recalibrations
+
+MOST_CHANGES = 1000
+"""So many training exemplars can be changed at once: each that is left out makes every search a little longer."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OtherTraining:
+    """Changes of training exemplars, and the calibration that they would change.
+
+    relabelled_ids, new_labels: (r,) int64. left_out_ids: (m,) int64. changes: the same by the names of users.
+    """
+
+    classifier: Classifier
+    calibration: Calibration
+    parameters: StoredParameters
+    relabelled_ids: IntArray
+    new_labels: IntArray
+    left_out_ids: IntArray
+    changes: tuple[TrainingChange, ...]
+
+    @property
+    def changed_ids(self) -> IntArray:
+        """The exemplars that change, (r + m,) int64."""
+        return np.concatenate([self.relabelled_ids, self.left_out_ids])
+
+
+def require_current(connection: Connection, classifier: Classifier) -> tuple[Calibration, StoredParameters]:
+    """Return the current calibration and its parameters; OutdatedError if recalibrating would change it as it is.
+
+    connection: a consistent view.
+    """
+    calibration = calibrations.latest(connection, classifier)
+    parameters = require_parameters(connection, classifier)
+    if parameters.id != calibration.knn_parameters_id:
+        raise OutdatedError(
+            f"classifier {classifier.name!r} was fitted again after calibration {calibration.id}, whose successor "
+            "would have other parameters: calibrate it first"
+        )
+    settings = calibration.method_settings
+    if recalibrations.requested_at(connection, classifier, settings) is not None or len(
+        approximations.outdated_neighbours(connection, classifier)
+    ):
+        raise OutdatedError(
+            f"labels or data of {classifier.name!r} have arrived since calibration {calibration.id}: recalibrate "
+            "first, or their effect could not be told from that of the change",
+            code=Code.RECALIBRATION_DUE,
+            classifier=classifier.name,
+        )
+    return calibration, parameters
+
+
+def other_training(
+    connection: Connection, name: str, relabel: Mapping[str, object], leave_out: Collection[str]
+) -> OtherTraining:
+    """Return the changes that are asked for, checked.
+
+    Args:
+        connection: A consistent view of the database.
+        name: The classifier's name.
+        relabel: Class names or numbers, by the ids of training exemplars.
+        leave_out: Ids of training exemplars.
+
+    Raises:
+        InvalidInputError: Nothing or too much is asked for, an exemplar does not train, or there is no such class.
+        NotFoundError: There is no such classifier or exemplar.
+        NotReadyError: There is no calibration yet, or it is out of date.
+    """
+    asked = [*relabel, *leave_out]
+    if not 0 < len(asked) <= MOST_CHANGES:
+        raise InvalidInputError(
+            f"expected 1 to {MOST_CHANGES:,} training exemplars to relabel or leave out, got {len(asked):,}"
+        )
+    twice = [one for one in dict.fromkeys(asked) if asked.count(one) > 1]
+    if twice:
+        raise InvalidInputError(f"expected every training exemplar once, got {twice[0]!r} more than once")
+    classifier = classifiers.by_name(connection, name)
+    calibration, parameters = require_current(connection, classifier)
+    stored = labels.by_external_id(connection, classifier, asked)
+    classes = ClassNumbers(classifier.class_count, classifier.class_names)
+    new_labels = {external_id: _class_number(classes, external_id, label) for external_id, label in relabel.items()}
+    changes = []
+    for external_id in asked:
+        exemplar = stored.get(external_id)
+        if exemplar is None:
+            raise NotFoundError(
+                f"classifier {classifier.name!r} has no exemplar {external_id!r}",
+                code=Code.UNKNOWN_EXEMPLAR,
+                classifier=classifier.name,
+                exemplar=external_id,
+            )
+        if exemplar.split != Split.TRAIN or exemplar.label is None:
+            raise InvalidInputError(
+                f"exemplar {external_id!r} is in split {exemplar.split}, expected a training exemplar"
+            )
+        if exemplar.id > classifier.support_version:
+            raise NotReadyError(
+                f"training exemplar {external_id!r} waits for jobs that are running, and has no effect yet: ask "
+                "again once they are done"
+            )
+        becomes = new_labels.get(external_id)
+        changes.append(
+            TrainingChange(
+                external_id,
+                classifier.class_names[exemplar.label],
+                None if becomes is None else classifier.class_names[becomes],
+            )
+        )
+    return OtherTraining(
+        classifier,
+        calibration,
+        parameters,
+        relabelled_ids=np.array([stored[one].id for one in relabel], dtype=np.int64),
+        new_labels=np.array(list(new_labels.values()), dtype=np.int64),
+        left_out_ids=np.array([stored[one].id for one in leave_out], dtype=np.int64),
+        changes=tuple(changes),
+    )
+
+
+def _class_number(classes: ClassNumbers, external_id: str, label: object) -> int:
+    try:
+        return classes.of(label)
+    except ValueError as error:
+        expected, got = error.args
+        raise InvalidInputError(f"relabel {external_id!r}: expected {expected}, got {got}") from None
+
+
+def other_views(
+    engine: Engine, cache: ArrayCache, connection: Connection, asked: OtherTraining, *, memory_budget: int
+) -> Replacements:
+    """Return the approximations of all points that calibrate, or are decided on, and have a changed neighbour.
+
+    They are those that a job would compute and store after the change, bit for bit.
+
+    Args:
+        engine: The database.
+        cache: The arrays of training exemplars.
+        connection: A consistent view of the database.
+        asked: The changes.
+        memory_budget: Bytes that temporary arrays may take.
+
+    Raises:
+        NotReadyError: Too few training exemplars would remain.
+        SupportChangedError: The training exemplars changed meanwhile.
+    """
+    classifier = asked.classifier
+    ids = what_if.resting_on(connection, asked.calibration, asked.changed_ids)
+    support = cache.support(engine, classifier)
+    changed = _with_labels(support.support, positions(support.ids, asked.relabelled_ids), asked.new_labels)
+    left_out = positions(support.ids, asked.left_out_ids)
+    none = np.empty(0, dtype=np.int64)
+    views = [
+        Approximation(np.empty((0, classifier.class_count)), predicted=none, match_count=none, distance=np.empty(0))
+    ]
+    rows = block_rows(memory_budget, 4 * classifier.dimension + 24 * classifier.neighbour_count)
+    for start in range(0, len(ids), rows):
+        block = ids[start : start + rows]
+        neighbours = _neighbours(connection, classifier, block, support, left_out, memory_budget)
+        views.append(approximate(neighbours, changed, asked.parameters.knn))
+    return Replacements(ids, join_approximations(views))
+
+
+def _with_labels(support: Support, rows: IntArray, new_labels: IntArray) -> Support:
+    relabelled = support.labels.copy()
+    relabelled[rows] = new_labels
+    return replace(support, labels=relabelled)
+
+
+def _neighbours(
+    connection: Connection,
+    classifier: Classifier,
+    exemplar_ids: IntArray,
+    support: CachedSupport,
+    left_out: IntArray,
+    memory_budget: int,
+) -> Neighbours:
+    """The neighbour lists of n points without what is left out, (n, K); left_out: rows of the support."""
+    known = neighbours_in_order(
+        approximations.read_neighbours(connection, classifier, exemplar_ids), exemplar_ids, support
+    )
+    outdated = np.flatnonzero(np.isin(known.indices, left_out).any(axis=1))
+    if outdated.size:
+        queries = exemplars.vectors(connection, classifier, exemplar_ids[outdated])
+        k = classifier.neighbour_count
+        found = neighbours_without(queries, support.vectors, k, left_out, memory_budget=memory_budget)
+        known.indices[outdated], known.distances[outdated] = found.indices, found.distances
+    return known

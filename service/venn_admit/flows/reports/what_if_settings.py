@@ -1,0 +1,197 @@
+"""What the current setting would admit with one part of it varied: by cross-fitting on mc, and nothing is stored."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import Engine
+
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.calibrators.settings import check_alpha, check_bin_edges, check_settings, check_thresholds
+from venn_admit.core.calibrators.venn_abers.settings import ScoreKind, VennAbersSettings
+from venn_admit.core.comparison.on_mc import judged_rows
+from venn_admit.core.comparison.varied import AnySettings, cross_fitted_settings
+from venn_admit.core.documents import documents_of
+from venn_admit.core.evaluation.measures import measure_admission
+from venn_admit.core.types import CalibratorSettings, Split
+from venn_admit.errors import InvalidInputError
+from venn_admit.flows.calibration.calibrate import require_classes
+from venn_admit.flows.calibration.compare import MOST_JUDGED, parameters_of_mc, read_mc
+from venn_admit.methods.registry import METHODS
+from venn_admit.methods.venn_abers.make import require_model
+from venn_admit.report.what_if.contents import SettingsTried, SettingTried
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations.setting_forms import VENN_ADMIT
+from venn_admit.store.database.engine import consistent_view
+from venn_admit.store.exemplars import classifiers
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search.array_cache import ArrayCache
+
+MOST_VALUES = 50
+"""So many values can be tried at once; each of alpha, delta and the bins takes a pass over the folds of its own."""
+
+Value = Decimal | float | int | tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a setting that can be varied.
+
+    text: of a value, given K; None with logits only. bands_only: whether only Venn-ADMIT has it.
+    """
+
+    of: Callable[[Any], Any]
+    varied: Callable[[Any, Any], Any]
+    text: Callable[[Any, int | None], str]
+    bands_only: bool = False
+
+
+def _with_alpha(settings: Any, alpha: Decimal) -> Any:
+    """With another alpha. A threshold of 1 - alpha follows it; another one stays, unless it would be too low."""
+    check_alpha(alpha)
+    least = 1 - alpha
+    thresholds = tuple(least if one == 1 - settings.alpha else max(one, least) for one in settings.thresholds)
+    return replace(settings, alpha=alpha, thresholds=thresholds)
+
+
+def _common_threshold(settings: Any) -> Decimal | None:
+    """The threshold that all classes have; None if they differ."""
+    return settings.thresholds[0] if len(set(settings.thresholds)) == 1 else None
+
+
+def _bins_text(edges: tuple[int, ...], neighbour_count: int | None) -> str:
+    if len(edges) == 1 or neighbour_count is None:
+        return "one bin"
+    return "every q" if len(edges) == neighbour_count + 1 else ",".join(map(str, edges))
+
+
+PARTS: dict[str, _Part] = {
+    "alpha": _Part(lambda one: one.alpha, _with_alpha, lambda value, _: str(value)),
+    "kappa": _Part(
+        lambda one: one.kappa,
+        lambda one, value: replace(one, kappa=value),
+        lambda value, _: f"{value:,}",
+        bands_only=True,
+    ),
+    "delta": _Part(
+        lambda one: one.delta,
+        lambda one, value: replace(one, delta=value),
+        lambda value, _: f"{value:g}",
+        bands_only=True,
+    ),
+    "q_bins": _Part(lambda one: one.bin_edges, lambda one, value: replace(one, bin_edges=value), _bins_text),
+    "thresholds": _Part(
+        _common_threshold,
+        lambda one, value: replace(one, thresholds=(value,) * len(one.thresholds)),
+        lambda value, _: "as they are" if value is None else str(value),
+    ),
+}
+"""What can be varied, by its name as an argument of a calibration."""
+
+
+def what_if_settings(
+    engine: Engine,
+    cache: ArrayCache,
+    name: str,
+    varied: str,
+    values: Sequence[Value],
+    *,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> SettingsTried:
+    """Return what the setting of the current calibration would admit of mc, and how much of it is right.
+
+    Probabilities are weighted if that is the default of the method.
+    Every document of mc is judged by the other ones, and vp stays unseen, so that a value can be chosen by this.
+
+    Args:
+        engine: The database, which may be a standby.
+        cache: Maps the vectors of mc.
+        name: The classifier's name.
+        varied: What is varied, one of `PARTS`.
+        values: To try; a threshold is that of every class. The value in use is added.
+        memory_budget: Bytes that temporary arrays may take.
+
+    Raises:
+        InvalidInputError: There is no such part, or a value is not as it must be.
+        NotFoundError: There is no such classifier.
+        NotReadyError: There is no calibration yet, data are missing, or the method cannot be cross-fitted.
+        OutdatedError: Points of mc have no approximation yet.
+    """
+    part = PARTS.get(varied)
+    if part is None:
+        raise InvalidInputError(f"expected one of {', '.join(PARTS)} to be varied, got {varied!r}")
+    if not 0 < len(values) <= MOST_VALUES:
+        raise InvalidInputError(f"{varied}: expected 1 to {MOST_VALUES} values to try, got {len(values)}")
+    with consistent_view(engine) as connection:
+        classifier = classifiers.by_name(connection, name)
+        if varied == "q_bins":
+            classifiers.require_vectors(classifier, "more than one bin of q")
+        calibration = calibrations.latest(connection, classifier)
+        current: AnySettings = calibration.method_settings
+        neighbour_count = None if classifier.knn is None else classifier.knn.neighbour_count
+        if part.bands_only and calibration.method != VENN_ADMIT:
+            raise InvalidInputError(f"{varied}: the method {calibration.method} has no such setting")
+        if calibration.is_asked_for_certificate:
+            raise InvalidInputError(
+                f"calibration {calibration.id} asks for a certificate, whose policies are tested on vp, which stays "
+                "unseen here: calibrate without a certificate, or compare the methods"
+            )
+        asked = list(dict.fromkeys([*values, part.of(current)]))
+        if varied != "q_bins":
+            asked.sort(key=lambda value: (value is None, value))
+        settings = [current if one == part.of(current) else _checked(part, current, one, classifier) for one in asked]
+        parameters = parameters_of_mc(connection, classifier)
+        require_classes(connection, classifier, [Split.MC])
+        if parameters is not None and any(map(_takes_reliability, settings)):
+            require_model(classifier, parameters)
+        mc, localizer = read_mc(connection, cache, classifier, parameters, memory_budget)
+    judged = judged_rows(mc.keys, seed=classifier.seed, most=MOST_JUDGED)
+    found = cross_fitted_settings(
+        mc,
+        settings,
+        class_count=classifier.class_count,
+        neighbour_count=neighbour_count,
+        seed=classifier.seed,
+        reliability=None if parameters is None else parameters.reliability,
+        localizer=localizer,
+        judged=judged,
+        memory_budget=memory_budget,
+    )
+    documents, label = documents_of([mc.keys[row] for row in judged]), mc.label[judged]
+    return SettingsTried(
+        classifier=classifier.name,
+        class_names=classifier.class_names,
+        calibration=calibration.id,
+        method=calibration.method,
+        varied=varied,
+        is_weighted=METHODS[calibration.method].weighted_by_default,
+        point_count=len(mc.keys),
+        judged_count=len(judged),
+        document_count=len(judged) if documents is None else documents.count,
+        tried=tuple(
+            SettingTried(
+                value=part.text(value, neighbour_count),
+                settings=one.settings,
+                admission=measure_admission(label, one.predicted, one.admitted, classifier.class_count, documents),
+                is_current=value == part.of(current),
+            )
+            for value, one in zip(asked, found, strict=True)
+        ),
+    )
+
+
+def _takes_reliability(settings: AnySettings) -> bool:
+    """Whether the score may be the reliability score."""
+    return isinstance(settings, VennAbersSettings) and settings.score is not ScoreKind.NETWORK
+
+
+def _checked(part: _Part, current: AnySettings, value: Value, classifier: Classifier) -> AnySettings:
+    settings: AnySettings = part.varied(current, value)
+    if isinstance(settings, CalibratorSettings):
+        check_settings(settings, class_count=classifier.class_count, neighbour_count=classifier.neighbour_count)
+    else:
+        if classifier.knn is not None:
+            check_bin_edges(settings.bin_edges, classifier.knn.neighbour_count)
+        check_thresholds(settings.thresholds, settings.alpha, classifier.class_count)
+    return settings

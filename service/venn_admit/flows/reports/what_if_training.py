@@ -1,0 +1,193 @@
+"""What would change if training exemplars had other labels or were left out: nothing is stored, and nothing locked."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cache as remembered
+
+import numpy as np
+from sqlalchemy import Connection, Engine
+
+from venn_admit.core.budget import DEFAULT_MEMORY_BUDGET
+from venn_admit.core.monitoring.what_if import Flips, ViewChanges, count_flips, view_changes
+from venn_admit.core.types import Approximation, IntArray, Split
+from venn_admit.flows.reports.other_training import OtherTraining, other_training, other_views
+from venn_admit.methods.method import Made, PointsToDecide, Snapshot
+from venn_admit.methods.registry import METHODS
+from venn_admit.report.what_if.contents import Flip, TrainingEffects
+from venn_admit.store.database.engine import consistent_view
+from venn_admit.store.decisions import what_if
+from venn_admit.store.decisions.what_if import DecidedBlock
+from venn_admit.store.exemplars import approximations, exemplars
+from venn_admit.store.exemplars.approximations import Replacements
+from venn_admit.store.search.array_cache import ArrayCache
+
+MOST_FLIPS = 10_000
+"""Of the decisions that would differ, so many are listed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Following:
+    """The snapshot that would follow a change of training exemplars, and the approximations that it rests on."""
+
+    engine: Engine
+    cache: ArrayCache
+    asked: OtherTraining
+    instead: Replacements
+    made: Made
+
+    def ready(self, *, weighted: bool) -> Snapshot:
+        """Return the snapshot ready to decide with; weighted: whether with weights too."""
+        return METHODS[self.asked.calibration.method].ready(
+            self.engine,
+            self.cache,
+            self.asked.classifier,
+            self.asked.calibration,
+            self.asked.parameters,
+            self.made,
+            weighted=weighted,
+        )
+
+
+def what_if_training(
+    engine: Engine,
+    cache: ArrayCache,
+    name: str,
+    *,
+    relabel: Mapping[str, object],
+    leave_out: Collection[str],
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> TrainingEffects:
+    """Return what would change; parameters of KNN, localizer and reliability score stay as they are fitted.
+
+    Args:
+        engine: The database, which may be a standby.
+        cache: The arrays of training exemplars.
+        name: The classifier's name.
+        relabel: Class names or numbers, by the ids of training exemplars.
+        leave_out: Ids of training exemplars.
+        memory_budget: Bytes that temporary arrays may take.
+
+    Raises:
+        InvalidInputError: What is asked for cannot be.
+        NotFoundError: There is no such classifier or exemplar.
+        NotReadyError: There is no calibration yet, it is out of date, or none could follow.
+    """
+    with consistent_view(engine) as connection:
+        asked = other_training(connection, name, relabel, leave_out)
+        following = follow(engine, cache, connection, asked, memory_budget=memory_budget)
+        decisions = _Decisions(connection, following, memory_budget)
+        decisions.look_at_all()
+        compared = METHODS[asked.calibration.method].compare(
+            connection,
+            asked.classifier,
+            asked.calibration,
+            following.made,
+            following.instead,
+            memory_budget=memory_budget,
+        )
+        return TrainingEffects(
+            classifier=asked.classifier.name,
+            class_names=asked.classifier.class_names,
+            calibration=asked.calibration.id,
+            method=asked.calibration.method,
+            changes=asked.changes,
+            views={
+                **{str(split): _views_of(connection, following, split) for split in _splits(following)},
+                "decided": decisions.views,
+            },
+            snapshot=compared,
+            flips=decisions.flips,
+            flipped=decisions.listed(),
+        )
+
+
+def follow(
+    engine: Engine, cache: ArrayCache, connection: Connection, asked: OtherTraining, *, memory_budget: int
+) -> Following:
+    """Return the snapshot that would follow; connection: a consistent view. Errors are those of `what_if_training`."""
+    instead = other_views(engine, cache, connection, asked, memory_budget=memory_budget)
+    made = METHODS[asked.calibration.method].make(
+        connection,
+        asked.classifier,
+        asked.parameters,
+        asked.calibration.method_settings,
+        memory_budget=memory_budget,
+        instead=instead,
+    )
+    return Following(engine, cache, asked, instead, made)
+
+
+def _splits(following: Following) -> list[Split]:
+    """The splits that the method makes a snapshot of."""
+    return [Split.MC, Split.VP] if following.made.rows.in_vp.any() else [Split.MC]
+
+
+def _views_of(connection: Connection, following: Following, split: Split) -> ViewChanges:
+    """How the views of the points of a split that calibrate would change."""
+    asked, instead = following.asked, following.instead
+    calibration, parameters_id = asked.calibration, asked.parameters.id
+    total = calibration.vp_count if split == Split.VP else calibration.mc_count
+    touched = what_if.in_split(connection, instead.exemplar_ids, split)
+    ids, before = approximations.read_approximations(connection, asked.classifier, touched, parameters_id)
+    found = view_changes(before, instead.replaced(ids, before))
+    return ViewChanges(total, found.touched, found.predicted, found.match_count, found.distance)
+
+
+class _Decisions:
+    """The newest decisions of the current snapshot, and what they would be."""
+
+    def __init__(self, connection: Connection, following: Following, memory_budget: int) -> None:
+        self._connection = connection
+        self._following = following
+        self._memory_budget = memory_budget
+        self._snapshot = remembered(lambda weighted: following.ready(weighted=weighted))
+        self._flipped: list[tuple[IntArray, IntArray, IntArray]] = []
+        none = np.empty(0, dtype=np.int64)
+        self.flips: Flips = count_flips(none, none, following.asked.classifier.class_count)
+        self.views = ViewChanges(0, 0, 0, 0, 0)
+
+    def look_at_all(self) -> None:
+        asked, instead = self._following.asked, self._following.instead
+        for block in what_if.newest_decisions(
+            self._connection, asked.classifier, asked.calibration, self._memory_budget
+        ):
+            view = instead.replaced(block.exemplar_ids, block.approximation)
+            touched, _ = instead.rows_of(block.exemplar_ids)
+            changed = view_changes(block.approximation.take(touched), view.take(touched))
+            untouched = ViewChanges(len(block.exemplar_ids) - len(touched), 0, 0, 0, 0)
+            self.views += changed + untouched
+            after = self._decide(block, view)
+            self.flips += count_flips(block.decision, after, asked.classifier.class_count)
+            rows = np.flatnonzero(block.decision != after)
+            self._flipped.append((block.exemplar_ids[rows], block.decision[rows], after[rows]))
+
+    def _decide(self, block: DecidedBlock, view: Approximation) -> IntArray:
+        after = np.empty(len(block.exemplar_ids), dtype=np.int64)
+        classifier = self._following.asked.classifier
+        for weighted in (False, True):
+            for full_match in (False, True):
+                rows = np.flatnonzero((block.weighted == weighted) & (block.require_full_match == full_match))
+                if not rows.size:
+                    continue
+                snapshot: Snapshot = self._snapshot(weighted)
+                ids = block.exemplar_ids[rows]
+                points = PointsToDecide(
+                    view.take(rows),
+                    exemplars.vectors(self._connection, classifier, ids) if weighted else None,
+                    exemplars.network_logits(self._connection, classifier, ids) if snapshot.needs_logits else None,
+                )
+                decided = snapshot.decide(points, require_full_match=full_match, memory_budget=self._memory_budget)
+                after[rows] = decided.verdicts.selection.decision
+        return after
+
+    def listed(self) -> tuple[Flip, ...]:
+        """The first flipped decisions, by the names of users."""
+        if not self._flipped:
+            return ()
+        ids, before, after = (np.concatenate(parts)[:MOST_FLIPS] for parts in zip(*self._flipped, strict=True))
+        names = exemplars.keys(self._connection, ids).row_keys
+        classes = [*self._following.asked.classifier.class_names, None]  # the last is that of -1
+        return tuple(
+            Flip(name, classes[was], classes[would_be])
+            for name, was, would_be in zip(names, before.tolist(), after.tolist(), strict=True)
+        )

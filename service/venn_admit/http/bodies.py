@@ -1,0 +1,111 @@
+"""Bodies of JSON: checked before they are parsed, and parsed so that other requests are answered meanwhile.
+
+Parsing is one call of C, during which no other thread runs unless it calls Python, which it does for each object. A
+body with a long stretch without texts and brackets, or with more of them than any valid request, is refused before.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+
+from venn_admit.http.problems import Problem, Refused
+
+_Read = TypeVar("_Read")
+
+MEDIA_TYPE = "application/json"
+MOST_NESTING = 32
+# 1,000 exemplars with 100 attributes, each a name and a text, are 200,000 texts, and 100,000 classes as many.
+MOST_PARTS = 500_000
+# 100,000 numbers of 80 characters each, the spaces before them included.
+MOST_BYTES_WITHOUT_PARTS = 8 << 20
+# A shorter one takes some milliseconds at worst, and mostly less than it takes to hand it to a thread.
+BYTES_FOR_A_THREAD = 32 << 10
+
+# A text, whose brackets mean nothing and whose end may be missing, or a bracket. Whatever follows a quote is taken at
+# once, so that no part of a body is looked at twice.
+_PART = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+
+
+class JsonRequest(Request):
+    """A request whose body is checked and parsed in a thread, unless it is short, before the framework asks for it."""
+
+    async def read(self) -> None:
+        """Read and parse the body. Raises Refused if it is not JSON, or JSON that no request may hold."""
+        if body := await self.body():
+            _check_media_type(self.headers.get("content-type"))
+            self._json = await apart(read_json, body)
+
+
+def _check_media_type(given: str | None) -> None:
+    kind = (given or "").partition(";")[0].strip().lower()
+    if kind != MEDIA_TYPE and not (kind.startswith("application/") and kind.endswith("+json")):
+        raise Refused(
+            415,
+            Problem.UNSUPPORTED_MEDIA_TYPE,
+            f"header Content-Type: expected {MEDIA_TYPE}, got {kind[:100]!a}; name the type of the body"
+            if kind
+            else f"header Content-Type: expected {MEDIA_TYPE}, got none; name the type of the body",
+        )
+
+
+async def apart(read: Callable[[bytes], _Read], body: bytes) -> _Read:
+    """Return what `read` makes of a body, which it does in a thread unless the body is short."""
+    return read(body) if len(body) < BYTES_FOR_A_THREAD else await run_in_threadpool(read, body)
+
+
+def read_json(body: bytes) -> Any:
+    """Return what a body holds. Raises Refused if it is not JSON, or JSON that no request may hold.
+
+    >>> read_json(b'{"a": [1, {"b": null}]}')
+    {'a': [1, {'b': None}]}
+    """
+    check_json(body)
+    try:
+        # The parser would take UTF-16 and UTF-32 too, which were not checked; RFC 8259 has neither.
+        return json.loads(body.decode("utf-8-sig"), object_pairs_hook=_as_dict)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}: {error.msg}"
+        raise _refused(f"JSON in UTF-8, got something else at {where}") from error
+    except ValueError as error:
+        raise _refused("JSON in UTF-8 with integers of at most 4,300 digits, got something else") from error
+
+
+def _as_dict(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object as the parser would, but in Python, so that another thread may run."""
+    return dict(members)
+
+
+def check_json(body: bytes, most_nesting: int = MOST_NESTING) -> None:
+    """Refuse JSON that is nested deeper, or has more parts, than anything that a request may hold.
+
+    >>> check_json(b'{"a": ["[[[[", {}]}', most_nesting=3)
+    """
+    depth = end = 0
+    for number, found in enumerate(_PART.finditer(body)):
+        if number == MOST_PARTS:
+            raise _refused(f"at most {MOST_PARTS:,} texts, lists and objects, got more; send fewer rows at a time")
+        _check_stretch(found.start() - end)
+        end = found.end()
+        match found.group()[:1]:
+            case b"[" | b"{":
+                depth += 1
+                if depth > most_nesting:
+                    raise _refused(f"JSON nested at most {most_nesting} deep, got deeper")
+            case b"]" | b"}":
+                depth -= 1
+    _check_stretch(len(body) - end)
+
+
+def _check_stretch(length: int) -> None:
+    """Refuse more bytes without texts and brackets than the longest list of numbers has."""
+    if length > MOST_BYTES_WITHOUT_PARTS:
+        most = MOST_BYTES_WITHOUT_PARTS >> 20
+        raise _refused(f"at most {most} MiB of numbers or spaces in a row, got more; send JSON as the API describes it")
+
+
+def _refused(what: str) -> Refused:
+    return Refused(422, Problem.INVALID_REQUEST, f"body: expected {what}")

@@ -1,0 +1,184 @@
+"""What a route asks of the key that it is shown; it is checked before anything else of a request is read."""
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from fastapi import Depends, Request, Response, Security, params
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from venn_admit.flows.keys.keys import KEY_PREFIX, Caller, Refusal, authenticate, is_for
+from venn_admit.flows.keys.sessions import caller_of
+from venn_admit.http.bodies import JsonRequest
+from venn_admit.http.guards.idempotency import answer_once
+from venn_admit.http.guards.ledger import Asked, Ledger
+from venn_admit.http.guards.rates import Rates
+from venn_admit.http.limits import skip_unused
+from venn_admit.http.problems import Problem, Refused
+from venn_admit.http.threads import FOR_KEYS
+from venn_admit.http.uploads import skip_file, takes_file
+from venn_admit.store.access.keys import Scope
+
+if TYPE_CHECKING:
+    from venn_admit.http.guards.tokens import Tokens
+
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+SCHEME = "key"
+_SCHEME = HTTPBearer(
+    scheme_name=SCHEME,
+    bearerFormat="va_NUMBER_SECRET",
+    description="A key, made by `venn-admit key create`, or a token of the issuer that the settings name.",
+    auto_error=False,
+)
+_WHY = {
+    Refusal.UNKNOWN: "expected a valid key in the header Authorization: Bearer KEY, got another",
+    Refusal.EXPIRED: "the key has expired; use another",
+    Refusal.REVOKED: "the key was revoked; use another",
+}
+
+
+class Guard:
+    """Lets a request through if its key has a scope, and is for the classifier that the path names.
+
+    Attributes:
+        scope: The least scope that is needed.
+        every_classifier: Whether the key must be for all classifiers, because the route is about none in particular.
+        stores: Whether a request stores something, unless its method only reads.
+    """
+
+    def __init__(self, scope: Scope, *, every_classifier: bool = False, stores: bool = True) -> None:
+        self.scope = scope
+        self.every_classifier = every_classifier
+        self.stores = stores
+
+    async def __call__(
+        self,
+        request: Request,
+        _: HTTPAuthorizationCredentials | None = Security(_SCHEME),  # noqa: B008 - as FastAPI has it, for the document
+    ) -> Caller:
+        """Return whose key it is, for a route that depends on that; it was checked before."""
+        caller: Caller = request.state.caller
+        return caller
+
+    async def check(self, request: Request, caller: Caller) -> None:
+        """Raise Refused unless a caller may ask for the route."""
+        if not caller.scope.includes(self.scope):
+            raise _forbidden(f"this needs a key with scope {self.scope}, got one with scope {caller.scope}")
+        named = request.path_params.get("classifier")
+        if caller.classifier is None or (named in (None, caller.classifier) and not self.every_classifier):
+            return
+        # It may be a generation of the classifier that the key is for.
+        engine = request.app.state.runtime.engine
+        if self.every_classifier or named is None or not await FOR_KEYS.run(is_for, engine, caller, named):
+            raise _forbidden(f"the key is for classifier {caller.classifier!r} alone; use another")
+
+
+def _caller(request: Request) -> Caller:
+    """Return whose key or token a request shows. Raises Refused."""
+    kind, _, text = request.headers.get("authorization", "").partition(" ")
+    text = text.strip()
+    if kind.lower() != "bearer" or not text:
+        raise _unauthenticated("expected a key in the header Authorization: Bearer KEY, got none", known=False)
+    tokens: Tokens | None = request.app.state.tokens
+    if tokens is not None and not text.startswith(KEY_PREFIX):
+        return tokens.caller(text)
+    found = authenticate(request.app.state.runtime.engine, text)
+    if isinstance(found, Refusal):
+        raise _unauthenticated(_WHY[found], known=True)
+    return found
+
+
+def is_still_accepted(request: Request) -> bool:
+    """Whether the key, token or session that a request has shown is still one that is accepted.
+
+    Raises:
+        DatabaseError: The database does not say.
+    """
+    session: str | None = getattr(request.state, "session", None)
+    if session is not None:
+        return caller_of(request.app.state.runtime.engine, session) is not None
+    try:
+        _caller(request)
+    except Refused as refusal:
+        return refusal.status >= 500  # the issuer does not say
+    return True
+
+
+def needs(scope: Scope, *, every_classifier: bool = False, stores: bool = True) -> params.Depends:
+    """Return what a route lists among its dependencies, to be reached by keys of a scope alone."""
+    depends: params.Depends = Depends(Guard(scope, every_classifier=every_classifier, stores=stores))
+    return depends
+
+
+def guard_of(route: APIRoute) -> Guard | None:
+    """Return what guards a route; None if everyone may ask for it."""
+    found = [one.dependency for one in route.dependencies if isinstance(one.dependency, Guard)]
+    assert len(found) < 2, f"{route.path} has two guards"
+    return found[0] if found else None
+
+
+def stores(route: APIRoute) -> bool:
+    """Whether a request for this route stores something."""
+    guard = guard_of(route)
+    return guard is not None and guard.stores and not _READING.issuperset(route.methods or ())
+
+
+class GuardedRoute(APIRoute):
+    """A route that checks the key before the body is read, and the body before it is parsed."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        answer = super().get_route_handler()
+        guard, named = guard_of(self), f"{'/'.join(sorted(self.methods or ()))} {self.path}"
+        may_bring_unused = not (self.body_field or takes_file(self) or _READING.issuperset(self.methods or ()))
+
+        async def checked(request: Request) -> Response:
+            if may_bring_unused:
+                await skip_unused(request)
+            if self.body_field is None:
+                return await answer(request)
+            asked = JsonRequest(request.scope, request.receive)
+            await asked.read()
+            return await answer(asked)
+
+        async def guarded(request: Request) -> Response:
+            if guard is None:
+                return await checked(request)
+            ledger: Ledger = request.app.state.ledger
+            rates: Rates = request.app.state.rates
+            asked = Asked(self.name, named)
+            try:
+                caller = request.state.caller = await FOR_KEYS.run(_caller, request)
+                rates.check(request, caller.identity)
+                await guard.check(request, caller)
+            except Refused as refusal:
+                await ledger.note_refusal(request, asked, refusal, stores=stores(self))
+                raise
+            if not stores(self):
+                return await checked(request)
+
+            async def once() -> Response:
+                return await answer_once(request, named, caller.identity, checked, self._skip)
+
+            return await ledger.noted(request, asked, once)
+
+        return guarded
+
+    async def _skip(self, request: Request) -> None:
+        """Read a body that was read before, within the same limits."""
+        if takes_file(self):
+            await skip_file(request, request.app.state.runtime.settings)
+        elif self.body_field is None:
+            await skip_unused(request)
+        else:
+            async for _ in request.stream():
+                pass
+
+
+def _unauthenticated(detail: str, *, known: bool) -> Refused:
+    challenge = 'Bearer error="invalid_token"' if known else "Bearer"
+    return Refused(401, Problem.UNAUTHENTICATED, detail, headers={"WWW-Authenticate": challenge})
+
+
+def _forbidden(detail: str) -> Refused:
+    return Refused(403, Problem.FORBIDDEN, detail)

@@ -1,0 +1,38 @@
+"""The methods of calibration, by their names in the database."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import Engine
+
+from venn_admit.errors import InvalidInputError
+from venn_admit.methods.method import Method, Snapshot
+from venn_admit.methods.venn_abers.method import VennAbers
+from venn_admit.methods.venn_admit.method import VennAdmit
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.calibrations.setting_forms import VENN_ABERS, VENN_ADMIT
+from venn_admit.store.database.engine import connect
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search.array_cache import ArrayCache
+
+METHODS: Mapping[str, Method] = {VENN_ADMIT: VennAdmit(), VENN_ABERS: VennAbers()}
+
+
+def settled_weights(calibration: Calibration, weighted: bool | None) -> bool:
+    """Return whether decisions by a calibration are weighted; None asks for what is usual for its method.
+
+    Raises InvalidInputError if they cannot be, because the calibration is certified.
+    """
+    if weighted and calibration.is_asked_for_certificate:
+        raise InvalidInputError(
+            f"calibration {calibration.id} was asked for a certificate, which is about plain probabilities alone; "
+            "decide by it without weights, or by a calibration without a certificate"
+        )
+    return METHODS[calibration.method].weighted_by_default if weighted is None else weighted
+
+
+def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> Snapshot:
+    """Read a calibration as it was when it was made, ready to decide with by its method."""
+    with connect(engine) as connection:
+        method = calibrations.by_id(connection, classifier, calibration_id).method
+    return METHODS[method].load(engine, cache, classifier, calibration_id)

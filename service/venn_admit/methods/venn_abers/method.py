@@ -1,0 +1,96 @@
+"""Venn-Abers as a method of calibration."""
+
+from sqlalchemy import Connection, Engine
+
+from venn_admit.core.calibrators.venn_abers.settings import VennAbersSettings
+from venn_admit.core.monitoring.what_if import SnapshotEffects
+from venn_admit.core.types import Split
+from venn_admit.methods.describing import CalibrationToDescribe, Described
+from venn_admit.methods.judging import Judged, PointsToJudge
+from venn_admit.methods.made_points import points_of_split
+from venn_admit.methods.method import Made, Snapshot
+from venn_admit.methods.venn_abers.compare import compare
+from venn_admit.methods.venn_abers.decide_one import AbersPointDecider
+from venn_admit.methods.venn_abers.describe import describe
+from venn_admit.methods.venn_abers.judge import judge
+from venn_admit.methods.venn_abers.make import MadeByAbers, make
+from venn_admit.methods.venn_abers.snapshot import AbersContext, AbersSnapshot, indexed, load_snapshot
+from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.calibrations.setting_forms import MethodSettings
+from venn_admit.store.exemplars.approximations import Replacements, StoredParameters
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search.array_cache import ArrayCache
+
+
+class VennAbers:
+    """The method `venn-abers`; see the protocol `Method` for what it does."""
+
+    weighted_by_default = False
+
+    def make(
+        self,
+        connection: Connection,
+        classifier: Classifier,
+        parameters: StoredParameters | None,
+        settings: MethodSettings,
+        *,
+        memory_budget: int,
+        instead: Replacements | None = None,
+    ) -> MadeByAbers:
+        assert isinstance(settings, VennAbersSettings)
+        return make(connection, classifier, parameters, settings, memory_budget=memory_budget, instead=instead)
+
+    def compare(
+        self,
+        connection: Connection,
+        classifier: Classifier,  # noqa: ARG002 - as every method has it
+        calibration: Calibration,
+        made: Made,
+        instead: Replacements,  # noqa: ARG002
+        *,
+        memory_budget: int,  # noqa: ARG002
+    ) -> SnapshotEffects:
+        assert isinstance(made, MadeByAbers)
+        return compare(connection, calibration, made)
+
+    def ready(
+        self,
+        engine: Engine,
+        cache: ArrayCache,
+        classifier: Classifier,
+        calibration: Calibration,
+        parameters: StoredParameters,
+        made: Made,
+        *,
+        weighted: bool,  # noqa: ARG002 - vectors are read when they are first needed
+    ) -> AbersSnapshot:
+        assert isinstance(made, MadeByAbers)
+        context = AbersContext(
+            calibration,
+            parameters,
+            made.choice.kind,
+            None if made.certificate is None else made.certificate.policy,
+            classifier.class_count,
+            classifier.neighbour_count,
+        )
+        return indexed(engine, cache, classifier, context, points_of_split(made.rows, Split.MC))
+
+    def load(self, engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> AbersSnapshot:
+        return load_snapshot(engine, cache, classifier, calibration_id)
+
+    def point_decider(self, engine: Engine, cache: ArrayCache) -> AbersPointDecider:
+        return AbersPointDecider(engine, cache)
+
+    def judge(self, snapshot: Snapshot, points: PointsToJudge, *, memory_budget: int) -> Judged:
+        assert isinstance(snapshot, AbersSnapshot)
+        return judge(snapshot, points, memory_budget=memory_budget)
+
+    def describe(
+        self,
+        connection: Connection,
+        cache: ArrayCache,  # noqa: ARG002 - plain bounds need no vectors
+        given: CalibrationToDescribe,
+        *,
+        memory_budget: int,  # noqa: ARG002 - cells are small
+    ) -> Described:
+        return describe(connection, given)

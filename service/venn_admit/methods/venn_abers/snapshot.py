@@ -1,0 +1,253 @@
+"""A snapshot of Venn-Abers that decides: the points of mc by cell, and their vectors once something is weighted."""
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import partial
+
+import numpy as np
+from sqlalchemy import Connection, Engine
+
+from venn_admit.core.approximation.localizer import Weigh, category_weight
+from venn_admit.core.calibrators.certified.policies import Policy
+from venn_admit.core.calibrators.upweights import upweights
+from venn_admit.core.calibrators.venn_abers.cells import Bounds, CellEvidence, CellPoints, VennAbersIndex
+from venn_admit.core.calibrators.venn_abers.decide import select, select_certified
+from venn_admit.core.calibrators.venn_abers.reliability import ReliabilityModel, scored_points
+from venn_admit.core.calibrators.venn_abers.settings import ScoreKind
+from venn_admit.core.types import Approximation, Float32Array, FloatArray, IntArray, Selection, Split
+from venn_admit.methods.fields import decision_fields
+from venn_admit.methods.method import AppliedPolicy, Explained, PointsToDecide
+from venn_admit.methods.venn_abers.basis import cell_basis, score_features
+from venn_admit.store.calibrations import calibrations, certificates, score_choices
+from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.database.engine import consistent_view
+from venn_admit.store.decisions.abers_evidence import evidence_rows
+from venn_admit.store.decisions.decisions import EvidenceRows, Verdicts
+from venn_admit.store.exemplars import approximations
+from venn_admit.store.exemplars.approximations import StoredParameters
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search.array_cache import ArrayCache
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecidedByAbers:
+    """Decisions as they are stored.
+
+    step_score: (m,) float64, the score at which the step of each point's cell starts; -inf for the first, and for an
+    empty cell.
+    """
+
+    points: CellPoints
+    upweight: FloatArray
+    step_score: FloatArray
+    bounds: Bounds
+    selection: Selection
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """On the network's prediction."""
+        return Verdicts(
+            predicted=self.points.predicted,
+            upweight=self.upweight,
+            lower=self.bounds.lower,
+            upper=self.bounds.upper,
+            selection=self.selection,
+        )
+
+    @property
+    def evidence(self) -> EvidenceRows:
+        """The scores, and the steps that they lie in."""
+        return evidence_rows(self.points.score, self.step_score)
+
+    def explained(self, view: Approximation | None, context: "AbersContext") -> list[Explained]:
+        """Return what is said of each point; view: the KNN's of all, None without vectors."""
+        nothing = np.zeros(context.class_count, dtype=np.int64)
+        found, verdicts = zip(self.points.score.tolist(), self.step_score.tolist(), strict=True), self.verdicts
+        return [
+            Explained(
+                decision_fields(view, verdicts, {"score": score, "step_score": step_score}, row),
+                nothing,
+                context.applied_policy(int(self.points.predicted[row])),
+            )
+            for row, (score, step_score) in enumerate(found)
+        ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AbersContext:
+    """What decisions need of a snapshot besides its points.
+
+    parameters, neighbour_count: None if the classifier has logits only. kind: its score. policy: the certified one;
+    None if none is certified, or if no certificate was asked for.
+    """
+
+    calibration: Calibration
+    parameters: StoredParameters | None
+    kind: ScoreKind
+    policy: Policy | None
+    class_count: int
+    neighbour_count: int | None
+
+    @property
+    def model(self) -> ReliabilityModel | None:
+        """That of the reliability score; None if it was not fitted."""
+        return None if self.parameters is None else self.parameters.reliability
+
+    def scored(self, points: PointsToDecide) -> CellPoints:
+        """Return the points as cells see them."""
+        return scored_points(
+            self.kind,
+            self.model,
+            points.require_logits(),
+            points.approximation,
+            neighbour_count=self.neighbour_count,
+        )
+
+    def selected(self, points: CellPoints, bounds: Bounds, *, require_full_match: bool) -> Selection:
+        """Return the verdicts by the promise that the calibration was asked for."""
+        full_match = points.match_count == self.neighbour_count if require_full_match else None
+        if self.calibration.is_asked_for_certificate:
+            return select_certified(bounds, points.predicted, self.policy, full_match=full_match)
+        thresholds = self.calibration.abers_settings.thresholds
+        return select(bounds, points.predicted, thresholds, full_match=full_match)
+
+    @property
+    def thresholds(self) -> tuple[Decimal | None, ...]:
+        """(C,) the least plain p0 at which each predicted class is admitted; None for never."""
+        settings = self.calibration.abers_settings
+        if not self.calibration.is_asked_for_certificate:
+            return settings.thresholds
+        if self.policy is None:
+            return (None,) * self.class_count
+        return tuple(None if value is None else Decimal(repr(value)) for value in self.policy.thresholds)
+
+    def applied_policy(self, predicted: int) -> AppliedPolicy | None:
+        """Return what the policy says of a prediction; None if no certificate was asked for."""
+        if not self.calibration.is_asked_for_certificate:
+            return None
+        return AppliedPolicy(
+            self.policy is not None, None if self.policy is None else self.policy.thresholds[predicted]
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AbersSnapshot:
+    """A calibration ready to decide with.
+
+    mc_ids: (n,) int64, the points of mc in the order of the index.
+    """
+
+    context: AbersContext
+    index: VennAbersIndex
+    mc_ids: IntArray
+    classifier: Classifier
+    engine: Engine
+    cache: ArrayCache
+
+    @property
+    def needs_logits(self) -> bool:
+        return True
+
+    @property
+    def calibration(self) -> Calibration:
+        return self.context.calibration
+
+    @property
+    def parameters(self) -> StoredParameters:
+        assert self.context.parameters is not None, "a classifier with logits only has no parameters"
+        return self.context.parameters
+
+    def decide(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> DecidedByAbers:
+        """Decide on m points; see the protocol `Snapshot`."""
+        weigh = partial(self._category_weight, memory_budget=memory_budget)
+        return self.decide_with(weigh, points, require_full_match=require_full_match)
+
+    def decide_with(self, weigh: Weigh, points: PointsToDecide, *, require_full_match: bool) -> DecidedByAbers:
+        """Decide on m points; weigh: returns the weights of cells, which are windows of the index."""
+        cells = self.context.scored(points)
+        return self._decide(cells, self.index.evidence(cells), points.vectors, require_full_match, weigh)
+
+    def explain(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Explained:
+        """Decide on one point; see the protocol `Snapshot`."""
+        context = self.context
+        cells = context.scored(points)
+        evidence = self.index.evidence(cells)
+        weigh = partial(self._category_weight, memory_budget=memory_budget)
+        decided = self._decide(cells, evidence, points.vectors, require_full_match, weigh)
+        basis = cell_basis(
+            evidence,
+            kind=context.kind,
+            features=score_features(context.kind, context.model, points, context.neighbour_count),
+            thresholds=context.thresholds,
+        )
+        (explained,) = decided.explained(points.approximation, context)
+        return replace(explained, basis=basis)
+
+    def _decide(
+        self,
+        cells: CellPoints,
+        evidence: CellEvidence,
+        vectors: Float32Array | None,
+        require_full_match: bool,
+        weigh: Weigh,
+    ) -> DecidedByAbers:
+        upweight = None if vectors is None else upweights(weigh(vectors, *self.index.windows(cells)))
+        bounds = evidence.bounds if upweight is None else self.index.bounds(cells, upweight)
+        return DecidedByAbers(
+            cells,
+            np.ones(len(cells.score)) if upweight is None else upweight,
+            evidence.step_score,
+            bounds,
+            self.context.selected(cells, bounds, require_full_match=require_full_match),
+        )
+
+    def _category_weight(
+        self, queries: Float32Array, low: IntArray, high: IntArray, *, memory_budget: int
+    ) -> FloatArray:
+        # Mapped, so reading it again costs nothing.
+        support, eta_loc = self.localizer_vectors(), self.parameters.eta_loc
+        return category_weight(queries, support, low, high, eta_loc, memory_budget=memory_budget)
+
+    def localizer_vectors(self) -> Float32Array:
+        """Return the vectors of mc in the order of the index, (n, D) float32, mapped read-only."""
+        ids = self.mc_ids[self.index.order]
+        return self.cache.localizer_vectors(self.engine, self.classifier, self.calibration, ids)
+
+
+def read_context(connection: Connection, classifier: Classifier, calibration: Calibration) -> AbersContext:
+    """Return what decisions need besides the points."""
+    return AbersContext(
+        calibration,
+        approximations.parameters_of(connection, calibration.knn_parameters_id),
+        score_choices.score_of(connection, calibration.id),
+        certificates.policy_of(connection, calibration.id) if calibration.is_asked_for_certificate else None,
+        classifier.class_count,
+        None if classifier.knn is None else classifier.knn.neighbour_count,
+    )
+
+
+def load_snapshot(engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int) -> AbersSnapshot:
+    """Read a calibration as it was when it was made, and index it."""
+    with consistent_view(engine) as connection:
+        calibration = calibrations.by_id(connection, classifier, calibration_id)
+        context = read_context(connection, classifier, calibration)
+        mc = calibrations.read_points(connection, calibration, Split.MC)
+    return indexed(engine, cache, classifier, context, mc)
+
+
+def indexed(
+    engine: Engine,
+    cache: ArrayCache,
+    classifier: Classifier,
+    context: AbersContext,
+    mc: calibrations.SnapshotPoints,
+) -> AbersSnapshot:
+    """Index the points of a calibration, stored or not."""
+    points = CellPoints(mc.points.predicted, mc.points.match_count, mc.points.score)
+    index = VennAbersIndex(
+        points,
+        mc.points.predicted == mc.points.label,
+        class_count=classifier.class_count,
+        bin_edges=context.calibration.abers_settings.bin_edges,
+    )
+    return AbersSnapshot(context, index, mc.exemplar_ids, classifier, engine, cache)

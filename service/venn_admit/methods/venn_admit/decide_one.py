@@ -1,0 +1,157 @@
+"""The decision of Venn-ADMIT on some points: from bands that SQL counts, or from the indexes of the whole snapshot.
+
+A job decides the same, in every bit. To read a snapshot takes as long as to count some dozens of bands, so a process
+reads it after so many, or as soon as a point is weighted: weights need all of vp.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from threading import Lock
+from uuid import UUID
+
+from sqlalchemy import Connection, Engine
+
+from venn_admit.core.approximation.localizer import LocalizerSupport
+from venn_admit.core.calibrators.bands import bin_of
+from venn_admit.core.calibrators.venn_admit.decide import Localizer
+from venn_admit.core.calibrators.venn_admit.decide_one import decide_one
+from venn_admit.core.types import Approximation
+from venn_admit.methods.method import DecideEach, Explained, PointsToDecide
+from venn_admit.methods.recent import Recent
+from venn_admit.methods.shared_weights import MOST_SUPPORTS, SharedWeights
+from venn_admit.methods.venn_admit.snapshot import AdmitSnapshot, DecidedByAdmit, load_snapshot
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations.calibrations import BandEvidence, Calibration
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search.array_cache import ArrayCache
+
+# So many points of a snapshot are decided by SQL before all of it is read.
+POINTS_BY_SQL = 50
+
+_Key = tuple[int, UUID]
+
+
+class _Use:
+    """How much a snapshot was used so far; threads may share it."""
+
+    def __init__(self) -> None:
+        self._points = 0
+        self._counting = Lock()
+
+    def reaches(self, points: int) -> bool:
+        """Count points, and return whether it is these that make it worth reading the snapshot: of one request only."""
+        with self._counting:
+            before, self._points = self._points, self._points + points
+            return before <= POINTS_BY_SQL < self._points
+
+    def start_again(self) -> None:
+        """Count from nothing, because the snapshot could not be read."""
+        with self._counting:
+            self._points = 0
+
+
+class AdmitPointDecider:
+    """Decides on some points at a time; keeps the indexes of the snapshots used last, and what weighs categories."""
+
+    def __init__(self, engine: Engine, cache: ArrayCache) -> None:
+        self._engine = engine
+        self._cache = cache
+        self._uses: Recent[_Key, _Use] = Recent()
+        self._snapshots: Recent[_Key, AdmitSnapshot] = Recent()
+        self._weights: Recent[_Key, SharedWeights] = Recent(most=MOST_SUPPORTS)
+
+    def look_up(
+        self, connection: Connection, classifier: Classifier, calibration: Calibration, points: PointsToDecide
+    ) -> DecideEach:
+        """Read the evidence of the bands, unless the snapshot itself is known; see the protocol `PointDecider`."""
+        key = (calibration.id, calibration.revision)
+        use = self._uses.get(key, _Use)
+        if points.vectors is not None or self._snapshots.known(key) or use.reaches(len(points.view.predicted)):
+            return partial(self._decide_by_snapshot, classifier, calibration, points, use)
+        views = [_row(points.view, row) for row in range(len(points.view.predicted))]
+        evidence = [_evidence(connection, classifier, calibration, view) for view in views]
+        return partial(_decide_by_bands, classifier, calibration, views, evidence)
+
+    def _decide_by_snapshot(
+        self,
+        classifier: Classifier,
+        calibration: Calibration,
+        points: PointsToDecide,
+        use: _Use,
+        *,
+        require_full_match: bool,
+    ) -> Sequence[Explained]:
+        key = (calibration.id, calibration.revision)
+        try:
+            snapshot = self._snapshots.get(
+                key, lambda: load_snapshot(self._engine, self._cache, classifier, calibration.id, weighted=False)
+            )
+        except BaseException:
+            use.start_again()
+            raise
+        localizer = None
+        if points.vectors is not None:
+            shared = self._weights.get(key, lambda: SharedWeights(self._support(classifier, snapshot)))
+            localizer = Localizer(points.vectors, shared.category_weight)
+        decided = snapshot.decide_with(
+            localizer, points, require_full_match=require_full_match, memory_budget=self._cache.memory_budget
+        )
+        return snapshot.explained(decided)
+
+    def _support(self, classifier: Classifier, snapshot: AdmitSnapshot) -> LocalizerSupport:
+        ids = snapshot.vp.exemplar_ids[snapshot.venn.order]
+        return LocalizerSupport(
+            self._cache.localizer_vectors(self._engine, classifier, snapshot.calibration, ids),
+            snapshot.parameters.eta_loc,
+            keep_tiles=True,
+            memory_budget=self._cache.memory_budget,
+        )
+
+
+def _decide_by_bands(
+    classifier: Classifier,
+    calibration: Calibration,
+    views: Sequence[Approximation],
+    evidence: Sequence[BandEvidence],
+    *,
+    require_full_match: bool,
+) -> Sequence[Explained]:
+    found = []
+    for view, band in zip(views, evidence, strict=True):
+        decided = decide_one(
+            view,
+            calibration.settings,
+            band_size=band.band_size,
+            threshold_score=band.threshold_score,
+            category_count=band.category_count,
+            neighbour_count=classifier.neighbour_count,
+            require_full_match=require_full_match,
+        )
+        counts = band.category_count * int(decided.sets.singleton[0])
+        found.append(Explained(DecidedByAdmit(view, decided).fields_of(0), counts))
+    return found
+
+
+def _row(view: Approximation, row: int) -> Approximation:
+    one = slice(row, row + 1)
+    return replace(
+        view,
+        logits=view.logits[one],
+        predicted=view.predicted[one],
+        match_count=view.match_count[one],
+        distance=view.distance[one],
+    )
+
+
+def _evidence(
+    connection: Connection, classifier: Classifier, calibration: Calibration, approximation: Approximation
+) -> BandEvidence:
+    return calibrations.band_evidence(
+        connection,
+        calibration,
+        classifier.class_count,
+        predicted=int(approximation.predicted[0]),
+        q_bin=int(bin_of(approximation.match_count, calibration.settings.bin_edges)[0]),
+        distance=float(approximation.distance[0]),
+    )

@@ -1,0 +1,166 @@
+"""A snapshot of Venn-ADMIT that decides: its indexes, and the localizer's vectors."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Engine
+
+from venn_admit.core.calibrators.venn_admit.decide import Decisions, Localizer, decide
+from venn_admit.core.calibrators.venn_admit.sets import AdmitIndex
+from venn_admit.core.calibrators.venn_admit.venn import VennIndex
+from venn_admit.core.types import Approximation, Float32Array, Split
+from venn_admit.errors import InvalidInputError
+from venn_admit.methods.fields import decision_fields
+from venn_admit.methods.method import Explained, PointsToDecide
+from venn_admit.store.calibrations import calibrations
+from venn_admit.store.calibrations.calibrations import Calibration
+from venn_admit.store.calibrations.setting_forms import VENN_ADMIT
+from venn_admit.store.database.engine import consistent_view
+from venn_admit.store.decisions.admit_evidence import evidence_rows
+from venn_admit.store.decisions.decisions import EvidenceRows, Verdicts
+from venn_admit.store.exemplars import approximations
+from venn_admit.store.exemplars.classifiers import Classifier
+from venn_admit.store.search.array_cache import ArrayCache
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecidedByAdmit:
+    """Decisions as they are stored."""
+
+    approximation: Approximation
+    decisions: Decisions
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """On the KNN's prediction."""
+        probabilities = self.decisions.probabilities
+        return Verdicts(
+            predicted=self.approximation.predicted,
+            upweight=probabilities.upweight,
+            lower=probabilities.lower,
+            upper=probabilities.upper,
+            selection=self.decisions.selection,
+        )
+
+    @property
+    def evidence(self) -> EvidenceRows:
+        """The sets, their bands, and the categories."""
+        return evidence_rows(self.decisions.sets, self.decisions.probabilities)
+
+    def fields_of(self, row: int) -> dict[str, Any]:
+        """Return what is stored of the decision on one of the points, by the names of the columns."""
+        sets, probabilities = self.decisions.sets, self.decisions.probabilities
+        evidence = {
+            "admit_set": "".join("1" if included else "0" for included in sets.included[row].tolist()),
+            "band_size": sets.band_size[row].tolist(),
+            "threshold": sets.threshold[row].tolist(),
+            "category_size": int(probabilities.category_size[row]),
+        }
+        return decision_fields(self.approximation, self.verdicts, evidence, row)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdmitSnapshot:
+    """A calibration ready to decide with: its indexes, and the vectors of vp in the order of the Venn index.
+
+    mc, vp: its points, ordered by band.
+    """
+
+    calibration: Calibration
+    parameters: approximations.StoredParameters
+    class_count: int
+    neighbour_count: int
+    mc: calibrations.SnapshotPoints
+    vp: calibrations.SnapshotPoints
+    admit: AdmitIndex
+    venn: VennIndex
+    localizer_vectors: Float32Array
+
+    @property
+    def needs_logits(self) -> bool:
+        return False
+
+    def decide(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> DecidedByAdmit:
+        """Decide on m points; see the protocol `Snapshot`."""
+        localizer = None
+        if points.vectors is not None:
+            eta_loc, vectors = self.parameters.eta_loc, self.localizer_vectors
+            localizer = Localizer.over(vectors, eta_loc, points.vectors, memory_budget=memory_budget)
+        return self.decide_with(localizer, points, require_full_match=require_full_match, memory_budget=memory_budget)
+
+    def decide_with(
+        self, localizer: Localizer | None, points: PointsToDecide, *, require_full_match: bool, memory_budget: int
+    ) -> DecidedByAdmit:
+        """Decide on m points, by weights of this localizer, or plainly if there is none."""
+        decided = decide(
+            self.admit,
+            self.venn,
+            points.view,
+            self.calibration.settings,
+            neighbour_count=self.neighbour_count,
+            require_full_match=require_full_match,
+            localizer=localizer,
+            memory_budget=memory_budget,
+        )
+        return DecidedByAdmit(points.view, decided)
+
+    def explain(self, points: PointsToDecide, *, require_full_match: bool, memory_budget: int) -> Explained:
+        """Decide on one point; see the protocol `Snapshot`."""
+        decided = self.decide(points, require_full_match=require_full_match, memory_budget=memory_budget)
+        (explained,) = self.explained(decided)
+        return explained
+
+    def explained(self, decided: DecidedByAdmit) -> list[Explained]:
+        """Return each of some decisions with what it rests on."""
+        sets, view = decided.decisions.sets, decided.approximation
+        category = self.venn.categories(sets.singleton, view.predicted, view.match_count, view.distance)
+        windows = zip(category.low.tolist(), category.high.tolist(), strict=True)
+        rows = [self.venn.order[low:high] for low, high in windows]
+        return [
+            Explained(decided.fields_of(point), np.bincount(self.vp.points.label[of_point], minlength=self.class_count))
+            for point, of_point in enumerate(rows)
+        ]
+
+
+def require_own(calibration: Calibration) -> None:
+    """Raise InvalidInputError unless a calibration is by this method."""
+    if calibration.method != VENN_ADMIT:
+        raise InvalidInputError(
+            f"calibration {calibration.id} is by the method {calibration.method}, expected the method {VENN_ADMIT}, on "
+            "whose data all methods can be compared: name one of its calibrations, or calibrate by it"
+        )
+
+
+def load_snapshot(
+    engine: Engine, cache: ArrayCache, classifier: Classifier, calibration_id: int, *, weighted: bool = True
+) -> AdmitSnapshot:
+    """Read a calibration as it was when it was made, and index it; weighted: whether the localizer's vectors, too."""
+    with consistent_view(engine) as connection:
+        calibration = calibrations.by_id(connection, classifier, calibration_id)
+        require_own(calibration)
+        parameters = approximations.parameters_by_id(connection, calibration.parameters_id)
+        mc = calibrations.read_points(connection, calibration, Split.MC)
+        vp = calibrations.read_points(connection, calibration, Split.VP)
+    return indexed(engine, cache, classifier, calibration, parameters, mc, vp, weighted=weighted)
+
+
+def indexed(
+    engine: Engine,
+    cache: ArrayCache,
+    classifier: Classifier,
+    calibration: Calibration,
+    parameters: approximations.StoredParameters,
+    mc: calibrations.SnapshotPoints,
+    vp: calibrations.SnapshotPoints,
+    *,
+    weighted: bool,
+) -> AdmitSnapshot:
+    """Index the points of a calibration, stored or not; weighted: whether the localizer's vectors are needed."""
+    setting, omega, class_count = calibration.settings, calibration.radius.omega, classifier.class_count
+    admit = AdmitIndex(mc.points, class_count=class_count, settings=setting, omega=omega)
+    venn = VennIndex(vp.points, vp.singleton, class_count=class_count, settings=setting, omega=omega)
+    vectors = np.empty((0, classifier.dimension), dtype=np.float32)
+    if weighted:
+        vectors = cache.localizer_vectors(engine, classifier, calibration, vp.exemplar_ids[venn.order])
+    return AdmitSnapshot(calibration, parameters, class_count, classifier.neighbour_count, mc, vp, admit, venn, vectors)

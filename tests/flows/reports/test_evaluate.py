@@ -1,0 +1,161 @@
+"""Evaluation through the store: which points, whose decisions, and methods that do not depend on how data came."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.running import EXAMPLES, METHODS, Arrays, Bench
+from venn_admit.core.evaluation.tallies import Tally
+from venn_admit.errors import InvalidInputError, NotReadyError
+from venn_admit.files.output.exports import finite_json
+from venn_admit.files.sources import FileSource
+from venn_admit.flows.reports.evaluate import (
+    EvaluationRequest,
+    evaluate,
+    request_evaluation_of_decisions,
+    request_evaluation_of_source,
+)
+from venn_admit.report.evaluation.dataset import DatasetReport
+from venn_admit.report.evaluation.payload import report_payload
+
+HELD_OUT_ROWS = 16_000
+
+
+def tweets(start: int = 0, stop: int = 300) -> Arrays:
+    """Some tweets, with ids of their own."""
+    with np.load(EXAMPLES / "ood.npz") as ood:
+        part = {name: values[start:stop] for name, values in ood.items()}
+    return part | {"id": np.array([f"tweet-{row}" for row in range(start, stop)])}
+
+
+def request_file(reviews: Bench, path: Path, calibration_id: int | None = None) -> EvaluationRequest:
+    return request_evaluation_of_source(
+        reviews.engine, "reviews", FileSource(path), calibration_id=calibration_id, chunk_rows=128
+    )
+
+
+def run(reviews: Bench, request: EvaluationRequest) -> DatasetReport:
+    if request.job_id is not None:
+        reviews.run(request.job_id)
+    return evaluate(reviews.engine, reviews.cache, request, "tweets")
+
+
+def figures(report: DatasetReport) -> object:
+    """What a report shows of the points; a share of nothing, which is NaN, as a text, so that it equals itself."""
+    return finite_json({key: value for key, value in report_payload(report).items() if key != "calibration"})
+
+
+def test_venn_admit_rows_are_the_decisions_of_score(reviews: Bench) -> None:
+    path = reviews.write("tweets.npz", tweets())
+    report = run(reviews, request_file(reviews, path))
+    label = tweets()["y"]
+    for name, weighted in (("Venn-ADMIT plain", False), ("Venn-ADMIT weighted", True)):
+        decision = reviews.score("reviews", path, weighted=weighted).column("decision")
+        admitted = ~np.isnan(decision)
+        assert admitted.any()
+        assert report.method(name).overall == Tally(int((decision == label).sum()), int(admitted.sum()), 300)
+    sets = reviews.score("reviews", path).table.column("set").to_pylist()
+    single = [(classes[0], y) for classes, y in zip(sets, label, strict=True) if len(classes) == 1]
+    assert report.method("ADMIT").overall == Tally(sum(c == y for c, y in single), len(single), 300)
+
+
+def test_all_methods_in_the_order_of_the_paper(reviews: Bench) -> None:
+    report = run(reviews, request_file(reviews, reviews.write("tweets.npz", tweets())))
+    assert [method.name for method in report.methods] == METHODS
+    assert [row.name for row in report.accuracy] == ["network", "KNN", "localizer"]
+
+
+def test_the_same_report_in_whatever_order_the_data_came(reviews: Bench, tmp_path: Path) -> None:
+    report = run(reviews, request_file(reviews, reviews.write("tweets.npz", tweets())))
+    shuffled = np.random.default_rng(0).permutation(HELD_OUT_ROWS)
+    with np.load(EXAMPLES / "valid.npz") as valid:
+        held_out = {name: values[shuffled] for name, values in valid.items()}
+    (tmp_path / "other").mkdir()
+    other = Bench(reviews.engine, tmp_path / "other")
+    ids = reviews.rows(
+        "SELECT external_id FROM exemplar INNER JOIN classifier ON classifier_id = classifier.id "
+        "WHERE split IN ('knn', 'mc', 'vp') ORDER BY exemplar.id"
+    )
+    held_out["id"] = np.array([row.external_id for row in ids])[shuffled]
+    other.create("again", dimension=128)
+    other.ingest("again", EXAMPLES / "train.npz", "train")
+    other.ingest("again", other.write("shuffled.npz", held_out), "held-out")
+    other.adopt("again")
+    other.calibrate("again", kappa=100)
+    backwards = {name: values[::-1] for name, values in tweets().items()}
+    request = request_evaluation_of_source(
+        other.engine, "again", FileSource(other.write("tweets.npz", backwards)), calibration_id=None, chunk_rows=77
+    )
+    assert figures(run(other, request)) == figures(report)
+
+
+class TestWhichPoints:
+    def test_of_a_file_the_labelled_rows_each_once(self, reviews: Bench) -> None:
+        arrays = tweets()
+        arrays["y"] = np.where(np.arange(300) < 100, -1, arrays["y"])
+        twice = {name: np.concatenate([values, values[150:160]]) for name, values in arrays.items()}
+        request = request_file(reviews, reviews.write("tweets.npz", twice))
+        assert (request.labelled.ids.size, request.labelled.seen_count) == (200, 0)
+        assert run(reviews, request).point_count == 200
+
+    def test_what_is_decided_is_not_decided_again(self, reviews: Bench) -> None:
+        path = reviews.write("tweets.npz", tweets())
+        reviews.score("reviews", path)
+        before = reviews.value("SELECT count(*) FROM decision")
+        request = request_file(reviews, path)
+        assert request.job_id is None
+        assert run(reviews, request).point_count == 300
+        assert reviews.value("SELECT count(*) FROM decision") == before
+
+    def test_all_labelled_decisions_of_a_calibration(self, reviews: Bench) -> None:
+        reviews.score("reviews", reviews.write("tweets.npz", tweets()))
+        reviews.score("reviews", EXAMPLES / "test.npz", weighted=False)
+        reviews.calibrate("reviews", kappa=60)
+        of_first = request_evaluation_of_decisions(reviews.engine, "reviews", calibration_id=1, chunk_rows=2048)
+        assert reviews.value("SELECT row_count FROM job WHERE id = :job", job=of_first.job_id) == 488
+        assert run(reviews, of_first).point_count == 788
+        with pytest.raises(InvalidInputError, match="calibration 2 of 'reviews' has decided on no labelled exemplar"):
+            request_evaluation_of_decisions(reviews.engine, "reviews", calibration_id=None, chunk_rows=2048)
+
+    def test_what_the_calibration_was_made_with_is_left_out(self, reviews: Bench) -> None:
+        with np.load(EXAMPLES / "valid.npz") as valid:
+            seen = {name: values[:40] for name, values in valid.items()}
+        seen["id"] = np.array([row.external_id for row in reviews.rows(IDS_OF_HELD_OUT)])[:40]
+        arrays = tweets(stop=60)
+        mixed = {name: np.concatenate([arrays[name], seen[name]]) for name in ("id", "r", "f", "y")}
+        mixed["doc"] = np.concatenate([arrays["doc"].astype(str), seen["doc"].astype(str)])
+        report = run(reviews, request_file(reviews, reviews.write("mixed.npz", mixed)))
+        assert (report.point_count, report.left_out) == (60, 40)
+
+    def test_nothing_but_calibration_data(self, reviews: Bench) -> None:
+        with pytest.raises(InvalidInputError, match=r"all 16,000 labelled rows .* calibration 1, and say nothing"):
+            request_file(reviews, EXAMPLES / "valid.npz")
+
+    def test_no_label_and_nothing_is_stored(self, reviews: Bench) -> None:
+        arrays = tweets() | {"y": np.full(300, -1)}
+        before = reviews.value("SELECT count(*) FROM exemplar")
+        with pytest.raises(InvalidInputError, match="expected labelled rows"):
+            request_file(reviews, reviews.write("tweets.npz", arrays))
+        assert reviews.value("SELECT count(*) FROM exemplar") == before
+        assert reviews.value("SELECT count(*) FROM job WHERE kind = 'score'") == 0
+
+    def test_before_the_first_calibration(self, reviews: Bench) -> None:
+        reviews.create("new", dimension=128)
+        with pytest.raises(NotReadyError, match="no calibration yet"):
+            request_evaluation_of_decisions(reviews.engine, "new", calibration_id=None, chunk_rows=2048)
+
+
+IDS_OF_HELD_OUT = "SELECT external_id FROM exemplar WHERE split IN ('knn', 'mc', 'vp') ORDER BY id"
+
+
+def test_an_older_calibration_is_compared_with_its_own_data(reviews: Bench) -> None:
+    """Held-out data that come later change nothing in what a snapshot is compared with, but for split knn."""
+    path = reviews.write("tweets.npz", tweets())
+    before = run(reviews, request_file(reviews, path))
+    reviews.ingest("reviews", reviews.write("later.npz", tweets(300, 1300)), "vp")
+    reviews.calibrate("reviews", kappa=100)
+    after = run(reviews, request_file(reviews, path, calibration_id=1))
+    assert figures(after) == figures(before)
+    current = run(reviews, request_file(reviews, path))
+    assert figures(current) != figures(before)

@@ -1,0 +1,572 @@
+"""The monitor through the flows: the same as from scratch whatever became of the labels, for all classifiers."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import fresh_database
+from tests.flows import logits
+from tests.running import EXAMPLES, Arrays, Bench, make_reviews
+from venn_admit.cli.steps import COMMANDS
+from venn_admit.core.monitoring.anytime.plan import Lamp
+from venn_admit.errors import DatabaseError, NotReadyError
+from venn_admit.files.label_sources import LabelFile
+from venn_admit.flows.data.label import label
+from venn_admit.flows.reports import monitor as flow
+from venn_admit.flows.reports.keep_watch import update_behind
+from venn_admit.flows.reports.monitor import update_monitor
+from venn_admit.flows.reports.report import report
+from venn_admit.report.calibration.advice import advice
+from venn_admit.report.calibration.sections import TextTable
+from venn_admit.report.calibration.wording import sections
+from venn_admit.report.monitoring.contents import MonitorReport
+from venn_admit.report.monitoring.tables import verdict_lines
+from venn_admit.store.database.engine import create_engine, transaction
+from venn_admit.store.decisions import monitors
+from venn_admit.store.decisions.monitors import CountedLabels
+
+REPOSITORY = Path(__file__).parents[3]
+POINTS = 1200
+SIZE = 3
+IDS = tuple(f"film-{row}" for row in range(POINTS))
+STATES = """
+SELECT documents, event, digest, state::text AS state FROM monitor_state
+WHERE monitor_id = :monitor_id ORDER BY documents
+"""
+READINGS = "SELECT * FROM monitor_reading WHERE monitor_id = :monitor_id ORDER BY lamp, number"
+STANDING = """
+SELECT lamp, number, label_event_id FROM monitor_alarm WHERE monitor_id = :monitor_id AND ended_at IS NULL ORDER BY 1, 2
+"""
+WAITING_TO_WRITE_ALARMS = """
+SELECT pid FROM pg_stat_activity
+WHERE
+    datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%UPDATE monitor_alarm%'
+    AND backend_xid IS NOT NULL
+"""
+UPDATE = """
+import sys
+from venn_admit.flows.reports import monitor
+from venn_admit.store.database.engine import create_engine
+monitor.STATE_DOCUMENTS = 100
+monitor.update_monitor(create_engine(sys.argv[1]), "reviews")
+"""
+
+
+def films() -> Arrays:
+    with np.load(EXAMPLES / "valid.npz") as valid:
+        return {name: valid[name][-POINTS:] for name in ("r", "f", "y")} | {"id": np.array(IDS)}
+
+
+def truth() -> dict[str, int]:
+    return dict(zip(IDS, films()["y"].tolist(), strict=True))
+
+
+def write(bench: Bench, file: str, arrays: Arrays) -> Path:
+    """Write a file of exemplars, without vectors if the classifier has logits only."""
+    has_vectors = bench.value("SELECT dimension IS NOT NULL FROM classifier WHERE name = 'reviews'")
+    return bench.write(file, {name: values for name, values in arrays.items() if name != "r" or has_vectors})
+
+
+def score(bench: Bench) -> None:
+    bench.score("reviews", write(bench, "films.npz", films() | {"y": np.full(POINTS, -1)}), weighted=None)
+
+
+def make_logits_only(bench: Bench) -> None:
+    logits.make(bench, "reviews", class_count=2)
+    with np.load(EXAMPLES / "valid.npz") as valid:
+        held_out = bench.write("valid.npz", {name: valid[name][:3000] for name in ("f", "y")})
+    bench.ingest("reviews", held_out, "held-out")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a classifier is made, and how it is calibrated, once more too."""
+
+    make: Callable[[Bench], object]
+    calibrate: Callable[[Bench], object]
+
+
+def make_with_vectors(bench: Bench) -> None:
+    make_reviews(bench, held_out_rows=3000)
+
+
+KINDS = {
+    "venn-admit": Kind(make_with_vectors, lambda bench: bench.calibrate("reviews", kappa=100)),
+    "venn-abers": Kind(make_with_vectors, lambda bench: bench.calibrate_abers("reviews", score="network")),
+    "logits only": Kind(make_logits_only, lambda bench: logits.calibrated(bench, "reviews", alpha=Decimal("0.1"))),
+}
+KIND = """
+SELECT CASE WHEN dimension IS NULL THEN 'logits only' ELSE method END
+FROM calibrator
+INNER JOIN classifier ON classifier.id = classifier_id
+ORDER BY chosen_at DESC
+LIMIT 1
+"""
+
+
+def calibrate_again(bench: Bench) -> None:
+    KINDS[bench.value(KIND)].calibrate(bench)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def template(
+    request: pytest.FixtureRequest, server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The name of a database with scored films, of each kind."""
+    with fresh_database(server_url, template_database) as url:
+        engine = create_engine(url)
+        try:
+            bench = Bench(engine, tmp_path_factory.mktemp("scored"))
+            KINDS[request.param].make(bench)
+            KINDS[request.param].calibrate(bench)
+            score(bench)
+        finally:
+            engine.dispose()
+        yield str(engine.url.database)
+
+
+@pytest.fixture
+def scored(server_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with fresh_database(server_url, template) as url:
+        engine = create_engine(url)
+        yield Bench(engine, tmp_path_factory.mktemp("own"))
+        engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def watched(server_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """With labels, figures and alarms; to be left as it is."""
+    with fresh_database(server_url, template) as url:
+        engine = create_engine(url)
+        bench = Bench(engine, tmp_path_factory.mktemp("watched"))
+        give(bench, flipped(range(300)))
+        assert look(bench).harmful
+        yield bench
+        engine.dispose()
+
+
+def give(bench: Bench, labels: Mapping[str, int | None], *, selection: str = "random", retract: bool = False) -> None:
+    path = bench.folder / "labels.csv"
+    lines = [f"{external_id},{'' if number is None else number}" for external_id, number in labels.items()]
+    path.write_text("\n".join(["external_id,label", *lines]) + "\n")
+    label(bench.engine, "reviews", LabelFile(path), selection=selection, retract=retract)
+
+
+def of(rows: range) -> dict[str, int]:
+    known = truth()
+    return {IDS[row]: known[IDS[row]] for row in rows}
+
+
+def flipped(rows: range) -> dict[str, int]:
+    return {external_id: 1 - number for external_id, number in of(rows).items()}
+
+
+def look(bench: Bench) -> MonitorReport:
+    return update_monitor(bench.engine, "reviews")
+
+
+def stored(bench: Bench, monitor_id: int) -> list[list[tuple[Any, ...]]]:
+    """Everything that an update writes, except when it did."""
+    return [[tuple(row) for row in bench.rows(query, monitor_id=monitor_id)] for query in (STATES, READINGS, STANDING)]
+
+
+def assert_as_from_scratch(bench: Bench) -> MonitorReport:
+    """What is stored after all that happened is what a computation from the ledger alone stores."""
+    found = look(bench)
+    before = stored(bench, found.monitor)
+    with transaction(bench.engine) as connection:
+        for table in ("monitor_state", "monitor_reading", "monitor_alarm"):
+            connection.exec_driver_sql(f"DELETE FROM {table}")
+    again = look(bench)
+    assert again.computed == again.documents
+    assert stored(bench, again.monitor) == before
+    assert again.readings == found.readings
+    return again
+
+
+@pytest.fixture(autouse=True)
+def few_documents_between_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow, "STATE_DOCUMENTS", 100)
+
+
+def test_labels_are_counted_as_they_come(scored: Bench) -> None:
+    assert look(scored).documents == 0
+    give(scored, of(range(250)))
+    first = look(scored)
+    assert (first.documents, first.points, first.computed) == (250, 250, 250)
+    give(scored, of(range(250, 320)))
+    second = look(scored)
+    assert (second.documents, second.computed) == (320, 70)
+    assert look(scored).computed == 0
+    assert second.monitor == first.monitor
+    assert [row.documents for row in scored.rows("SELECT documents FROM monitor_state ORDER BY 1")] == [
+        100,
+        200,
+        300,
+        320,
+    ]
+    assert_as_from_scratch(scored)
+
+
+def test_an_update_reads_what_is_new(scored: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a state after every hundred documents: those since the last of them that is as it was."""
+    read: list[int] = []
+    counted_labels = monitors.counted_labels
+
+    def counting(*given: Any, **more: Any) -> CountedLabels:
+        found = counted_labels(*given, **more)
+        read.append(found.points.document_count)
+        return found
+
+    monkeypatch.setattr(monitors, "counted_labels", counting)
+    for rows in (range(430), range(430, 431)):
+        give(scored, of(rows))
+        look(scored)
+    give(scored, flipped(range(250, 251)))
+    look(scored)
+    look(scored)
+    assert read == [430, 31, 231, 31]
+    assert_as_from_scratch(scored)
+
+
+def test_labels_and_decisions_of_transactions_that_end_later_count(scored: Bench) -> None:
+    """One began before the labels that were read; it adds an earlier label and a decision from before a label."""
+    of_film = "SELECT id FROM exemplar WHERE external_id = :external_id"
+    drop, keep = (scored.value(of_film, external_id=IDS[row]) for row in (299, 300))
+    columns = "calibration_id, exemplar_id, weighted, require_full_match, support_version, predicted, match_count, "
+    columns += "distance, logits, upweight, lower, upper, decision, reason, created_at"
+    with transaction(scored.engine) as connection:
+        connection.exec_driver_sql(f"CREATE TABLE kept AS SELECT {columns} FROM decision WHERE exemplar_id = {drop}")
+        connection.exec_driver_sql(f"DELETE FROM decision WHERE exemplar_id = {drop}")
+    with transaction(scored.engine) as late:
+        late.exec_driver_sql(
+            "INSERT INTO label_event (exemplar_id, label, selection, source) "
+            f"VALUES ({keep}, {truth()[IDS[300]]}, 'random', 'late')"
+        )
+        late.exec_driver_sql(f"INSERT INTO decision ({columns}) SELECT {columns} FROM kept")
+        late.exec_driver_sql(f"UPDATE exemplar SET label = {truth()[IDS[300]]} WHERE id = {keep}")
+        give(scored, of(range(300)))
+        assert look(scored).documents == 299
+        assert update_behind(scored.engine, None) == ["reviews"], "what is not settled is read again"
+    assert update_behind(scored.engine, None) == ["reviews"]
+    assert update_behind(scored.engine, None) == []
+    assert assert_as_from_scratch(scored).documents == 301
+
+
+def test_a_row_counts_admitted_labels(scored: Bench) -> None:
+    give(scored, of(range(600)))
+    found = look(scored)
+    counts = scored.rows(
+        "SELECT decision.decision AS number, count(*) AS points, count(*) FILTER (WHERE decision = label) AS correct "
+        "FROM decision INNER JOIN exemplar ON exemplar.id = exemplar_id "
+        "WHERE decision.decision IS NOT NULL AND label IS NOT NULL GROUP BY 1 ORDER BY 1"
+    )
+    rows = [reading for reading in found.readings if reading.lamp is Lamp.PROMISE]
+    assert [(row.number, row.points, row.right) for row in rows] == [tuple(row) for row in counts]
+    for row in rows:
+        assert row.lower_bound is not None
+        assert row.share_right is not None
+        assert 0.5 < row.lower_bound < row.share_right
+    partitions = [reading.points for reading in found.readings if reading.lamp is Lamp.PARTITIONS]
+    assert sum(partitions) == sum(row.points for row in rows)
+    assert sum(reading.documents for reading in found.readings if reading.lamp is Lamp.MIX) <= 600
+
+
+def test_selected_labels_and_those_that_came_before_the_decision_do_not_count(scored: Bench) -> None:
+    give(scored, of(range(50)), selection="selected")
+    assert look(scored).documents == 0
+    give(scored, of(range(50)))
+    assert look(scored).documents == 50, "the same points, drawn at random after all"
+    give(scored, flipped(range(10)), selection="selected")
+    assert look(scored).documents == 50, "a correction by a person changes the label alone"
+    with np.load(EXAMPLES / "valid.npz") as valid:
+        held_out = write(scored, "again.npz", {name: valid[name][:100] for name in ("r", "f", "y")})
+    scored.score("reviews", held_out, weighted=None)
+    assert look(scored).documents == 50
+    assert_as_from_scratch(scored)
+
+
+def test_corrections_and_labels_taken_back_lead_to_the_state_from_scratch(scored: Bench) -> None:
+    give(scored, flipped(range(450)))
+    wrong = look(scored)
+    assert {alarm.lamp for alarm in wrong.harmful} >= {Lamp.PROMISE, Lamp.PARTITIONS}
+    give(scored, of(range(120, 450)))
+    corrected = look(scored)
+    assert corrected.computed == 350, "from the last state that is as it was"
+    give(scored, of(range(120)))
+    right = look(scored)
+    assert (right.documents, right.computed) == (450, 450)
+    assert right.harmful == ()
+    ended = "SELECT count(*) FROM monitor_alarm WHERE ended_at IS NOT NULL"
+    assert scored.value(ended) >= len(wrong.harmful)
+    assert_as_from_scratch(scored)
+
+    give(scored, dict.fromkeys(IDS[100:450]), retract=True)
+    assert (look(scored).documents, look(scored).computed) == (100, 0)
+    give(scored, dict.fromkeys(IDS[:100]), retract=True)
+    assert look(scored).documents == 0
+    give(scored, of(range(50)))
+    give(scored, dict.fromkeys(IDS[20:30]), retract=True)
+    give(scored, of(range(25, 40)))
+    found = assert_as_from_scratch(scored)
+    assert found.documents == 45
+
+
+def test_labels_in_another_order_lead_to_the_state_from_scratch(scored: Bench) -> None:
+    rng = np.random.default_rng(0)
+    order = rng.permutation(400)
+    for part in np.array_split(order, 7):
+        give(scored, {IDS[row]: truth()[IDS[row]] for row in part.tolist()})
+        if rng.random() < 0.7:
+            look(scored)
+    found = assert_as_from_scratch(scored)
+    assert found.documents == 400
+    assert scored.rows("SELECT count(*) FROM monitor")[0][0] == 1
+
+
+def test_a_crash_in_the_middle_leaves_the_state_as_before(scored: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    give(scored, of(range(150)))
+    before = stored(scored, look(scored).monitor)
+    give(scored, flipped(range(100, 420)))
+
+    class Crash(BaseException):
+        pass
+
+    written = 0
+    add_state = monitors.add_state
+
+    def crash_at_the_second(*given: Any) -> None:
+        nonlocal written
+        written += 1
+        if written == 2:
+            raise Crash
+        add_state(*given)
+
+    for name, replacement in (("add_state", crash_at_the_second), ("update_alarms", None), ("settle", None)):
+        with monkeypatch.context() as patched:
+            patched.setattr(monitors, name, replacement or (lambda *_, **__: (_ for _ in ()).throw(Crash)))
+            with pytest.raises(Crash):
+                look(scored)
+        assert stored(scored, 1) == before
+    assert written == 2
+    assert look(scored).documents == 420
+    assert_as_from_scratch(scored)
+
+
+def test_an_update_that_is_killed_in_the_middle_leaves_the_state_as_before(scored: Bench) -> None:
+    """A process of its own: its states and readings are written, and it waits to write its alarms."""
+    give(scored, of(range(150)))
+    before = stored(scored, look(scored).monitor)
+    give(scored, flipped(range(100, 420)))
+    url = scored.engine.url.render_as_string(hide_password=False)
+    with transaction(scored.engine) as holder:
+        holder.exec_driver_sql("LOCK TABLE monitor_alarm IN EXCLUSIVE MODE")
+        with subprocess.Popen([sys.executable, "-W", "error", "-c", UPDATE, url], cwd=REPOSITORY) as updating:
+            try:
+                deadline = time.monotonic() + 300
+                while not scored.rows(WAITING_TO_WRITE_ALARMS):
+                    assert updating.poll() is None, "it did not wait"
+                    assert time.monotonic() < deadline, "it did not come so far"
+                    time.sleep(0.05)
+            finally:
+                updating.kill()
+        assert updating.returncode == -signal.SIGKILL
+    assert stored(scored, 1) == before
+    assert look(scored).documents == 420
+    assert_as_from_scratch(scored)
+
+
+def test_it_goes_on_across_snapshots_that_calibrate_with_its_labels(scored: Bench) -> None:
+    give(scored, of(range(300)))
+    first = look(scored)
+    newest = "SELECT max(id) FROM calibration"
+    before = scored.value(newest)
+    calibrate_again(scored)
+    assert scored.value(newest) > before
+    score(scored)
+    give(scored, of(range(300, 500)))
+    second = assert_as_from_scratch(scored)
+    assert (second.documents, second.monitor) == (500, first.monitor)
+
+
+def test_documents_are_the_units_and_count_once(scored: Bench) -> None:
+    arrays = films() | {"y": np.full(POINTS, -1), "id": np.array([f"token-{row}" for row in range(POINTS)])}
+    arrays["doc"] = np.array([f"doc-{row // SIZE}" for row in range(POINTS)])
+    scored.score("reviews", write(scored, "tokens.npz", arrays), weighted=None)
+    known = films()["y"].tolist()
+    give(scored, {f"token-{row}": known[row] for row in range(600)})
+    found = look(scored)
+    assert (found.documents, found.points) == (200, 600)
+    give(scored, {f"token-{row}": known[row] for row in range(600, 900, SIZE)})
+    give(scored, {f"token-{row}": known[row] for row in range(601, 900, SIZE)})
+    later = assert_as_from_scratch(scored)
+    assert (later.documents, later.points) == (300, 700), "what came later of a document does not count"
+
+
+def test_a_document_of_which_a_part_calibrates_does_not_count(scored: Bench) -> None:
+    """Some of its tokens came with held-out data before, so that it is no new draw."""
+    arrays = {name: values[:90] for name, values in films().items()}
+    arrays |= {"id": np.array([f"token-{row}" for row in range(90)])}
+    arrays["doc"] = np.array([f"doc-{row // SIZE}" for row in range(90)])
+    first = np.arange(90) % SIZE == 0
+    known = np.arange(90) < 45
+    scored.ingest("reviews", write(scored, "a.npz", {k: v[first & known] for k, v in arrays.items()}), "held-out")
+    calibrate_again(scored)
+    update_monitor(scored.engine, "reviews", restart=True)
+    rest = {k: v[~first] for k, v in arrays.items()}
+    truth_of_rest = dict(zip(rest["id"].tolist(), rest["y"].tolist(), strict=True))
+    scored.score("reviews", write(scored, "b.npz", rest | {"y": np.full(60, -1)}), weighted=None)
+    give(scored, truth_of_rest)
+    found = assert_as_from_scratch(scored)
+    assert (found.documents, found.points) == (15, 30)
+
+
+def test_several_who_look_at_once_write_one_state(scored: Bench) -> None:
+    give(scored, of(range(350)))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: look(scored), range(4)))
+    assert {one.documents for one in found} == {350}
+    assert sorted(one.computed for one in found) == [0, 0, 0, 350]
+    assert scored.value("SELECT count(*) FROM monitor") == 1
+    assert_as_from_scratch(scored)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "monitor SET after_event = -1",
+        "monitor SET knn_parameters_id = CASE WHEN knn_parameters_id IS NULL THEN 1 END",
+        "monitor_state SET documents = -1",
+        "monitor_state SET digest = ''",
+        "monitor_reading SET lamp = 'other'",
+        "monitor_reading SET number = -1",
+        "monitor_reading SET correct = points + 1",
+        "monitor_reading SET lower_bound = 1.5",
+        "monitor_reading SET largest_e_value = e_value / 2",
+        "monitor_reading SET lit_at = 0",
+        "monitor_alarm SET lamp = 'other'",
+        "monitor_alarm SET number = -1",
+    ],
+)
+def test_the_tables_refuse_what_cannot_be(watched: Bench, wrong: str) -> None:
+    with pytest.raises(DatabaseError, match="violates check constraint"), transaction(watched.engine) as connection:
+        connection.exec_driver_sql(f"UPDATE {wrong}")
+
+
+def test_starting_anew_ends_alarms_and_counts_what_comes_from_now_on(scored: Bench) -> None:
+    give(scored, flipped(range(300)))
+    assert look(scored).harmful
+    anew = update_monitor(scored.engine, "reviews", restart=True)
+    assert (anew.documents, anew.alarms) == (0, ())
+    assert scored.value("SELECT count(*) FROM monitor_alarm WHERE ended_at IS NULL") == 0
+    give(scored, of(range(300, 420)))
+    found = look(scored)
+    assert (found.documents, found.monitor) == (120, anew.monitor)
+    assert_as_from_scratch(scored)
+
+
+@pytest.mark.parametrize("template", ["venn-admit", "venn-abers"], indirect=True)
+def test_a_new_fit_starts_a_monitor_of_its_own(scored: Bench) -> None:
+    give(scored, of(range(60)))
+    first = look(scored)
+    scored.adopt("reviews", eta_loc=0.5)
+    calibrate_again(scored)
+    second = look(scored)
+    assert second.monitor > first.monitor
+    assert second.documents == 0
+
+
+def test_what_is_behind_is_updated_once(scored: Bench) -> None:
+    assert update_behind(scored.engine, None) == ["reviews"]
+    assert update_behind(scored.engine, None) == []
+    give(scored, of(range(30)))
+    assert update_behind(scored.engine, None) == ["reviews"]
+    assert update_behind(scored.engine, None) == []
+    assert look(scored).documents == 30
+
+
+def test_a_classifier_without_a_calibration_cannot_be_watched(bench: Bench) -> None:
+    bench.create("new", dimension=2)
+    with pytest.raises(NotReadyError, match="no calibration yet"):
+        update_monitor(bench.engine, "new")
+    assert update_behind(bench.engine, None) == []
+
+
+@pytest.mark.parametrize("template", ["logits only"], indirect=True)
+def test_partitions_without_vectors_are_predicted_classes(watched: Bench) -> None:
+    found = look(watched)
+    labelled = watched.rows(
+        "SELECT predicted, decision FROM decision INNER JOIN exemplar ON exemplar.id = exemplar_id "
+        "WHERE label IS NOT NULL"
+    )
+    admitted = Counter(row.decision for row in labelled if row.decision is not None)
+    drawn = Counter(row.predicted for row in labelled)
+    for lamp, expected in ((Lamp.PARTITIONS, admitted), (Lamp.MIX, drawn)):
+        assert {row.number: row.points for row in found.readings if row.lamp is lamp} == expected
+    assert {found.name(row.lamp, row.number).q for row in found.readings} == {None}
+    shown = watched.rows("SELECT * FROM report.monitor_v1 ORDER BY lamp, class_name")
+    assert [(row.lamp, row.class_name, row.labels) for row in shown] == [
+        (row.lamp, f"class {row.number}", row.points)
+        for row in sorted(found.readings, key=lambda row: (row.lamp, row.number))
+    ]
+    alarms = watched.rows("SELECT * FROM report.alarm_v1 ORDER BY alarm")
+    assert [(row.lamp, row.class_name) for row in alarms] == [
+        (alarm.lamp, f"class {alarm.number}") for alarm in found.alarms
+    ]
+    assert {row.matching_neighbours for row in (*shown, *alarms)} == {None}
+    assert {Lamp.PARTITIONS, Lamp.PROMISE} <= {alarm.lamp for alarm in found.harmful}
+
+
+def test_a_certificate_says_which_lamps_are_alarms(bench: Bench) -> None:
+    make_reviews(bench, held_out_rows=3000)
+    bench.calibrate_abers("reviews", score="network", certify=("true",), confidence=Decimal("0.9"))
+    score(bench)
+    give(bench, flipped(range(300)))
+    found = look(bench)
+    assert found.is_harmful(Lamp.TRUE_CLASSES)
+    assert not found.is_harmful(Lamp.PROMISE)
+    for view in ("monitor_v1", "alarm_v1"):
+        rows = bench.rows(f"SELECT DISTINCT lamp, is_harmful FROM report.{view}")
+        assert Lamp.TRUE_CLASSES in {row.lamp for row in rows}
+        assert {row.lamp: row.is_harmful for row in rows} == {
+            row.lamp: found.is_harmful(Lamp(row.lamp)) for row in rows
+        }
+
+
+def test_a_report_shows_the_lamps_as_they_were_left(watched: Bench) -> None:
+    said = look(watched)
+    found = report(watched.engine, watched.cache, "reviews", calibration_id=None)
+    assert found.watch.said is not None
+    assert replace(found.watch.said, computed=said.computed) == said
+    assert not found.watch.is_behind
+    (shown,) = [section for section in sections(found, COMMANDS) if section.title == "Lamps of the monitor"]
+    assert [part for part in shown.parts if isinstance(part, str)] == verdict_lines(said)
+    (table,) = [part for part in shown.parts if isinstance(part, TextTable)]
+    assert [row[-1] for row in table.rows].count("LIT, harmful") == len(said.harmful)
+    assert table.rows[0][-1] == "LIT, harmful"
+    assert advice(found, COMMANDS)[0].startswith("The monitor has raised an alarm")
+
+
+def test_a_report_says_when_nothing_watches_or_labels_came_since(scored: Bench) -> None:
+    def told() -> str:
+        found = report(scored.engine, scored.cache, "reviews", calibration_id=None)
+        (shown,) = [section for section in sections(found, COMMANDS) if section.title == "Lamps of the monitor"]
+        return " ".join(part for part in shown.parts if isinstance(part, str))
+
+    assert told().startswith("Not started:")
+    assert "`venn-admit monitor reviews` starts it" in told()
+    look(scored)
+    assert "No label counts yet" in told()
+    give(scored, flipped(range(20)))
+    assert "Labels came since it was last looked at: `venn-admit monitor reviews` counts them." in told()
