@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
-from venn_admit.http.advice import advised
 from venn_admit.errors import Code, VennAdmitError
+from venn_admit.http.advice import advised
 
 MEDIA_TYPE = "application/problem+json"
 

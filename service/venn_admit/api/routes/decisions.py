@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
+from venn_admit.api.incoming import given_points
 from venn_admit.api.models.common import LARGEST_KEY
 from venn_admit.api.models.decisions import (
     DecidedPointsAnswer,
@@ -30,7 +31,6 @@ from venn_admit.flows.decisions.listing import find_decision, list_decisions, sh
 from venn_admit.flows.decisions.replay import replay
 from venn_admit.flows.decisions.score_one import Stated
 from venn_admit.http.guards.guard import needs
-from venn_admit.api.incoming import given_points
 from venn_admit.http.paging import key_before, page
 from venn_admit.payloads.decisions import decided_payload, listed_payload, replay_payload, shown_payload
 from venn_admit.store.access.keys import Scope

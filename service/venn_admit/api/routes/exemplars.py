@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Query, Request
 from starlette.concurrency import run_in_threadpool
 
+from venn_admit.api.incoming import exemplar_source, label_source
 from venn_admit.api.models.exemplars import IngestedAnswer, Labelled, NewExemplars, NewLabels
 from venn_admit.api.routes.parts import ClassifierName, ExtractorQuery, Source, problems, router, runtime_of
 from venn_admit.flows.data.catalogue import find
@@ -13,7 +14,6 @@ from venn_admit.flows.data.ingest import ingest
 from venn_admit.flows.data.label import label
 from venn_admit.http.guards.guard import needs
 from venn_admit.http.guards.keeping import keeping
-from venn_admit.api.incoming import exemplar_source, label_source
 from venn_admit.http.uploads import EXEMPLAR_FILES, LABEL_FILES, body_of, received
 from venn_admit.payloads.exemplars import ingested_payload, labelled_payload
 from venn_admit.store.access.keys import Scope

@@ -8,6 +8,7 @@ from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
+from venn_admit.api.incoming import label_source
 from venn_admit.api.models.common import LARGEST_INTEGER
 from venn_admit.api.models.exemplars import NewLabel, NewLabels
 from venn_admit.api.routes.parts import ClassifierName
@@ -16,7 +17,6 @@ from venn_admit.flows.data.known_labels import newest_labels
 from venn_admit.flows.data.label import label
 from venn_admit.flows.data.work_list import ChosenPlace, work_list
 from venn_admit.http.guards.guard import needs
-from venn_admit.api.incoming import label_source
 from venn_admit.report.calibration.wording import offered
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router

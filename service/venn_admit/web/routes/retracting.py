@@ -6,6 +6,7 @@ from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
+from venn_admit.api.incoming import label_source
 from venn_admit.api.models.exemplars import NewLabel, NewLabels
 from venn_admit.api.routes.parts import ClassifierName
 from venn_admit.core.names import ID_LENGTH_LIMIT, STORABLE
@@ -13,7 +14,6 @@ from venn_admit.errors import VennAdmitError
 from venn_admit.flows.data.known_labels import known_label
 from venn_admit.flows.data.label import label
 from venn_admit.http.guards.guard import needs
-from venn_admit.api.incoming import label_source
 from venn_admit.http.problems import answer_to_error
 from venn_admit.store.access.keys import Scope
 from venn_admit.web.access import router

@@ -5,6 +5,7 @@ from typing import Any
 
 from fastapi import Request, Response
 
+from venn_admit.api.incoming import given_points
 from venn_admit.api.models.decisions import Point
 from venn_admit.api.routes.parts import ClassifierName
 from venn_admit.errors import InvalidInputError, VennAdmitError
@@ -14,7 +15,6 @@ from venn_admit.flows.decisions.listing import least_admitted
 from venn_admit.flows.decisions.score_one import GivenPoint
 from venn_admit.flows.decisions.stored_point import stored_point
 from venn_admit.http.guards.guard import needs
-from venn_admit.api.incoming import given_points
 from venn_admit.http.problems import answer_to_error
 from venn_admit.payloads.decisions import decided_payload
 from venn_admit.runtime.workspace import Runtime
